@@ -1,0 +1,87 @@
+//! What a job asks of devices, worked out from its request, its history and the policy in force.
+
+use crate::config::Config;
+use crate::job::{Job, JobSpec, KnownNeed};
+use crate::units::{MiB, Time};
+
+/// A job's needs at this moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Demand<'a> {
+    /// Its request.
+    pub(crate) spec: &'a JobSpec,
+    /// What each rank needs, the neediest first.
+    pub(crate) ranks: Vec<RankNeed>,
+    /// It must start on idle devices.
+    pub(crate) needs_idle: bool,
+    /// When its time limit would end it if it started now.
+    pub(crate) ends_at: Option<Time>,
+}
+
+/// What one rank needs of its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankNeed {
+    /// Which rank.
+    pub(crate) rank: usize,
+    /// Free memory on a shared device: need and margin, or the floor.
+    pub(crate) to_share: MiB,
+    /// Whole memory of an idle device.
+    pub(crate) alone: MiB,
+    /// Memory promised to it there.
+    pub(crate) promise: Promise,
+    /// What it is known to need, where an enforced limit would do no harm.
+    pub(crate) known: Option<MiB>,
+}
+
+/// What is promised to a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// So much, or what the device has if that is less.
+    UpTo(MiB),
+    /// The whole device.
+    Whole,
+}
+
+impl Promise {
+    /// The promise on a device of this memory.
+    pub(crate) fn on(self, capacity: MiB) -> MiB {
+        match self {
+            Self::UpTo(memory) => memory.min(capacity),
+            Self::Whole => capacity,
+        }
+    }
+}
+
+impl<'a> Demand<'a> {
+    /// Works out what the job needs. An estimate above the largest device asks for that device, since estimates
+    /// err; a known need does not give way.
+    pub(crate) fn of(job: &'a Job, config: &Config, largest: MiB, now: Time) -> Self {
+        let spec = &job.spec;
+        let raised = job.climb.floor;
+        let whole = spec.exclusive || job.climb.whole_gpu;
+        // The published ring policy asks for no free memory at all when it knows nothing.
+        let floor = if config.mapping.policy.floor || config.admission.reservations { config.admission.floor } else { MiB::ZERO };
+        let need = |rank| {
+            let need = spec.memory.of_rank(rank, config.mapping.basis);
+            let (share, alone, promise) = match need {
+                KnownNeed::Known(memory) => (memory + config.admission.margin, memory, memory),
+                KnownNeed::Estimated(memory) => (memory + config.admission.margin, memory.min(largest), memory),
+                KnownNeed::Unknown => (floor, MiB::ZERO, floor),
+            };
+            RankNeed {
+                rank,
+                to_share: share.max(raised),
+                alone: alone.max(raised),
+                promise: if whole { Promise::Whole } else { Promise::UpTo(promise.max(raised)) },
+                known: if let KnownNeed::Known(memory) = need { Some(memory.max(raised)) } else { None },
+            }
+        };
+        let mut ranks: Vec<RankNeed> = (0..spec.gpus as usize).map(need).collect();
+        ranks.sort_by_key(|need| std::cmp::Reverse((need.to_share, need.alone)));
+        Self { spec, ranks, needs_idle: whole, ends_at: spec.time_limit.map(|limit| now + limit) }
+    }
+
+    /// How many devices it wants.
+    pub(crate) fn width(&self) -> usize {
+        self.ranks.len()
+    }
+}

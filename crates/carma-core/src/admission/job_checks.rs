@@ -1,0 +1,97 @@
+//! What keeps one job off a device that is open to others.
+
+use super::{Demand, Obstacle, RankNeed, Way};
+use crate::config::Config;
+use crate::device::{CollocationMode, Device};
+use crate::job::ModeWish;
+use crate::queue::HeadReservation;
+use crate::{DeviceId, JobId};
+
+/// A job, and what it has to reckon with besides the devices.
+#[derive(Clone, Copy)]
+pub(crate) struct JobQuestion<'a> {
+    /// What the job asks for.
+    pub(crate) demand: &'a Demand<'a>,
+    /// How it would get onto the device.
+    pub(crate) way: Way,
+    /// The rules in force.
+    pub(crate) config: &'a Config,
+    /// What is kept for the head of the queue, when the job comes after it.
+    pub(crate) reservation: Option<&'a HeadReservation>,
+    /// The job whose recovery suspends collocation.
+    pub(crate) suspended_by: Option<JobId>,
+    /// The device placed on last, for policies that go round.
+    pub(crate) cursor: Option<DeviceId>,
+}
+
+type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
+
+const CHECKS: [Check; 7] = [suspended, needs_idle, mig_is_single, wrong_mode, mps_user, policy, reserved];
+
+/// Everything that keeps this rank off this device.
+pub(crate) fn job_obstacles<'a>(
+    question: &'a JobQuestion<'_>,
+    need: &'a RankNeed,
+    device: &'a Device,
+) -> impl Iterator<Item = Obstacle> + 'a {
+    CHECKS.iter().filter_map(move |check| check(question, device)).chain(memory(question, need, device))
+}
+
+/// The first thing that keeps this rank off this device.
+pub(crate) fn first_job_obstacle(question: &JobQuestion<'_>, need: &RankNeed, device: &Device) -> Option<Obstacle> {
+    // Memory is what fails most often, so ask for it first.
+    memory(question, need, device).or_else(|| CHECKS.iter().find_map(|check| check(question, device)))
+}
+
+fn memory(q: &JobQuestion<'_>, need: &RankNeed, device: &Device) -> Option<Obstacle> {
+    let capacity = device.spec.memory;
+    if q.way == Way::Idle || q.demand.needs_idle {
+        return (need.alone > capacity).then_some(Obstacle::TooSmall { needed: need.alone, capacity });
+    }
+    // A closed device has no room on record; what it would have is worked out for the explanation.
+    let available = device.standing().room.map_or_else(|| device.available(q.config), |room| room.available);
+    (need.to_share > available).then_some(Obstacle::Memory { needed: need.to_share, available })
+}
+
+fn suspended(q: &JobQuestion<'_>, _: &Device) -> Option<Obstacle> {
+    (q.way == Way::Share).then_some(q.suspended_by)?.map(|recovering| Obstacle::CollocationSuspended { recovering })
+}
+
+fn needs_idle(q: &JobQuestion<'_>, _: &Device) -> Option<Obstacle> {
+    (q.way == Way::Share && q.demand.needs_idle).then_some(Obstacle::NeedsIdle)
+}
+
+fn mig_is_single(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    (device.spec.mode == CollocationMode::Mig && q.demand.width() > 1).then_some(Obstacle::MigIsSingle)
+}
+
+fn wrong_mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    let wanted = q.demand.spec.mode;
+    match (wanted, device.spec.mode) {
+        (ModeWish::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
+        (ModeWish::Mps, CollocationMode::Streams | CollocationMode::Mig)
+        | (ModeWish::Mig, CollocationMode::Streams | CollocationMode::Mps { .. }) => Some(Obstacle::WrongMode { wanted }),
+        _ => None,
+    }
+}
+
+fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    let CollocationMode::Mps { exclusive_process } = device.spec.mode else { return None };
+    if exclusive_process && !device.foreign.is_empty() {
+        // Whoever holds an exclusive-process device from outside holds it alone.
+        return Some(Obstacle::ForeignProcesses { count: device.foreign.len() });
+    }
+    if q.demand.spec.mode == ModeWish::Streams {
+        return None;
+    }
+    let other = device.tenants.iter().find(|tenant| tenant.user != q.demand.spec.user)?;
+    Some(Obstacle::MpsOtherUser { serves: other.user })
+}
+
+fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    (q.way == Way::Share).then(|| (q.config.mapping.policy.objects)(q.demand.spec, &device.tenants))?
+}
+
+fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    q.reservation?.objection(device.id(), q.demand.ends_at)
+}

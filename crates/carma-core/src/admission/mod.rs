@@ -1,0 +1,23 @@
+//! Admission: may this job go to this device now? Every "no" is an [`Obstacle`] that can be shown.
+
+mod demand;
+mod device_checks;
+mod job_checks;
+mod obstacle;
+
+pub(crate) use demand::{Demand, RankNeed};
+pub(crate) use device_checks::{device_obstacles, first_device_obstacle};
+pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles};
+pub use obstacle::Obstacle;
+
+use serde::{Deserialize, Serialize};
+
+/// The two ways onto a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// It is idle, and the job is alone on it for now.
+    Idle,
+    /// It is shared.
+    Share,
+}

@@ -1,0 +1,172 @@
+//! What can stand between a job and a device.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::ModeWish;
+use crate::telemetry::Metric;
+use crate::units::{Fraction, MiB, Seconds, Time};
+use crate::{AttemptId, JobId, UserId};
+
+/// Why a device does not take a job, for programs (serialised) and for people (displayed).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "obstacle", rename_all = "snake_case")]
+pub enum Obstacle {
+    /// The device answers no more.
+    Lost,
+    /// An operator drained it.
+    Drained,
+    /// Its host is short of memory, CPU or disk.
+    HostShort,
+    /// It is cut into MIG instances.
+    Partitioned,
+    /// Its first window is not full.
+    Observing,
+    /// Nothing was heard of it for too long.
+    Stale {
+        /// For how long.
+        age: Seconds,
+    },
+    /// Closed until a newcomer's load is known.
+    GateClosed {
+        /// The newcomer.
+        behind: AttemptId,
+        /// When it opens, once that is known.
+        until: Option<Time>,
+    },
+    /// The job needs an idle device, or the policy never shares, and somebody is on this one.
+    NotIdle {
+        /// Our attempts on it.
+        jobs: usize,
+        /// Other processes on it.
+        foreign: usize,
+        /// Memory in use.
+        occupied: MiB,
+    },
+    /// A job on it wanted it for itself.
+    HeldExclusively {
+        /// That job.
+        by: JobId,
+    },
+    /// The job must start on an idle device, whatever room there is elsewhere.
+    NeedsIdle,
+    /// It has as many jobs as are allowed.
+    JobLimit {
+        /// The limit.
+        limit: u32,
+    },
+    /// Others use it, and devices that others use are left alone.
+    ForeignProcesses {
+        /// How many.
+        count: usize,
+    },
+    /// It is too busy to share.
+    Busy {
+        /// By this metric.
+        metric: Metric,
+        /// The risk score.
+        score: Fraction,
+        /// The limit it passes.
+        limit: Fraction,
+        /// The second metric that had to pass its limit, with score and limit.
+        and: Option<(Metric, Fraction, Fraction)>,
+    },
+    /// It is busier than the cap that is set just now.
+    UtilisationCap {
+        /// The risk score.
+        score: Fraction,
+        /// The cap.
+        cap: Fraction,
+    },
+    /// The sum of expected utilisations would pass the limit (Horus).
+    UtilisationSum {
+        /// The sum with the job, in percent.
+        percent: u32,
+    },
+    /// The sum of sharing scores would pass the limit (Lucid).
+    SharingScore {
+        /// The sum with the job.
+        sum: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// Too little memory is left.
+    Memory {
+        /// What must be free: need and margin, or the floor.
+        needed: MiB,
+        /// What is available.
+        available: MiB,
+    },
+    /// The device is too small even when idle.
+    TooSmall {
+        /// What the job needs.
+        needed: MiB,
+        /// The device's whole memory.
+        capacity: MiB,
+    },
+    /// Its MPS server serves another user.
+    MpsOtherUser {
+        /// That user.
+        serves: UserId,
+    },
+    /// Only MPS clients may open it.
+    MpsClientsOnly,
+    /// It does not offer the mode the job wants.
+    WrongMode {
+        /// The wanted mode.
+        wanted: ModeWish,
+    },
+    /// The ranks of one job cannot talk to each other across MIG instances.
+    MigIsSingle,
+    /// It is kept for the job at the head of the queue.
+    ReservedForHead {
+        /// That job.
+        head: JobId,
+        /// From then on; unset: from now, because nobody knows when the head can start.
+        from: Option<Time>,
+    },
+    /// Nothing is collocated while a job waits to be recovered.
+    CollocationSuspended {
+        /// That job.
+        recovering: JobId,
+    },
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost => f.write_str("is lost"),
+            Self::Drained => f.write_str("is drained"),
+            Self::HostShort => f.write_str("its host is short of resources"),
+            Self::Partitioned => f.write_str("is cut into MIG instances"),
+            Self::Observing => f.write_str("is still being observed: its first window is not full"),
+            Self::Stale { age } => write!(f, "was not heard of for {age}"),
+            Self::GateClosed { behind, until: Some(until) } => write!(f, "closed behind {behind} until {until}"),
+            Self::GateClosed { behind, until: None } => write!(f, "closed behind {behind}, not yet seen on it"),
+            Self::NotIdle { jobs, foreign, occupied } => {
+                write!(f, "is not idle: {jobs} of our jobs, {foreign} other processes, {occupied} in use")
+            }
+            Self::HeldExclusively { by } => write!(f, "is held exclusively by {by}"),
+            Self::NeedsIdle => f.write_str("the job must start on an idle GPU"),
+            Self::JobLimit { limit } => write!(f, "has its {limit} jobs"),
+            Self::ForeignProcesses { count } => write!(f, "is used by {count} processes from outside"),
+            Self::Busy { metric, score, limit, and } => {
+                write!(f, "is busy: {} {score} (limit {limit})", metric.name())?;
+                and.map_or(Ok(()), |(metric, score, limit)| write!(f, " and {} {score} (limit {limit})", metric.name()))
+            }
+            Self::UtilisationCap { score, cap } => write!(f, "is busier ({score}) than the cap of {cap}"),
+            Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
+            Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
+            Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
+            Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in all, {needed} needed"),
+            Self::MpsOtherUser { serves } => write!(f, "its MPS server serves {serves}"),
+            Self::MpsClientsOnly => f.write_str("takes MPS clients only"),
+            Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
+            Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
+            Self::ReservedForHead { head, from: Some(from) } => write!(f, "is reserved for {head} from {from}"),
+            Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
+            Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The rules in force: presets, the settings that change them, and the checked result.
+
+mod check;
+mod presets;
+mod settings;
+
+pub use check::{ConfigError, ConfigErrors};
+pub use presets::Preset;
+pub use settings::{
+    AdmissionSettings, GateSettings, MpsSettings, QueueSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::mapping::Mapping;
+use crate::recovery::Rung;
+use crate::risk::{RiskWeights, Screen};
+use crate::telemetry::WindowRule;
+use crate::units::{Fraction, MiB, Seconds};
+
+/// Everything a decision is made by. Made from [`Settings`], which are checked, or from a [`Preset`].
+///
+/// ```
+/// use carma_core::{Config, Preset};
+/// let config = Config::from(Preset::Paper);
+/// assert_eq!(config.mapping.to_string(), "magm");
+/// assert!(!config.admission.reservations);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// What it was made from.
+    pub preset: Preset,
+    /// Which policy maps jobs to devices.
+    pub mapping: Mapping,
+    /// Sample windows.
+    pub window: WindowConfig,
+    /// How windows are scored.
+    pub risk: RiskWeights,
+    /// The utilisation screen; unset: no device is too busy.
+    pub screen: Option<Screen>,
+    /// Who may share.
+    pub admission: AdmissionConfig,
+    /// The observation gate.
+    pub gate: GateConfig,
+    /// The queue.
+    pub queue: QueueConfig,
+    /// What happens after a crash.
+    pub recovery: RecoveryConfig,
+    /// Limits for MPS clients.
+    pub mps: MpsConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Preset::Standard.into()
+    }
+}
+
+/// Sample windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowConfig {
+    /// How long, how often.
+    pub rule: WindowRule,
+    /// A device not heard of for so long takes nothing.
+    pub stale_after: Seconds,
+    /// What must wait for the first full window.
+    pub first: FirstWindow,
+}
+
+/// What must wait until a device's first window is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstWindow {
+    /// Every placement, as published.
+    Always,
+    /// Sharing only; an idle device is used after one reading.
+    ToShare,
+}
+
+/// Who may share a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdmissionConfig {
+    /// Free memory beyond a known or estimated need.
+    pub margin: MiB,
+    /// Memory of each device that is never given away.
+    pub guard: MiB,
+    /// The same as a share of the device's memory; the larger counts.
+    pub guard_share: Fraction,
+    /// Free memory for a job of which nothing is known.
+    pub floor: MiB,
+    /// A device with nobody on it and no more than this in use is idle.
+    pub idle_memory: MiB,
+    /// Most of our jobs on one device; unset: any number.
+    pub jobs_per_gpu: Option<u32>,
+    /// A device busier than this takes nothing more, whatever the screen says.
+    pub utilisation_cap: Fraction,
+    /// Memory promised to a job counts as used before the job takes it.
+    pub reservations: bool,
+    /// Idle devices are used before any is shared.
+    pub idle_first: bool,
+    /// What to do with devices that others use.
+    pub foreign: Foreign,
+}
+
+impl AdmissionConfig {
+    /// What is never given away of a device with this memory.
+    pub fn guard_of(&self, memory: MiB) -> MiB {
+        self.guard.max(memory.share(self.guard_share))
+    }
+}
+
+/// What to do with devices on which processes from outside run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Foreign {
+    /// Share them; their memory and load count as any other.
+    Share,
+    /// Leave them alone.
+    Avoid,
+}
+
+/// The observation gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateConfig {
+    /// A newcomer must have been seen for longer than this before the next may come.
+    pub observe: Seconds,
+    /// The gate opens after this even if the newcomer was never seen; unset: never.
+    pub patience: Option<Seconds>,
+}
+
+/// The queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Who may pass the head.
+    pub discipline: Discipline,
+    /// After being told to stop, a job has this long before it is killed.
+    pub grace: Seconds,
+}
+
+/// Who may start before the head of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discipline {
+    /// Nobody.
+    Fifo,
+    /// Jobs that leave what is kept for the head intact, looked for among so many behind it.
+    Backfill {
+        /// How many.
+        depth: u32,
+    },
+}
+
+/// What happens after a crash.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecoveryConfig {
+    /// What a job asks for after it ran out of memory.
+    pub ladder: Vec<Rung>,
+    /// Nothing is collocated while a job waits to be recovered.
+    pub suspend_collocation: bool,
+    /// How often a job is put back after losing a GPU or an MPS server.
+    pub displacements: u32,
+}
+
+/// Limits for MPS clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MpsConfig {
+    /// Share of the SMs in percent; unset: all.
+    pub active_threads: Option<u8>,
+    /// Hold clients to their known need.
+    pub limit_memory: bool,
+}

@@ -1,0 +1,223 @@
+//! A GPU or MIG instance as the scheduler sees it: what it is, who is on it, what it promised, what was seen of it.
+
+mod gate;
+mod mode;
+mod tenant;
+
+pub use gate::Gate;
+pub use mode::{CollocationMode, Limits};
+pub use tenant::{Owner, ProcessUse, Tenant, TenantMemory};
+
+use serde::{Deserialize, Serialize};
+
+use crate::admission::{self, Way};
+use crate::config::Config;
+use crate::mapping::{Facts, Score};
+use crate::risk::Risk;
+use crate::telemetry::{Sample, Telemetry, WindowSummary};
+use crate::units::{MiB, Seconds, Time};
+use crate::{AttemptId, DeviceId};
+
+/// What a device is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSpec {
+    /// Its name.
+    pub id: DeviceId,
+    /// Its whole memory.
+    pub memory: MiB,
+    /// How processes share it.
+    pub mode: CollocationMode,
+}
+
+impl DeviceSpec {
+    /// A device that plain processes share.
+    pub const fn new(id: DeviceId, memory: MiB) -> Self {
+        let mode = if id.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
+        Self { id, memory, mode }
+    }
+}
+
+/// A device with everything known about it.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that hold or not, whatever the others do")]
+pub struct Device {
+    /// What it is.
+    pub spec: DeviceSpec,
+    /// It answers no more.
+    pub lost: bool,
+    /// It takes nothing new, by an operator's wish.
+    pub drained: bool,
+    /// Its host is short of memory, CPU or disk.
+    pub host_short: bool,
+    /// It is cut into MIG instances, which are devices of their own.
+    pub partitioned: bool,
+    /// Our attempts on it.
+    pub tenants: Vec<Tenant>,
+    /// Processes on it that are not our attempts there, with their memory where it can be read.
+    pub foreign: Vec<ProcessUse>,
+    /// The observation gate.
+    pub gate: Gate,
+    /// What was seen of it.
+    pub telemetry: Telemetry,
+    /// The risk scores of what was seen.
+    pub risk: Risk,
+    /// Memory given back by attempts that ended after the last reading.
+    released: MiB,
+    standing: Standing,
+}
+
+/// What a device can offer to any job at all; derived from the rest and kept, because searching reads it often.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Standing {
+    /// It is idle and open, with this whole memory.
+    pub idle: Option<MiB>,
+    /// It may be shared.
+    pub room: Option<Room>,
+}
+
+/// Room on a device that may be shared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Room {
+    /// Memory that can be promised, the guard taken off.
+    pub available: MiB,
+    /// Its place in the policy's order.
+    pub score: Score,
+}
+
+impl Device {
+    pub(crate) fn new(spec: DeviceSpec) -> Self {
+        Self {
+            spec,
+            lost: false,
+            drained: false,
+            host_short: false,
+            partitioned: false,
+            tenants: Vec::new(),
+            foreign: Vec::new(),
+            gate: Gate::Open,
+            telemetry: Telemetry::Silent,
+            risk: Risk::default(),
+            released: MiB::ZERO,
+            standing: Standing::default(),
+        }
+    }
+
+    /// Its name.
+    pub const fn id(&self) -> DeviceId {
+        self.spec.id
+    }
+
+    /// What it can offer to any job at all.
+    pub const fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Memory promised to our attempts.
+    pub fn promised(&self) -> MiB {
+        self.tenants.iter().map(|tenant| tenant.promised).sum()
+    }
+
+    /// Memory in use by the last reading, less what has been given back since.
+    pub fn occupied(&self) -> MiB {
+        self.telemetry.memory_used().unwrap_or_default() - self.released
+    }
+
+    /// Memory that counts as used. With reservations that is, for each attempt, the larger of its promise and its
+    /// reading, plus whatever the device's reading shows beyond our attempts. Without, it is the last reading.
+    pub fn counted_as_used(&self, reservations: bool) -> MiB {
+        if !reservations {
+            return self.telemetry.memory_used().unwrap_or_default();
+        }
+        let ours: MiB = self.tenants.iter().map(Tenant::counted).sum();
+        let attributed: MiB = self.tenants.iter().map(Tenant::attributed).sum();
+        ours + (self.occupied() - attributed)
+    }
+
+    /// Memory that can still be promised.
+    pub fn available(&self, config: &Config) -> MiB {
+        self.spec.memory - config.admission.guard_of(self.spec.memory) - self.counted_as_used(config.admission.reservations)
+    }
+
+    /// Nobody is on it: neither our attempts nor others, nor memory that nobody owns to.
+    pub fn is_idle(&self, config: &Config) -> bool {
+        self.tenants.is_empty() && self.foreign.is_empty() && self.occupied() <= config.admission.idle_memory
+    }
+
+    pub(crate) fn tenant_mut(&mut self, attempt: AttemptId) -> Option<&mut Tenant> {
+        self.tenants.iter_mut().find(|tenant| tenant.attempt == attempt)
+    }
+
+    /// Takes in a sample.
+    pub(crate) fn sample(&mut self, sample: Sample, config: &Config) {
+        self.telemetry.sample(sample, config.window.rule);
+        self.heard(config);
+    }
+
+    /// Takes in a finished window.
+    pub(crate) fn summarise(&mut self, summary: Box<WindowSummary>, config: &Config) {
+        self.telemetry = Telemetry::Summarised(summary);
+        self.heard(config);
+    }
+
+    fn heard(&mut self, config: &Config) {
+        self.released = MiB::ZERO;
+        self.reassess(config);
+    }
+
+    /// Scores the risk anew: after telemetry came in, or the weights changed.
+    pub(crate) fn reassess(&mut self, config: &Config) {
+        self.risk = Risk::assess(&self.telemetry, &config.risk);
+    }
+
+    /// Lets an attempt in, and closes the gate behind it.
+    pub(crate) fn admit(&mut self, tenant: Tenant, config: &Config, now: Time) {
+        self.gate = Gate::closed_by(tenant.attempt, config.gate.patience.map(|patience| now + patience));
+        self.tenants.push(tenant);
+    }
+
+    /// Takes an ended attempt off.
+    pub(crate) fn dismiss(&mut self, attempt: AttemptId) {
+        if let Some(place) = self.tenants.iter().position(|tenant| tenant.attempt == attempt) {
+            let tenant = self.tenants.remove(place);
+            self.released += tenant.attributed();
+            self.gate.open_after(attempt);
+        }
+    }
+
+    /// Takes in a list of all processes on the device. Returns our attempts that were seen for the first time.
+    pub(crate) fn processes(&mut self, list: &[ProcessUse], config: &Config, now: Time) -> Vec<AttemptId> {
+        self.foreign.clear();
+        self.tenants.iter_mut().for_each(|tenant| tenant.memory = TenantMemory::Unseen);
+        let mut new = Vec::new();
+        for process in list {
+            let tenant = match process.owner {
+                Owner::Attempt(attempt) => self.tenant_mut(attempt),
+                Owner::Foreign { .. } => None,
+            };
+            let Some(tenant) = tenant else {
+                self.foreign.push(*process);
+                continue;
+            };
+            tenant.memory.add(process.memory);
+            if tenant.seen_at.is_none() {
+                tenant.seen_at = Some(now);
+                new.push(tenant.attempt);
+            }
+        }
+        for attempt in &new {
+            self.gate.seen(*attempt, now + config.gate.observe + Seconds::TICK);
+        }
+        new
+    }
+
+    /// Works out the standing anew; whoever changes the device does this after.
+    pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
+        let open = |way| admission::first_device_obstacle(self, way, config, now).is_none();
+        let idle = open(Way::Idle).then_some(self.spec.memory);
+        let room = open(Way::Share).then(|| {
+            let available = self.available(config);
+            Room { available, score: config.mapping.policy.order.score(&Facts { available, risk: &self.risk, tenants: &self.tenants }) }
+        });
+        self.standing = Standing { idle, room };
+    }
+}

@@ -1,0 +1,95 @@
+//! Who is on a device: our attempts with what they were promised, and other processes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::SharingClass;
+use crate::units::{Fraction, MiB, Time};
+use crate::{AttemptId, UserId};
+
+/// One of our attempts on a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tenant {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// Whose.
+    pub user: UserId,
+    /// Memory promised to it.
+    pub promised: MiB,
+    /// Memory it was last seen to use.
+    pub memory: TenantMemory,
+    /// When its process was first seen on the device.
+    pub seen_at: Option<Time>,
+    /// When its time limit ends it; unset: it may run for ever.
+    pub ends_at: Option<Time>,
+    /// It has the device for itself.
+    pub exclusive: bool,
+    /// GPU utilisation expected of it; unknown counts as all.
+    pub utilisation: Fraction,
+    /// How well it shares; unknown counts as badly.
+    pub sharing: SharingClass,
+}
+
+impl Tenant {
+    /// Memory that counts as used by it: its promise, or more if it took more.
+    pub fn counted(&self) -> MiB {
+        match self.memory {
+            TenantMemory::Reading(reading) => reading.max(self.promised),
+            TenantMemory::Unseen | TenantMemory::Unreadable => self.promised,
+        }
+    }
+
+    /// How much of the device's reading is its.
+    pub fn attributed(&self) -> MiB {
+        match self.memory {
+            TenantMemory::Unseen => MiB::ZERO,
+            // Drivers hide the memory of processes in other containers; the promise is the best guess.
+            TenantMemory::Unreadable => self.promised,
+            TenantMemory::Reading(reading) => reading,
+        }
+    }
+}
+
+/// What the last process list said of an attempt's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TenantMemory {
+    /// No process of it is on the device.
+    Unseen,
+    /// Its processes are there, but the driver does not say what they use.
+    Unreadable,
+    /// Its processes use this much together.
+    Reading(MiB),
+}
+
+impl TenantMemory {
+    /// Adds another process of the same attempt.
+    pub(crate) fn add(&mut self, memory: Option<MiB>) {
+        *self = match (*self, memory) {
+            (Self::Unseen, Some(more)) => Self::Reading(more),
+            (Self::Reading(sum), Some(more)) => Self::Reading(sum + more),
+            (Self::Unreadable, _) | (_, None) => Self::Unreadable,
+        };
+    }
+}
+
+/// A process on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// Whose it is.
+    pub owner: Owner,
+    /// What it uses, where the driver says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MiB>,
+}
+
+/// Whose a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// One of our attempts.
+    Attempt(AttemptId),
+    /// Somebody outside.
+    Foreign {
+        /// Its process number.
+        pid: u32,
+    },
+}

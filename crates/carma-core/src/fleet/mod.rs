@@ -1,0 +1,128 @@
+//! All servers and their devices, with an index that finds room without looking at each.
+
+mod server;
+mod summary;
+mod tree;
+
+pub use server::{Server, ServerSpec};
+pub(crate) use summary::{OfferKind, Summary};
+use tree::Tree;
+
+use std::ops::Range;
+
+use crate::admission::Way;
+use crate::config::Config;
+use crate::device::{Device, DeviceSpec};
+use crate::mapping::Score;
+use crate::units::{MiB, Time};
+use crate::{DeviceId, ServerId};
+
+/// The servers, in order of their names.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fleet {
+    servers: Vec<Server>,
+    tree: Tree,
+}
+
+impl Fleet {
+    /// Every server.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// Every device, in order.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.servers.iter().flat_map(|server| server.devices.iter())
+    }
+
+    pub(crate) fn server_index(&self, id: ServerId) -> Option<usize> {
+        self.servers.binary_search_by_key(&id, |server| server.spec.id).ok()
+    }
+
+    /// A server by name.
+    pub fn server(&self, id: ServerId) -> Option<&Server> {
+        Some(&self.servers[self.server_index(id)?])
+    }
+
+    /// A device by name.
+    pub fn device(&self, id: DeviceId) -> Option<&Device> {
+        let server = self.server(id.server())?;
+        Some(&server.devices[server.index_of(id)?])
+    }
+
+    /// The memory of the largest device that is not lost.
+    pub(crate) fn largest(&self) -> MiB {
+        self.tree.root().map_or(MiB::ZERO, Summary::largest)
+    }
+
+    /// How many devices are open this way, over all servers.
+    pub(crate) fn open_devices(&self, way: Way) -> usize {
+        self.tree.root().map_or(0, |summary| summary.open_devices(way))
+    }
+
+    /// The smallest device memory above this one, where there is any.
+    pub(crate) fn next_larger(&self, than: MiB) -> Option<MiB> {
+        self.devices().filter(|device| !device.lost).map(|device| device.spec.memory).filter(|memory| *memory > than).min()
+    }
+
+    /// Adds a server, which must be new.
+    pub(crate) fn add_server(&mut self, spec: ServerSpec) {
+        let place = self.servers.partition_point(|server| server.spec.id < spec.id);
+        self.servers.insert(place, Server::new(spec));
+        self.tree = Tree::new(self.servers.iter().map(Server::summary));
+    }
+
+    /// Adds a device, which must be new, to a server, which must not.
+    pub(crate) fn add_device(&mut self, spec: DeviceSpec, config: &Config, now: Time) {
+        self.update_server(spec.id.server(), config, now, |server| server.add(Device::new(spec)));
+    }
+
+    /// Takes a device away.
+    pub(crate) fn remove_device(&mut self, id: DeviceId, config: &Config, now: Time) {
+        self.update_server(id.server(), config, now, |server| server.remove(id));
+    }
+
+    /// Changes one device and keeps what is derived from it.
+    pub(crate) fn update<R>(&mut self, id: DeviceId, config: &Config, now: Time, change: impl FnOnce(&mut Device) -> R) -> Option<R> {
+        let place = self.server_index(id.server())?;
+        let server = &mut self.servers[place];
+        let index = server.index_of(id)?;
+        let device = &mut server.devices[index];
+        let before = (device.standing(), device.lost);
+        let result = change(device);
+        device.refresh(config, now);
+        // A sample of a steady GPU changes nothing that a search could see.
+        if (device.standing(), device.lost) != before {
+            self.tree.set(place, self.servers[place].summary());
+        }
+        Some(result)
+    }
+
+    /// Changes a server or all of its devices, and keeps what is derived from them.
+    pub(crate) fn update_server(&mut self, id: ServerId, config: &Config, now: Time, change: impl FnOnce(&mut Server)) {
+        let Some(place) = self.server_index(id) else { return };
+        let server = &mut self.servers[place];
+        change(server);
+        server.devices.iter_mut().for_each(|device| device.refresh(config, now));
+        self.tree.set(place, server.summary());
+    }
+
+    /// Works everything derived out anew, after the rules changed.
+    pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
+        for device in self.servers.iter_mut().flat_map(|server| server.devices.iter_mut()) {
+            device.reassess(config);
+            device.refresh(config, now);
+        }
+        self.tree = Tree::new(self.servers.iter().map(Server::summary));
+    }
+
+    /// The best server by `visit`, which is asked only of servers that `bound` does not rule out: see [`Tree::best`].
+    pub(crate) fn best<'a, T>(
+        &'a self,
+        range: Range<usize>,
+        bound: impl Fn(&Summary) -> Option<Score>,
+        mut visit: impl FnMut(&'a Server) -> Option<(Score, T)>,
+    ) -> Option<T> {
+        self.tree.best(range, &bound, &mut |place| visit(&self.servers[place]))
+    }
+}

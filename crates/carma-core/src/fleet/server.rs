@@ -1,0 +1,86 @@
+//! A server: its devices, how they are linked, and its host.
+
+use serde::{Deserialize, Serialize};
+
+use super::summary::Summary;
+use crate::device::Device;
+use crate::mapping::Topology;
+use crate::{DeviceId, ServerId};
+
+/// What a server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerSpec {
+    /// Its name.
+    pub id: ServerId,
+    /// How many jobs without GPUs it runs at once; unset: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_jobs: Option<u32>,
+    /// How its GPUs are linked, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
+}
+
+impl ServerSpec {
+    /// A server of which nothing more is known.
+    pub const fn new(id: ServerId) -> Self {
+        Self { id, cpu_jobs: None, topology: None }
+    }
+}
+
+/// A server with its devices in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    /// What it is.
+    pub spec: ServerSpec,
+    /// Its devices.
+    pub devices: Vec<Device>,
+    /// It is short of memory, CPU or disk.
+    pub host_short: bool,
+    /// Jobs without GPUs that run on it.
+    pub cpu_jobs: u32,
+}
+
+impl Server {
+    pub(super) const fn new(spec: ServerSpec) -> Self {
+        Self { spec, devices: Vec::new(), host_short: false, cpu_jobs: 0 }
+    }
+
+    pub(super) fn index_of(&self, id: DeviceId) -> Option<usize> {
+        self.devices.binary_search_by_key(&id, Device::id).ok()
+    }
+
+    pub(super) fn add(&mut self, mut device: Device) {
+        device.host_short = self.host_short;
+        let place = self.devices.partition_point(|other| other.id() < device.id());
+        self.devices.insert(place, device);
+        self.mark_partitioned();
+    }
+
+    pub(super) fn remove(&mut self, id: DeviceId) {
+        self.devices.retain(|device| device.id() != id);
+        self.mark_partitioned();
+    }
+
+    /// A GPU with instances is no device of its own.
+    fn mark_partitioned(&mut self) {
+        let partitioned: Vec<_> =
+            self.devices.iter().filter(|device| device.id().instance.is_some()).map(|device| device.id().gpu).collect();
+        for device in &mut self.devices {
+            device.partitioned = device.id().instance.is_none() && partitioned.contains(&device.id().gpu);
+        }
+    }
+
+    pub(crate) fn set_host_short(&mut self, short: bool) {
+        self.host_short = short;
+        self.devices.iter_mut().for_each(|device| device.host_short = short);
+    }
+
+    /// Whether a job without GPUs may start.
+    pub fn takes_cpu_job(&self) -> bool {
+        !self.host_short && self.spec.cpu_jobs.is_none_or(|limit| self.cpu_jobs < limit)
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        Summary::of(self)
+    }
+}

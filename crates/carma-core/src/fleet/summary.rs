@@ -1,0 +1,120 @@
+//! What a server, or many servers together, could at best offer.
+
+use super::server::Server;
+use crate::admission::Way;
+use crate::mapping::Score;
+use crate::units::MiB;
+
+/// Widths for which the best offer is kept. A job of another width is held against the next smaller one: what
+/// three ranks find together, two find too.
+const WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+
+/// For each of [`WIDTHS`], the largest memory that so many devices of one server can each offer, plus one; 0: so
+/// many there are not.
+type Offer = [u32; WIDTHS.len()];
+
+/// Bounds for a search: no server below can offer more than this.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Summary {
+    idle: Offer,
+    room: Offer,
+    capacity: Offer,
+    /// The best score of a device that may be shared.
+    pub(crate) best: Score,
+    idle_count: u32,
+    room_count: u32,
+    /// Some server takes a job without GPUs.
+    pub(crate) takes_cpu_job: bool,
+}
+
+/// Which offer is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OfferKind {
+    /// Idle devices.
+    Idle,
+    /// Devices that may be shared.
+    Room,
+    /// Devices whatever they do, lost ones left out.
+    Capacity,
+}
+
+impl Summary {
+    /// Of no servers.
+    pub(super) const EMPTY: Self = Self {
+        idle: [0; WIDTHS.len()],
+        room: [0; WIDTHS.len()],
+        capacity: [0; WIDTHS.len()],
+        best: Score(u64::MAX),
+        idle_count: 0,
+        room_count: 0,
+        takes_cpu_job: false,
+    };
+
+    pub(super) fn of(server: &Server) -> Self {
+        let mut idle = Vec::with_capacity(server.devices.len());
+        let mut room = Vec::with_capacity(server.devices.len());
+        let mut capacity = Vec::with_capacity(server.devices.len());
+        let mut best = Score(u64::MAX);
+        for device in &server.devices {
+            let standing = device.standing();
+            idle.extend(standing.idle);
+            if let Some(offered) = standing.room {
+                room.push(offered.available);
+                best = best.min(offered.score);
+            }
+            if !device.lost && !device.partitioned {
+                capacity.push(device.spec.memory);
+            }
+        }
+        Self {
+            idle_count: idle.len() as u32,
+            room_count: room.len() as u32,
+            idle: offer(idle),
+            room: offer(room),
+            capacity: offer(capacity),
+            best,
+            takes_cpu_job: server.takes_cpu_job(),
+        }
+    }
+
+    pub(super) fn merge(&self, other: &Self) -> Self {
+        let most = |a: Offer, b: Offer| std::array::from_fn(|width| a[width].max(b[width]));
+        Self {
+            idle: most(self.idle, other.idle),
+            room: most(self.room, other.room),
+            capacity: most(self.capacity, other.capacity),
+            best: self.best.min(other.best),
+            idle_count: self.idle_count + other.idle_count,
+            room_count: self.room_count + other.room_count,
+            takes_cpu_job: self.takes_cpu_job || other.takes_cpu_job,
+        }
+    }
+
+    /// Whether one server might hold ranks with these needs, the largest first. "No" is certain.
+    pub(crate) fn may_hold(&self, kind: OfferKind, width: usize, need: impl Fn(usize) -> MiB) -> bool {
+        let offer = match kind {
+            OfferKind::Idle => &self.idle,
+            OfferKind::Room => &self.room,
+            OfferKind::Capacity => &self.capacity,
+        };
+        WIDTHS.iter().zip(offer).take_while(|(ranks, _)| **ranks <= width).all(|(ranks, offer)| u64::from(*offer) > need(ranks - 1).0)
+    }
+
+    /// How many devices are open this way, over all servers.
+    pub(super) const fn open_devices(&self, way: Way) -> usize {
+        match way {
+            Way::Idle => self.idle_count as usize,
+            Way::Share => self.room_count as usize,
+        }
+    }
+
+    /// The memory of the largest device.
+    pub(super) fn largest(&self) -> MiB {
+        MiB(u64::from(self.capacity[0]).saturating_sub(1))
+    }
+}
+
+fn offer(mut memory: Vec<MiB>) -> Offer {
+    memory.sort_unstable_by_key(|memory| std::cmp::Reverse(*memory));
+    std::array::from_fn(|width| memory.get(WIDTHS[width] - 1).map_or(0, |memory| memory.0.saturating_add(1).try_into().unwrap_or(u32::MAX)))
+}

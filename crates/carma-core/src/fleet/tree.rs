@@ -1,0 +1,101 @@
+//! A tree of summaries over the servers, for searches that skip what cannot win.
+
+use std::ops::Range;
+
+use super::summary::Summary;
+use crate::mapping::Score;
+
+/// A complete binary tree: node 1 is the root, node `i` has children `2i` and `2i + 1`, servers are the leaves.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Summary>,
+    leaves: usize,
+}
+
+/// A subtree: its node and the leaves below it.
+#[derive(Clone)]
+struct Branch {
+    node: usize,
+    leaves: Range<usize>,
+}
+
+impl Tree {
+    pub(super) fn new(summaries: impl ExactSizeIterator<Item = Summary>) -> Self {
+        let leaves = summaries.len().next_power_of_two();
+        let mut nodes = vec![Summary::EMPTY; 2 * leaves];
+        for (node, summary) in nodes[leaves..].iter_mut().zip(summaries) {
+            *node = summary;
+        }
+        let mut tree = Self { nodes, leaves };
+        (1..leaves).rev().for_each(|node| tree.merge(node));
+        tree
+    }
+
+    fn merge(&mut self, node: usize) {
+        self.nodes[node] = self.nodes[2 * node].merge(&self.nodes[2 * node + 1]);
+    }
+
+    pub(super) fn root(&self) -> Option<&Summary> {
+        self.nodes.get(1)
+    }
+
+    pub(super) fn set(&mut self, leaf: usize, summary: Summary) {
+        let mut node = self.leaves + leaf;
+        self.nodes[node] = summary;
+        while node > 1 {
+            node /= 2;
+            self.merge(node);
+        }
+    }
+
+    /// The leaf in the range for which `visit` answers the least score, the first of equals.
+    ///
+    /// `bound` answers a score that nothing below a summary can beat, or `None` when nothing below it will do; branches
+    /// that cannot beat the best found so far are not entered, and the more promising of two is entered first.
+    pub(super) fn best<T>(
+        &self,
+        range: Range<usize>,
+        bound: &impl Fn(&Summary) -> Option<Score>,
+        visit: &mut impl FnMut(usize) -> Option<(Score, T)>,
+    ) -> Option<T> {
+        let mut best = None;
+        if !self.nodes.is_empty() {
+            self.descend(&Branch { node: 1, leaves: 0..self.leaves }, &range, bound, visit, &mut best);
+        }
+        best.map(|(_, found)| found)
+    }
+
+    fn descend<T>(
+        &self,
+        branch: &Branch,
+        range: &Range<usize>,
+        bound: &impl Fn(&Summary) -> Option<Score>,
+        visit: &mut impl FnMut(usize) -> Option<(Score, T)>,
+        best: &mut Option<((Score, usize), T)>,
+    ) {
+        if branch.leaves.len() == 1 {
+            let leaf = branch.leaves.start;
+            if let Some((score, found)) = visit(leaf)
+                && best.as_ref().is_none_or(|(beaten, _)| (score, leaf) < *beaten)
+            {
+                *best = Some(((score, leaf), found));
+            }
+            return;
+        }
+        let middle = usize::midpoint(branch.leaves.start, branch.leaves.end);
+        let left = Branch { node: 2 * branch.node, leaves: branch.leaves.start..middle };
+        let right = Branch { node: 2 * branch.node + 1, leaves: middle..branch.leaves.end };
+        let promise = |branch: &Branch| {
+            let overlaps = branch.leaves.start < range.end && range.start < branch.leaves.end;
+            let score = overlaps.then(|| bound(&self.nodes[branch.node])).flatten()?;
+            Some((score, branch.leaves.start.max(range.start)))
+        };
+        let mut children = [(promise(&left), left), (promise(&right), right)];
+        children.sort_by_key(|(promise, _)| promise.unwrap_or((Score(u64::MAX), usize::MAX)));
+        for (promise, child) in children {
+            if promise.is_some_and(|promise| best.as_ref().is_none_or(|(beaten, _)| promise < *beaten)) {
+                self.descend(&child, range, bound, visit, best);
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a job is: what it asks for, what is known of it, and where it stands.
+
+mod memory;
+mod outcome;
+mod spec;
+mod state;
+
+pub use memory::{KnownNeed, MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
+pub use outcome::{Outcome, StopReason, Verdict};
+pub use spec::{ArrayMember, Condition, Dependency, JobSpec, ModeWish, Priority, RetryBudget, SharingClass, SpecError, Utilisation};
+pub use state::{Active, IllegalTransition, State, Waiting};
+
+use crate::recovery::Climb;
+use crate::units::{Fraction, Time};
+use crate::{AttemptId, JobId};
+
+/// A job the scheduler has accepted, with its history so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// What was asked for, with later changes and estimates.
+    pub spec: JobSpec,
+    /// Where it stands.
+    pub state: State,
+    /// When it was accepted.
+    pub submitted_at: Time,
+    /// Its place among all accepted jobs; kept through retries, so that a job put back is not at the end of the queue.
+    pub sequence: u64,
+    /// How many attempts were launched.
+    pub attempts: u32,
+    /// How far it has climbed the recovery ladder.
+    pub climb: Climb,
+    /// Ordinary failures so far.
+    pub failures: u32,
+    /// How often it lost its place through no fault of its own: a lost GPU, a dead MPS server.
+    pub displacements: u32,
+    /// The last progress it reported.
+    pub progress: Option<Fraction>,
+    /// When it last wrote a checkpoint.
+    pub checkpointed_at: Option<Time>,
+    /// Jobs it still waits for.
+    pub(crate) unmet: Vec<Dependency>,
+}
+
+impl Job {
+    /// The job as it is when just accepted.
+    pub(crate) fn accept(spec: JobSpec, unmet: Vec<Dependency>, sequence: u64, now: Time) -> Self {
+        let state = if spec.hold { State::Held { since: now, resumes: Waiting::Queued } } else { State::Queued { since: now } };
+        Self {
+            spec,
+            state,
+            submitted_at: now,
+            sequence,
+            attempts: 0,
+            climb: Climb::default(),
+            failures: 0,
+            displacements: 0,
+            progress: None,
+            checkpointed_at: None,
+            unmet,
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> JobId {
+        self.spec.id
+    }
+
+    /// The attempt that its next launch will be.
+    pub(crate) fn next_attempt(&self) -> AttemptId {
+        AttemptId { job: self.id(), number: self.attempts + 1 }
+    }
+}

@@ -1,0 +1,269 @@
+//! What a user asks for when submitting a job.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::memory::MemoryNeed;
+use crate::units::{Fraction, MiB, Seconds, Time};
+use crate::{ArrayId, GroupId, JobId, UserId};
+
+/// A request to run a training job.
+///
+/// ```
+/// use carma_core::{JobId, JobSpec, MemoryNeed, MiB};
+/// let job = JobSpec { gpus: 2, memory: MemoryNeed::known(MiB(9_000)), ..JobSpec::new(JobId(1)) };
+/// assert!(job.validate().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "wishes that do not depend on each other")]
+pub struct JobSpec {
+    /// Its name, new to the scheduler.
+    pub id: JobId,
+    /// Who submitted it.
+    #[serde(default = "nobody")]
+    pub user: UserId,
+    /// The group it is accounted to.
+    #[serde(default = "no_group")]
+    pub group: GroupId,
+    /// GPUs wanted, one a rank; 0 is a job for the CPU alone.
+    #[serde(default = "one")]
+    pub gpus: u32,
+    /// Its ranks may sit on several servers when no single one has room.
+    #[serde(default)]
+    pub may_span_servers: bool,
+    /// What is known of its memory.
+    #[serde(default)]
+    pub memory: MemoryNeed,
+    /// What is known of how busy it keeps a GPU when alone.
+    #[serde(default)]
+    pub utilisation: Utilisation,
+    /// How well it shares, where somebody has classified it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<SharingClass>,
+    /// How long it should take; a guess that binds nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_duration: Option<Seconds>,
+    /// How long one attempt may take before it is ended; what backfill counts with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Seconds>,
+    /// Higher goes first.
+    #[serde(default)]
+    pub priority: Priority,
+    /// Jobs that must end before it starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<Dependency>,
+    /// The array it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayMember>,
+    /// Not to start before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<Time>,
+    /// Accepted, but to wait until released.
+    #[serde(default)]
+    pub hold: bool,
+    /// Wants its GPUs for itself.
+    #[serde(default)]
+    pub exclusive: bool,
+    /// The collocation mode it wants.
+    #[serde(default)]
+    pub mode: ModeWish,
+    /// It can write a checkpoint when asked and resume from it.
+    #[serde(default)]
+    pub may_checkpoint: bool,
+    /// How often it may be started again.
+    #[serde(default)]
+    pub retries: RetryBudget,
+}
+
+fn nobody() -> UserId {
+    UserId(0)
+}
+
+fn no_group() -> GroupId {
+    GroupId(0)
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl JobSpec {
+    /// A job that wants one GPU, and of which nothing is known.
+    pub fn new(id: JobId) -> Self {
+        Self {
+            id,
+            user: nobody(),
+            group: no_group(),
+            gpus: 1,
+            may_span_servers: false,
+            memory: MemoryNeed::default(),
+            utilisation: Utilisation::default(),
+            sharing: None,
+            expected_duration: None,
+            time_limit: None,
+            priority: Priority::default(),
+            dependencies: Vec::new(),
+            array: None,
+            begin: None,
+            hold: false,
+            exclusive: false,
+            mode: ModeWish::default(),
+            may_checkpoint: false,
+            retries: RetryBudget::default(),
+        }
+    }
+
+    /// Whether the request makes sense by itself, whatever the server has.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let ranks = self.gpus as usize;
+        if let Some(known) = &self.memory.known {
+            SpecError::check_ranks("known memory", known.values().len(), known.covers(ranks), ranks)?;
+        }
+        if let Some(estimated) = &self.memory.estimated {
+            SpecError::check_ranks("estimated memory", estimated.values().len(), estimated.covers(ranks), ranks)?;
+            if let Some(wrong) = estimated.values().iter().find(|estimate| estimate.upper < estimate.expected) {
+                return Err(SpecError::UpperBelowExpected { expected: wrong.expected, upper: wrong.upper });
+            }
+        }
+        if self.time_limit == Some(Seconds::ZERO) {
+            return Err(SpecError::ZeroTimeLimit);
+        }
+        if self.array.is_some_and(|member| member.at_most == Some(0)) {
+            return Err(SpecError::ZeroArrayLimit);
+        }
+        if self.dependencies.iter().any(|dependency| dependency.job == self.id) {
+            return Err(SpecError::DependsOnItself);
+        }
+        Ok(())
+    }
+}
+
+/// Why a request makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// A list for ranks of another length than there are ranks.
+    #[error("{what} lists {listed} ranks, but the job has {ranks}: give one value, or one for each rank")]
+    RankCount {
+        /// Which list.
+        what: &'static str,
+        /// Its length.
+        listed: usize,
+        /// The job's ranks.
+        ranks: usize,
+    },
+    /// An estimate whose upper bound lies below the expected value.
+    #[error("the estimate's upper bound {upper} is below the expected {expected}")]
+    UpperBelowExpected {
+        /// The expected peak.
+        expected: MiB,
+        /// The bound.
+        upper: MiB,
+    },
+    /// A time limit of nothing.
+    #[error("a time limit must be more than 0 s")]
+    ZeroTimeLimit,
+    /// An array of which nothing may run.
+    #[error("an array must allow at least 1 job at once")]
+    ZeroArrayLimit,
+    /// A job that waits for itself.
+    #[error("a job cannot depend on itself")]
+    DependsOnItself,
+}
+
+impl SpecError {
+    fn check_ranks(what: &'static str, listed: usize, covered: bool, ranks: usize) -> Result<(), Self> {
+        if covered { Ok(()) } else { Err(Self::RankCount { what, listed, ranks }) }
+    }
+}
+
+/// How busy a job keeps one GPU when it has it alone, as far as known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Utilisation {
+    /// Share of time an SM was active, over all SMs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smact: Option<Fraction>,
+    /// Resident warps over the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smocc: Option<Fraction>,
+    /// Share of time DRAM was busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drama: Option<Fraction>,
+    /// Share of time at least one kernel ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Fraction>,
+}
+
+/// How much of a GPU's patience a job takes, in the classes of Lucid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharingClass {
+    /// Hardly felt by others.
+    Tiny,
+    /// Felt.
+    Medium,
+    /// Fills the GPU.
+    Jumbo,
+}
+
+/// Higher goes first; equals go in order of submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub i32);
+
+/// Another job that must end first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependency {
+    /// The other job.
+    pub job: JobId,
+    /// How it must end.
+    #[serde(rename = "after")]
+    pub condition: Condition,
+}
+
+/// How a dependency must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// With success: `afterok`.
+    Ok,
+    /// Anyhow: `afterany`.
+    Any,
+}
+
+/// A job's place in its array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayMember {
+    /// The array.
+    pub array: ArrayId,
+    /// The index within it.
+    pub index: u32,
+    /// How many of the array may run at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+}
+
+/// The collocation mode a job asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModeWish {
+    /// Whatever the GPU offers.
+    #[default]
+    Auto,
+    /// A plain process.
+    Streams,
+    /// A client of an MPS server.
+    Mps,
+    /// A MIG instance.
+    Mig,
+}
+
+/// How often a job may be started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RetryBudget {
+    /// After running out of GPU memory; unset: as often as the recovery ladder has rungs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_memory: Option<u32>,
+    /// After an ordinary failure; none unless asked for.
+    #[serde(default)]
+    pub failure: u32,
+}

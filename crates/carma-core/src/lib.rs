@@ -1,0 +1,35 @@
+//! The decision core of CARMA, a collocation-aware resource manager for servers with GPUs.
+//!
+//! Events go in, actions come out: [`Scheduler::handle`]. The core has no clock, no I/O, no threads and no randomness of
+//! its own, so that a manager, an emulator and a simulator can drive the very same code, and a recorded event log
+//! replays to the same schedule.
+//!
+//! Data flows one way: [`Event`] → the [`Fleet`]'s devices and the queues → [`admission`](Obstacle) and [`Mapping`] → [`Action`].
+
+mod admission;
+mod config;
+mod device;
+mod fleet;
+mod identity;
+mod job;
+mod mapping;
+mod queue;
+mod recovery;
+mod risk;
+mod scheduler;
+mod telemetry;
+mod units;
+
+pub use admission::{Obstacle, Way};
+pub use config::*;
+pub use device::{CollocationMode, Device, DeviceSpec, Gate, Limits, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory};
+pub use fleet::{Fleet, Server, ServerSpec};
+pub use identity::*;
+pub use job::*;
+pub use mapping::{Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Score, Topology, UnknownPolicy};
+pub use queue::HeadReservation;
+pub use recovery::{Climb, Rung, Setback};
+pub use risk::{Bound, Risk, RiskWeights, Screen};
+pub use scheduler::*;
+pub use telemetry::{Metric, Sample, Statistics, Telemetry, Window, WindowRule, WindowSummary};
+pub use units::*;

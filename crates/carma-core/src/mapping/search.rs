@@ -1,0 +1,138 @@
+//! Searching the fleet for a job's devices.
+
+use super::choose::{self, Candidate, Choice};
+use super::{Granted, Order, Placement, Score};
+use crate::admission::{Demand, JobQuestion, RankNeed, Way};
+use crate::device::{CollocationMode, Device, Limits};
+use crate::fleet::{Fleet, OfferKind, Server, Summary};
+use crate::job::ModeWish;
+use crate::units::{MiB, Time};
+
+/// The devices for a job this way, or none: all of its ranks or nothing.
+pub(crate) fn find(fleet: &Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Placement> {
+    if question.way == Way::Share && (question.demand.needs_idle || question.suspended_by.is_some()) {
+        return None;
+    }
+    let devices = within_one_server(fleet, question, now).or_else(|| spanning(fleet, question, now))?;
+    placement(&devices, question)
+}
+
+fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Vec<&'a Device>> {
+    let everywhere = 0..fleet.servers().len();
+    let order = question.config.mapping.policy.order;
+    let search = |range, after_cursor: bool| {
+        fleet.best(
+            range,
+            |summary| bound(summary, question),
+            |server| {
+                let choice = if after_cursor { choose_after_cursor(server, question, now) } else { choose::choose(server, question, now) };
+                choice.map(|Choice { devices, score }| (score, devices))
+            },
+        )
+    };
+    let start = match (order, question.cursor) {
+        (Order::Ring, Some(cursor)) => fleet.server_index(cursor.server()),
+        _ => None,
+    };
+    let Some(start) = start else { return search(everywhere, false) };
+    // Once round the ring: what is left of the last server, the others, and the whole of the last again.
+    search(start..start + 1, true).or_else(|| search(start + 1..everywhere.end, false)).or_else(|| search(0..start + 1, false))
+}
+
+fn choose_after_cursor<'a>(server: &'a Server, question: &JobQuestion<'_>, now: Time) -> Option<Choice<'a>> {
+    let mut candidates = choose::candidates(server, question, now);
+    candidates.retain(|candidate| Some(candidate.device.id()) > question.cursor);
+    choose::assign(&candidates, server.spec.topology.as_ref(), question)
+}
+
+/// A score that no server below the summary can beat for this job.
+fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
+    let ranks = &question.demand.ranks;
+    match question.way {
+        Way::Idle => summary.may_hold(OfferKind::Idle, ranks.len(), |nth| ranks[nth].alone).then_some(Score(0)),
+        Way::Share => summary.may_hold(OfferKind::Room, ranks.len(), |nth| ranks[nth].to_share).then_some(summary.best),
+    }
+}
+
+/// Devices on several servers, as few servers as will do.
+fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Vec<&'a Device>> {
+    if !question.demand.spec.may_span_servers || fleet.open_devices(question.way) < question.demand.width() {
+        return None;
+    }
+    let least = question.demand.ranks.last()?;
+    let one = |summary: &Summary, kind, need| summary.may_hold(kind, 1, |_| need).then_some(Score(0));
+    let mut servers: Vec<Vec<Candidate<'a>>> = Vec::new();
+    let mut found = 0;
+    // No server is ever chosen here, so every one that is not ruled out is visited.
+    let _: Option<()> = fleet.best(
+        0..fleet.servers().len(),
+        |summary| match question.way {
+            Way::Idle => one(summary, OfferKind::Idle, least.alone),
+            Way::Share => one(summary, OfferKind::Room, least.to_share),
+        },
+        |server| {
+            let candidates = choose::candidates(server, question, now);
+            found += candidates.len();
+            servers.push(candidates);
+            None
+        },
+    );
+    if found < question.demand.width() {
+        return None;
+    }
+    servers.sort_by_key(|candidates| std::cmp::Reverse(candidates.len()));
+    choose::assign(&servers.concat(), None, question).map(|choice| choice.devices)
+}
+
+/// Whether the job could run if everything else ended: what is too large for every server says so instead of blocking
+/// the queue.
+pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
+    let ranks = &demand.ranks;
+    let suits = |device: &Device, need: &RankNeed| {
+        let mode = match demand.spec.mode {
+            ModeWish::Auto => true,
+            ModeWish::Streams => !matches!(device.spec.mode, CollocationMode::Mps { exclusive_process: true }),
+            ModeWish::Mps => matches!(device.spec.mode, CollocationMode::Mps { .. }),
+            ModeWish::Mig => device.spec.mode == CollocationMode::Mig,
+        };
+        let single = device.spec.mode != CollocationMode::Mig || ranks.len() == 1;
+        !device.lost && !device.partitioned && mode && single && device.spec.memory >= need.alone
+    };
+    // The n-th neediest rank needs n devices that suit it.
+    let covers = |devices: &mut dyn Iterator<Item = &Device>| {
+        let mut counts = vec![0; ranks.len()];
+        for device in devices {
+            ranks.iter().zip(&mut counts).for_each(|(need, count)| *count += usize::from(suits(device, need)));
+        }
+        counts.iter().enumerate().all(|(nth, count)| *count > nth)
+    };
+    let one = fleet.best(
+        0..fleet.servers().len(),
+        |summary| summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone).then_some(Score(0)),
+        |server| covers(&mut server.devices.iter()).then_some((Score(0), ())),
+    );
+    one.is_some() || demand.spec.may_span_servers && covers(&mut fleet.devices())
+}
+
+fn placement(devices: &[&Device], question: &JobQuestion<'_>) -> Option<Placement> {
+    let mut needs: Vec<&RankNeed> = question.demand.ranks.iter().collect();
+    needs.sort_by_key(|need| need.rank);
+    let granted = devices.iter().zip(needs).map(|(device, need)| Granted {
+        device: device.id(),
+        promised: if question.config.admission.reservations { need.promise.on(device.spec.memory) } else { MiB::ZERO },
+        limits: limits(device, need, question),
+    });
+    Some(Placement { server: devices.first()?.id().server(), devices: granted.collect() })
+}
+
+fn limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limits {
+    match (device.spec.mode, device.id().instance) {
+        (_, Some(instance)) => Limits::Mig { instance },
+        (CollocationMode::Mps { .. }, _) if question.demand.spec.mode != ModeWish::Streams => Limits::Mps {
+            active_threads: question.config.mps.active_threads,
+            // Only a known need is enforced: an estimate that errs would make the very crash it is to prevent.
+            memory: need.known.filter(|_| question.config.mps.limit_memory),
+        },
+        _ => Limits::Streams,
+    }
+}

@@ -1,0 +1,59 @@
+//! Job arrays of which only so many may run at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Place;
+use crate::job::Job;
+use crate::{ArrayId, JobId};
+
+/// What runs and what waits of each array.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Arrays {
+    arrays: BTreeMap<ArrayId, Array>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Array {
+    /// Members that run or stand in a queue.
+    admitted: BTreeSet<JobId>,
+    waiting: BTreeSet<Place>,
+}
+
+impl Arrays {
+    /// Asks for a turn. Without one, the job waits until [`Arrays::leave`] names it.
+    pub(crate) fn enter(&mut self, job: &Job) -> bool {
+        let Some(member) = job.spec.array else { return true };
+        let array = self.arrays.entry(member.array).or_default();
+        let turn = array.admitted.contains(&job.id()) || member.at_most.is_none_or(|most| array.admitted.len() < most as usize);
+        if turn {
+            array.admitted.insert(job.id());
+        } else {
+            array.waiting.insert(Place::of(job));
+        }
+        turn
+    }
+
+    /// Gives a turn back, or stops waiting for one. Returns the job whose turn it is now, which must enter again.
+    pub(crate) fn leave(&mut self, job: &Job) -> Option<Place> {
+        let array = self.arrays.get_mut(&job.spec.array?.array)?;
+        array.waiting.remove(&Place::of(job));
+        let next = if array.admitted.remove(&job.id()) { array.waiting.pop_first() } else { None };
+        if array.admitted.is_empty() && array.waiting.is_empty() {
+            self.arrays.remove(&job.spec.array?.array);
+        }
+        next
+    }
+
+    /// Stops waiting for a turn, but keeps one that was given.
+    pub(crate) fn step_aside(&mut self, job: &Job) {
+        if let Some(array) = job.spec.array.and_then(|member| self.arrays.get_mut(&member.array)) {
+            array.waiting.remove(&Place::of(job));
+        }
+    }
+
+    /// Whether the job waits for a turn.
+    pub(crate) fn is_waiting(&self, job: &Job) -> bool {
+        let array = job.spec.array.and_then(|member| self.arrays.get(&member.array));
+        array.is_some_and(|array| array.waiting.contains(&Place::of(job)))
+    }
+}

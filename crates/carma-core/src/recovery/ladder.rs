@@ -1,0 +1,129 @@
+//! The recovery ladder: each out-of-memory crash asks for more, until there is no more to ask for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Fraction, MiB};
+
+/// One rung of the ladder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rung {
+    /// What it had, and this much more.
+    Add(MiB),
+    /// The next of these shares of the GPU's memory, in steps no larger than this; a rung that is climbed as often as
+    /// there is a next one.
+    Buckets {
+        /// Rising shares of the GPU's memory.
+        shares: Vec<Fraction>,
+        /// The largest step.
+        largest_step: MiB,
+    },
+    /// A whole idle GPU; tried again on a larger one where there is any.
+    WholeGpu,
+}
+
+/// How far a job has climbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Climb {
+    /// Out-of-memory crashes so far.
+    pub crashes: u32,
+    /// The next attempt starts with at least this much memory to take on each device.
+    pub floor: MiB,
+    /// The next attempt starts on idle devices only.
+    pub whole_gpu: bool,
+    rung: usize,
+}
+
+/// What is known about a crash.
+#[derive(Debug, Clone, Copy)]
+pub struct Setback {
+    /// What the attempt could count on, per device: its need, its floor, or what it was seen to reach.
+    pub had: MiB,
+    /// The memory of the largest device it ran on.
+    pub capacity: MiB,
+    /// The smallest device memory above that, where there is any.
+    pub next_capacity: Option<MiB>,
+    /// It had its devices for itself: it needs a larger one, not another turn.
+    pub alone: bool,
+}
+
+impl Climb {
+    /// Where the job goes from here; `None`: there is nothing larger to try.
+    ///
+    /// ```
+    /// use carma_core::{Climb, Fraction, MiB, Rung, Setback};
+    /// let ladder = [Rung::Add(MiB(2048)), Rung::WholeGpu];
+    /// let setback = Setback { had: MiB(5120), capacity: MiB(40_960), next_capacity: None, alone: false };
+    /// let first = Climb::default().after(setback, &ladder).unwrap();
+    /// assert_eq!((first.floor, first.whole_gpu), (MiB(7168), false));
+    /// let second = first.after(setback, &ladder).unwrap();
+    /// assert_eq!((second.floor, second.whole_gpu), (MiB(40_960), true));
+    /// assert_eq!(second.after(setback, &ladder), None);
+    /// ```
+    pub fn after(self, setback: Setback, ladder: &[Rung]) -> Option<Self> {
+        let had = setback.had.max(self.floor);
+        let climbed = |rung, floor: MiB, whole_gpu| Self { crashes: self.crashes + 1, floor, whole_gpu, rung };
+        if self.whole_gpu || setback.alone {
+            return setback.next_capacity.map(|larger| climbed(self.rung, larger, true));
+        }
+        for (place, rung) in ladder.iter().enumerate().skip(self.rung) {
+            let (floor, next) = match rung {
+                Rung::Add(more) => (had + *more, place + 1),
+                Rung::Buckets { shares, largest_step } => {
+                    let bucket = shares.iter().map(|share| setback.capacity.share(*share)).find(|bucket| *bucket > had);
+                    let Some(bucket) = bucket else { continue };
+                    (bucket.min(had + *largest_step), place)
+                }
+                Rung::WholeGpu => return Some(climbed(place, setback.capacity, true)),
+            };
+            // A floor near the whole GPU can be met only by an idle one, which has a rung of its own.
+            if floor < setback.capacity {
+                return Some(climbed(next, floor, false));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floors(ladder: &[Rung], had: u64, capacity: u64) -> Vec<(u64, bool)> {
+        let setback = Setback { had: MiB(had), capacity: MiB(capacity), next_capacity: None, alone: false };
+        let climbs = std::iter::successors(Climb::default().after(setback, ladder), |climb| climb.after(setback, ladder));
+        climbs.map(|climb| (climb.floor.0, climb.whole_gpu)).collect()
+    }
+
+    fn buckets() -> Rung {
+        Rung::Buckets { shares: [0.25, 0.5, 0.75].map(Fraction::clamped).to_vec(), largest_step: MiB(8192) }
+    }
+
+    #[test]
+    fn the_published_ladder_goes_to_a_whole_gpu_at_once() {
+        assert_eq!(floors(&[Rung::WholeGpu], 5120, 40_960), [(40_960, true)]);
+    }
+
+    #[test]
+    fn the_successors_ladder_climbs_buckets_in_steps_of_at_most_8_gib() {
+        let climbed = floors(&[buckets(), Rung::WholeGpu], 5120, 40_960);
+        assert_eq!(climbed, [(10_240, false), (18_432, false), (20_480, false), (28_672, false), (30_720, false), (40_960, true)]);
+        assert_eq!(floors(&[buckets(), Rung::WholeGpu], 31_000, 40_960), [(40_960, true)], "above the last bucket");
+    }
+
+    #[test]
+    fn a_floor_that_only_a_whole_gpu_could_meet_is_skipped() {
+        assert_eq!(floors(&[Rung::Add(MiB(2048)), buckets(), Rung::WholeGpu], 39_000, 40_960), [(40_960, true)]);
+        assert_eq!(floors(&[Rung::Add(MiB(2048))], 39_000, 40_960), []);
+    }
+
+    #[test]
+    fn a_whole_gpu_is_tried_again_on_a_larger_one() {
+        let small = Setback { had: MiB(11_000), capacity: MiB(11_264), next_capacity: Some(MiB(40_960)), alone: false };
+        let first = Climb::default().after(small, &[Rung::WholeGpu]).unwrap();
+        let second = first.after(small, &[Rung::WholeGpu]).unwrap();
+        assert_eq!((first.floor, second.floor, second.crashes), (MiB(11_264), MiB(40_960), 2));
+        let large = Setback { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: false };
+        assert_eq!(second.after(large, &[Rung::WholeGpu]), None);
+    }
+}

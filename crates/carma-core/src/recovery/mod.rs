@@ -1,0 +1,5 @@
+//! Recovery: how a job that ran out of memory is brought back.
+
+mod ladder;
+
+pub use ladder::{Climb, Rung, Setback};

@@ -1,0 +1,84 @@
+//! What the scheduler wants done, each with its reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::admission::Way;
+use crate::job::{Outcome, StopReason, Verdict};
+use crate::mapping::Placement;
+use crate::units::MiB;
+use crate::{AttemptId, JobId};
+
+/// Something to be done by whoever drives the scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Action {
+    /// Start an attempt.
+    Launch {
+        /// Which.
+        attempt: AttemptId,
+        /// Where, and with which limits.
+        placement: Placement,
+        /// Why there and now.
+        reason: LaunchReason,
+    },
+    /// Send a signal to an attempt.
+    Signal {
+        /// Which.
+        attempt: AttemptId,
+        /// What it is told.
+        signal: Signal,
+        /// Why.
+        reason: StopReason,
+    },
+    /// The job waits again; nothing is to be done but to tell.
+    Requeue {
+        /// Which.
+        job: JobId,
+        /// Its next attempt starts with at least this much memory on each device.
+        floor: MiB,
+        /// Its next attempt starts on idle devices only.
+        whole_gpu: bool,
+        /// Why.
+        reason: RequeueReason,
+    },
+    /// The job is over; the outcome says why.
+    Finish {
+        /// Which.
+        job: JobId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// Why a job was launched where it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchReason {
+    /// How it got onto its devices; unset for jobs without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
+    /// The head of the queue, where the job was let past it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<JobId>,
+}
+
+/// What an attempt is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// Write a checkpoint and end.
+    Checkpoint,
+    /// End.
+    Terminate,
+    /// End at once.
+    Kill,
+}
+
+/// Why a job waits again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequeueReason {
+    /// Its attempt ended this way, and it is tried again.
+    After(Verdict),
+    /// Somebody asked for it.
+    Requested,
+}

@@ -1,0 +1,214 @@
+//! The life of an attempt: launched, seen, told to stop, ended, and what comes after.
+
+use super::action::{Action, LaunchReason, RequeueReason, Signal};
+use super::timers::Timer;
+use super::{EventError, Scheduler};
+use crate::admission::Demand;
+use crate::device::{Tenant, TenantMemory};
+use crate::job::{Active, Job, Outcome, SharingClass, StopReason, Verdict, Waiting};
+use crate::mapping::Placement;
+use crate::queue::Place;
+use crate::recovery::{Climb, Setback};
+use crate::units::{Fraction, MiB, Seconds, Time};
+use crate::{AttemptId, JobId};
+
+impl Scheduler {
+    /// The job whose attempt is under way.
+    fn under_way(&self, attempt: AttemptId) -> Result<(&Job, &Active), EventError> {
+        let job = self.known_job(attempt.job)?;
+        let active = job.state.active().filter(|active| active.attempt == attempt);
+        active.map(|active| (job, active)).ok_or(EventError::NotUnderWay(attempt))
+    }
+
+    /// Starts a job that is in a queue.
+    pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        let attempt = known.next_attempt();
+        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None };
+        if known.state.launch(active).is_err() {
+            debug_assert!(false, "{job} was launched while {}", known.state.name());
+            return;
+        }
+        known.attempts += 1;
+        known.progress = None;
+        self.queues.remove(&Place::of(known));
+        let ends_at = known.spec.time_limit.map(|limit| now + limit);
+        if let Some(end) = ends_at {
+            self.timers.set(end, Timer::Limit(attempt));
+        }
+        for granted in &placement.devices {
+            let tenant = Tenant {
+                attempt,
+                user: known.spec.user,
+                promised: granted.promised,
+                memory: TenantMemory::Unseen,
+                seen_at: None,
+                ends_at,
+                exclusive: known.spec.exclusive,
+                utilisation: known.spec.utilisation.gpu.unwrap_or(Fraction::ONE),
+                sharing: known.spec.sharing.unwrap_or(SharingClass::Jumbo),
+            };
+            let config = &self.config;
+            let gate = self.fleet.update(granted.device, config, now, |device| {
+                device.admit(tenant, config, now);
+                device.gate.opens_at()
+            });
+            if let Some(opens) = gate.flatten() {
+                self.timers.set(opens, Timer::Gate(granted.device));
+            }
+            self.cursor = Some(granted.device);
+        }
+        if placement.devices.is_empty() {
+            self.fleet.update_server(placement.server, &self.config, now, |server| server.cpu_jobs += 1);
+        }
+        self.epoch += 1;
+        actions.push(Action::Launch { attempt, placement, reason });
+    }
+
+    /// Notes that an attempt's process was seen on a device.
+    pub(super) fn seen(&mut self, attempt: AttemptId) {
+        if let Some(job) = self.jobs.get_mut(&attempt.job) {
+            // Its device names it a tenant, so it is starting or running.
+            let seen = job.state.seen();
+            debug_assert!(seen.is_ok());
+        }
+    }
+
+    /// Tells an attempt to stop. What a user wants outweighs what happened to it; otherwise the first reason stands.
+    pub(super) fn stop(&mut self, attempt: AttemptId, reason: StopReason, signal: Signal, now: Time, actions: &mut Vec<Action>) {
+        let Some(active) = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut()) else { return };
+        let outweighs = match active.stopping {
+            None => true,
+            Some(already) => reason == StopReason::Cancelled && already != StopReason::Cancelled,
+        };
+        if active.attempt != attempt || !outweighs {
+            return;
+        }
+        active.stopping = Some(reason);
+        if signal != Signal::Kill {
+            self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
+        }
+        actions.push(Action::Signal { attempt, signal, reason });
+    }
+
+    /// Moves the end of a running attempt whose time limit was changed.
+    pub(super) fn move_limit(&mut self, job: JobId, before: Option<Seconds>, now: Time) {
+        let Some(known) = self.jobs.get(&job) else { return };
+        let Some(active) = known.state.active() else { return };
+        let (attempt, launched_at) = (active.attempt, active.launched_at);
+        if let Some(limit) = before {
+            self.timers.cancel(launched_at + limit, Timer::Limit(attempt));
+        }
+        let ends_at = known.spec.time_limit.map(|limit| launched_at + limit);
+        if let Some(end) = ends_at {
+            self.timers.set(end, Timer::Limit(attempt));
+        }
+        for granted in &active.placement.devices {
+            self.fleet.update(granted.device, &self.config, now, |device| {
+                device.tenant_mut(attempt).into_iter().for_each(|tenant| tenant.ends_at = ends_at);
+            });
+        }
+    }
+
+    pub(super) fn progressed(&mut self, attempt: AttemptId, done: Fraction) -> Result<(), EventError> {
+        self.under_way(attempt)?;
+        self.jobs.entry(attempt.job).and_modify(|job| job.progress = Some(done));
+        Ok(())
+    }
+
+    pub(super) fn checkpointed(&mut self, attempt: AttemptId, now: Time) -> Result<(), EventError> {
+        self.under_way(attempt)?;
+        self.jobs.entry(attempt.job).and_modify(|job| job.checkpointed_at = Some(now));
+        Ok(())
+    }
+
+    pub(super) fn launch_failed(
+        &mut self,
+        attempt: AttemptId,
+        reason: String,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), EventError> {
+        self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions)
+    }
+
+    pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        let (job, active) = self.under_way(attempt)?;
+        let setback = self.setback(job, active, now);
+        let active = active.clone();
+        if let Some(limit) = job.spec.time_limit {
+            self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
+        }
+        for granted in &active.placement.devices {
+            self.fleet.update(granted.device, &self.config, now, |device| device.dismiss(attempt));
+        }
+        if active.placement.devices.is_empty() {
+            self.fleet
+                .update_server(active.placement.server, &self.config, now, |server| server.cpu_jobs = server.cpu_jobs.saturating_sub(1));
+        }
+        match self.sequel(attempt.job, active.stopping, &verdict, setback) {
+            Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
+            Sequel::Again(queue) => {
+                let reason = if queue == Waiting::Preempted { RequeueReason::Requested } else { RequeueReason::After(verdict) };
+                self.put_back(attempt.job, queue, reason, now, actions);
+            }
+        }
+        Ok(())
+    }
+
+    fn put_back(&mut self, job: JobId, queue: Waiting, reason: RequeueReason, now: Time, actions: &mut Vec<Action>) {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        let put = known.state.put_back(queue, now);
+        debug_assert!(put.is_ok(), "{job} was put back while {}", known.state.name());
+        let Climb { floor, whole_gpu, .. } = known.climb;
+        actions.push(Action::Requeue { job, floor, whole_gpu, reason });
+        self.enqueue(job, now);
+    }
+
+    /// What the attempt could count on, for the recovery ladder.
+    fn setback(&self, job: &Job, active: &Active, now: Time) -> Setback {
+        let demand = Demand::of(job, &self.config, self.fleet.largest(), now);
+        let devices = || active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
+        let capacity = devices().map(|device| device.spec.memory).max().unwrap_or_default();
+        let reading =
+            devices().flat_map(|device| &device.tenants).filter(|tenant| tenant.attempt == active.attempt).map(Tenant::attributed);
+        let asked = demand.ranks.iter().map(|need| need.promise.on(capacity));
+        let had = asked.chain(reading).max().unwrap_or(MiB::ZERO).min(capacity);
+        let alone = job.spec.exclusive || !self.config.mapping.policy.shares;
+        Setback { had, capacity, next_capacity: self.fleet.next_larger(capacity), alone }
+    }
+
+    /// What becomes of a job whose attempt has ended. Counts the attempt against the budget it falls under.
+    fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Setback) -> Sequel {
+        let config = &self.config;
+        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::Cancelled) };
+        let displaced = match (stopping, verdict) {
+            (_, Verdict::Succeeded) => return Sequel::End(Outcome::Succeeded),
+            (Some(StopReason::Cancelled), _) => return Sequel::End(Outcome::Cancelled),
+            (Some(StopReason::TimeLimit), _) => return Sequel::End(Outcome::TimeLimit),
+            (Some(StopReason::Requeued), _) => return Sequel::Again(Waiting::Preempted),
+            (Some(StopReason::GpuLost), _) | (_, Verdict::GpuLost) => Some(Outcome::GpuLost),
+            (Some(StopReason::MpsServerDied), _) | (_, Verdict::MpsServerDied) => Some(Outcome::MpsServerDied),
+            _ => None,
+        };
+        if let Some(outcome) = displaced {
+            job.displacements += 1;
+            return if job.displacements > config.recovery.displacements { Sequel::End(outcome) } else { Sequel::Again(Waiting::Queued) };
+        }
+        if *verdict == Verdict::OutOfMemory {
+            let within_budget = job.spec.retries.out_of_memory.is_none_or(|budget| job.climb.crashes < budget);
+            let next = job.climb.after(setback, &config.recovery.ladder).filter(|_| within_budget);
+            let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };
+            job.climb = next;
+            return Sequel::Again(Waiting::Recovering);
+        }
+        job.failures += 1;
+        if job.failures > job.spec.retries.failure { Sequel::End(verdict.clone().into()) } else { Sequel::Again(Waiting::Queued) }
+    }
+}
+
+/// What becomes of a job whose attempt has ended.
+enum Sequel {
+    End(Outcome),
+    Again(Waiting),
+}

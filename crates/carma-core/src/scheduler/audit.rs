@@ -1,0 +1,70 @@
+//! Checks that what is kept in two places agrees; for tests and bug reports.
+
+use super::Scheduler;
+use crate::job::{Job, State};
+use crate::queue::Place;
+use crate::units::MiB;
+
+impl Scheduler {
+    /// Every broken invariant, in words; none if all is well.
+    pub fn audit(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        let mut expect = |holds: bool, what: &dyn Fn() -> String| {
+            if !holds {
+                broken.push(what());
+            }
+        };
+        for device in self.fleet.devices() {
+            let id = device.id();
+            if self.config.admission.reservations {
+                expect(device.promised() <= device.spec.memory, &|| {
+                    format!("{id} promised {} of {}", device.promised(), device.spec.memory)
+                });
+            }
+            for tenant in &device.tenants {
+                let active = self.jobs.get(&tenant.attempt.job).and_then(|job| job.state.active());
+                let placed = active.is_some_and(|active| {
+                    active.attempt == tenant.attempt && active.placement.devices.iter().any(|granted| granted.device == id)
+                });
+                expect(placed, &|| format!("{id} has {}, which is not placed there", tenant.attempt));
+            }
+            let mut fresh = device.clone();
+            fresh.refresh(&self.config, self.clock);
+            // Samples grow old without an event; a standing may only be too hopeful by that.
+            let stale = self.clock - device.telemetry.heard_at().unwrap_or(self.clock) > self.config.window.stale_after;
+            expect(stale || fresh.standing() == device.standing(), &|| format!("{id} keeps an old standing"));
+        }
+        let mut queued = 0;
+        for job in self.jobs.values() {
+            queued += usize::from(self.queues.contains(&Place::of(job)));
+            self.audit_job(job, &mut expect);
+        }
+        expect(queued == self.queues.len(), &|| format!("{} places in queues for {queued} jobs", self.queues.len()));
+        broken
+    }
+
+    fn audit_job(&self, job: &Job, expect: &mut dyn FnMut(bool, &dyn Fn() -> String)) {
+        let id = job.id();
+        let in_queue = self.queues.contains(&Place::of(job));
+        match &job.state {
+            State::Held { .. } | State::Done { .. } => expect(!in_queue, &|| format!("{id} is {} and in a queue", job.state.name())),
+            State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } => {
+                let begins_later = job.spec.begin.is_some_and(|begin| begin > self.clock);
+                let waits = in_queue || !job.unmet.is_empty() || self.arrays.is_waiting(job) || begins_later;
+                expect(waits, &|| format!("{id} is lost: {} but in no queue", job.state.name()));
+            }
+            State::Starting(active) | State::Running(active) => {
+                expect(!in_queue, &|| format!("{id} runs and waits"));
+                let ranks = active.placement.devices.len();
+                expect(ranks == job.spec.gpus as usize, &|| format!("{id} has {ranks} of {} GPUs", job.spec.gpus));
+                for granted in &active.placement.devices {
+                    let tenants = self.fleet.device(granted.device).map_or(&[][..], |device| &device.tenants);
+                    let times = tenants.iter().filter(|tenant| tenant.attempt == active.attempt).count();
+                    expect(times == 1, &|| format!("{id} is {times} times on {}", granted.device));
+                }
+                let promised = |granted: &&crate::mapping::Granted| granted.promised > MiB::ZERO && granted.promised < job.climb.floor;
+                expect(active.placement.devices.iter().find(promised).is_none(), &|| format!("{id} runs below its floor"));
+            }
+        }
+    }
+}

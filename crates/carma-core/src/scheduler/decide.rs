@@ -1,0 +1,93 @@
+//! The decision: who starts now, and where.
+
+use super::Scheduler;
+use super::action::{Action, LaunchReason};
+use crate::JobId;
+use crate::admission::{Demand, JobQuestion, Way};
+use crate::config::Discipline;
+use crate::job::Job;
+use crate::mapping::{self, Placement, Score};
+use crate::queue::{HeadReservation, Place};
+use crate::units::Time;
+
+impl Scheduler {
+    /// Starts every job that may start: jobs without GPUs whenever a host takes them; jobs with GPUs in order, until one
+    /// must wait; then, with backfill, those behind it that do not make it wait longer.
+    pub(super) fn decide(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.start_cpu_jobs(now, actions);
+        while let Some(head) = self.queues.head() {
+            if self.start(head, None, now, actions) {
+                continue;
+            }
+            let Some(job) = self.jobs.get(&head) else { return };
+            if mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) {
+                if let Discipline::Backfill { depth } = self.config.queue.discipline {
+                    self.backfill(head, depth, now, actions);
+                }
+                return;
+            }
+            self.queues.set_aside(Place::of(job));
+        }
+    }
+
+    pub(super) fn demand<'a>(&self, job: &'a Job, now: Time) -> Demand<'a> {
+        Demand::of(job, &self.config, self.fleet.largest(), now)
+    }
+
+    /// The question of whether a job may go somewhere, apart from where.
+    pub(super) fn question<'a>(&'a self, demand: &'a Demand<'a>, way: Way, reservation: Option<&'a HeadReservation>) -> JobQuestion<'a> {
+        let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
+        JobQuestion { demand, way, config: &self.config, reservation, suspended_by, cursor: self.cursor }
+    }
+
+    fn start(&mut self, job: JobId, reservation: Option<&HeadReservation>, now: Time, actions: &mut Vec<Action>) -> bool {
+        let Some(known) = self.jobs.get(&job) else { return false };
+        let Some((placement, way)) = self.place(known, reservation, now) else { return false };
+        let reason = LaunchReason { way: Some(way), passed: reservation.map(|reservation| reservation.head) };
+        self.launch(job, placement, reason, now, actions);
+        true
+    }
+
+    fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, Way)> {
+        let demand = self.demand(job, now);
+        let ways = if self.config.admission.idle_first { [Way::Idle, Way::Share] } else { [Way::Share, Way::Idle] };
+        let find = |way| Some((mapping::find(&self.fleet, &self.question(&demand, way, reservation), now)?, way));
+        ways.into_iter().find_map(find)
+    }
+
+    fn backfill(&mut self, head: JobId, depth: u32, now: Time, actions: &mut Vec<Action>) {
+        if self.fleet.open_devices(Way::Idle) == 0 && self.fleet.open_devices(Way::Share) == 0 {
+            return;
+        }
+        let Some(reservation) = self.reserve_for(head, now) else { return };
+        let behind: Vec<JobId> = self.queues.in_order().skip(1).take(depth as usize).collect();
+        for job in behind {
+            self.start(job, Some(&reservation), now, actions);
+        }
+    }
+
+    /// What is kept for the head; planned anew when anything has changed that it depends on.
+    fn reserve_for(&mut self, head: JobId, now: Time) -> Option<HeadReservation> {
+        let current = |(epoch, kept): &&(u64, HeadReservation)| *epoch == self.epoch && kept.head == head;
+        if let Some((_, kept)) = self.reservation.as_ref().filter(current) {
+            return Some(kept.clone());
+        }
+        let demand = self.demand(self.jobs.get(&head)?, now);
+        let planned = HeadReservation::plan(&self.fleet, &demand, &self.config, now)?;
+        self.reservation = Some((self.epoch, planned.clone()));
+        Some(planned)
+    }
+
+    fn start_cpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while let Some(job) = self.queues.next_cpu_job() {
+            let server = self.fleet.best(
+                0..self.fleet.servers().len(),
+                |summary| summary.takes_cpu_job.then_some(Score(0)),
+                |server| server.takes_cpu_job().then_some((Score(0), server.spec.id)),
+            );
+            let Some(server) = server else { return };
+            let placement = Placement { server, devices: Vec::new() };
+            self.launch(job, placement, LaunchReason { way: None, passed: None }, now, actions);
+        }
+    }
+}

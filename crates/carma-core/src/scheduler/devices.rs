@@ -1,0 +1,162 @@
+//! Events about servers and devices: there, gone, lost, drained, seen.
+
+use super::action::{Action, Signal};
+use super::timers::Timer;
+use super::{EventError, Scheduler};
+use crate::device::{CollocationMode, Device, DeviceSpec, Owner, ProcessUse};
+use crate::fleet::ServerSpec;
+use crate::job::StopReason;
+use crate::telemetry::{Sample, Telemetry, WindowSummary};
+use crate::units::Time;
+use crate::{AttemptId, DeviceId, ServerId};
+
+impl Scheduler {
+    fn known_device(&self, device: DeviceId) -> Result<&Device, EventError> {
+        self.fleet.device(device).ok_or(EventError::UnknownDevice(device))
+    }
+
+    fn known_server(&self, server: ServerId) -> Result<(), EventError> {
+        self.fleet.server(server).map(|_| ()).ok_or(EventError::UnknownServer(server))
+    }
+
+    fn update(&mut self, device: DeviceId, now: Time, change: impl FnOnce(&mut Device)) -> Result<(), EventError> {
+        self.fleet.update(device, &self.config, now, change).ok_or(EventError::UnknownDevice(device))
+    }
+
+    /// A device that none of our attempts is on.
+    fn unused_device(&self, device: DeviceId) -> Result<(), EventError> {
+        if self.known_device(device)?.tenants.is_empty() { Ok(()) } else { Err(EventError::InUse(device)) }
+    }
+
+    pub(super) fn server_attached(&mut self, spec: ServerSpec, now: Time) -> Result<(), EventError> {
+        if self.fleet.server(spec.id).is_some() {
+            return Err(EventError::DuplicateServer(spec.id));
+        }
+        self.fleet.add_server(spec);
+        self.reconsider_set_aside(now);
+        Ok(())
+    }
+
+    pub(super) fn gpu_attached(&mut self, spec: DeviceSpec, now: Time) -> Result<(), EventError> {
+        self.known_server(spec.id.server())?;
+        if self.fleet.device(spec.id).is_some() {
+            return Err(EventError::DuplicateDevice(spec.id));
+        }
+        mode_matches_name(spec.id, spec.mode)?;
+        if spec.id.instance.is_some() {
+            // A GPU with attempts on it cannot have been cut.
+            let whole = DeviceId { instance: None, ..spec.id };
+            if self.fleet.device(whole).is_some_and(|device| !device.tenants.is_empty()) {
+                return Err(EventError::InUse(whole));
+            }
+        }
+        self.fleet.add_device(spec, &self.config, now);
+        self.reconsider_set_aside(now);
+        Ok(())
+    }
+
+    pub(super) fn gpu_detached(&mut self, device: DeviceId, now: Time) -> Result<(), EventError> {
+        self.unused_device(device)?;
+        self.fleet.remove_device(device, &self.config, now);
+        self.reconsider_set_aside(now);
+        Ok(())
+    }
+
+    pub(super) fn gpu_mode_changed(&mut self, device: DeviceId, mode: CollocationMode, now: Time) -> Result<(), EventError> {
+        self.unused_device(device)?;
+        mode_matches_name(device, mode)?;
+        self.update(device, now, |device| device.spec.mode = mode)?;
+        self.reconsider_set_aside(now);
+        Ok(())
+    }
+
+    /// The device, and its instances if it is a GPU that is cut into some.
+    fn with_instances(&self, device: DeviceId) -> Result<Vec<DeviceId>, EventError> {
+        self.known_device(device)?;
+        let server = self.fleet.server(device.server()).into_iter().flat_map(|server| &server.devices);
+        let belongs = |other: DeviceId| other == device || (device.instance.is_none() && other.gpu == device.gpu);
+        Ok(server.map(Device::id).filter(|other| belongs(*other)).collect())
+    }
+
+    fn stop_all_on(&mut self, device: DeviceId, reason: StopReason, now: Time, actions: &mut Vec<Action>) {
+        let attempts: Vec<AttemptId> =
+            self.fleet.device(device).into_iter().flat_map(|device| &device.tenants).map(|tenant| tenant.attempt).collect();
+        for attempt in attempts {
+            self.stop(attempt, reason, Signal::Kill, now, actions);
+        }
+    }
+
+    pub(super) fn gpu_lost(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        for device in self.with_instances(device)? {
+            self.update(device, now, |device| {
+                device.lost = true;
+                // What was seen before says nothing about how it comes back.
+                device.telemetry = Telemetry::Silent;
+                device.foreign.clear();
+            })?;
+            self.stop_all_on(device, StopReason::GpuLost, now, actions);
+        }
+        Ok(())
+    }
+
+    pub(super) fn gpu_back(&mut self, device: DeviceId, now: Time) -> Result<(), EventError> {
+        for device in self.with_instances(device)? {
+            self.update(device, now, |device| device.lost = false)?;
+        }
+        self.reconsider_set_aside(now);
+        Ok(())
+    }
+
+    pub(super) fn gpu_drained(&mut self, device: DeviceId, drained: bool, now: Time) -> Result<(), EventError> {
+        for device in self.with_instances(device)? {
+            self.update(device, now, |device| device.drained = drained)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn mps_server_died(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        self.known_device(device)?;
+        self.stop_all_on(device, StopReason::MpsServerDied, now, actions);
+        Ok(())
+    }
+
+    pub(super) fn gpu_sampled(&mut self, device: DeviceId, sample: Sample, now: Time) -> Result<(), EventError> {
+        let config = &self.config;
+        let seen = self.fleet.update(device, config, now, |device| device.sample(sample, config));
+        seen.ok_or(EventError::UnknownDevice(device))
+    }
+
+    pub(super) fn gpu_window(&mut self, device: DeviceId, window: Box<WindowSummary>, now: Time) -> Result<(), EventError> {
+        let config = &self.config;
+        let seen = self.fleet.update(device, config, now, |device| device.summarise(window, config));
+        seen.ok_or(EventError::UnknownDevice(device))
+    }
+
+    pub(super) fn processes_seen(&mut self, device: DeviceId, processes: &[ProcessUse], now: Time) -> Result<(), EventError> {
+        for process in processes {
+            if let Owner::Attempt(attempt) = process.owner {
+                self.known_job(attempt.job)?;
+            }
+        }
+        let config = &self.config;
+        let seen = self.fleet.update(device, config, now, |device| (device.processes(processes, config, now), device.gate.opens_at()));
+        let (new, opens) = seen.ok_or(EventError::UnknownDevice(device))?;
+        if let Some(opens) = opens.filter(|_| !new.is_empty()) {
+            self.timers.set(opens, Timer::Gate(device));
+        }
+        for attempt in new {
+            self.seen(attempt);
+        }
+        Ok(())
+    }
+
+    pub(super) fn host_short(&mut self, server: ServerId, short: bool, now: Time) -> Result<(), EventError> {
+        self.known_server(server)?;
+        self.fleet.update_server(server, &self.config, now, |server| server.set_host_short(short));
+        Ok(())
+    }
+}
+
+fn mode_matches_name(device: DeviceId, mode: CollocationMode) -> Result<(), EventError> {
+    if device.instance.is_some() == (mode == CollocationMode::Mig) { Ok(()) } else { Err(EventError::ModeOfInstance(device)) }
+}

@@ -1,0 +1,69 @@
+//! Events that cannot be: they change nothing.
+
+use thiserror::Error;
+
+use crate::config::ConfigErrors;
+use crate::job::{IllegalTransition, SpecError};
+use crate::{AttemptId, DeviceId, JobId, ServerId};
+
+/// Why an event was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EventError {
+    /// Nobody has heard of the job.
+    #[error("{0} is not known")]
+    UnknownJob(JobId),
+    /// Nobody has heard of the server.
+    #[error("{0} is not known")]
+    UnknownServer(ServerId),
+    /// Nobody has heard of the device.
+    #[error("device {0} is not known")]
+    UnknownDevice(DeviceId),
+    /// The job is known already.
+    #[error("{0} exists already")]
+    DuplicateJob(JobId),
+    /// The server is known already.
+    #[error("{0} exists already")]
+    DuplicateServer(ServerId),
+    /// The device is known already.
+    #[error("device {0} exists already")]
+    DuplicateDevice(DeviceId),
+    /// The device's mode and its name contradict each other.
+    #[error("device {0} must be in MIG mode if it is a MIG instance, and only then")]
+    ModeOfInstance(DeviceId),
+    /// The attempt is not the one under way.
+    #[error("{0} is not under way")]
+    NotUnderWay(AttemptId),
+    /// The device is in use.
+    #[error("device {0} has jobs on it")]
+    InUse(DeviceId),
+    /// The job waits for one that nobody has heard of.
+    #[error("{job} depends on {on}, which is not known")]
+    UnknownDependency {
+        /// The job.
+        job: JobId,
+        /// What it waits for.
+        on: JobId,
+    },
+    /// The job is not over, or others wait for it.
+    #[error("{0} cannot be forgotten: it is not over, or others wait for it")]
+    StillNeeded(JobId),
+    /// The request makes no sense.
+    #[error("{job} cannot be accepted: {error}")]
+    Spec {
+        /// The job.
+        job: JobId,
+        /// What is wrong.
+        error: SpecError,
+    },
+    /// The job's state does not allow it.
+    #[error("{job}: {error}")]
+    Transition {
+        /// The job.
+        job: JobId,
+        /// What does not go.
+        error: IllegalTransition,
+    },
+    /// The new rules are wrong.
+    #[error("the configuration stays as it was: {0}")]
+    Configuration(#[from] ConfigErrors),
+}

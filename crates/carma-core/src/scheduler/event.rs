@@ -1,0 +1,194 @@
+//! Everything that can change a decision.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Settings;
+use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
+use crate::fleet::ServerSpec;
+use crate::job::{JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
+use crate::telemetry::{Sample, WindowSummary};
+use crate::units::{Fraction, Seconds};
+use crate::{AttemptId, DeviceId, JobId, ServerId};
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A server is there.
+    ServerAttached(ServerSpec),
+    /// A server has a device: a GPU or a MIG instance.
+    GpuAttached(DeviceSpec),
+    /// A device nobody of ours runs on is gone for good: a MIG instance was destroyed, a GPU taken out.
+    GpuDetached {
+        /// Which.
+        device: DeviceId,
+    },
+    /// A device nobody of ours runs on is now shared in another way.
+    GpuModeChanged {
+        /// Which.
+        device: DeviceId,
+        /// How.
+        mode: CollocationMode,
+    },
+    /// A device answers no more. A lost GPU takes its instances with it.
+    GpuLost {
+        /// Which.
+        device: DeviceId,
+    },
+    /// A lost device answers again.
+    GpuBack {
+        /// Which.
+        device: DeviceId,
+    },
+    /// An operator wants nothing new on a device.
+    GpuDrained {
+        /// Which.
+        device: DeviceId,
+    },
+    /// The device may be used again.
+    GpuResumed {
+        /// Which.
+        device: DeviceId,
+    },
+    /// The MPS server of a device died, and its clients with it.
+    MpsServerDied {
+        /// Which device.
+        device: DeviceId,
+    },
+    /// A look at a device's counters.
+    GpuSampled {
+        /// Which.
+        device: DeviceId,
+        /// What was seen.
+        sample: Sample,
+    },
+    /// A finished window over a device's counters, instead of samples.
+    GpuWindow {
+        /// Which.
+        device: DeviceId,
+        /// What was seen.
+        window: Box<WindowSummary>,
+    },
+    /// All processes on a device.
+    ProcessesSeen {
+        /// Which device.
+        device: DeviceId,
+        /// All of them; an empty list means that nobody is there.
+        processes: Vec<ProcessUse>,
+    },
+    /// A host is short of memory, CPU or disk.
+    HostShort {
+        /// Which.
+        server: ServerId,
+    },
+    /// It is no longer.
+    HostFine {
+        /// Which.
+        server: ServerId,
+    },
+    /// A job was accepted.
+    JobSubmitted(Box<JobSpec>),
+    /// A user or operator wants it ended.
+    JobCancelled {
+        /// Which.
+        job: JobId,
+    },
+    /// A waiting job is to be kept back.
+    JobHeld {
+        /// Which.
+        job: JobId,
+    },
+    /// A held job may wait again.
+    JobReleased {
+        /// Which.
+        job: JobId,
+    },
+    /// A running job is to be stopped, after a checkpoint if it can, and put back.
+    JobRequeued {
+        /// Which.
+        job: JobId,
+    },
+    /// A user changed the request.
+    JobChanged {
+        /// Which.
+        job: JobId,
+        /// The new priority.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        priority: Option<Priority>,
+        /// The new time limit.
+        #[serde(default)]
+        time_limit: LimitChange,
+    },
+    /// A finished job that nobody waits for need not be remembered.
+    JobForgotten {
+        /// Which.
+        job: JobId,
+    },
+    /// An estimator answered.
+    EstimateReady {
+        /// For which job.
+        job: JobId,
+        /// What it found out.
+        estimate: Box<Estimate>,
+    },
+    /// A job reported how far it is.
+    Progress {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// How far.
+        done: Fraction,
+    },
+    /// A job wrote a checkpoint.
+    Checkpointed {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+    /// A launch came to nothing.
+    LaunchFailed {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// An attempt ended.
+    JobExited {
+        /// Which.
+        attempt: AttemptId,
+        /// How.
+        verdict: Verdict,
+    },
+    /// The rules changed.
+    ConfigurationChanged(Box<Settings>),
+    /// Nothing but time passed.
+    Tick,
+}
+
+/// What becomes of a time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitChange {
+    /// It stays.
+    #[default]
+    Keep,
+    /// There is none any more.
+    Remove,
+    /// It is this, from the launch on.
+    Set(Seconds),
+}
+
+/// What an estimator found out; what it left open stays as it was.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<PerRank<MemoryEstimate>>,
+    /// Utilisation when alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<Utilisation>,
+    /// How well it shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<SharingClass>,
+    /// How long it takes when alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Seconds>,
+}

@@ -1,0 +1,187 @@
+//! Events about jobs: submitted, cancelled, held, released, put back, changed, estimated, forgotten.
+
+use super::action::{Action, Signal};
+use super::event::{Estimate, LimitChange};
+use super::timers::Timer;
+use super::{EventError, Scheduler};
+use crate::JobId;
+use crate::job::{Dependency, IllegalTransition, Job, JobSpec, Outcome, Priority, State, StopReason};
+use crate::queue::{Lane, Place, Settled};
+use crate::units::Time;
+
+impl Scheduler {
+    pub(super) fn known_job(&self, job: JobId) -> Result<&Job, EventError> {
+        self.jobs.get(&job).ok_or(EventError::UnknownJob(job))
+    }
+
+    /// Changes a job's state, or refuses as the state machine does.
+    fn transition<R>(&mut self, job: JobId, change: impl FnOnce(&mut State) -> Result<R, IllegalTransition>) -> Result<R, EventError> {
+        let known = self.jobs.get_mut(&job).ok_or(EventError::UnknownJob(job))?;
+        change(&mut known.state).map_err(|error| EventError::Transition { job, error })
+    }
+
+    pub(super) fn job_submitted(&mut self, spec: JobSpec, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        let job = spec.id;
+        if self.jobs.contains_key(&job) {
+            return Err(EventError::DuplicateJob(job));
+        }
+        spec.validate().map_err(|error| EventError::Spec { job, error })?;
+        let mut unmet: Vec<Dependency> = Vec::new();
+        let mut failed = None;
+        for dependency in &spec.dependencies {
+            let on = dependency.job;
+            let other = self.jobs.get(&on).ok_or(EventError::UnknownDependency { job, on })?;
+            match other.state.outcome() {
+                None => unmet.push(*dependency),
+                Some(outcome) if !dependency.is_met_by(outcome) => failed = failed.or(Some(on)),
+                Some(_) => {}
+            }
+        }
+        self.dependents.add(job, &unmet);
+        self.sequence += 1;
+        self.jobs.insert(job, Job::accept(spec, unmet, self.sequence, now));
+        match failed {
+            Some(on) => self.finish(job, Outcome::DependencyFailed { on }, now, actions),
+            None => self.enqueue(job, now),
+        }
+        Ok(())
+    }
+
+    /// Puts a job into its queue if nothing but room can hold it back.
+    pub(super) fn enqueue(&mut self, job: JobId, now: Time) {
+        let Some(known) = self.jobs.get(&job) else { return };
+        let Some(waiting) = known.state.waiting() else { return };
+        if !known.unmet.is_empty() {
+            return;
+        }
+        if let Some(begin) = known.spec.begin.filter(|begin| *begin > now) {
+            self.timers.set(begin, Timer::Begin(job));
+        } else if self.arrays.enter(known) {
+            self.queues.insert(Lane::of(known, waiting), Place::of(known));
+        }
+    }
+
+    /// Takes a job out of its queue, and gives its turn in an array to the next.
+    fn withdraw(&mut self, job: JobId, now: Time) {
+        let Some(known) = self.jobs.get(&job) else { return };
+        self.queues.remove(&Place::of(known));
+        if let Some(next) = self.arrays.leave(known) {
+            self.enqueue(next.job, now);
+        }
+    }
+
+    /// Tries jobs that were too large again: the servers, the rules or the jobs have changed.
+    pub(super) fn reconsider_set_aside(&mut self, now: Time) {
+        for place in self.queues.take_set_aside() {
+            self.enqueue(place.job, now);
+        }
+    }
+
+    /// Ends a job, and with it those that can no longer run.
+    pub(super) fn finish(&mut self, job: JobId, outcome: Outcome, now: Time, actions: &mut Vec<Action>) {
+        let mut ends = vec![(job, outcome)];
+        while let Some((job, outcome)) = ends.pop() {
+            // A job can wait for two that fail; it ends once.
+            let ended = self.transition(job, |state| state.finish(outcome.clone(), now));
+            if ended.is_err() {
+                continue;
+            }
+            self.withdraw(job, now);
+            for dependent in self.dependents.take(job) {
+                match self.jobs.get_mut(&dependent).map(|waiting| waiting.settle(job, &outcome)) {
+                    Some(Settled::Ready) => self.enqueue(dependent, now),
+                    Some(Settled::Never) => ends.push((dependent, Outcome::DependencyFailed { on: job })),
+                    Some(Settled::Waiting) | None => {}
+                }
+            }
+            actions.push(Action::Finish { job, outcome });
+        }
+    }
+
+    pub(super) fn job_cancelled(&mut self, job: JobId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        let known = self.known_job(job)?;
+        if let Some(active) = known.state.active() {
+            self.stop(active.attempt, StopReason::Cancelled, Signal::Terminate, now, actions);
+            return Ok(());
+        }
+        known.state.unfinished("cancelled").map_err(|error| EventError::Transition { job, error })?;
+        self.finish(job, Outcome::Cancelled, now, actions);
+        Ok(())
+    }
+
+    pub(super) fn job_held(&mut self, job: JobId, now: Time) -> Result<(), EventError> {
+        self.transition(job, |state| state.hold(now))?;
+        self.withdraw(job, now);
+        Ok(())
+    }
+
+    pub(super) fn job_released(&mut self, job: JobId, now: Time) -> Result<(), EventError> {
+        self.transition(job, |state| state.release(now))?;
+        self.enqueue(job, now);
+        Ok(())
+    }
+
+    pub(super) fn job_requeued(&mut self, job: JobId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        let known = self.known_job(job)?;
+        let active = known.state.under_way("put back").map_err(|error| EventError::Transition { job, error })?;
+        let signal = if known.spec.may_checkpoint { Signal::Checkpoint } else { Signal::Terminate };
+        self.stop(active.attempt, StopReason::Requeued, signal, now, actions);
+        Ok(())
+    }
+
+    pub(super) fn job_changed(&mut self, job: JobId, priority: Option<Priority>, limit: LimitChange, now: Time) -> Result<(), EventError> {
+        let mut spec = self.unfinished(job)?.spec.clone();
+        spec.priority = priority.unwrap_or(spec.priority);
+        spec.time_limit = match limit {
+            LimitChange::Keep => spec.time_limit,
+            LimitChange::Remove => None,
+            LimitChange::Set(limit) => Some(limit),
+        };
+        spec.validate().map_err(|error| EventError::Spec { job, error })?;
+        self.replace_spec(job, spec, now);
+        Ok(())
+    }
+
+    pub(super) fn estimate_ready(&mut self, job: JobId, estimate: Estimate, now: Time) -> Result<(), EventError> {
+        let mut spec = self.unfinished(job)?.spec.clone();
+        spec.memory.estimated = estimate.memory.or(spec.memory.estimated);
+        spec.utilisation = estimate.utilisation.unwrap_or(spec.utilisation);
+        spec.sharing = estimate.sharing.or(spec.sharing);
+        spec.expected_duration = estimate.duration.or(spec.expected_duration);
+        spec.validate().map_err(|error| EventError::Spec { job, error })?;
+        self.replace_spec(job, spec, now);
+        Ok(())
+    }
+
+    fn unfinished(&self, job: JobId) -> Result<&Job, EventError> {
+        let known = self.known_job(job)?;
+        known.state.unfinished("changed").map_err(|error| EventError::Transition { job, error })?;
+        Ok(known)
+    }
+
+    /// Changes a job's request. A waiting job is queued anew by it; of a running one only the time limit counts.
+    fn replace_spec(&mut self, job: JobId, spec: JobSpec, now: Time) {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        let queued = known.state.waiting().is_some();
+        if queued {
+            self.queues.remove(&Place::of(known));
+            self.arrays.step_aside(known);
+        }
+        let before = known.spec.time_limit;
+        let after = spec.time_limit;
+        known.spec = spec;
+        if queued {
+            self.enqueue(job, now);
+        } else if before != after {
+            self.move_limit(job, before, now);
+        }
+    }
+
+    pub(super) fn job_forgotten(&mut self, job: JobId) -> Result<(), EventError> {
+        if self.known_job(job)?.state.outcome().is_none() || self.dependents.has(job) {
+            return Err(EventError::StillNeeded(job));
+        }
+        self.jobs.remove(&job);
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! The event log: what happened and what was decided, as JSON lines, and its replay.
+
+use std::io::{self, BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{Action, Event, EventError, Scheduler};
+use crate::config::{ConfigErrors, Settings};
+use crate::units::Time;
+
+/// The version of the format that is written.
+const VERSION: u32 = 1;
+
+/// The first line of a log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogHeader {
+    /// The version of the format.
+    pub carma_event_log: u32,
+    /// The configuration the scheduler began with.
+    pub settings: Settings,
+}
+
+/// Every other line: an event and what was decided on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// When.
+    pub at: Time,
+    /// What happened.
+    pub event: Event,
+    /// What was decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
+}
+
+/// A scheduler that writes down all it hears and decides. Refused events change nothing and are not written.
+#[derive(Debug)]
+pub struct EventLog<W> {
+    scheduler: Scheduler,
+    output: W,
+}
+
+impl<W: Write> EventLog<W> {
+    /// Begins a log.
+    pub fn new(settings: &Settings, mut output: W) -> Result<Self, LogError> {
+        let scheduler = Scheduler::new(settings.check()?);
+        write_line(&mut output, &LogHeader { carma_event_log: VERSION, settings: settings.clone() })?;
+        Ok(Self { scheduler, output })
+    }
+
+    /// As [`Scheduler::handle`], written down.
+    pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, LogError> {
+        let actions = self.scheduler.handle(event.clone(), now)?;
+        let record = Record { at: self.scheduler.now(), event, actions };
+        write_line(&mut self.output, &record)?;
+        Ok(record.actions)
+    }
+
+    /// The scheduler.
+    pub const fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// Ends the log.
+    pub fn into_output(self) -> W {
+        self.output
+    }
+}
+
+fn write_line(output: &mut impl Write, line: &impl Serialize) -> Result<(), LogError> {
+    serde_json::to_writer(&mut *output, line).map_err(io::Error::from)?;
+    output.write_all(b"\n")?;
+    Ok(())
+}
+
+/// Feeds a log to a new scheduler and compares what it decides. Returns the scheduler as it is at the end.
+pub fn replay(log: impl BufRead) -> Result<Scheduler, LogError> {
+    let mut scheduler = None;
+    for (number, line) in (1..).zip(log.lines()) {
+        let line = line?;
+        let malformed = |error| LogError::Malformed { line: number, error };
+        let Some(scheduler) = scheduler.as_mut() else {
+            let header: LogHeader = serde_json::from_str(&line).map_err(malformed)?;
+            if header.carma_event_log != VERSION {
+                return Err(LogError::Version(header.carma_event_log));
+            }
+            scheduler = Some(Scheduler::new(header.settings.check()?));
+            continue;
+        };
+        let Record { at, event, actions } = serde_json::from_str(&line).map_err(malformed)?;
+        let decided = scheduler.handle(event, at).map_err(|error| LogError::Refused { line: number, error })?;
+        if decided != actions {
+            return Err(LogError::Diverged { line: number, logged: actions, decided });
+        }
+    }
+    scheduler.ok_or(LogError::Empty)
+}
+
+/// Why a log could not be written or replayed.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// The scheduler refused the event.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Configuration(#[from] ConfigErrors),
+    /// Reading or writing failed.
+    #[error("the event log cannot be read or written")]
+    Io(#[from] io::Error),
+    /// There is not even a header.
+    #[error("the event log is empty")]
+    Empty,
+    /// It was written by another version.
+    #[error("the event log has version {0}; this is made for version {VERSION}")]
+    Version(u32),
+    /// A line is no record.
+    #[error("line {line} of the event log is malformed")]
+    Malformed {
+        /// Which line.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+    /// An event that was accepted then is refused now.
+    #[error("line {line} of the event log is refused now")]
+    Refused {
+        /// Which line.
+        line: usize,
+        /// Why.
+        #[source]
+        error: EventError,
+    },
+    /// Another decision was made.
+    #[error("line {line} of the event log: logged {logged:?}, decided {decided:?}")]
+    Diverged {
+        /// Which line.
+        line: usize,
+        /// What was decided then.
+        logged: Vec<Action>,
+        /// What is decided now.
+        decided: Vec<Action>,
+    },
+}

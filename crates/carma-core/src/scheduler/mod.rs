@@ -1,0 +1,186 @@
+//! The scheduler: events in, actions out. It owns all state and has no clock, no I/O and no randomness.
+//!
+//! ```text
+//! handle(event, now):  apply the event ─► fire what fell due ─► decide ─► actions
+//!                      (jobs, attempts,    (timers)             (decide)
+//!                       devices)
+//! ```
+//!
+//! A refused event changes nothing. The same events at the same times give the same actions.
+
+mod action;
+mod attempts;
+mod audit;
+mod decide;
+mod devices;
+mod error;
+mod event;
+mod explain;
+mod jobs;
+mod log;
+mod timers;
+
+pub use action::{Action, LaunchReason, RequeueReason, Signal};
+pub use error::EventError;
+pub use event::{Estimate, Event, LimitChange};
+pub use explain::{DeviceAnswer, DeviceReport, Explanation, WaitReason};
+pub use log::{EventLog, LogError, LogHeader, Record, replay};
+
+use std::collections::BTreeMap;
+
+use crate::config::Config;
+use crate::fleet::Fleet;
+use crate::job::Job;
+use crate::queue::{Arrays, Dependents, HeadReservation, Queues};
+use crate::units::Time;
+use crate::{DeviceId, JobId};
+use timers::Timers;
+
+/// The decision core.
+///
+/// ```
+/// use carma_core::*;
+///
+/// let mut scheduler = Scheduler::new(Config::default());
+/// let (server, gpu) = (ServerId(0), DeviceId::gpu(ServerId(0), 0));
+/// let now = Time::from_secs(1);
+/// scheduler.handle(Event::ServerAttached(ServerSpec::new(server)), now)?;
+/// scheduler.handle(Event::GpuAttached(DeviceSpec::new(gpu, MiB(40_960))), now)?;
+/// scheduler.handle(Event::GpuSampled { device: gpu, sample: Sample::new(now, MiB(4)) }, now)?;
+/// let actions = scheduler.handle(Event::JobSubmitted(Box::new(JobSpec::new(JobId(1)))), now)?;
+/// assert!(matches!(&actions[..], [Action::Launch { placement, .. }] if placement.devices[0].device == gpu));
+/// # Ok::<(), EventError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scheduler {
+    config: Config,
+    clock: Time,
+    jobs: BTreeMap<JobId, Job>,
+    fleet: Fleet,
+    queues: Queues,
+    dependents: Dependents,
+    arrays: Arrays,
+    timers: Timers,
+    /// Counts accepted jobs.
+    sequence: u64,
+    /// The device placed on last, for policies that go round.
+    cursor: Option<DeviceId>,
+    /// Counts changes that can move what is kept for the head of the queue; samples are not among them.
+    epoch: u64,
+    /// What is kept for the head, and the epoch it was planned in.
+    reservation: Option<(u64, HeadReservation)>,
+}
+
+impl Scheduler {
+    /// A scheduler that knows of no server and no job.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            clock: Time::ZERO,
+            jobs: BTreeMap::new(),
+            fleet: Fleet::default(),
+            queues: Queues::default(),
+            dependents: Dependents::default(),
+            arrays: Arrays::default(),
+            timers: Timers::default(),
+            sequence: 0,
+            cursor: None,
+            epoch: 0,
+            reservation: None,
+        }
+    }
+
+    /// Takes in an event and answers what is to be done. Time never runs backwards here: an earlier `now` counts as the latest.
+    pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, EventError> {
+        let now = now.max(self.clock);
+        let mut actions = Vec::new();
+        // Samples and progress come by the second and move nothing that is kept for the head of the queue.
+        let moves = !matches!(event, Event::GpuSampled { .. } | Event::GpuWindow { .. } | Event::Progress { .. } | Event::Tick);
+        self.apply(event, now, &mut actions)?;
+        self.epoch += u64::from(moves);
+        self.clock = now;
+        self.fire_timers(now, &mut actions);
+        self.decide(now, &mut actions);
+        Ok(actions)
+    }
+
+    /// Every arm checks before it changes anything, so that a refused event leaves no trace.
+    fn apply(&mut self, event: Event, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        match event {
+            Event::ServerAttached(spec) => self.server_attached(spec, now),
+            Event::GpuAttached(spec) => self.gpu_attached(spec, now),
+            Event::GpuDetached { device } => self.gpu_detached(device, now),
+            Event::GpuModeChanged { device, mode } => self.gpu_mode_changed(device, mode, now),
+            Event::GpuLost { device } => self.gpu_lost(device, now, actions),
+            Event::GpuBack { device } => self.gpu_back(device, now),
+            Event::GpuDrained { device } => self.gpu_drained(device, true, now),
+            Event::GpuResumed { device } => self.gpu_drained(device, false, now),
+            Event::MpsServerDied { device } => self.mps_server_died(device, now, actions),
+            Event::GpuSampled { device, sample } => self.gpu_sampled(device, sample, now),
+            Event::GpuWindow { device, window } => self.gpu_window(device, window, now),
+            Event::ProcessesSeen { device, processes } => self.processes_seen(device, &processes, now),
+            Event::HostShort { server } => self.host_short(server, true, now),
+            Event::HostFine { server } => self.host_short(server, false, now),
+            Event::JobSubmitted(spec) => self.job_submitted(*spec, now, actions),
+            Event::JobCancelled { job } => self.job_cancelled(job, now, actions),
+            Event::JobHeld { job } => self.job_held(job, now),
+            Event::JobReleased { job } => self.job_released(job, now),
+            Event::JobRequeued { job } => self.job_requeued(job, now, actions),
+            Event::JobChanged { job, priority, time_limit } => self.job_changed(job, priority, time_limit, now),
+            Event::JobForgotten { job } => self.job_forgotten(job),
+            Event::EstimateReady { job, estimate } => self.estimate_ready(job, *estimate, now),
+            Event::Progress { attempt, done } => self.progressed(attempt, done),
+            Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
+            Event::LaunchFailed { attempt, reason } => self.launch_failed(attempt, reason, now, actions),
+            Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
+            Event::ConfigurationChanged(settings) => {
+                self.config = settings.check()?;
+                self.fleet.refresh(&self.config, now);
+                self.reconsider_set_aside(now);
+                Ok(())
+            }
+            Event::Tick => Ok(()),
+        }
+    }
+
+    /// The rules in force.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The latest time it has heard of.
+    pub const fn now(&self) -> Time {
+        self.clock
+    }
+
+    /// When it wants to be called again even if nothing happens: with [`Event::Tick`], at this time.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// A job by name.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(&id)
+    }
+
+    /// Every job it remembers, in order of name.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values()
+    }
+
+    /// The servers and their devices.
+    pub const fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
+    /// Jobs that want GPUs and could start if there were room, in the order in which they will be tried.
+    pub fn queue(&self) -> impl Iterator<Item = &Job> {
+        self.queues.in_order().filter_map(|job| self.jobs.get(&job))
+    }
+
+    /// What is kept for the head of the queue, as of the last decision.
+    pub fn head_reservation(&self) -> Option<&HeadReservation> {
+        let (_, reservation) = self.reservation.as_ref()?;
+        (self.queues.head() == Some(reservation.head)).then_some(reservation)
+    }
+}

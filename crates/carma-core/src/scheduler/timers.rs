@@ -1,0 +1,67 @@
+//! What happens by itself when time passes.
+
+use std::collections::BTreeSet;
+
+use super::Scheduler;
+use super::action::{Action, Signal};
+use crate::job::StopReason;
+use crate::units::Time;
+use crate::{AttemptId, DeviceId, JobId};
+
+/// Something that falls due. One that has lost its point does nothing when it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A gate opens.
+    Gate(DeviceId),
+    /// An attempt reaches its time limit.
+    Limit(AttemptId),
+    /// An attempt that was told to stop has had its grace.
+    Grace(AttemptId),
+    /// A job may begin.
+    Begin(JobId),
+}
+
+/// Timers by when they fall due.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Timers {
+    due: BTreeSet<(Time, Timer)>,
+}
+
+impl Timers {
+    pub(super) fn set(&mut self, at: Time, timer: Timer) {
+        self.due.insert((at, timer));
+    }
+
+    pub(super) fn cancel(&mut self, at: Time, timer: Timer) {
+        self.due.remove(&(at, timer));
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Timer> {
+        if self.next()? > now { None } else { self.due.pop_first().map(|(_, timer)| timer) }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn fire_timers(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while let Some(timer) = self.timers.pop(now) {
+            match timer {
+                // Looking at the device again is all it takes.
+                Timer::Gate(device) => {
+                    self.fleet.update(device, &self.config, now, |_| ());
+                }
+                Timer::Begin(job) => self.enqueue(job, now),
+                Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),
+                Timer::Grace(attempt) => {
+                    let active = self.jobs.get(&attempt.job).and_then(|job| job.state.active());
+                    if let Some(reason) = active.filter(|active| active.attempt == attempt).and_then(|active| active.stopping) {
+                        actions.push(Action::Signal { attempt, signal: Signal::Kill, reason });
+                    }
+                }
+            }
+        }
+    }
+}
