@@ -15,7 +15,7 @@ struct Question<'a> {
 type Check = fn(&Question<'_>) -> Option<Obstacle>;
 
 /// In the order in which people want to hear of them.
-const CHECKS: [Check; 11] = [lost, partitioned, drained, host_short, unobserved, gate, idle, exclusive, foreign, job_limit, busy];
+const CHECKS: [Check; 12] = [lost, partitioned, drained, host_short, stale, unobserved, gate, idle, exclusive, foreign, job_limit, busy];
 
 /// Everything that keeps the device closed this way.
 pub(crate) fn device_obstacles<'a>(device: &'a Device, way: Way, config: &'a Config, now: Time) -> impl Iterator<Item = Obstacle> + 'a {
@@ -50,11 +50,17 @@ fn unobserved(q: &Question<'_>) -> Option<Obstacle> {
         // One reading tells whether anybody else is there.
         (Way::Idle, FirstWindow::ToShare) => telemetry.memory_used().is_some(),
     };
-    if !enough {
-        return Some(Obstacle::Observing);
-    }
-    let age = q.now - telemetry.heard_at()?;
-    (age > q.config.window.stale_after).then_some(Obstacle::Stale { age })
+    (!enough).then_some(Obstacle::Observing)
+}
+
+fn stale(q: &Question<'_>) -> Option<Obstacle> {
+    grown_stale(q.device, q.config, q.now)
+}
+
+/// Time alone closes a device whose samples stop; a standing that was worked out before does not know.
+pub(crate) fn grown_stale(device: &Device, config: &Config, now: Time) -> Option<Obstacle> {
+    let age = now - device.telemetry.heard_at()?;
+    (age > config.window.stale_after).then_some(Obstacle::Stale { age })
 }
 
 fn gate(q: &Question<'_>) -> Option<Obstacle> {

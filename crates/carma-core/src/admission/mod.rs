@@ -6,7 +6,7 @@ mod job_checks;
 mod obstacle;
 
 pub(crate) use demand::{Demand, RankNeed};
-pub(crate) use device_checks::{device_obstacles, first_device_obstacle};
+pub(crate) use device_checks::{device_obstacles, first_device_obstacle, grown_stale};
 pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles};
 pub use obstacle::Obstacle;
 

@@ -1,6 +1,7 @@
 //! The rules in force: presets, the settings that change them, and the checked result.
 
 mod check;
+mod complete;
 mod presets;
 mod settings;
 

@@ -1,11 +1,11 @@
 //! Choosing devices within one server: the policy's order, then closeness.
 
 use super::{Order, Score, Topology};
+use crate::DeviceId;
 use crate::admission::{self, JobQuestion, Way};
 use crate::device::Device;
 use crate::fleet::Server;
 use crate::units::Time;
-use crate::{DeviceId, admission::Obstacle};
 
 /// A device that would take the least needy rank of the job.
 #[derive(Clone, Copy)]
@@ -34,19 +34,14 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
             Way::Share => device.standing().room.map(|room| room.score),
         };
         let Some(score) = score else { continue };
-        if grown_stale(device, question, now).is_none() && admission::first_job_obstacle(question, least, device).is_none() {
+        let stale = admission::grown_stale(device, question.config, now).is_some();
+        if !stale && admission::first_job_obstacle(question, least, device).is_none() {
             candidates.push(Candidate { device, score, comes_round: cursor.is_some_and(|cursor| device.id() <= cursor) });
         }
     }
     // Stable, and devices stand in order: equals stay as they are.
     candidates.sort_by_key(|candidate| (candidate.score, candidate.comes_round));
     candidates
-}
-
-/// Time alone closes a device whose samples stop; what is kept of its standing does not know.
-fn grown_stale(device: &Device, question: &JobQuestion<'_>, now: Time) -> Option<Obstacle> {
-    let age = now - device.telemetry.heard_at()?;
-    (age > question.config.window.stale_after).then_some(Obstacle::Stale { age })
 }
 
 /// Gives every rank a device of this server, or none.

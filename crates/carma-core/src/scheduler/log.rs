@@ -44,7 +44,8 @@ impl<W: Write> EventLog<W> {
     /// Begins a log.
     pub fn new(settings: &Settings, mut output: W) -> Result<Self, LogError> {
         let scheduler = Scheduler::new(settings.check()?);
-        write_line(&mut output, &LogHeader { carma_event_log: VERSION, settings: settings.clone() })?;
+        // Written out in full: what is left to a preset may mean something else to a later version.
+        write_line(&mut output, &LogHeader { carma_event_log: VERSION, settings: scheduler.config().into() })?;
         Ok(Self { scheduler, output })
     }
 

@@ -1,0 +1,55 @@
+//! A configuration written out in full, every key with the value in force.
+
+use super::settings::{
+    AdmissionSettings, GateSettings, MpsSettings, QueueSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
+};
+use super::{Config, Discipline};
+use crate::risk::Bound;
+
+impl From<&Config> for Settings {
+    fn from(config: &Config) -> Self {
+        let Config { preset, mapping, window, risk, screen, admission, gate, queue, recovery, mps } = config;
+        let depth = match queue.discipline {
+            Discipline::Fifo => 0,
+            Discipline::Backfill { depth } => depth,
+        };
+        Self {
+            preset: Some(*preset),
+            policy: Some(mapping.to_string()),
+            window: Some(WindowSettings {
+                length: Some(window.rule.length.get()),
+                period: Some(window.rule.period.get()),
+                stale_after: Some(window.stale_after.get()),
+                first: Some(window.first),
+            }),
+            risk: Some(RiskSettings { mean: Some(risk.mean), median: Some(risk.median), p95: Some(risk.p95), ema: Some(risk.ema) }),
+            screen: Some(ScreenSettings {
+                enabled: Some(screen.is_some()),
+                smact: screen.map(|screen| Bound::limit(screen.smact).get()),
+                smocc: screen.and_then(|screen| screen.smocc).map(f64::from),
+                drama: screen.and_then(|screen| screen.drama).map(f64::from),
+                utilisation: screen.map(|screen| screen.utilisation.get()),
+            }),
+            admission: Some(AdmissionSettings {
+                margin: Some(admission.margin.0 as f64),
+                guard: Some(admission.guard.0 as f64),
+                guard_share: Some(admission.guard_share.get()),
+                floor: Some(admission.floor.0 as f64),
+                idle_memory: Some(admission.idle_memory.0 as f64),
+                jobs_per_gpu: Some(admission.jobs_per_gpu.unwrap_or(0).into()),
+                utilisation_cap: Some(admission.utilisation_cap.get()),
+                reservations: Some(admission.reservations),
+                idle_first: Some(admission.idle_first),
+                foreign: Some(admission.foreign),
+            }),
+            gate: Some(GateSettings { observe: Some(gate.observe.get()), patience: Some(gate.patience.unwrap_or_default().get()) }),
+            queue: Some(QueueSettings { backfill: Some(depth.into()), grace: Some(queue.grace.get()) }),
+            recovery: Some(RecoverySettings {
+                ladder: Some(recovery.ladder.clone()),
+                suspend_collocation: Some(recovery.suspend_collocation),
+                displacements: Some(recovery.displacements.into()),
+            }),
+            mps: Some(MpsSettings { active_threads: Some(mps.active_threads.unwrap_or(100).into()), limit_memory: Some(mps.limit_memory) }),
+        }
+    }
+}

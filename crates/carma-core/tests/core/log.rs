@@ -1,0 +1,48 @@
+//! The event log: written, read, replayed.
+
+use carma_core::*;
+
+use crate::lab::{gpu, window};
+
+fn recorded() -> Vec<u8> {
+    let mut log = EventLog::new(&Settings::default(), Vec::new()).unwrap();
+    let at = Time::from_secs;
+    let spec = |id| Box::new(JobSpec { memory: MemoryNeed::known(MiB(9_000)), ..JobSpec::new(JobId(id)) });
+    let attempt = |job, number| AttemptId { job: JobId(job), number };
+    let mut event = |event, seconds| drop(log.handle(event, at(seconds)).unwrap());
+    event(Event::ServerAttached(ServerSpec::new(ServerId(0))), 1);
+    event(Event::GpuAttached(DeviceSpec::new(gpu(0), MiB(40_960))), 1);
+    event(Event::GpuWindow { device: gpu(0), window: window(0, 0.0, 0.0, 0.0) }, 2);
+    event(Event::JobSubmitted(spec(1)), 3);
+    event(Event::JobSubmitted(spec(2)), 4);
+    event(Event::JobExited { attempt: attempt(1, 1), verdict: Verdict::OutOfMemory }, 5);
+    event(Event::JobExited { attempt: attempt(1, 2), verdict: Verdict::Succeeded }, 6);
+    assert!(log.handle(Event::JobHeld { job: JobId(9) }, at(7)).is_err());
+    log.into_output()
+}
+
+#[test]
+fn the_log_is_json_lines() {
+    insta::assert_snapshot!(String::from_utf8(recorded()).unwrap());
+}
+
+#[test]
+fn the_log_replays_to_the_same_actions() {
+    let scheduler = replay(&recorded()[..]).unwrap();
+    assert!(scheduler.job(JobId(1)).unwrap().state.outcome().unwrap().succeeded());
+}
+
+#[test]
+fn a_log_that_does_not_replay_says_where() {
+    let text = String::from_utf8(recorded()).unwrap();
+    let replayed = |text: &str| replay(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(replayed(""), "the event log is empty");
+    let newer = text.replacen("\"carma_event_log\":1", "\"carma_event_log\":2", 1);
+    assert_eq!(replayed(&newer), "the event log has version 2; this is made for version 1");
+    assert_eq!(replayed(&text.replacen("\"at\":3.0", "\"at\":\"noon\"", 1)), "line 5 of the event log is malformed");
+    assert_eq!(
+        replayed(&text.replacen("\"number\":2},\"verdict\"", "\"number\":7},\"verdict\"", 1)),
+        "line 8 of the event log is refused now"
+    );
+    assert!(replayed(&text.replacen("\"promised\":9000", "\"promised\":9001", 1)).starts_with("line 5 of the event log: logged [Launch"));
+}

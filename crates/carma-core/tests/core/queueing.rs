@@ -1,0 +1,180 @@
+//! Queues: order, priorities, dependencies, arrays, backfill.
+
+use carma_core::*;
+
+use crate::lab::{Lab, gpu, job, known, launches, secs};
+
+fn exclusive(id: u64) -> JobSpec {
+    JobSpec { exclusive: true, ..job(id) }
+}
+
+fn limited(id: u64, gpus: u32, seconds: u64) -> JobSpec {
+    JobSpec { gpus, time_limit: Some(secs(seconds)), ..exclusive(id) }
+}
+
+#[test]
+fn strict_fifo_lets_nobody_pass() {
+    let mut lab = Lab::with_policy(Preset::Paper, "magm", 2);
+    lab.submit(exclusive(1));
+    assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
+    assert_eq!(lab.submit(known(3, 10)), [], "GPU 1 is idle, but job 2 is before it");
+    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1 });
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0, 1])]);
+}
+
+#[test]
+fn higher_priority_goes_first_and_can_change() {
+    let mut lab = Lab::with_policy(Preset::Paper, "exclusive", 1);
+    lab.submit(job(1));
+    lab.submit(job(2));
+    lab.submit(job(3));
+    lab.submit(JobSpec { priority: Priority(5), ..job(4) });
+    lab.event(Event::JobChanged { job: JobId(3), priority: Some(Priority(9)), time_limit: LimitChange::Keep });
+    let order: Vec<u64> = lab.scheduler.queue().map(|job| job.id().0).collect();
+    assert_eq!(order, [3, 4, 2]);
+}
+
+#[test]
+fn dependencies_are_met_by_success_or_by_any_end() {
+    let after = |id, on, condition| JobSpec { dependencies: vec![Dependency { job: JobId(on), condition }], ..job(id) };
+    let mut lab = Lab::new(Config::default(), 4);
+    lab.submit(job(1));
+    assert_eq!(lab.submit(after(2, 1, Condition::Ok)), []);
+    assert_eq!(lab.submit(after(3, 1, Condition::Any)), []);
+    assert_eq!(lab.submit(after(4, 2, Condition::Ok)), []);
+    assert_eq!(lab.submit(after(5, 4, Condition::Any)), []);
+    assert!(matches!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::Dependencies { on } if on[0].job == JobId(1)));
+    assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
+    let ended = lab.exit(1, Verdict::Failed { code: 1 });
+    assert_eq!(*lab.outcome(2), Outcome::DependencyFailed { on: JobId(1) });
+    assert_eq!(*lab.outcome(4), Outcome::DependencyFailed { on: JobId(2) }, "and so on down the chain");
+    assert_eq!(launches(&ended).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [3, 5], "any end will do for these");
+    lab.submit(after(6, 1, Condition::Ok));
+    assert_eq!(*lab.outcome(6), Outcome::DependencyFailed { on: JobId(1) }, "too late to hope");
+    assert_eq!(lab.submit(after(7, 1, Condition::Any)).len(), 1);
+}
+
+#[test]
+fn a_job_waits_for_all_it_depends_on() {
+    let mut lab = Lab::new(Config::default(), 4);
+    lab.submit(job(1));
+    lab.submit(job(2));
+    let on = |id| Dependency { job: JobId(id), condition: Condition::Ok };
+    lab.submit(JobSpec { dependencies: vec![on(1), on(2)], ..job(3) });
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), []);
+    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1);
+}
+
+#[test]
+fn an_array_runs_so_many_at_once() {
+    let mut lab = Lab::new(Config::default(), 4);
+    let member = |id| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: id as u32, at_most: Some(2) }), ..exclusive(id) };
+    let launched: Vec<_> = (1..=5).flat_map(|id| lab.submit(member(id))).collect();
+    assert_eq!(launched, [(1, vec![0]), (2, vec![1])]);
+    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::ArrayLimit { at_most: 2 });
+    assert_eq!(lab.submit(exclusive(9)), [(9, vec![2])], "an array that has its share blocks nobody");
+    lab.event(Event::JobChanged { job: JobId(5), priority: Some(Priority(1)), time_limit: LimitChange::Keep });
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(5, vec![0])], "the next of the array by priority");
+    lab.event(Event::JobHeld { job: JobId(3) });
+    assert_eq!(launches(&lab.exit(5, Verdict::Succeeded)), [(4, vec![0])]);
+    assert_eq!(launches(&lab.event(Event::JobReleased { job: JobId(3) })), []);
+    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [(3, vec![1])]);
+}
+
+#[test]
+fn an_estimate_does_not_cost_a_job_its_turn_in_the_array() {
+    let mut lab = Lab::with_policy(Preset::Paper, "exclusive", 1);
+    lab.submit(job(1));
+    let member = |id| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(1) }), ..job(id) };
+    lab.submit(member(2));
+    lab.submit(member(3));
+    lab.event(Event::EstimateReady { job: JobId(2), estimate: Box::default() });
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0])]);
+}
+
+/// Job 1 holds GPUs 0 and 1 until second 100, job 2 GPU 2 until second 50; the head, job 3, wants three GPUs.
+fn waiting_head() -> Lab {
+    let mut lab = Lab::new(Config::default(), 4);
+    lab.submit(limited(1, 2, 100));
+    lab.submit(limited(2, 1, 50));
+    assert_eq!(lab.submit(JobSpec { gpus: 3, ..exclusive(3) }), []);
+    lab
+}
+
+#[test]
+fn backfill_keeps_the_soonest_gpus_for_the_head() {
+    let lab = waiting_head();
+    let kept = lab.scheduler.head_reservation().unwrap();
+    assert_eq!(kept.devices, [gpu(0), gpu(2), gpu(3)], "3 is idle, 2 is free in 50 s, 0 in 100 s");
+    assert_eq!(kept.from, Some(lab.now + secs(100)));
+}
+
+#[test]
+fn backfill_lets_pass_who_is_gone_in_time() {
+    let mut lab = waiting_head();
+    assert_eq!(lab.submit(limited(4, 1, 101)), [], "1 s too long for GPU 3");
+    let reserved = Obstacle::ReservedForHead { head: JobId(3), from: Some(lab.now + secs(100)) };
+    assert!(lab.obstacles(4, 3).contains(&reserved));
+    assert_eq!(lab.submit(exclusive(5)), [], "without a limit it counts as endless");
+    assert_eq!(lab.submit(limited(6, 1, 100)), [(6, vec![3])], "gone just in time");
+    lab.now = lab.now + secs(50);
+    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [], "jobs 4 and 5 would keep the head waiting on GPU 2");
+    assert_eq!(lab.submit(limited(7, 1, 50)), [(7, vec![2])]);
+    lab.now = lab.now + secs(50);
+    assert_eq!(launches(&lab.exit(6, Verdict::Succeeded)), [(4, vec![3])], "0, 1 and 2 are due now, so the head does not need 3");
+    assert_eq!(launches(&lab.exit(7, Verdict::Succeeded)), []);
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(3, vec![0, 1, 2])]);
+}
+
+#[test]
+fn backfill_uses_freely_what_is_not_kept() {
+    let mut lab = Lab::new(Config::default(), 3);
+    lab.submit(limited(1, 2, 100));
+    lab.submit(JobSpec { gpus: 1, hold: true, ..exclusive(9) });
+    assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
+    assert_eq!(lab.scheduler.head_reservation().unwrap().devices, [gpu(0), gpu(2)]);
+    lab.event(Event::JobCancelled { job: JobId(2) });
+    assert_eq!(lab.submit(JobSpec { gpus: 1, ..exclusive(3) }), [(3, vec![2])]);
+    assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(4) }), [], "the head now waits for job 1's GPUs");
+    lab.exit(3, Verdict::Succeeded);
+    assert_eq!(lab.scheduler.head_reservation().unwrap().devices, [gpu(0), gpu(2)], "GPU 2 is free now, GPU 0 first of equals");
+    assert_eq!(lab.submit(limited(5, 1, 1_000)), [], "GPU 1 is busy, GPU 2 kept from second 100 on");
+    assert_eq!(lab.submit(limited(6, 1, 100)), [(6, vec![2])]);
+}
+
+#[test]
+fn nobody_passes_on_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.submit(exclusive(1));
+    assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
+    assert_eq!(lab.scheduler.head_reservation().unwrap().from, None);
+    assert_eq!(lab.submit(limited(3, 1, 1)), []);
+    assert_eq!(lab.obstacles(3, 1), [Obstacle::ReservedForHead { head: JobId(2), from: None }]);
+}
+
+#[test]
+fn backfill_looks_only_so_far() {
+    let settings = Settings { queue: Some(QueueSettings { backfill: Some(2.0), ..QueueSettings::default() }), ..Settings::default() };
+    let mut lab = Lab::new(settings.check().unwrap(), 2);
+    lab.submit(limited(1, 1, 100));
+    lab.submit(JobSpec { gpus: 2, ..exclusive(2) });
+    lab.submit(limited(3, 1, 200));
+    lab.submit(limited(4, 1, 200));
+    assert_eq!(lab.submit(limited(5, 1, 10)), [], "third behind the head");
+    assert_eq!(launches(&lab.event(Event::JobCancelled { job: JobId(4) })), [(5, vec![1])]);
+}
+
+#[test]
+fn a_sharing_head_is_kept_room_where_memory_is_free_first() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.submit(JobSpec { time_limit: Some(secs(300)), ..known(1, 35_000) });
+    lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 30_000) });
+    lab.settle(1, 100);
+    lab.settle(2, 100);
+    assert_eq!(lab.submit(known(3, 20_000)), []);
+    let kept = lab.scheduler.head_reservation().unwrap();
+    assert_eq!((&kept.devices[..], kept.from), (&[gpu(1)][..], Some(Time::from_secs(1200))));
+    assert_eq!(lab.submit(known(4, 4_000)), [(4, vec![0])], "GPU 0 is not kept");
+    assert_eq!(lab.submit(JobSpec { time_limit: Some(secs(139)), ..known(5, 9_000) }), [], "until 1201");
+    assert_eq!(lab.submit(JobSpec { time_limit: Some(secs(138)), ..known(6, 9_000) }), [(6, vec![1])], "until 1200");
+}
