@@ -73,9 +73,8 @@ impl Queues {
         }
     }
 
-    /// Puts a job aside as too large.
+    /// Puts a job that stands in no queue aside as too large.
     pub(crate) fn set_aside(&mut self, place: Place) {
-        self.remove(&place);
         self.too_large.insert(place);
     }
 

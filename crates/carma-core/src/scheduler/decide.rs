@@ -7,7 +7,7 @@ use crate::admission::{Demand, JobQuestion, Way};
 use crate::config::Discipline;
 use crate::job::Job;
 use crate::mapping::{self, Placement, Score};
-use crate::queue::{HeadReservation, Place};
+use crate::queue::HeadReservation;
 use crate::units::Time;
 
 impl Scheduler {
@@ -26,7 +26,7 @@ impl Scheduler {
                 }
                 return;
             }
-            self.queues.set_aside(Place::of(job));
+            self.set_aside(head, now);
         }
     }
 

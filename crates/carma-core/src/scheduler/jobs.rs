@@ -70,6 +70,14 @@ impl Scheduler {
         }
     }
 
+    /// Puts a job that no server could hold aside, so that it blocks neither the queue nor its array.
+    pub(super) fn set_aside(&mut self, job: JobId, now: Time) {
+        self.withdraw(job, now);
+        if let Some(known) = self.jobs.get(&job) {
+            self.queues.set_aside(Place::of(known));
+        }
+    }
+
     /// Tries jobs that were too large again: the servers, the rules or the jobs have changed.
     pub(super) fn reconsider_set_aside(&mut self, now: Time) {
         for place in self.queues.take_set_aside() {

@@ -49,6 +49,11 @@ impl<W: Write> EventLog<W> {
         Ok(Self { scheduler, output })
     }
 
+    /// Goes on with a log that was begun before, at the state it leads to.
+    pub const fn resume(scheduler: Scheduler, output: W) -> Self {
+        Self { scheduler, output }
+    }
+
     /// As [`Scheduler::handle`], written down.
     pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, LogError> {
         let actions = self.scheduler.handle(event.clone(), now)?;

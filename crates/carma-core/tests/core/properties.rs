@@ -1,1 +1,37 @@
+//! Invariants under random events.
 
+mod backfill;
+mod events;
+mod world;
+
+use proptest::prelude::*;
+
+use events::{Step, setups, steps};
+use world::World;
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    /// After every event: the books agree, promises fit, wide jobs are whole, order and gates and floors are kept, and
+    /// refused events change nothing. At the end: the log replays, and when events dry up nobody is forgotten.
+    #[test]
+    fn whatever_happens_the_promises_hold(setup in setups(), steps in prop::collection::vec(steps(), 0..120)) {
+        let mut world = World::new(&setup);
+        for step in &steps {
+            world.step(step);
+        }
+        world.replay();
+        world.dry_up();
+    }
+
+    /// The same steps make the same log, byte for byte.
+    #[test]
+    fn same_events_same_actions(setup in setups(), steps in prop::collection::vec(steps(), 0..60)) {
+        let run = |steps: &[Step]| {
+            let mut world = World::new(&setup);
+            steps.iter().for_each(|step| world.step(step));
+            world.log()
+        };
+        prop_assert_eq!(run(&steps), run(&steps));
+    }
+}

@@ -1,0 +1,174 @@
+//! Random fleets, rules and steps.
+
+use carma_core::*;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// What a world begins with.
+#[derive(Debug, Clone)]
+pub(super) struct Setup {
+    pub(super) settings: Settings,
+    /// Servers; for each, its GPUs' memory in GiB and mode.
+    pub(super) servers: Vec<Vec<(u64, Mode)>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mode {
+    Streams,
+    Mps,
+    /// Cut into two instances.
+    Mig,
+}
+
+/// Something that happens. Jobs and devices are picked from those there are at the time.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Submit(Box<JobSpec>, Option<(Index, Condition)>),
+    Seen(Index, u64),
+    Exit(Index, Verdict),
+    Progress(Index),
+    Cancel(Index),
+    Hold(Index),
+    Release(Index),
+    Requeue(Index),
+    Change(Index, i32, LimitChange),
+    Estimate(Index, u64),
+    Window(Index, u64, f64),
+    Sample(Index, u64, Option<f64>),
+    Outsider(Index, Option<u64>),
+    Lose(Index),
+    Back(Index),
+    Drain(Index, bool),
+    MpsDied(Index),
+    HostShort(Index, bool),
+    Wait(u64),
+    Settings(Box<Settings>),
+    /// Events about things nobody has heard of.
+    Nonsense,
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let preset = prop::sample::select(Preset::ALL.to_vec());
+    let policy = prop::sample::select(vec![
+        "magm",
+        "magm",
+        "or-magm",
+        "est-magm",
+        "lug",
+        "ff",
+        "or-bf",
+        "exclusive",
+        "rr",
+        "or-rr",
+        "horus",
+        "lucid",
+    ]);
+    let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
+    let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill)| Settings {
+            preset: Some(preset),
+            policy: Some(policy.to_owned()),
+            admission: Some(AdmissionSettings {
+                reservations: Some(reservations),
+                idle_first: Some(idle_first),
+                jobs_per_gpu: Some(jobs_per_gpu),
+                foreign: Some(if avoid { Foreign::Avoid } else { Foreign::Share }),
+                ..AdmissionSettings::default()
+            }),
+            queue: Some(QueueSettings { backfill: Some(backfill), ..QueueSettings::default() }),
+            ..Settings::default()
+        },
+    )
+}
+
+pub(super) fn setups() -> impl Strategy<Value = Setup> {
+    let mode = prop_oneof![4 => Just(Mode::Streams), 1 => Just(Mode::Mps), 1 => Just(Mode::Mig)];
+    let memory = prop::sample::select(vec![11, 40, 40, 80]);
+    let servers = prop::collection::vec(prop::collection::vec((memory, mode), 1..5), 1..4);
+    (settings(), servers).prop_map(|(settings, servers)| Setup { settings, servers })
+}
+
+fn job() -> impl Strategy<Value = JobSpec> {
+    let memory = prop_oneof![
+        2 => (100_u64..50_000).prop_map(|memory| MemoryNeed::known(MiB(memory))),
+        2 => (100_u64..50_000).prop_map(|memory| MemoryNeed::estimated(MiB(memory / 2), MiB(memory))),
+        1 => Just(MemoryNeed::default()),
+        1 => (100_u64..30_000).prop_map(|memory| MemoryNeed { known: Some(PerRank::Each(vec![MiB(memory), MiB(memory / 3)])), estimated: None }),
+    ];
+    let gpus = prop_oneof![1 => Just(0_u32), 6 => Just(1_u32), 3 => Just(2_u32), 1 => 3_u32..6];
+    let limit = prop::option::of((1_u64..400).prop_map(Seconds::from_secs));
+    let mode = prop_oneof![8 => Just(ModeWish::Auto), 1 => Just(ModeWish::Streams), 1 => Just(ModeWish::Mps), 1 => Just(ModeWish::Mig)];
+    let array = prop::option::weighted(
+        0.2,
+        (0_u64..2, 0_u32..9).prop_map(|(array, index)| ArrayMember { array: ArrayId(array), index, at_most: Some(2) }),
+    );
+    let retries =
+        (prop::option::weighted(0.3, 0_u32..3), 0_u32..2).prop_map(|(out_of_memory, failure)| RetryBudget { out_of_memory, failure });
+    let begin = prop::option::weighted(0.1, (0_u64..300).prop_map(Time::from_secs));
+    let user = (0_u32..2).prop_map(UserId);
+    let flags = (prop::bool::weighted(0.1), prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
+    (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2), flags).prop_map(
+        |(gpus, memory, time_limit, mode, array, retries, begin, (user, priority), (hold, exclusive, may_span_servers, may_checkpoint))| {
+            let per_rank = matches!(memory.known, Some(PerRank::Each(_)));
+            JobSpec {
+                gpus: if per_rank { 2 } else { gpus },
+                memory,
+                time_limit,
+                mode,
+                array,
+                retries,
+                begin,
+                user,
+                priority: Priority(priority),
+                hold,
+                exclusive,
+                may_span_servers,
+                may_checkpoint,
+                ..JobSpec::new(JobId(0))
+            }
+        },
+    )
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![
+        4 => Just(Verdict::Succeeded),
+        2 => Just(Verdict::OutOfMemory),
+        1 => Just(Verdict::Failed { code: 1 }),
+        1 => Just(Verdict::HostOutOfMemory),
+        1 => Just(Verdict::GpuLost),
+        1 => Just(Verdict::MpsServerDied),
+        1 => Just(Verdict::SupervisorLost),
+    ]
+}
+
+pub(super) fn steps() -> impl Strategy<Value = Step> {
+    let pick = any::<Index>;
+    let condition = prop_oneof![Just(Condition::Ok), Just(Condition::Any)];
+    let limit =
+        prop_oneof![Just(LimitChange::Keep), Just(LimitChange::Remove), (1_u64..300).prop_map(|s| LimitChange::Set(Seconds::from_secs(s)))];
+    prop_oneof![
+        20 => (job(), prop::option::weighted(0.15, (pick(), condition))).prop_map(|(spec, after)| Step::Submit(Box::new(spec), after)),
+        14 => (pick(), 0_u64..45_000).prop_map(|(job, memory)| Step::Seen(job, memory)),
+        14 => (pick(), verdict()).prop_map(|(job, verdict)| Step::Exit(job, verdict)),
+        1 => pick().prop_map(Step::Progress),
+        2 => pick().prop_map(Step::Cancel),
+        2 => pick().prop_map(Step::Hold),
+        3 => pick().prop_map(Step::Release),
+        2 => pick().prop_map(Step::Requeue),
+        2 => (pick(), -1_i32..2, limit).prop_map(|(job, priority, limit)| Step::Change(job, priority, limit)),
+        2 => (pick(), 100_u64..50_000).prop_map(|(job, memory)| Step::Estimate(job, memory)),
+        14 => (pick(), 0_u64..40_000, 0.0..1.0).prop_map(|(device, used, smact)| Step::Window(device, used, smact)),
+        6 => (pick(), 0_u64..40_000, prop::option::of(0.0..1.0)).prop_map(|(device, used, smact)| Step::Sample(device, used, smact)),
+        3 => (pick(), prop::option::of(100_u64..20_000)).prop_map(|(device, memory)| Step::Outsider(device, memory)),
+        2 => pick().prop_map(Step::Lose),
+        3 => pick().prop_map(Step::Back),
+        2 => (pick(), any::<bool>()).prop_map(|(device, on)| Step::Drain(device, on)),
+        1 => pick().prop_map(Step::MpsDied),
+        2 => (pick(), any::<bool>()).prop_map(|(server, short)| Step::HostShort(server, short)),
+        14 => (1_u64..60).prop_map(Step::Wait),
+        1 => settings().prop_map(|settings| Step::Settings(Box::new(settings))),
+        2 => Just(Step::Nonsense),
+    ]
+}
