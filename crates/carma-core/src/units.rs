@@ -206,6 +206,8 @@ pub struct Time {
 impl Time {
     /// The driver's epoch.
     pub const ZERO: Self = Self { milliseconds: 0 };
+    /// Later than anything.
+    pub const MAX: Self = Self { milliseconds: u64::MAX };
 
     /// A checked point in time, to the millisecond.
     pub fn new(seconds: f64) -> Result<Self, OutOfRange> {
@@ -215,6 +217,11 @@ impl Time {
     /// So many whole seconds after the epoch.
     pub const fn from_secs(seconds: u64) -> Self {
         Self { milliseconds: seconds.saturating_mul(1000) }
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn milliseconds(self) -> u64 {
+        self.milliseconds
     }
 
     /// Seconds since the epoch.

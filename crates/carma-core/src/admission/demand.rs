@@ -1,5 +1,7 @@
 //! What a job asks of devices, worked out from its request, its history and the policy in force.
 
+use std::ops::Deref;
+
 use crate::config::Config;
 use crate::job::{Job, JobSpec, KnownNeed};
 use crate::units::{MiB, Time};
@@ -10,11 +12,37 @@ pub(crate) struct Demand<'a> {
     /// Its request.
     pub(crate) spec: &'a JobSpec,
     /// What each rank needs, the neediest first.
-    pub(crate) ranks: Vec<RankNeed>,
+    pub(crate) ranks: Ranks,
     /// It must start on idle devices.
     pub(crate) needs_idle: bool,
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
+}
+
+/// The needs of all ranks. Most jobs have one, and many are looked at in one decision: those cost no allocation.
+#[derive(Debug, Clone)]
+pub(crate) enum Ranks {
+    One([RankNeed; 1]),
+    Many(Vec<RankNeed>),
+}
+
+impl Ranks {
+    fn neediest_first(mut self) -> Self {
+        if let Self::Many(ranks) = &mut self {
+            ranks.sort_by_key(|need| std::cmp::Reverse((need.to_share, need.alone)));
+        }
+        self
+    }
+}
+
+impl Deref for Ranks {
+    type Target = [RankNeed];
+    fn deref(&self) -> &[RankNeed] {
+        match self {
+            Self::One(rank) => rank,
+            Self::Many(ranks) => ranks,
+        }
+    }
 }
 
 /// What one rank needs of its device.
@@ -75,8 +103,8 @@ impl<'a> Demand<'a> {
                 known: if let KnownNeed::Known(memory) = need { Some(memory.max(raised)) } else { None },
             }
         };
-        let mut ranks: Vec<RankNeed> = (0..spec.gpus as usize).map(need).collect();
-        ranks.sort_by_key(|need| std::cmp::Reverse((need.to_share, need.alone)));
+        let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
+        let ranks = ranks.neediest_first();
         Self { spec, ranks, needs_idle: whole, ends_at: spec.time_limit.map(|limit| now + limit) }
     }
 

@@ -73,6 +73,26 @@ pub struct Standing {
     pub idle: Option<MiB>,
     /// It may be shared.
     pub room: Option<Room>,
+    /// What can be expected of it, open or not; unset: nothing.
+    pub outlook: Option<Outlook>,
+}
+
+impl Standing {
+    /// Whether somebody may get in now who could not before.
+    pub(crate) fn improves_on(&self, before: &Self) -> bool {
+        let idle = self.idle.is_some() && before.idle.is_none();
+        let room = self.room.is_some_and(|room| before.room.is_none_or(|before| room.available > before.available));
+        idle || room
+    }
+}
+
+/// What can be expected of a device that is neither lost nor drained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outlook {
+    /// Memory that could be promised if it were open.
+    pub available: MiB,
+    /// When the first of its tenants is gone; unset: nobody knows.
+    pub first_end: Option<Time>,
 }
 
 /// Room on a device that may be shared.
@@ -218,6 +238,14 @@ impl Device {
             let available = self.available(config);
             Room { available, score: config.mapping.policy.order.score(&Facts { available, risk: &self.risk, tenants: &self.tenants }) }
         });
-        self.standing = Standing { idle, room };
+        let outlook = (!self.lost && !self.drained && !self.partitioned).then(|| Outlook {
+            available: room.map_or_else(|| self.available(config), |room| room.available),
+            first_end: if self.tenants.is_empty() {
+                Some(Time::ZERO)
+            } else {
+                self.tenants.iter().filter_map(|tenant| tenant.ends_at).min()
+            },
+        });
+        self.standing = Standing { idle, room, outlook };
     }
 }

@@ -10,7 +10,7 @@ use tree::Tree;
 
 use std::ops::Range;
 
-use crate::admission::Way;
+use crate::admission::{self, Way};
 use crate::config::Config;
 use crate::device::{Device, DeviceSpec};
 use crate::mapping::Score;
@@ -22,6 +22,8 @@ use crate::{DeviceId, ServerId};
 pub struct Fleet {
     servers: Vec<Server>,
     tree: Tree,
+    /// Somebody may get in somewhere who could not when this was last asked.
+    improved: bool,
 }
 
 impl Fleet {
@@ -89,9 +91,11 @@ impl Fleet {
         let index = server.index_of(id)?;
         let device = &mut server.devices[index];
         let before = (device.standing(), device.lost);
+        let was_stale = admission::grown_stale(device, config, now).is_some();
         let result = change(device);
         device.refresh(config, now);
         // A sample of a steady GPU changes nothing that a search could see.
+        self.improved |= was_stale || device.standing().improves_on(&before.0);
         if (device.standing(), device.lost) != before {
             self.tree.set(place, self.servers[place].summary());
         }
@@ -103,12 +107,19 @@ impl Fleet {
         let Some(place) = self.server_index(id) else { return };
         let server = &mut self.servers[place];
         change(server);
+        self.improved = true;
         server.devices.iter_mut().for_each(|device| device.refresh(config, now));
         self.tree.set(place, server.summary());
     }
 
+    /// Whether somebody may get in somewhere who could not when this was last asked.
+    pub(crate) fn take_improved(&mut self) -> bool {
+        std::mem::take(&mut self.improved)
+    }
+
     /// Works everything derived out anew, after the rules changed.
     pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
+        self.improved = true;
         for device in self.servers.iter_mut().flat_map(|server| server.devices.iter_mut()) {
             device.reassess(config);
             device.refresh(config, now);

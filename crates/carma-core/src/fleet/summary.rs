@@ -3,7 +3,7 @@
 use super::server::Server;
 use crate::admission::Way;
 use crate::mapping::Score;
-use crate::units::MiB;
+use crate::units::{MiB, Time};
 
 /// Widths for which the best offer is kept. A job of another width is held against the next smaller one: what
 /// three ranks find together, two find too.
@@ -13,12 +13,19 @@ const WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// many there are not.
 type Offer = [u32; WIDTHS.len()];
 
+/// Later than any time limit ends.
+const NEVER: Time = Time::MAX;
+
 /// Bounds for a search: no server below can offer more than this.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Summary {
     idle: Offer,
     room: Offer,
     capacity: Offer,
+    /// Memory of devices, open or not.
+    prospect: Offer,
+    /// For each of the widths, when so many devices of one server have each lost a tenant, at the soonest.
+    soonest: [Time; WIDTHS.len()],
     /// The best score of a device that may be shared.
     pub(crate) best: Score,
     idle_count: u32,
@@ -36,6 +43,8 @@ pub(crate) enum OfferKind {
     Room,
     /// Devices whatever they do, lost ones left out.
     Capacity,
+    /// Devices that may be shared or might be soon.
+    Prospect,
 }
 
 impl Summary {
@@ -44,6 +53,8 @@ impl Summary {
         idle: [0; WIDTHS.len()],
         room: [0; WIDTHS.len()],
         capacity: [0; WIDTHS.len()],
+        prospect: [0; WIDTHS.len()],
+        soonest: [NEVER; WIDTHS.len()],
         best: Score(u64::MAX),
         idle_count: 0,
         room_count: 0,
@@ -54,6 +65,8 @@ impl Summary {
         let mut idle = Vec::with_capacity(server.devices.len());
         let mut room = Vec::with_capacity(server.devices.len());
         let mut capacity = Vec::with_capacity(server.devices.len());
+        let mut prospect = Vec::with_capacity(server.devices.len());
+        let mut ends = Vec::with_capacity(server.devices.len());
         let mut best = Score(u64::MAX);
         for device in &server.devices {
             let standing = device.standing();
@@ -62,16 +75,23 @@ impl Summary {
                 room.push(offered.available);
                 best = best.min(offered.score);
             }
+            if let Some(outlook) = standing.outlook {
+                prospect.push(outlook.available);
+                ends.push(outlook.first_end.unwrap_or(NEVER));
+            }
             if !device.lost && !device.partitioned {
                 capacity.push(device.spec.memory);
             }
         }
+        ends.sort_unstable();
         Self {
             idle_count: idle.len() as u32,
             room_count: room.len() as u32,
             idle: offer(idle),
             room: offer(room),
             capacity: offer(capacity),
+            prospect: offer(prospect),
+            soonest: std::array::from_fn(|width| ends.get(WIDTHS[width] - 1).copied().unwrap_or(NEVER)),
             best,
             takes_cpu_job: server.takes_cpu_job(),
         }
@@ -83,6 +103,8 @@ impl Summary {
             idle: most(self.idle, other.idle),
             room: most(self.room, other.room),
             capacity: most(self.capacity, other.capacity),
+            prospect: most(self.prospect, other.prospect),
+            soonest: std::array::from_fn(|width| self.soonest[width].min(other.soonest[width])),
             best: self.best.min(other.best),
             idle_count: self.idle_count + other.idle_count,
             room_count: self.room_count + other.room_count,
@@ -96,8 +118,15 @@ impl Summary {
             OfferKind::Idle => &self.idle,
             OfferKind::Room => &self.room,
             OfferKind::Capacity => &self.capacity,
+            OfferKind::Prospect => &self.prospect,
         };
         WIDTHS.iter().zip(offer).take_while(|(ranks, _)| **ranks <= width).all(|(ranks, offer)| u64::from(*offer) > need(ranks - 1).0)
+    }
+
+    /// Before this, no server has lost a tenant on each of so many devices; unset: nobody knows when one will have.
+    pub(crate) fn soonest(&self, width: usize) -> Option<Time> {
+        let place = WIDTHS.iter().rposition(|ranks| *ranks <= width)?;
+        Some(self.soonest[place]).filter(|time| *time < NEVER)
     }
 
     /// How many devices are open this way, over all servers.

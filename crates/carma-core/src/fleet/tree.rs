@@ -59,7 +59,7 @@ impl Tree {
         visit: &mut impl FnMut(usize) -> Option<(Score, T)>,
     ) -> Option<T> {
         let mut best = None;
-        if !self.nodes.is_empty() {
+        if self.root().and_then(bound).is_some() {
             self.descend(&Branch { node: 1, leaves: 0..self.leaves }, &range, bound, visit, &mut best);
         }
         best.map(|(_, found)| found)

@@ -3,7 +3,8 @@
 use crate::admission::{Demand, JobQuestion, Obstacle, Way, job_obstacles};
 use crate::config::Config;
 use crate::device::{Device, Tenant};
-use crate::fleet::{Fleet, Server};
+use crate::fleet::{Fleet, OfferKind, Server, Summary};
+use crate::mapping::Score;
 use crate::units::{MiB, Time};
 use crate::{DeviceId, JobId};
 
@@ -32,7 +33,13 @@ impl HeadReservation {
         let ready = |server: &Server| -> Vec<(Ready, DeviceId)> {
             server.devices.iter().filter_map(|device| Some((ready_at(device, head, config, now)?, device.id()))).collect()
         };
-        let one = fleet.servers().iter().filter_map(|server| soonest(ready(server), head)).min();
+        let one = fleet.best(
+            0..fleet.servers().len(),
+            |summary| {
+                summary.may_hold(OfferKind::Capacity, head.width(), |nth| head.ranks[nth].alone).then(|| earliest(summary, head, now))
+            },
+            |server| soonest(ready(server), head).map(|chosen| (chosen.0.score(), chosen)),
+        );
         let chosen = one.or_else(|| {
             let all = || fleet.servers().iter().flat_map(ready).collect();
             head.spec.may_span_servers.then(all).and_then(|devices| soonest(devices, head))
@@ -45,11 +52,27 @@ impl HeadReservation {
     }
 }
 
+/// No server below the summary is ready for the head before this: unless memory is there already, somebody must go.
+fn earliest(summary: &Summary, head: &Demand<'_>, now: Time) -> Score {
+    let room = !head.needs_idle && summary.may_hold(OfferKind::Prospect, head.width(), |nth| head.ranks[nth].to_share);
+    let ready = if room { Some(now) } else { summary.soonest(head.width()).map(|end| end.max(now)) };
+    ready.map_or(Ready::Unknown, Ready::At).score()
+}
+
 /// When a device is free for the head. The order says what is sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ready {
     At(Time),
     Unknown,
+}
+
+impl Ready {
+    fn score(self) -> Score {
+        match self {
+            Self::At(time) => Score(time.milliseconds()),
+            Self::Unknown => Score(u64::MAX),
+        }
+    }
 }
 
 /// The soonest devices for all ranks, in order, and when the last of them is ready.

@@ -36,32 +36,26 @@ impl Scheduler {
         if let Some(end) = ends_at {
             self.timers.set(end, Timer::Limit(attempt));
         }
+        let newcomer = Tenant {
+            attempt,
+            user: known.spec.user,
+            promised: MiB::ZERO,
+            memory: TenantMemory::Unseen,
+            seen_at: None,
+            ends_at,
+            exclusive: known.spec.exclusive,
+            utilisation: known.spec.utilisation.gpu.unwrap_or(Fraction::ONE),
+            sharing: known.spec.sharing.unwrap_or(SharingClass::Jumbo),
+        };
         for granted in &placement.devices {
-            let tenant = Tenant {
-                attempt,
-                user: known.spec.user,
-                promised: granted.promised,
-                memory: TenantMemory::Unseen,
-                seen_at: None,
-                ends_at,
-                exclusive: known.spec.exclusive,
-                utilisation: known.spec.utilisation.gpu.unwrap_or(Fraction::ONE),
-                sharing: known.spec.sharing.unwrap_or(SharingClass::Jumbo),
-            };
-            let config = &self.config;
-            let gate = self.fleet.update(granted.device, config, now, |device| {
-                device.admit(tenant, config, now);
-                device.gate.opens_at()
-            });
-            if let Some(opens) = gate.flatten() {
-                self.timers.set(opens, Timer::Gate(granted.device));
-            }
+            let tenant = Tenant { promised: granted.promised, ..newcomer.clone() };
+            self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
             self.cursor = Some(granted.device);
         }
         if placement.devices.is_empty() {
             self.fleet.update_server(placement.server, &self.config, now, |server| server.cpu_jobs += 1);
         }
-        self.epoch += 1;
+        self.reservation = None;
         actions.push(Action::Launch { attempt, placement, reason });
     }
 
@@ -134,13 +128,13 @@ impl Scheduler {
 
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
-        let setback = self.setback(job, active, now);
+        let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now));
         let active = active.clone();
         if let Some(limit) = job.spec.time_limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
         for granted in &active.placement.devices {
-            self.fleet.update(granted.device, &self.config, now, |device| device.dismiss(attempt));
+            self.update_gate(granted.device, now, |device, _| device.dismiss(attempt));
         }
         if active.placement.devices.is_empty() {
             self.fleet
@@ -179,7 +173,7 @@ impl Scheduler {
     }
 
     /// What becomes of a job whose attempt has ended. Counts the attempt against the budget it falls under.
-    fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Setback) -> Sequel {
+    fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Option<Setback>) -> Sequel {
         let config = &self.config;
         let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::Cancelled) };
         let displaced = match (stopping, verdict) {
@@ -195,7 +189,7 @@ impl Scheduler {
             job.displacements += 1;
             return if job.displacements > config.recovery.displacements { Sequel::End(outcome) } else { Sequel::Again(Waiting::Queued) };
         }
-        if *verdict == Verdict::OutOfMemory {
+        if let Some(setback) = setback {
             let within_budget = job.spec.retries.out_of_memory.is_none_or(|budget| job.climb.crashes < budget);
             let next = job.climb.after(setback, &config.recovery.ladder).filter(|_| within_budget);
             let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };

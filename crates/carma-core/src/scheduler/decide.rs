@@ -2,6 +2,7 @@
 
 use super::Scheduler;
 use super::action::{Action, LaunchReason};
+use super::opportunity::Opportunity;
 use crate::JobId;
 use crate::admission::{Demand, JobQuestion, Way};
 use crate::config::Discipline;
@@ -14,16 +15,38 @@ impl Scheduler {
     /// Starts every job that may start: jobs without GPUs whenever a host takes them; jobs with GPUs in order, until one
     /// must wait; then, with backfill, those behind it that do not make it wait longer.
     pub(super) fn decide(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.start_gpu_jobs(now, actions);
+        // Last, because a job that is set aside as too large may give its turn in an array to one without GPUs.
         self.start_cpu_jobs(now, actions);
+    }
+
+    fn start_gpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let opportunity = std::mem::take(&mut self.opportunity);
+        let opportunity = if self.fleet.take_improved() { Opportunity::Anything } else { opportunity };
+        let newcomers = match opportunity {
+            Opportunity::Nothing => return,
+            Opportunity::Newcomers(jobs) if self.queues.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
+            Opportunity::Newcomers(_) | Opportunity::Anything => None,
+        };
+        if newcomers.is_none() {
+            self.start_in_order(now, actions);
+        }
+        if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, self.queues.head()) {
+            self.backfill(head, depth, newcomers.as_deref(), now, actions);
+        }
+        // Launches and jobs that were set aside are part of this decision.
+        self.opportunity = Opportunity::Nothing;
+        self.fleet.take_improved();
+    }
+
+    /// Starts jobs from the head on, until one must wait.
+    fn start_in_order(&mut self, now: Time, actions: &mut Vec<Action>) {
         while let Some(head) = self.queues.head() {
             if self.start(head, None, now, actions) {
                 continue;
             }
-            let Some(job) = self.jobs.get(&head) else { return };
-            if mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) {
-                if let Discipline::Backfill { depth } = self.config.queue.discipline {
-                    self.backfill(head, depth, now, actions);
-                }
+            let fits = self.jobs.get(&head).is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)));
+            if fits {
                 return;
             }
             self.set_aside(head, now);
@@ -55,27 +78,32 @@ impl Scheduler {
         ways.into_iter().find_map(find)
     }
 
-    fn backfill(&mut self, head: JobId, depth: u32, now: Time, actions: &mut Vec<Action>) {
+    /// Starts jobs behind a head that waits, where they leave what is kept for it intact: all that are near enough, or
+    /// only the newcomers among them.
+    fn backfill(&mut self, head: JobId, depth: u32, newcomers: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
         if self.fleet.open_devices(Way::Idle) == 0 && self.fleet.open_devices(Way::Share) == 0 {
             return;
         }
-        let Some(reservation) = self.reserve_for(head, now) else { return };
-        let behind: Vec<JobId> = self.queues.in_order().skip(1).take(depth as usize).collect();
-        for job in behind {
-            self.start(job, Some(&reservation), now, actions);
+        let near = self.queues.in_order().skip(1).take(depth as usize);
+        let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();
+        if behind.is_empty() {
+            return;
         }
+        let Some(kept) = self.kept_for(head, now) else { return };
+        for job in behind {
+            self.start(job, Some(&kept), now, actions);
+        }
+        // What was kept is kept still: those who passed are elsewhere, or gone in time.
+        self.reservation = Some(kept);
     }
 
     /// What is kept for the head; planned anew when anything has changed that it depends on.
-    fn reserve_for(&mut self, head: JobId, now: Time) -> Option<HeadReservation> {
-        let current = |(epoch, kept): &&(u64, HeadReservation)| *epoch == self.epoch && kept.head == head;
-        if let Some((_, kept)) = self.reservation.as_ref().filter(current) {
+    pub(super) fn kept_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
+        if let Some(kept) = self.reservation.as_ref().filter(|kept| kept.head == head) {
             return Some(kept.clone());
         }
         let demand = self.demand(self.jobs.get(&head)?, now);
-        let planned = HeadReservation::plan(&self.fleet, &demand, &self.config, now)?;
-        self.reservation = Some((self.epoch, planned.clone()));
-        Some(planned)
+        HeadReservation::plan(&self.fleet, &demand, &self.config, now)
     }
 
     fn start_cpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {

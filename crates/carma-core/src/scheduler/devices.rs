@@ -1,7 +1,6 @@
 //! Events about servers and devices: there, gone, lost, drained, seen.
 
 use super::action::{Action, Signal};
-use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::device::{CollocationMode, Device, DeviceSpec, Owner, ProcessUse};
 use crate::fleet::ServerSpec;
@@ -138,13 +137,8 @@ impl Scheduler {
                 self.known_job(attempt.job)?;
             }
         }
-        let config = &self.config;
-        let seen = self.fleet.update(device, config, now, |device| (device.processes(processes, config, now), device.gate.opens_at()));
-        let (new, opens) = seen.ok_or(EventError::UnknownDevice(device))?;
-        if let Some(opens) = opens.filter(|_| !new.is_empty()) {
-            self.timers.set(opens, Timer::Gate(device));
-        }
-        for attempt in new {
+        let new = self.update_gate(device, now, |device, config| device.processes(processes, config, now));
+        for attempt in new.ok_or(EventError::UnknownDevice(device))? {
             self.seen(attempt);
         }
         Ok(())

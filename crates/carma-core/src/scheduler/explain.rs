@@ -108,7 +108,7 @@ impl Scheduler {
         let demand = self.demand(known, now);
         let reservation = self.head_reservation().filter(|reservation| reservation.head != job);
         let way = if self.config.mapping.policy.shares && !demand.needs_idle { Way::Share } else { Way::Idle };
-        let question = self.question(&demand, way, reservation);
+        let question = self.question(&demand, way, reservation.as_ref());
         let answer = |device: &Device| {
             let mut obstacles: Vec<Obstacle> = device_obstacles(device, way, &self.config, now).collect();
             obstacles.extend(demand.ranks.last().into_iter().flat_map(|need| job_obstacles(&question, need, device)));

@@ -58,6 +58,7 @@ impl Scheduler {
             self.timers.set(begin, Timer::Begin(job));
         } else if self.arrays.enter(known) {
             self.queues.insert(Lane::of(known, waiting), Place::of(known));
+            self.opportunity.add(job);
         }
     }
 

@@ -18,6 +18,7 @@ mod event;
 mod explain;
 mod jobs;
 mod log;
+mod opportunity;
 mod timers;
 
 pub use action::{Action, LaunchReason, RequeueReason, Signal};
@@ -28,12 +29,13 @@ pub use log::{EventLog, LogError, LogHeader, Record, replay};
 
 use std::collections::BTreeMap;
 
-use crate::config::Config;
+use crate::config::{Config, Discipline};
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::queue::{Arrays, Dependents, HeadReservation, Queues};
 use crate::units::Time;
 use crate::{DeviceId, JobId};
+use opportunity::Opportunity;
 use timers::Timers;
 
 /// The decision core.
@@ -65,10 +67,10 @@ pub struct Scheduler {
     sequence: u64,
     /// The device placed on last, for policies that go round.
     cursor: Option<DeviceId>,
-    /// Counts changes that can move what is kept for the head of the queue; samples are not among them.
-    epoch: u64,
-    /// What is kept for the head, and the epoch it was planned in.
-    reservation: Option<(u64, HeadReservation)>,
+    /// What the next decision has to look at.
+    opportunity: Opportunity,
+    /// What is kept for the head of the queue; unset when it must be planned anew.
+    reservation: Option<HeadReservation>,
 }
 
 impl Scheduler {
@@ -85,7 +87,7 @@ impl Scheduler {
             timers: Timers::default(),
             sequence: 0,
             cursor: None,
-            epoch: 0,
+            opportunity: Opportunity::default(),
             reservation: None,
         }
     }
@@ -94,11 +96,12 @@ impl Scheduler {
     pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, EventError> {
         let now = now.max(self.clock);
         let mut actions = Vec::new();
-        // Samples and progress come by the second and move nothing that is kept for the head of the queue.
-        let moves = !matches!(event, Event::GpuSampled { .. } | Event::GpuWindow { .. } | Event::Progress { .. } | Event::Tick);
+        let reach = Opportunity::reach_of(&event);
         self.apply(event, now, &mut actions)?;
-        self.epoch += u64::from(moves);
         self.clock = now;
+        if reach == Opportunity::Anything {
+            self.everything_may_change();
+        }
         self.fire_timers(now, &mut actions);
         self.decide(now, &mut actions);
         Ok(actions)
@@ -178,9 +181,12 @@ impl Scheduler {
         self.queues.in_order().filter_map(|job| self.jobs.get(&job))
     }
 
-    /// What is kept for the head of the queue, as of the last decision.
-    pub fn head_reservation(&self) -> Option<&HeadReservation> {
-        let (_, reservation) = self.reservation.as_ref()?;
-        (self.queues.head() == Some(reservation.head)).then_some(reservation)
+    /// What is kept for the head of the queue while it waits; nothing without backfill.
+    pub fn head_reservation(&self) -> Option<HeadReservation> {
+        let head = self.queues.head()?;
+        match self.config.queue.discipline {
+            Discipline::Fifo => None,
+            Discipline::Backfill { .. } => self.kept_for(head, self.clock),
+        }
     }
 }

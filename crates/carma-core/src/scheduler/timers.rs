@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Scheduler;
 use super::action::{Action, Signal};
+use crate::config::Config;
+use crate::device::Device;
 use crate::job::StopReason;
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
@@ -46,6 +48,22 @@ impl Timers {
 }
 
 impl Scheduler {
+    /// Changes a device, and moves the timer of its gate with the gate.
+    pub(super) fn update_gate<R>(&mut self, device: DeviceId, now: Time, change: impl FnOnce(&mut Device, &Config) -> R) -> Option<R> {
+        let before = self.fleet.device(device)?.gate.opens_at();
+        let config = &self.config;
+        let (result, after) = self.fleet.update(device, config, now, |device| (change(device, config), device.gate.opens_at()))?;
+        if before != after {
+            if let Some(opens) = before {
+                self.timers.cancel(opens, Timer::Gate(device));
+            }
+            if let Some(opens) = after {
+                self.timers.set(opens, Timer::Gate(device));
+            }
+        }
+        Some(result)
+    }
+
     pub(super) fn fire_timers(&mut self, now: Time, actions: &mut Vec<Action>) {
         while let Some(timer) = self.timers.pop(now) {
             match timer {

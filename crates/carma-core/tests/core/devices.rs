@@ -164,7 +164,7 @@ fn a_host_that_is_short_takes_nothing() {
     assert_eq!(lab.submit(JobSpec { gpus: 0, ..job(2) }), []);
     assert_eq!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::NoHost);
     let started = launches(&lab.event(Event::HostFine { server: ServerId(0) }));
-    assert_eq!(started, [(2, vec![]), (1, vec![0])]);
+    assert_eq!(started, [(1, vec![0]), (2, vec![])]);
 }
 
 fn mps(exclusive_process: bool) -> Lab {

@@ -1,5 +1,8 @@
 //! The core from outside: events in, actions out.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::wildcard_imports, reason = "the tests speak of everything the core has")]
+
 mod configuration;
 mod devices;
 mod explanations;

@@ -29,7 +29,9 @@ proptest! {
     fn same_events_same_actions(setup in setups(), steps in prop::collection::vec(steps(), 0..60)) {
         let run = |steps: &[Step]| {
             let mut world = World::new(&setup);
-            steps.iter().for_each(|step| world.step(step));
+            for step in steps {
+                world.step(step);
+            }
             world.log()
         };
         prop_assert_eq!(run(&steps), run(&steps));

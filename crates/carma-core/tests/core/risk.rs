@@ -120,7 +120,7 @@ fn a_finished_window_does_what_its_samples_do() {
         Sample {
             smact: Some(share(0.4 + wave)),
             smocc: Some(share(wave)),
-            drama: (second % 3 > 0).then(|| share(1.0 - wave)),
+            drama: (!second.is_multiple_of(3)).then(|| share(1.0 - wave)),
             ..Sample::new(Time::from_secs(second), MiB(5_000 + second))
         }
     };

@@ -1,6 +1,6 @@
 //! Backfill's promise: what is kept for a head is there when it was said to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use carma_core::*;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ proptest! {
     #[test]
     fn a_head_starts_when_it_was_promised_to(jobs in prop::collection::vec(limited(), 1..25)) {
         let mut lab = Lab::new(Config::default(), 4);
-        let mut ends: BTreeMap<(Time, u64), ()> = BTreeMap::new();
+        let mut ends: BTreeSet<(Time, u64)> = BTreeSet::new();
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
         let mut arrivals = jobs.iter().zip(1..).scan(lab.now, |at, (job, id)| {
             *at = *at + secs(job.gap);
@@ -34,7 +34,7 @@ proptest! {
         }).peekable();
         loop {
             let arrival = arrivals.peek().map(|(at, _)| *at);
-            let end = ends.keys().next().map(|(at, _)| *at);
+            let end = ends.first().map(|(at, _)| *at);
             let actions = match (arrival, end) {
                 (None, None) => break,
                 (Some(at), end) if end.is_none_or(|end| at < end) => {
@@ -45,7 +45,7 @@ proptest! {
                     lab.event(Event::JobSubmitted(Box::new(spec)))
                 }
                 (_, _) => {
-                    let ((at, id), ()) = ends.pop_first().unwrap();
+                    let (at, id) = ends.pop_first().unwrap();
                     lab.now = at;
                     lab.exit(id, Verdict::Succeeded)
                 }
@@ -53,7 +53,7 @@ proptest! {
             for action in &actions {
                 if let Action::Launch { attempt, .. } = action {
                     let started = lab.now;
-                    ends.insert((started + secs(jobs[attempt.job.0 as usize - 1].used), attempt.job.0), ());
+                    ends.insert((started + secs(jobs[attempt.job.0 as usize - 1].used), attempt.job.0));
                     let by = promised.get(&attempt.job);
                     prop_assert!(by.is_none_or(|by| started <= *by), "{} started at {started}, promised {by:?}", attempt.job);
                 }

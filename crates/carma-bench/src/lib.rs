@@ -1,0 +1,89 @@
+//! Benchmarks that say how cost grows: each case beside a named reference of the same run, in time and in instructions.
+//!
+//! Time is the median over many calls. Instructions are counted by Valgrind's callgrind in a second run of the same
+//! program, inside the measured calls only, so that they do not depend on what else the machine does.
+
+mod instructions;
+mod table;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+pub use table::Row;
+
+/// How often a case is called when timed, and when its instructions are counted.
+const TIMED_CALLS: usize = 2_000;
+const COUNTED_CALLS: usize = 50;
+
+/// A list of cases, run in order and printed as they finish.
+#[derive(Debug)]
+pub struct Suite {
+    rows: Vec<Row>,
+    /// Set in the second run, to the one case whose instructions are counted.
+    counted: Option<String>,
+}
+
+/// One benchmark: a state, what is done to it before each call, and the call.
+pub struct Case<'a, S> {
+    /// Its name, unique in its suite.
+    pub name: &'a str,
+    /// The case it is compared with, which must have run before; its own name for a reference.
+    pub reference: &'a str,
+    /// Makes the state.
+    pub setup: &'a dyn Fn() -> S,
+    /// Brings the state to where the call is due; not measured.
+    pub prepare: &'a dyn Fn(&mut S),
+    /// What is measured.
+    pub call: &'a dyn Fn(&mut S),
+}
+
+impl Suite {
+    /// Begins a suite.
+    pub fn new(title: &str) -> Self {
+        let counted = instructions::case_to_count();
+        if counted.is_none() {
+            table::print_head(title);
+        }
+        Self { rows: Vec::new(), counted }
+    }
+
+    /// Measures a case and prints its row.
+    pub fn run<S>(&mut self, case: &Case<'_, S>) {
+        if let Some(counted) = &self.counted {
+            if counted == case.name {
+                call_repeatedly(case, COUNTED_CALLS);
+            }
+            return;
+        }
+        let mut times = call_repeatedly(case, TIMED_CALLS);
+        times.sort_unstable();
+        let instructions = instructions::count(case.name).map(|total| total / COUNTED_CALLS as u64);
+        let row = Row { name: case.name.to_owned(), time: times[times.len() / 2], instructions };
+        table::print_row(&row, self.rows.iter().find(|row| row.name == case.reference).unwrap_or(&row));
+        self.rows.push(row);
+    }
+
+    /// What was measured so far.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+}
+
+fn call_repeatedly<S>(case: &Case<'_, S>, calls: usize) -> Vec<Duration> {
+    let mut state = (case.setup)();
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        (case.prepare)(&mut state);
+        let begin = Instant::now();
+        carma_measured_section(case.call, &mut state);
+        times.push(begin.elapsed());
+    }
+    black_box(&state);
+    times
+}
+
+/// Callgrind collects inside this function only, by its name.
+#[inline(never)]
+fn carma_measured_section<S>(call: &dyn Fn(&mut S), state: &mut S) {
+    call(black_box(state));
+}
