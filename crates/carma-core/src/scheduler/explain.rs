@@ -183,9 +183,14 @@ impl fmt::Display for Explanation {
         }
         write!(f, "{} {}", self.job, self.reason)?;
         for DeviceAnswer { device, obstacles } in &self.devices {
-            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-            let answer = if obstacles.is_empty() { "would take it".to_owned() } else { obstacles.join("; ") };
-            write!(f, "\n  {device} {answer}")?;
+            let device = device.to_string();
+            if obstacles.is_empty() {
+                write!(f, "\n  {device} would take it")?;
+            }
+            for (line, obstacle) in obstacles.iter().enumerate() {
+                let name = if line == 0 { device.as_str() } else { "" };
+                write!(f, "\n  {name:<width$} {obstacle}", width = device.len())?;
+            }
         }
         Ok(())
     }

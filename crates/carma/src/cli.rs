@@ -1,0 +1,59 @@
+//! What can be asked of the `carma` command.
+
+use std::io::stdout;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::configuration::ConfigArguments;
+use crate::{configuration, demo, event_log, policies};
+
+/// Collocation-aware resource manager for servers with GPUs.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the decision core at work: a built-in trace, one job a GPU against sharing.
+    Demo(demo::Arguments),
+    /// List the mapping policies.
+    Policies,
+    /// Show or check the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Replay an event log and check that it leads to the same decisions.
+    ReplayLog {
+        /// A log written by `carma demo --event-log`.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print every key with the value in force, as TOML.
+    Show(ConfigArguments),
+    /// Say what is wrong with a configuration file.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+impl Cli {
+    /// Does what was asked for.
+    pub(crate) fn run(self) -> Result<()> {
+        let output = &mut stdout().lock();
+        match self.command {
+            Command::Demo(arguments) => demo::run(&arguments, output),
+            Command::Policies => policies::list(output),
+            Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
+            Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
+            Command::ReplayLog { file } => event_log::replay(&file, output),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The configuration file: read, overridden by flags, checked, shown.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use carma_core::{Preset, Settings};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use toml::Value;
+
+/// Flags that choose the rules.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    /// Read this configuration file (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Start from the numbers of this preset.
+    #[arg(long, value_parser = presets())]
+    preset: Option<Preset>,
+    /// Map jobs by this policy; `carma policies` lists them.
+    #[arg(long)]
+    policy: Option<String>,
+}
+
+fn presets() -> impl TypedValueParser<Value = Preset> {
+    let named = |name: String| Preset::ALL.into_iter().find(|preset| preset.name() == name).unwrap_or_default();
+    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).map(named)
+}
+
+impl ConfigArguments {
+    /// The file's settings, overridden by the flags; nothing given is the standard preset.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        let mut settings = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        settings.preset = self.preset.or(settings.preset);
+        settings.policy = self.policy.clone().or(settings.policy);
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+fn read(file: &Path) -> Result<Settings> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    toml::from_str(&text).with_context(|| format!("{} is not a configuration", file.display()))
+}
+
+/// Prints every key with the value in force.
+pub(crate) fn show(arguments: &ConfigArguments, output: &mut impl Write) -> Result<()> {
+    let config = arguments.settings()?.check()?;
+    let written = Value::try_from(Settings::from(&config))?;
+    Ok(write!(output, "{}", toml::to_string(&whole_numbers(written))?)?)
+}
+
+/// Writes 30 rather than 30.0.
+fn whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Float(number) if number.fract() == 0.0 => Value::Integer(number as i64),
+        Value::Table(table) => Value::Table(table.into_iter().map(|(key, value)| (key, whole_numbers(value))).collect()),
+        other => other,
+    }
+}
+
+/// Says whether a file is a configuration, and if not, all that is wrong with it.
+pub(crate) fn check(file: &Path, output: &mut impl Write) -> Result<()> {
+    read(file)?.check().with_context(|| format!("{} cannot be used", file.display()))?;
+    Ok(writeln!(output, "{} is fine", file.display())?)
+}

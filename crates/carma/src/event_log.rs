@@ -1,0 +1,16 @@
+//! Replaying event logs.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Replays a log and says where it led.
+pub(crate) fn replay(file: &Path, output: &mut impl Write) -> Result<()> {
+    let log = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+    let scheduler = carma_core::replay(BufReader::new(log)).with_context(|| format!("{} does not replay", file.display()))?;
+    let over = scheduler.jobs().filter(|job| job.state.outcome().is_some()).count();
+    writeln!(output, "every decision is the same; {} jobs, {over} of them over, after {}", scheduler.jobs().count(), scheduler.now())?;
+    Ok(())
+}

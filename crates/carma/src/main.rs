@@ -1,0 +1,26 @@
+//! CARMA's command line.
+
+mod cli;
+mod configuration;
+mod demo;
+mod event_log;
+mod policies;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output may stop when they have seen enough.
+        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("carma: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
