@@ -59,7 +59,7 @@ fn stale(q: &Question<'_>) -> Option<Obstacle> {
 
 /// Time alone closes a device whose samples stop; a standing that was worked out before does not know.
 pub(crate) fn grown_stale(device: &Device, config: &Config, now: Time) -> Option<Obstacle> {
-    let age = now - device.telemetry.heard_at()?;
+    let age = now - device.heard_at?;
     (age > config.window.stale_after).then_some(Obstacle::Stale { age })
 }
 

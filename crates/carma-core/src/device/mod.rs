@@ -59,6 +59,8 @@ pub struct Device {
     pub gate: Gate,
     /// What was seen of it.
     pub telemetry: Telemetry,
+    /// When the last sample came in, by the scheduler's clock; unset where finished windows come, which stand until replaced.
+    pub heard_at: Option<Time>,
     /// The risk scores of what was seen.
     pub risk: Risk,
     /// Memory given back by attempts that ended after the last reading.
@@ -116,6 +118,7 @@ impl Device {
             foreign: Vec::new(),
             gate: Gate::Open,
             telemetry: Telemetry::Silent,
+            heard_at: None,
             risk: Risk::default(),
             released: MiB::ZERO,
             standing: Standing::default(),
@@ -168,14 +171,16 @@ impl Device {
     }
 
     /// Takes in a sample.
-    pub(crate) fn sample(&mut self, sample: Sample, config: &Config) {
+    pub(crate) fn sample(&mut self, sample: Sample, config: &Config, now: Time) {
         self.telemetry.sample(sample, config.window.rule);
+        self.heard_at = Some(now);
         self.heard(config);
     }
 
     /// Takes in a finished window.
     pub(crate) fn summarise(&mut self, summary: Box<WindowSummary>, config: &Config) {
         self.telemetry = Telemetry::Summarised(summary);
+        self.heard_at = None;
         self.heard(config);
     }
 
@@ -184,8 +189,13 @@ impl Device {
         self.reassess(config);
     }
 
-    /// Scores the risk anew: after telemetry came in, or the weights changed.
-    pub(crate) fn reassess(&mut self, config: &Config) {
+    /// Goes by these rules from now on.
+    pub(crate) fn adopt(&mut self, config: &Config) {
+        self.telemetry.set_rule(config.window.rule);
+        self.reassess(config);
+    }
+
+    fn reassess(&mut self, config: &Config) {
         self.risk = Risk::assess(&self.telemetry, &config.risk);
     }
 

@@ -102,6 +102,15 @@ impl Fleet {
         Some(result)
     }
 
+    /// Counts a job without GPUs in or out.
+    pub(crate) fn count_cpu_jobs(&mut self, id: ServerId, count: impl FnOnce(u32) -> u32) {
+        if let Some(place) = self.server_index(id) {
+            let server = &mut self.servers[place];
+            server.cpu_jobs = count(server.cpu_jobs);
+            self.tree.set(place, server.summary());
+        }
+    }
+
     /// Changes a server or all of its devices, and keeps what is derived from them.
     pub(crate) fn update_server(&mut self, id: ServerId, config: &Config, now: Time, change: impl FnOnce(&mut Server)) {
         let Some(place) = self.server_index(id) else { return };
@@ -121,7 +130,7 @@ impl Fleet {
     pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
         self.improved = true;
         for device in self.servers.iter_mut().flat_map(|server| server.devices.iter_mut()) {
-            device.reassess(config);
+            device.adopt(config);
             device.refresh(config, now);
         }
         self.tree = Tree::new(self.servers.iter().map(Server::summary));

@@ -53,7 +53,7 @@ impl Scheduler {
             self.cursor = Some(granted.device);
         }
         if placement.devices.is_empty() {
-            self.fleet.update_server(placement.server, &self.config, now, |server| server.cpu_jobs += 1);
+            self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
         self.reservation = None;
         actions.push(Action::Launch { attempt, placement, reason });
@@ -137,8 +137,7 @@ impl Scheduler {
             self.update_gate(granted.device, now, |device, _| device.dismiss(attempt));
         }
         if active.placement.devices.is_empty() {
-            self.fleet
-                .update_server(active.placement.server, &self.config, now, |server| server.cpu_jobs = server.cpu_jobs.saturating_sub(1));
+            self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
         match self.sequel(attempt.job, active.stopping, &verdict, setback) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),

@@ -31,7 +31,7 @@ impl Scheduler {
             let mut fresh = device.clone();
             fresh.refresh(&self.config, self.clock);
             // Samples grow old without an event; a standing may only be too hopeful by that.
-            let stale = self.clock - device.telemetry.heard_at().unwrap_or(self.clock) > self.config.window.stale_after;
+            let stale = self.clock - device.heard_at.unwrap_or(self.clock) > self.config.window.stale_after;
             expect(stale || fresh.standing() == device.standing(), &|| format!("{id} keeps an old standing"));
         }
         let mut queued = 0;

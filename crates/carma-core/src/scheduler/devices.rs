@@ -91,6 +91,7 @@ impl Scheduler {
                 device.lost = true;
                 // What was seen before says nothing about how it comes back.
                 device.telemetry = Telemetry::Silent;
+                device.heard_at = None;
                 device.foreign.clear();
             })?;
             self.stop_all_on(device, StopReason::GpuLost, now, actions);
@@ -121,7 +122,7 @@ impl Scheduler {
 
     pub(super) fn gpu_sampled(&mut self, device: DeviceId, sample: Sample, now: Time) -> Result<(), EventError> {
         let config = &self.config;
-        let seen = self.fleet.update(device, config, now, |device| device.sample(sample, config));
+        let seen = self.fleet.update(device, config, now, |device| device.sample(sample, config, now));
         seen.ok_or(EventError::UnknownDevice(device))
     }
 

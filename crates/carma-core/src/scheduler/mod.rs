@@ -92,7 +92,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes in an event and answers what is to be done. Time never runs backwards here: an earlier `now` counts as the latest.
+    /// Takes in an event and answers what is to be done. `now` should come from a steady clock: time never runs backwards
+    /// here, and an earlier `now` counts as the latest.
     pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, EventError> {
         let now = now.max(self.clock);
         let mut actions = Vec::new();

@@ -8,7 +8,7 @@ pub use sample::{Metric, Sample};
 pub use statistics::Statistics;
 pub use window::{Window, WindowRule, WindowSummary};
 
-use crate::units::{MiB, Time};
+use crate::units::MiB;
 
 /// All that is known of a GPU from watching it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,6 +31,13 @@ impl Telemetry {
             let mut window = Window::new(rule);
             window.push(sample);
             *self = Self::Sampled(window);
+        }
+    }
+
+    /// Goes by another rule from now on; what was sampled stays as far as it fits.
+    pub fn set_rule(&mut self, rule: WindowRule) {
+        if let Self::Sampled(window) = self {
+            window.set_rule(rule);
         }
     }
 
@@ -58,14 +65,6 @@ impl Telemetry {
             Self::Silent => false,
             Self::Sampled(window) => window.is_full(),
             Self::Summarised(summary) => summary.full,
-        }
-    }
-
-    /// When the device was last heard of, where that can grow old: a finished window stands until it is replaced.
-    pub fn heard_at(&self) -> Option<Time> {
-        match self {
-            Self::Sampled(window) => window.newest().map(|sample| sample.at),
-            Self::Silent | Self::Summarised(_) => None,
         }
     }
 }

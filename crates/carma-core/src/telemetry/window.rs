@@ -63,13 +63,29 @@ impl Window {
             }
             _ => {}
         }
-        while self.samples.front().is_some_and(|oldest| sample.at - oldest.at >= self.rule.length) {
-            self.samples.pop_front();
-        }
+        self.drop_older_than(sample.at);
         if self.samples.is_empty() {
             self.began = sample.at;
         }
         self.samples.push_back(sample);
+    }
+
+    fn drop_older_than(&mut self, newest: Time) {
+        while self.samples.front().is_some_and(|oldest| newest - oldest.at >= self.rule.length) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Goes by another rule from now on. A longer window is full once samples have come for its whole length.
+    pub fn set_rule(&mut self, rule: WindowRule) {
+        let lengthened = rule.length > self.rule.length;
+        self.rule = rule;
+        if let Some(newest) = self.newest().map(|newest| newest.at) {
+            self.drop_older_than(newest);
+        }
+        if let Some(oldest) = self.samples.front().filter(|_| lengthened) {
+            self.began = oldest.at;
+        }
     }
 
     /// The last sample.
@@ -223,6 +239,21 @@ mod tests {
         assert_eq!(window.statistics(Metric::Smocc), None, "4 of 10");
         assert!(window.statistics(Metric::Smact).is_some(), "a first tick without profiling counters does no harm");
         assert_eq!(window.statistics(Metric::Utilisation), None);
+    }
+
+    #[test]
+    fn a_changed_rule_counts_at_once() {
+        let long = WindowRule { length: Seconds::from_secs(90), ..RULE };
+        let short = WindowRule { length: Seconds::from_secs(10), ..RULE };
+        let mut window = filled(1..61);
+        window.set_rule(short);
+        assert_eq!((window.samples.len(), window.is_full()), (10, true));
+        window.set_rule(long);
+        assert!(!window.is_full(), "10 of 90 samples");
+        (61..140).for_each(|second| window.push(sample(f64::from(second), 0.5)));
+        assert!(!window.is_full(), "from 51 to 139 s");
+        window.push(sample(140.0, 0.5));
+        assert!(window.is_full());
     }
 
     #[test]

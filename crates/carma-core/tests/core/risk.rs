@@ -167,6 +167,28 @@ fn a_gpu_that_falls_silent_takes_nothing() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_does_not_make_samples_old() {
+    let mut lab = Lab::with_policy(Preset::Standard, "magm", 1);
+    let sample = Sample::new(Time::from_secs(5), MiB(4));
+    lab.event(Event::GpuSampled { device: gpu(0), sample });
+    assert_eq!(lab.submit(known(1, 1_000)), [(1, vec![0])], "it came in now, whatever time it bears");
+}
+
+#[test]
+fn a_shorter_window_counts_at_once() {
+    let mut lab = Lab::with_policy(Preset::First, "magm", 0);
+    lab.event(Event::GpuAttached(DeviceSpec::new(gpu(0), MiB(40_960))));
+    for _ in 0..40 {
+        lab.now = lab.now + Seconds::from_secs(1);
+        let sample = Sample::new(lab.now, MiB(4));
+        lab.event(Event::GpuSampled { device: gpu(0), sample });
+    }
+    assert_eq!(lab.submit(known(1, 1_000)), [], "40 s of 90");
+    let paper = Settings { preset: Some(Preset::Paper), ..Settings::default() };
+    assert_eq!(crate::lab::launches(&lab.event(Event::ConfigurationChanged(Box::new(paper)))), [(1, vec![0])]);
+}
+
+#[test]
 fn the_survey_says_which_gpus_are_out_and_why() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 3);
     lab.busy(1, 9_000, 0.9, 0.5, 0.1);
