@@ -28,6 +28,29 @@ fn window(used: u64, smact: f64) -> Box<WindowSummary> {
 }
 
 impl Site {
+    /// So many GPUs with two jobs on each, and two more on every other GPU, so that full ones and open ones alternate.
+    fn uneven(config: Config, gpus: usize) -> Self {
+        let mut site = Self::with_jobs(config, gpus, 2);
+        let (filled, spared): (Vec<DeviceId>, Vec<DeviceId>) = site.devices.iter().partition(|device| device.gpu.ordinal % 2 == 0);
+        for device in &spared {
+            site.event(Event::GpuDrained { device: *device });
+        }
+        for _ in 0..2 {
+            for _ in &filled {
+                site.submit();
+            }
+            for device in &filled {
+                site.show_processes(*device);
+            }
+            site.now = site.now + Seconds::from_secs(40);
+            site.event(Event::Tick);
+        }
+        for device in &spared {
+            site.event(Event::GpuResumed { device: *device });
+        }
+        site
+    }
+
     /// So many GPUs with so many jobs on each.
     fn with_jobs(config: Config, gpus: usize, jobs_per_gpu: u64) -> Self {
         let devices: Vec<DeviceId> = (0..gpus)
@@ -181,6 +204,13 @@ fn main() {
             name: &format!("{policy}: submit + launch, room on every GPU"),
             reference: survey,
             setup: &|| Site::with_jobs(config(), 10_000, 2),
+            prepare: &|_| (),
+            call: &Site::submit,
+        });
+        policies.run(&Case {
+            name: &format!("{policy}: submit + launch, room on every other"),
+            reference: survey,
+            setup: &|| Site::uneven(config(), 10_000),
             prepare: &|_| (),
             call: &Site::submit,
         });

@@ -1,8 +1,10 @@
 //! What a job asks of devices, worked out from its request, its history and the policy in force.
 
+use std::cell::OnceCell;
 use std::ops::Deref;
 
 use crate::config::Config;
+use crate::fleet::Fleet;
 use crate::job::{Job, JobSpec, KnownNeed};
 use crate::units::{MiB, Time};
 
@@ -80,10 +82,11 @@ impl Promise {
 }
 
 impl<'a> Demand<'a> {
-    /// Works out what the job needs. An estimate above the largest device asks for that device, since estimates
-    /// err; a known need does not give way.
-    pub(crate) fn of(job: &'a Job, config: &Config, largest: MiB, now: Time) -> Self {
+    /// Works out what the job needs. An estimate above the largest devices asks for those, since estimates err;
+    /// a known need does not give way.
+    pub(crate) fn of(job: &'a Job, config: &Config, fleet: &Fleet, now: Time) -> Self {
         let spec = &job.spec;
+        let largest = OnceCell::new();
         let raised = job.climb.floor;
         let whole = spec.exclusive || job.climb.whole_gpu;
         // The published ring policy asks for no free memory at all when it knows nothing.
@@ -92,7 +95,10 @@ impl<'a> Demand<'a> {
             let need = spec.memory.of_rank(rank, config.mapping.basis);
             let (share, alone, promise) = match need {
                 KnownNeed::Known(memory) => (memory + config.admission.margin, memory, memory),
-                KnownNeed::Estimated(memory) => (memory + config.admission.margin, memory.min(largest), memory),
+                KnownNeed::Estimated(memory) => {
+                    let most = *largest.get_or_init(|| fleet.largest_for(spec.gpus as usize, spec.may_span_servers));
+                    (memory + config.admission.margin, memory.min(most), memory)
+                }
                 KnownNeed::Unknown => (floor, MiB::ZERO, floor),
             };
             RankNeed {

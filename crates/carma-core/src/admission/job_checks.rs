@@ -84,7 +84,7 @@ fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     if q.demand.spec.mode == ModeWish::Streams {
         return None;
     }
-    let other = device.tenants.iter().find(|tenant| tenant.user != q.demand.spec.user)?;
+    let other = device.tenants.iter().find(|tenant| tenant.mps_client && tenant.user != q.demand.spec.user)?;
     Some(Obstacle::MpsOtherUser { serves: other.user })
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::Config;
@@ -11,7 +12,7 @@ use crate::risk::RiskWeights;
 use crate::units::{Fraction, MiB, Seconds};
 
 /// A setting that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[error("{key} = {value} is not allowed: give {allowed}")]
 pub struct ConfigError {
     /// The key, with its section.
@@ -23,7 +24,7 @@ pub struct ConfigError {
 }
 
 /// All settings that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 
 impl fmt::Display for ConfigErrors {

@@ -17,7 +17,7 @@ use crate::mapping::Mapping;
 use crate::recovery::Rung;
 use crate::risk::{RiskWeights, Screen};
 use crate::telemetry::WindowRule;
-use crate::units::{Fraction, MiB, Seconds};
+use crate::units::{Fraction, MiB, Seconds, Time};
 
 /// Everything a decision is made by. Made from [`Settings`], which are checked, or from a [`Preset`].
 ///
@@ -127,6 +127,14 @@ pub struct GateConfig {
     pub observe: Seconds,
     /// The gate opens after this even if the newcomer was never seen; unset: never.
     pub patience: Option<Seconds>,
+}
+
+impl GateConfig {
+    /// When a gate opens that closed behind a newcomer; unset: not before it is seen.
+    pub(crate) fn opens_after(&self, launched_at: Time, seen_at: Option<Time>) -> Option<Time> {
+        let observed = seen_at.map(|seen| seen + self.observe + Seconds::TICK);
+        observed.or_else(|| self.patience.map(|patience| launched_at + patience))
+    }
 }
 
 /// The queue.

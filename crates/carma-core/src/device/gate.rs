@@ -39,11 +39,11 @@ impl Gate {
     }
 
     /// The attempt it waits for was seen: from now on the opening time is known.
-    pub(crate) fn seen(&mut self, attempt: AttemptId, until: Time) {
+    pub(crate) fn seen(&mut self, attempt: AttemptId, until: Option<Time>) {
         if let Self::Closed { by, until: opens } = self
             && *by == attempt
         {
-            *opens = Some(until);
+            *opens = until;
         }
     }
 

@@ -10,12 +10,12 @@ pub use tenant::{Owner, ProcessUse, Tenant, TenantMemory};
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::{self, Way};
+use crate::admission::{Obstacle, Way, device_obstacles, first_device_obstacle};
 use crate::config::Config;
 use crate::mapping::{Facts, Score};
 use crate::risk::Risk;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
-use crate::units::{MiB, Seconds, Time};
+use crate::units::{MiB, Time};
 use crate::{AttemptId, DeviceId};
 
 /// What a device is.
@@ -91,10 +91,10 @@ impl Standing {
 /// What can be expected of a device that is neither lost nor drained.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// Memory that could be promised if it were open.
-    pub available: MiB,
-    /// When the first of its tenants is gone; unset: nobody knows.
-    pub first_end: Option<Time>,
+    /// Memory that can be promised, now or when its gate opens; unset: something else stands in the way.
+    pub available: Option<MiB>,
+    /// Before this nobody is gone who would have to go for there to be more; unset: nobody knows.
+    pub next_end: Option<Time>,
 }
 
 /// Room on a device that may be shared.
@@ -130,6 +130,11 @@ impl Device {
         self.spec.id
     }
 
+    /// Whether jobs could ever run on it: it answers, and it is not cut into instances.
+    pub const fn exists(&self) -> bool {
+        !self.lost && !self.partitioned
+    }
+
     /// What it can offer to any job at all.
     pub const fn standing(&self) -> Standing {
         self.standing
@@ -146,14 +151,15 @@ impl Device {
     }
 
     /// Memory that counts as used. With reservations that is, for each attempt, the larger of its promise and its
-    /// reading, plus whatever the device's reading shows beyond our attempts. Without, it is the last reading.
+    /// reading, plus what others are known to use or whatever the device's reading shows beyond our attempts. Without, it is the last reading.
     pub fn counted_as_used(&self, reservations: bool) -> MiB {
         if !reservations {
             return self.telemetry.memory_used().unwrap_or_default();
         }
         let ours: MiB = self.tenants.iter().map(Tenant::counted).sum();
         let attributed: MiB = self.tenants.iter().map(Tenant::attributed).sum();
-        ours + (self.occupied() - attributed)
+        let outsiders: MiB = self.foreign.iter().filter_map(|process| process.memory).sum();
+        ours + outsiders.max(self.occupied() - attributed)
     }
 
     /// Memory that can still be promised.
@@ -172,8 +178,10 @@ impl Device {
 
     /// Takes in a sample.
     pub(crate) fn sample(&mut self, sample: Sample, config: &Config, now: Time) {
-        self.telemetry.sample(sample, config.window.rule);
-        self.heard_at = Some(now);
+        // A sampler that repeats itself has not looked again.
+        if self.telemetry.sample(sample, config.window.rule) {
+            self.heard_at = Some(now);
+        }
         self.heard(config);
     }
 
@@ -193,6 +201,11 @@ impl Device {
     pub(crate) fn adopt(&mut self, config: &Config) {
         self.telemetry.set_rule(config.window.rule);
         self.reassess(config);
+        if let Gate::Closed { by, .. } = self.gate
+            && let Some(tenant) = self.tenants.iter().find(|tenant| tenant.attempt == by)
+        {
+            self.gate = Gate::closed_by(by, config.gate.opens_after(tenant.launched_at, tenant.seen_at));
+        }
     }
 
     fn reassess(&mut self, config: &Config) {
@@ -201,7 +214,7 @@ impl Device {
 
     /// Lets an attempt in, and closes the gate behind it.
     pub(crate) fn admit(&mut self, tenant: Tenant, config: &Config, now: Time) {
-        self.gate = Gate::closed_by(tenant.attempt, config.gate.patience.map(|patience| now + patience));
+        self.gate = Gate::closed_by(tenant.attempt, config.gate.opens_after(now, None));
         self.tenants.push(tenant);
     }
 
@@ -235,26 +248,26 @@ impl Device {
             }
         }
         for attempt in &new {
-            self.gate.seen(*attempt, now + config.gate.observe + Seconds::TICK);
+            self.gate.seen(*attempt, config.gate.opens_after(now, Some(now)));
         }
         new
     }
 
     /// Works out the standing anew; whoever changes the device does this after.
     pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
-        let open = |way| admission::first_device_obstacle(self, way, config, now).is_none();
+        let open = |way| first_device_obstacle(self, way, config, now).is_none();
         let idle = open(Way::Idle).then_some(self.spec.memory);
         let room = open(Way::Share).then(|| {
             let available = self.available(config);
             Room { available, score: config.mapping.policy.order.score(&Facts { available, risk: &self.risk, tenants: &self.tenants }) }
         });
-        let outlook = (!self.lost && !self.drained && !self.partitioned).then(|| Outlook {
-            available: room.map_or_else(|| self.available(config), |room| room.available),
-            first_end: if self.tenants.is_empty() {
-                Some(Time::ZERO)
-            } else {
-                self.tenants.iter().filter_map(|tenant| tenant.ends_at).min()
-            },
+        let outlook = (self.exists() && !self.drained).then(|| {
+            let gated = || device_obstacles(self, Way::Share, config, now).all(|obstacle| matches!(obstacle, Obstacle::GateClosed { .. }));
+            let available = room.map(|room| room.available).or_else(|| gated().then(|| self.available(config)));
+            let ends = || self.tenants.iter().map(|tenant| tenant.ends_at.unwrap_or(Time::MAX));
+            // Room on a device that may be shared comes with the first to go, on any other with the last.
+            let next = if available.is_some() { ends().min() } else { ends().max() };
+            Outlook { available, next_end: Some(next.unwrap_or(Time::ZERO)).filter(|end| *end < Time::MAX) }
         });
         self.standing = Standing { idle, room, outlook };
     }

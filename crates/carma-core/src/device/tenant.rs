@@ -17,6 +17,10 @@ pub struct Tenant {
     pub promised: MiB,
     /// Memory it was last seen to use.
     pub memory: TenantMemory,
+    /// It is a client of the device's MPS server.
+    pub mps_client: bool,
+    /// When it was launched.
+    pub launched_at: Time,
     /// When its process was first seen on the device.
     pub seen_at: Option<Time>,
     /// When its time limit ends it; unset: it may run for ever.
@@ -85,7 +89,7 @@ pub struct ProcessUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
-    /// One of our attempts.
+    /// One of our attempts; one that does not belong on the device, or is over, counts as somebody outside.
     Attempt(AttemptId),
     /// Somebody outside.
     Foreign {

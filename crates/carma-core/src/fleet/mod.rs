@@ -33,7 +33,7 @@ impl Fleet {
     }
 
     /// Every device, in order.
-    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+    pub fn devices(&self) -> impl Iterator<Item = &Device> + Clone {
         self.servers.iter().flat_map(|server| server.devices.iter())
     }
 
@@ -57,6 +57,20 @@ impl Fleet {
         self.tree.root().map_or(MiB::ZERO, Summary::largest)
     }
 
+    /// The most memory that so many devices can each have, in one server or, if need be, in several.
+    pub(crate) fn largest_for(&self, width: usize, may_span: bool) -> MiB {
+        if width <= 1 {
+            return self.largest();
+        }
+        let in_one = self.best(
+            0..self.servers.len(),
+            |summary| summary.may_hold(OfferKind::Capacity, width, |_| MiB::ZERO).then(|| Score(u64::MAX - summary.largest().0)),
+            |server| nth_largest(server.devices.iter(), width).map(|memory| (Score(u64::MAX - memory.0), memory)),
+        );
+        let spanning = || may_span.then(|| nth_largest(self.devices(), width)).flatten();
+        in_one.or_else(spanning).unwrap_or_default()
+    }
+
     /// How many devices are open this way, over all servers.
     pub(crate) fn open_devices(&self, way: Way) -> usize {
         self.tree.root().map_or(0, |summary| summary.open_devices(way))
@@ -64,7 +78,7 @@ impl Fleet {
 
     /// The smallest device memory above this one, where there is any.
     pub(crate) fn next_larger(&self, than: MiB) -> Option<MiB> {
-        self.devices().filter(|device| !device.lost).map(|device| device.spec.memory).filter(|memory| *memory > than).min()
+        self.devices().filter(|device| device.exists()).map(|device| device.spec.memory).filter(|memory| *memory > than).min()
     }
 
     /// Adds a server, which must be new.
@@ -97,7 +111,7 @@ impl Fleet {
         // A sample of a steady GPU changes nothing that a search could see.
         self.improved |= was_stale || device.standing().improves_on(&before.0);
         if (device.standing(), device.lost) != before {
-            self.tree.set(place, self.servers[place].summary());
+            self.tree.set(place, &self.servers[place].summary());
         }
         Some(result)
     }
@@ -107,7 +121,7 @@ impl Fleet {
         if let Some(place) = self.server_index(id) {
             let server = &mut self.servers[place];
             server.cpu_jobs = count(server.cpu_jobs);
-            self.tree.set(place, server.summary());
+            self.tree.set(place, &server.summary());
         }
     }
 
@@ -118,22 +132,12 @@ impl Fleet {
         change(server);
         self.improved = true;
         server.devices.iter_mut().for_each(|device| device.refresh(config, now));
-        self.tree.set(place, server.summary());
+        self.tree.set(place, &server.summary());
     }
 
     /// Whether somebody may get in somewhere who could not when this was last asked.
     pub(crate) fn take_improved(&mut self) -> bool {
         std::mem::take(&mut self.improved)
-    }
-
-    /// Works everything derived out anew, after the rules changed.
-    pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
-        self.improved = true;
-        for device in self.servers.iter_mut().flat_map(|server| server.devices.iter_mut()) {
-            device.adopt(config);
-            device.refresh(config, now);
-        }
-        self.tree = Tree::new(self.servers.iter().map(Server::summary));
     }
 
     /// The best server by `visit`, which is asked only of servers that `bound` does not rule out: see [`Tree::best`].
@@ -145,4 +149,10 @@ impl Fleet {
     ) -> Option<T> {
         self.tree.best(range, &bound, &mut |place| visit(&self.servers[place]))
     }
+}
+
+fn nth_largest<'a>(devices: impl Iterator<Item = &'a Device>, width: usize) -> Option<MiB> {
+    let mut memory: Vec<MiB> = devices.filter(|device| device.exists()).map(|device| device.spec.memory).collect();
+    memory.sort_unstable();
+    memory.len().checked_sub(width).map(|place| memory[place])
 }

@@ -51,6 +51,10 @@ impl Server {
 
     pub(super) fn add(&mut self, mut device: Device) {
         device.host_short = self.host_short;
+        // An instance is as lost or drained as its GPU.
+        if let Some(whole) = self.devices.iter().find(|other| other.id().gpu == device.id().gpu && other.id().instance.is_none()) {
+            (device.lost, device.drained) = (whole.lost, whole.drained);
+        }
         let place = self.devices.partition_point(|other| other.id() < device.id());
         self.devices.insert(place, device);
         self.mark_partitioned();

@@ -13,6 +13,19 @@ const WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// many there are not.
 type Offer = [u32; WIDTHS.len()];
 
+/// Memory for which the best score is kept apart, so that devices too full for a job do not hide how good the others
+/// are. A need is held against the next smaller one.
+const CLASSES: [MiB; 14] = {
+    let gib = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
+    let mut classes = [MiB(0); 14];
+    let mut class = 0;
+    while class < classes.len() {
+        classes[class] = MiB(gib[class] * 1024);
+        class += 1;
+    }
+    classes
+};
+
 /// Later than any time limit ends.
 const NEVER: Time = Time::MAX;
 
@@ -26,8 +39,8 @@ pub(crate) struct Summary {
     prospect: Offer,
     /// For each of the widths, when so many devices of one server have each lost a tenant, at the soonest.
     soonest: [Time; WIDTHS.len()],
-    /// The best score of a device that may be shared.
-    pub(crate) best: Score,
+    /// For each of the classes, the best score of a device that may be shared and has so much memory.
+    best: [Score; CLASSES.len()],
     idle_count: u32,
     room_count: u32,
     /// Some server takes a job without GPUs.
@@ -55,7 +68,7 @@ impl Summary {
         capacity: [0; WIDTHS.len()],
         prospect: [0; WIDTHS.len()],
         soonest: [NEVER; WIDTHS.len()],
-        best: Score(u64::MAX),
+        best: [Score(u64::MAX); CLASSES.len()],
         idle_count: 0,
         room_count: 0,
         takes_cpu_job: false,
@@ -67,19 +80,21 @@ impl Summary {
         let mut capacity = Vec::with_capacity(server.devices.len());
         let mut prospect = Vec::with_capacity(server.devices.len());
         let mut ends = Vec::with_capacity(server.devices.len());
-        let mut best = Score(u64::MAX);
+        let mut best = [Score(u64::MAX); CLASSES.len()];
         for device in &server.devices {
             let standing = device.standing();
             idle.extend(standing.idle);
             if let Some(offered) = standing.room {
                 room.push(offered.available);
-                best = best.min(offered.score);
+                for (_, best) in CLASSES.iter().zip(&mut best).take_while(|(class, _)| **class <= offered.available) {
+                    *best = offered.score.min(*best);
+                }
             }
             if let Some(outlook) = standing.outlook {
-                prospect.push(outlook.available);
-                ends.push(outlook.first_end.unwrap_or(NEVER));
+                prospect.extend(outlook.available);
+                ends.push(outlook.next_end.unwrap_or(NEVER));
             }
-            if !device.lost && !device.partitioned {
+            if device.exists() {
                 capacity.push(device.spec.memory);
             }
         }
@@ -105,7 +120,7 @@ impl Summary {
             capacity: most(self.capacity, other.capacity),
             prospect: most(self.prospect, other.prospect),
             soonest: std::array::from_fn(|width| self.soonest[width].min(other.soonest[width])),
-            best: self.best.min(other.best),
+            best: std::array::from_fn(|class| self.best[class].min(other.best[class])),
             idle_count: self.idle_count + other.idle_count,
             room_count: self.room_count + other.room_count,
             takes_cpu_job: self.takes_cpu_job || other.takes_cpu_job,
@@ -121,6 +136,12 @@ impl Summary {
             OfferKind::Prospect => &self.prospect,
         };
         WIDTHS.iter().zip(offer).take_while(|(ranks, _)| **ranks <= width).all(|(ranks, offer)| u64::from(*offer) > need(ranks - 1).0)
+    }
+
+    /// No device with room for so much has a better score.
+    pub(crate) fn best(&self, need: MiB) -> Score {
+        let class = CLASSES.iter().rposition(|class| *class <= need).unwrap_or(0);
+        self.best[class]
     }
 
     /// Before this, no server has lost a tenant on each of so many devices; unset: nobody knows when one will have.

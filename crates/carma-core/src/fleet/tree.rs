@@ -39,9 +39,9 @@ impl Tree {
         self.nodes.get(1)
     }
 
-    pub(super) fn set(&mut self, leaf: usize, summary: Summary) {
+    pub(super) fn set(&mut self, leaf: usize, summary: &Summary) {
         let mut node = self.leaves + leaf;
-        self.nodes[node] = summary;
+        self.nodes[node] = *summary;
         while node > 1 {
             node /= 2;
             self.merge(node);

@@ -115,6 +115,9 @@ impl JobSpec {
 
     /// Whether the request makes sense by itself, whatever the server has.
     pub fn validate(&self) -> Result<(), SpecError> {
+        if self.gpus > MOST_GPUS {
+            return Err(SpecError::TooManyGpus { gpus: self.gpus });
+        }
         let ranks = self.gpus as usize;
         if let Some(known) = &self.memory.known {
             SpecError::check_ranks("known memory", known.values().len(), known.covers(ranks), ranks)?;
@@ -138,9 +141,19 @@ impl JobSpec {
     }
 }
 
+/// More GPUs than a job can want; every decision on it looks at each of its ranks.
+const MOST_GPUS: u32 = 16_384;
+
 /// Why a request makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SpecError {
+    /// More GPUs than anybody has.
+    #[error("{gpus} GPUs are more than a job can want: give 0 to {MOST_GPUS}")]
+    TooManyGpus {
+        /// How many.
+        gpus: u32,
+    },
     /// A list for ranks of another length than there are ranks.
     #[error("{what} lists {listed} ranks, but the job has {ranks}: give one value, or one for each rank")]
     RankCount {

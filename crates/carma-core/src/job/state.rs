@@ -89,7 +89,7 @@ pub struct Active {
 }
 
 /// A transition the state machine does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[error("a job that is {from} cannot be {to}")]
 pub struct IllegalTransition {
     from: &'static str,

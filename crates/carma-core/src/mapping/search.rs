@@ -48,9 +48,10 @@ fn choose_after_cursor<'a>(server: &'a Server, question: &JobQuestion<'_>, now: 
 /// A score that no server below the summary can beat for this job.
 fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
     let ranks = &question.demand.ranks;
+    let least = ranks.last().map_or(MiB::ZERO, |need| need.to_share);
     match question.way {
         Way::Idle => summary.may_hold(OfferKind::Idle, ranks.len(), |nth| ranks[nth].alone).then_some(Score(0)),
-        Way::Share => summary.may_hold(OfferKind::Room, ranks.len(), |nth| ranks[nth].to_share).then_some(summary.best),
+        Way::Share => summary.may_hold(OfferKind::Room, ranks.len(), |nth| ranks[nth].to_share).then(|| summary.best(least)),
     }
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
             ModeWish::Mig => device.spec.mode == CollocationMode::Mig,
         };
         let single = device.spec.mode != CollocationMode::Mig || ranks.len() == 1;
-        !device.lost && !device.partitioned && mode && single && device.spec.memory >= need.alone
+        device.exists() && mode && single && device.spec.memory >= need.alone
     };
     // The n-th neediest rank needs n devices that suit it.
     let covers = |devices: &mut dyn Iterator<Item = &Device>| {
@@ -119,7 +120,7 @@ fn placement(devices: &[&Device], question: &JobQuestion<'_>) -> Option<Placemen
     needs.sort_by_key(|need| need.rank);
     let granted = devices.iter().zip(needs).map(|(device, need)| Granted {
         device: device.id(),
-        promised: if question.config.admission.reservations { need.promise.on(device.spec.memory) } else { MiB::ZERO },
+        promised: need.promise.on(device.spec.memory),
         limits: limits(device, need, question),
     });
     Some(Placement { server: devices.first()?.id().server(), devices: granted.collect() })

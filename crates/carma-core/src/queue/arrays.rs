@@ -16,7 +16,8 @@ pub(crate) struct Arrays {
 struct Array {
     /// Members that run or stand in a queue.
     admitted: BTreeSet<JobId>,
-    waiting: BTreeSet<Place>,
+    /// Members that wait for a turn, each with how many of the array it allows at once.
+    waiting: BTreeMap<Place, u32>,
 }
 
 impl Arrays {
@@ -24,11 +25,12 @@ impl Arrays {
     pub(crate) fn enter(&mut self, job: &Job) -> bool {
         let Some(member) = job.spec.array else { return true };
         let array = self.arrays.entry(member.array).or_default();
-        let turn = array.admitted.contains(&job.id()) || member.at_most.is_none_or(|most| array.admitted.len() < most as usize);
+        let most = member.at_most.unwrap_or(u32::MAX);
+        let turn = array.admitted.contains(&job.id()) || array.admitted.len() < most as usize;
         if turn {
             array.admitted.insert(job.id());
         } else {
-            array.waiting.insert(Place::of(job));
+            array.waiting.insert(Place::of(job), most);
         }
         turn
     }
@@ -37,7 +39,15 @@ impl Arrays {
     pub(crate) fn leave(&mut self, job: &Job) -> Option<Place> {
         let array = self.arrays.get_mut(&job.spec.array?.array)?;
         array.waiting.remove(&Place::of(job));
-        let next = if array.admitted.remove(&job.id()) { array.waiting.pop_first() } else { None };
+        let next = if array.admitted.remove(&job.id()) {
+            let running = array.admitted.len();
+            let next = array.waiting.iter().find(|(_, most)| running < **most as usize).map(|(place, _)| *place);
+            next.inspect(|next| {
+                array.waiting.remove(next);
+            })
+        } else {
+            None
+        };
         if array.admitted.is_empty() && array.waiting.is_empty() {
             self.arrays.remove(&job.spec.array?.array);
         }
@@ -54,6 +64,6 @@ impl Arrays {
     /// Whether the job waits for a turn.
     pub(crate) fn is_waiting(&self, job: &Job) -> bool {
         let array = job.spec.array.and_then(|member| self.arrays.get(&member.array));
-        array.is_some_and(|array| array.waiting.contains(&Place::of(job)))
+        array.is_some_and(|array| array.waiting.contains_key(&Place::of(job)))
     }
 }

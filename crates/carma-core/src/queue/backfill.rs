@@ -1,9 +1,8 @@
 //! Conservative backfill: what is kept for the head of the queue while others may pass it.
 
-use crate::admission::{Demand, JobQuestion, Obstacle, Way, job_obstacles};
-use crate::config::Config;
-use crate::device::{Device, Tenant};
-use crate::fleet::{Fleet, OfferKind, Server, Summary};
+use crate::admission::{JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles};
+use crate::device::{Device, Gate, Tenant};
+use crate::fleet::{Fleet, OfferKind, Summary};
 use crate::mapping::Score;
 use crate::units::{MiB, Time};
 use crate::{DeviceId, JobId};
@@ -13,7 +12,7 @@ use crate::{DeviceId, JobId};
 pub struct HeadReservation {
     /// The job they are kept for.
     pub head: JobId,
-    /// The devices, in order.
+    /// The devices, in order; none where nothing can be kept, because what the head waits for is drained, say.
     pub devices: Vec<DeviceId>,
     /// When the head should be able to start; unset when no time limit tells, and then the devices are kept from now on.
     pub from: Option<Time>,
@@ -28,38 +27,23 @@ impl HeadReservation {
     }
 
     /// Keeps for the head the devices that are soonest free for it by the time limits of what runs there: in one server
-    /// if the head must have that, the earliest server first.
-    pub(crate) fn plan(fleet: &Fleet, head: &Demand<'_>, config: &Config, now: Time) -> Option<Self> {
-        let ready = |server: &Server| -> Vec<(Ready, DeviceId)> {
-            server.devices.iter().filter_map(|device| Some((ready_at(device, head, config, now)?, device.id()))).collect()
-        };
+    /// if the head must have that, the earliest server first. `question` is the head's, whichever way.
+    pub(crate) fn plan(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> Self {
+        let planner =
+            Planner { alone: JobQuestion { way: Way::Idle, ..question }, sharing: JobQuestion { way: Way::Share, ..question }, now };
         let one = fleet.best(
             0..fleet.servers().len(),
-            |summary| {
-                summary.may_hold(OfferKind::Capacity, head.width(), |nth| head.ranks[nth].alone).then(|| earliest(summary, head, now))
-            },
-            |server| soonest(ready(server), head).map(|chosen| (chosen.0.score(), chosen)),
+            |summary| planner.earliest(summary),
+            |server| planner.soonest(&server.devices.iter()).map(|chosen| (chosen.0.score(), chosen)),
         );
-        let chosen = one.or_else(|| {
-            let all = || fleet.servers().iter().flat_map(ready).collect();
-            head.spec.may_span_servers.then(all).and_then(|devices| soonest(devices, head))
-        });
-        chosen.map(|(ready, devices)| Self {
-            head: head.spec.id,
-            devices,
-            from: if let Ready::At(time) = ready { Some(time) } else { None },
-        })
+        let spec = question.demand.spec;
+        let chosen = one.or_else(|| spec.may_span_servers.then(|| planner.soonest(&fleet.devices())).flatten());
+        let (ready, devices) = chosen.unwrap_or((Ready::Unknown, Vec::new()));
+        Self { head: spec.id, devices, from: if let Ready::At(time) = ready { Some(time) } else { None } }
     }
 }
 
-/// No server below the summary is ready for the head before this: unless memory is there already, somebody must go.
-fn earliest(summary: &Summary, head: &Demand<'_>, now: Time) -> Score {
-    let room = !head.needs_idle && summary.may_hold(OfferKind::Prospect, head.width(), |nth| head.ranks[nth].to_share);
-    let ready = if room { Some(now) } else { summary.soonest(head.width()).map(|end| end.max(now)) };
-    ready.map_or(Ready::Unknown, Ready::At).score()
-}
-
-/// When a device is free for the head. The order says what is sooner.
+/// When a device is free for a rank of the head. The order says what is sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ready {
     At(Time),
@@ -75,54 +59,98 @@ impl Ready {
     }
 }
 
-/// The soonest devices for all ranks, in order, and when the last of them is ready.
-fn soonest(mut devices: Vec<(Ready, DeviceId)>, head: &Demand<'_>) -> Option<(Ready, Vec<DeviceId>)> {
-    if devices.len() < head.width() {
-        return None;
-    }
-    devices.sort_unstable();
-    devices.truncate(head.width());
-    let last = devices.last()?.0;
-    let mut chosen: Vec<DeviceId> = devices.into_iter().map(|(_, device)| device).collect();
-    chosen.sort_unstable();
-    Some((last, chosen))
+struct Planner<'a> {
+    alone: JobQuestion<'a>,
+    sharing: JobQuestion<'a>,
+    now: Time,
 }
 
-/// When the device could take any rank of the head; `None`: it never could.
-fn ready_at(device: &Device, head: &Demand<'_>, config: &Config, now: Time) -> Option<Ready> {
-    if device.lost || device.drained || device.partitioned {
-        return None;
-    }
-    let neediest = head.ranks.first()?;
-    let way = Way::Idle;
-    let question = JobQuestion { demand: head, way, config, reservation: None, suspended_by: None, cursor: None };
-    // Other users' tenants leave in time; what the device is does not change.
-    let fixed = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. });
-    if job_obstacles(&question, neediest, device).any(|obstacle| fixed(&obstacle)) {
-        return None;
-    }
-    let shares = config.mapping.policy.shares && !head.needs_idle;
-    let mut available = device.available(config);
-    if shares && available >= neediest.to_share {
-        return Some(Ready::At(now));
-    }
-    let mut tenants: Vec<&Tenant> = device.tenants.iter().collect();
-    tenants.sort_by_key(|tenant| tenant.ends_at.map_or(Ready::Unknown, Ready::At));
-    for tenant in &tenants {
-        // A tenant past its limit is being ended.
-        let Some(end) = tenant.ends_at else { break };
-        available += released_by(tenant, config);
-        if shares && available >= neediest.to_share {
-            return Some(Ready::At(end.max(now)));
+impl Planner<'_> {
+    /// No server below the summary is ready for the head before this: unless memory is there already, somebody must go,
+    /// from one device at least, or from all if the head shares with nobody. `None`: no server below could ever hold it.
+    fn earliest(&self, summary: &Summary) -> Option<Score> {
+        let ranks = &self.alone.demand.ranks;
+        if !summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone) {
+            return None;
         }
+        let shares = self.alone.config.mapping.policy.shares && !self.alone.demand.needs_idle;
+        let room = shares && summary.may_hold(OfferKind::Prospect, ranks.len(), |nth| ranks[nth].to_share);
+        let emptied = if shares { 1 } else { ranks.len() };
+        let ready = if room { Some(self.now) } else { summary.soonest(emptied).map(|end| end.max(self.now)) };
+        Some(ready.map_or(Ready::Unknown, Ready::At).score())
     }
-    let idle = tenants.last().map_or(Some(now), |last| last.ends_at);
-    Some(match idle {
-        Some(end) if device.foreign.is_empty() => Ready::At(end.max(now)),
-        _ => Ready::Unknown,
-    })
-}
 
-fn released_by(tenant: &Tenant, config: &Config) -> MiB {
-    if config.admission.reservations { tenant.counted() } else { tenant.attributed() }
+    /// The soonest of these devices for all ranks, in order, and when the last of them is ready. The neediest rank chooses
+    /// first: whatever is ready for it is ready for the others too.
+    fn soonest<'a>(&self, devices: &(impl Iterator<Item = &'a Device> + Clone)) -> Option<(Ready, Vec<DeviceId>)> {
+        let mut chosen: Vec<DeviceId> = Vec::with_capacity(self.alone.demand.width());
+        let mut last = Ready::At(self.now);
+        // Latest first, so that the soonest is taken from the end; worked out anew when a rank needs less.
+        let mut ready: Vec<(Ready, DeviceId)> = Vec::new();
+        let mut before: Option<&RankNeed> = None;
+        for need in self.alone.demand.ranks.iter() {
+            if before.is_none_or(|before| (before.to_share, before.alone) != (need.to_share, need.alone)) {
+                let free = devices.clone().filter(|device| !chosen.contains(&device.id()));
+                ready = free.filter_map(|device| Some((self.ready_at(device, need)?, device.id()))).collect();
+                ready.sort_unstable_by(|a, b| b.cmp(a));
+                before = Some(need);
+            }
+            let (at, device) = ready.pop()?;
+            last = last.max(at);
+            chosen.push(device);
+        }
+        chosen.sort_unstable();
+        Some((last, chosen))
+    }
+
+    /// When the device could take the rank; `None`: it never could, or nobody will say when.
+    fn ready_at(&self, device: &Device, need: &RankNeed) -> Option<Ready> {
+        let config = self.alone.config;
+        // Other users' tenants and outsiders may leave; what the device is does not change.
+        let passing = |obstacle: &Obstacle| matches!(obstacle, Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. });
+        if !device.exists() || device.drained || job_obstacles(&self.alone, need, device).any(|obstacle| !passing(&obstacle)) {
+            return None;
+        }
+        if device.host_short || device.telemetry.memory_used().is_none() || grown_stale(device, config, self.now).is_some() {
+            return Some(Ready::Unknown);
+        }
+        let gate = self.gate_opens(device).filter(|_| self.may_share(device, need));
+        let mut used = device.counted_as_used(config.admission.reservations);
+        let fits = |used: MiB| device.spec.memory - config.admission.guard_of(device.spec.memory) - used >= need.to_share;
+        if let Some(gate) = gate.filter(|_| fits(used)) {
+            return Some(Ready::At(gate));
+        }
+        let mut tenants: Vec<&Tenant> = device.tenants.iter().collect();
+        tenants.sort_by_key(|tenant| tenant.ends_at.unwrap_or(Time::MAX));
+        for tenant in &tenants {
+            let Some(end) = tenant.ends_at else { return Some(Ready::Unknown) };
+            used = used - if config.admission.reservations { tenant.counted() } else { tenant.attributed() };
+            if let Some(gate) = gate.filter(|_| fits(used)) {
+                return Some(Ready::At(end.max(gate)));
+            }
+        }
+        let attributed: MiB = device.tenants.iter().map(Tenant::attributed).sum();
+        let emptied = device.foreign.is_empty() && device.occupied() - attributed <= config.admission.idle_memory;
+        let last = tenants.last().and_then(|tenant| tenant.ends_at).unwrap_or(self.now).max(self.now);
+        Some(if emptied { Ready::At(last) } else { Ready::Unknown })
+    }
+
+    /// Whether the head could share the device but for memory and the gate. What else stands in the way, such as load, has
+    /// no known end before the device is empty.
+    fn may_share(&self, device: &Device, need: &RankNeed) -> bool {
+        let mut closed = device_obstacles(device, Way::Share, self.sharing.config, self.now);
+        let mut unwelcome = job_obstacles(&self.sharing, need, device);
+        closed.all(|obstacle| matches!(obstacle, Obstacle::GateClosed { .. }))
+            && unwelcome.all(|obstacle| matches!(obstacle, Obstacle::Memory { .. }))
+    }
+
+    /// When the gate opens: by itself, or at the latest when the one it closed behind is gone.
+    fn gate_opens(&self, device: &Device) -> Option<Time> {
+        let opens = match device.gate {
+            Gate::Open => Some(self.now),
+            Gate::Closed { until: Some(until), .. } => Some(until),
+            Gate::Closed { by, until: None } => device.tenants.iter().find(|tenant| tenant.attempt == by)?.ends_at,
+        };
+        opens.map(|opens| opens.max(self.now))
+    }
 }

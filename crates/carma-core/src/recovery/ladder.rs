@@ -43,7 +43,7 @@ pub struct Setback {
     pub capacity: MiB,
     /// The smallest device memory above that, where there is any.
     pub next_capacity: Option<MiB>,
-    /// It had its devices for itself: it needs a larger one, not another turn.
+    /// It had its devices for itself when it crashed: it needs a larger one, not another turn.
     pub alone: bool,
 }
 
@@ -58,13 +58,17 @@ impl Climb {
     /// assert_eq!((first.floor, first.whole_gpu), (MiB(7168), false));
     /// let second = first.after(setback, &ladder).unwrap();
     /// assert_eq!((second.floor, second.whole_gpu), (MiB(40_960), true));
-    /// assert_eq!(second.after(setback, &ladder), None);
+    /// assert_eq!(second.after(Setback { alone: true, ..setback }, &ladder), None);
     /// ```
     pub fn after(self, setback: Setback, ladder: &[Rung]) -> Option<Self> {
         let had = setback.had.max(self.floor);
         let climbed = |rung, floor: MiB, whole_gpu| Self { crashes: self.crashes + 1, floor, whole_gpu, rung };
-        if self.whole_gpu || setback.alone {
+        if setback.alone {
             return setback.next_capacity.map(|larger| climbed(self.rung, larger, true));
+        }
+        if self.whole_gpu {
+            // Others came and took of it.
+            return Some(climbed(self.rung, self.floor, true));
         }
         for (place, rung) in ladder.iter().enumerate().skip(self.rung) {
             let (floor, next) = match rung {
@@ -91,7 +95,8 @@ mod tests {
 
     fn floors(ladder: &[Rung], had: u64, capacity: u64) -> Vec<(u64, bool)> {
         let setback = Setback { had: MiB(had), capacity: MiB(capacity), next_capacity: None, alone: false };
-        let climbs = std::iter::successors(Climb::default().after(setback, ladder), |climb| climb.after(setback, ladder));
+        let again = |climb: Climb| climb.after(Setback { alone: climb.whole_gpu, ..setback }, ladder);
+        let climbs = std::iter::successors(again(Climb::default()), |climb| again(*climb));
         climbs.map(|climb| (climb.floor.0, climb.whole_gpu)).collect()
     }
 
@@ -121,9 +126,11 @@ mod tests {
     fn a_whole_gpu_is_tried_again_on_a_larger_one() {
         let small = Setback { had: MiB(11_000), capacity: MiB(11_264), next_capacity: Some(MiB(40_960)), alone: false };
         let first = Climb::default().after(small, &[Rung::WholeGpu]).unwrap();
-        let second = first.after(small, &[Rung::WholeGpu]).unwrap();
+        let joined = first.after(small, &[Rung::WholeGpu]).unwrap();
+        assert_eq!((joined.floor, joined.crashes), (MiB(11_264), 2), "others had joined it: once more");
+        let second = first.after(Setback { alone: true, ..small }, &[Rung::WholeGpu]).unwrap();
         assert_eq!((first.floor, second.floor, second.crashes), (MiB(11_264), MiB(40_960), 2));
-        let large = Setback { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: false };
+        let large = Setback { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: true };
         assert_eq!(second.after(large, &[Rung::WholeGpu]), None);
     }
 }

@@ -4,9 +4,9 @@ use super::action::{Action, LaunchReason, RequeueReason, Signal};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::admission::Demand;
-use crate::device::{Tenant, TenantMemory};
+use crate::device::{Limits, Tenant, TenantMemory};
 use crate::job::{Active, Job, Outcome, SharingClass, StopReason, Verdict, Waiting};
-use crate::mapping::Placement;
+use crate::mapping::{self, Placement};
 use crate::queue::Place;
 use crate::recovery::{Climb, Setback};
 use crate::units::{Fraction, MiB, Seconds, Time};
@@ -41,6 +41,8 @@ impl Scheduler {
             user: known.spec.user,
             promised: MiB::ZERO,
             memory: TenantMemory::Unseen,
+            mps_client: false,
+            launched_at: now,
             seen_at: None,
             ends_at,
             exclusive: known.spec.exclusive,
@@ -48,10 +50,13 @@ impl Scheduler {
             sharing: known.spec.sharing.unwrap_or(SharingClass::Jumbo),
         };
         for granted in &placement.devices {
-            let tenant = Tenant { promised: granted.promised, ..newcomer.clone() };
+            let mps_client = matches!(granted.limits, Limits::Mps { .. });
+            let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
-            self.cursor = Some(granted.device);
         }
+        // The furthest round the ring.
+        let furthest = placement.devices.iter().map(|granted| granted.device).max_by_key(|device| (Some(*device) <= self.cursor, *device));
+        self.cursor = furthest.or(self.cursor);
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
@@ -128,7 +133,7 @@ impl Scheduler {
 
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
-        let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now));
+        let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
         let active = active.clone();
         if let Some(limit) = job.spec.time_limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
@@ -139,7 +144,7 @@ impl Scheduler {
         if active.placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
-        match self.sequel(attempt.job, active.stopping, &verdict, setback) {
+        match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {
                 let reason = if queue == Waiting::Preempted { RequeueReason::Requested } else { RequeueReason::After(verdict) };
@@ -158,22 +163,24 @@ impl Scheduler {
         self.enqueue(job, now);
     }
 
-    /// What the attempt could count on, for the recovery ladder.
-    fn setback(&self, job: &Job, active: &Active, now: Time) -> Setback {
-        let demand = Demand::of(job, &self.config, self.fleet.largest(), now);
+    /// What the attempt could count on, for the recovery ladder; nothing without GPUs.
+    fn setback(&self, job: &Job, active: &Active, now: Time) -> Option<Setback> {
+        let demand = self.demand(job, now);
         let devices = || active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
-        let capacity = devices().map(|device| device.spec.memory).max().unwrap_or_default();
-        let reading =
-            devices().flat_map(|device| &device.tenants).filter(|tenant| tenant.attempt == active.attempt).map(Tenant::attributed);
-        let asked = demand.ranks.iter().map(|need| need.promise.on(capacity));
+        let ours = |tenant: &&Tenant| tenant.attempt == active.attempt;
+        // Every rank will ask for the same, so the smallest device says how far that can go.
+        let capacity = devices().map(|device| device.spec.memory).min()?;
+        let reading = devices().flat_map(|device| &device.tenants).filter(ours).map(Tenant::attributed);
+        let asked = demand.ranks.iter().map(|need| if demand.needs_idle { capacity } else { need.to_share });
         let had = asked.chain(reading).max().unwrap_or(MiB::ZERO).min(capacity);
-        let alone = job.spec.exclusive || !self.config.mapping.policy.shares;
-        Setback { had, capacity, next_capacity: self.fleet.next_larger(capacity), alone }
+        let nobody_else = devices().all(|device| device.tenants.len() == 1 && device.foreign.is_empty());
+        let alone = job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;
+        Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(capacity), alone })
     }
 
     /// What becomes of a job whose attempt has ended. Counts the attempt against the budget it falls under.
-    fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Option<Setback>) -> Sequel {
-        let config = &self.config;
+    fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Option<Setback>, now: Time) -> Sequel {
+        let (config, fleet) = (&self.config, &self.fleet);
         let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::Cancelled) };
         let displaced = match (stopping, verdict) {
             (_, Verdict::Succeeded) => return Sequel::End(Outcome::Succeeded),
@@ -193,6 +200,9 @@ impl Scheduler {
             let next = job.climb.after(setback, &config.recovery.ladder).filter(|_| within_budget);
             let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };
             job.climb = next;
+            if !mapping::could_ever_fit(fleet, &Demand::of(job, config, fleet, now)) {
+                return Sequel::End(Outcome::OutOfMemory);
+            }
             return Sequel::Again(Waiting::Recovering);
         }
         job.failures += 1;

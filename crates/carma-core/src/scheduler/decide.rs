@@ -54,7 +54,7 @@ impl Scheduler {
     }
 
     pub(super) fn demand<'a>(&self, job: &'a Job, now: Time) -> Demand<'a> {
-        Demand::of(job, &self.config, self.fleet.largest(), now)
+        Demand::of(job, &self.config, &self.fleet, now)
     }
 
     /// The question of whether a job may go somewhere, apart from where.
@@ -84,17 +84,23 @@ impl Scheduler {
         if self.fleet.open_devices(Way::Idle) == 0 && self.fleet.open_devices(Way::Share) == 0 {
             return;
         }
-        let near = self.queues.in_order().skip(1).take(depth as usize);
-        let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();
-        if behind.is_empty() {
-            return;
+        let mut newcomers = newcomers;
+        loop {
+            let near = self.queues.in_order().skip(1).take(depth as usize);
+            let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();
+            if behind.is_empty() {
+                return;
+            }
+            let Some(kept) = self.kept_for(head, now) else { return };
+            let started = behind.into_iter().filter(|job| self.start(*job, Some(&kept), now, actions)).count();
+            // What was kept is kept still: those who passed are elsewhere, or gone in time.
+            self.reservation = Some(kept);
+            if started == 0 {
+                return;
+            }
+            // Others have come near enough.
+            newcomers = None;
         }
-        let Some(kept) = self.kept_for(head, now) else { return };
-        for job in behind {
-            self.start(job, Some(&kept), now, actions);
-        }
-        // What was kept is kept still: those who passed are elsewhere, or gone in time.
-        self.reservation = Some(kept);
     }
 
     /// What is kept for the head; planned anew when anything has changed that it depends on.
@@ -103,7 +109,7 @@ impl Scheduler {
             return Some(kept.clone());
         }
         let demand = self.demand(self.jobs.get(&head)?, now);
-        HeadReservation::plan(&self.fleet, &demand, &self.config, now)
+        Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
     }
 
     fn start_cpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {

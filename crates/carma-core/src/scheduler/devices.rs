@@ -2,7 +2,7 @@
 
 use super::action::{Action, Signal};
 use super::{EventError, Scheduler};
-use crate::device::{CollocationMode, Device, DeviceSpec, Owner, ProcessUse};
+use crate::device::{CollocationMode, Device, DeviceSpec, ProcessUse, Tenant};
 use crate::fleet::ServerSpec;
 use crate::job::StopReason;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
@@ -25,6 +25,15 @@ impl Scheduler {
     /// A device that none of our attempts is on.
     fn unused_device(&self, device: DeviceId) -> Result<(), EventError> {
         if self.known_device(device)?.tenants.is_empty() { Ok(()) } else { Err(EventError::InUse(device)) }
+    }
+
+    /// Goes by the rules in force from now on, everywhere.
+    pub(super) fn adopt_rules(&mut self, now: Time) {
+        let devices: Vec<DeviceId> = self.fleet.devices().map(Device::id).collect();
+        for device in devices {
+            self.update_gate(device, now, Device::adopt);
+        }
+        self.reconsider_set_aside(now);
     }
 
     pub(super) fn server_attached(&mut self, spec: ServerSpec, now: Time) -> Result<(), EventError> {
@@ -77,9 +86,9 @@ impl Scheduler {
         Ok(server.map(Device::id).filter(|other| belongs(*other)).collect())
     }
 
-    fn stop_all_on(&mut self, device: DeviceId, reason: StopReason, now: Time, actions: &mut Vec<Action>) {
-        let attempts: Vec<AttemptId> =
-            self.fleet.device(device).into_iter().flat_map(|device| &device.tenants).map(|tenant| tenant.attempt).collect();
+    fn stop_on(&mut self, device: DeviceId, whom: impl Fn(&&Tenant) -> bool, reason: StopReason, now: Time, actions: &mut Vec<Action>) {
+        let tenants = self.fleet.device(device).into_iter().flat_map(|device| &device.tenants);
+        let attempts: Vec<AttemptId> = tenants.filter(whom).map(|tenant| tenant.attempt).collect();
         for attempt in attempts {
             self.stop(attempt, reason, Signal::Kill, now, actions);
         }
@@ -94,8 +103,10 @@ impl Scheduler {
                 device.heard_at = None;
                 device.foreign.clear();
             })?;
-            self.stop_all_on(device, StopReason::GpuLost, now, actions);
+            self.stop_on(device, |_| true, StopReason::GpuLost, now, actions);
         }
+        // What was sized for the lost device may do with another.
+        self.reconsider_set_aside(now);
         Ok(())
     }
 
@@ -115,8 +126,10 @@ impl Scheduler {
     }
 
     pub(super) fn mps_server_died(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
-        self.known_device(device)?;
-        self.stop_all_on(device, StopReason::MpsServerDied, now, actions);
+        if !matches!(self.known_device(device)?.spec.mode, CollocationMode::Mps { .. }) {
+            return Err(EventError::NoMpsServer(device));
+        }
+        self.stop_on(device, |tenant| tenant.mps_client, StopReason::MpsServerDied, now, actions);
         Ok(())
     }
 
@@ -133,11 +146,6 @@ impl Scheduler {
     }
 
     pub(super) fn processes_seen(&mut self, device: DeviceId, processes: &[ProcessUse], now: Time) -> Result<(), EventError> {
-        for process in processes {
-            if let Owner::Attempt(attempt) = process.owner {
-                self.known_job(attempt.job)?;
-            }
-        }
         let new = self.update_gate(device, now, |device, config| device.processes(processes, config, now));
         for attempt in new.ok_or(EventError::UnknownDevice(device))? {
             self.seen(attempt);

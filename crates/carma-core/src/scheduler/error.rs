@@ -1,5 +1,6 @@
 //! Events that cannot be: they change nothing.
 
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::config::ConfigErrors;
@@ -7,7 +8,8 @@ use crate::job::{IllegalTransition, SpecError};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
 /// Why an event was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EventError {
     /// Nobody has heard of the job.
     #[error("{0} is not known")]
@@ -36,6 +38,9 @@ pub enum EventError {
     /// The device is in use.
     #[error("device {0} has jobs on it")]
     InUse(DeviceId),
+    /// The device has no MPS server that could die.
+    #[error("device {0} is not in MPS mode")]
+    NoMpsServer(DeviceId),
     /// The job waits for one that nobody has heard of.
     #[error("{job} depends on {on}, which is not known")]
     UnknownDependency {

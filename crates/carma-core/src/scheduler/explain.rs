@@ -111,7 +111,7 @@ impl Scheduler {
         let question = self.question(&demand, way, reservation.as_ref());
         let answer = |device: &Device| {
             let mut obstacles: Vec<Obstacle> = device_obstacles(device, way, &self.config, now).collect();
-            obstacles.extend(demand.ranks.last().into_iter().flat_map(|need| job_obstacles(&question, need, device)));
+            obstacles.extend(demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device)));
             DeviceAnswer { device: device.id(), obstacles }
         };
         let waits = known.state.waiting().is_some() && demand.width() > 0;

@@ -54,12 +54,20 @@ impl<W: Write> EventLog<W> {
         Self { scheduler, output }
     }
 
-    /// As [`Scheduler::handle`], written down.
+    /// As [`Scheduler::handle`], written down. When that fails, the error carries the actions: they are decided, and
+    /// whoever drives the scheduler must still see to them.
     pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, LogError> {
         let actions = self.scheduler.handle(event.clone(), now)?;
+        // As in the header: settings are written out in full.
+        let event = match event {
+            Event::ConfigurationChanged(_) => Event::ConfigurationChanged(Box::new(self.scheduler.config().into())),
+            other => other,
+        };
         let record = Record { at: self.scheduler.now(), event, actions };
-        write_line(&mut self.output, &record)?;
-        Ok(record.actions)
+        match write_line(&mut self.output, &record) {
+            Ok(()) => Ok(record.actions),
+            Err(source) => Err(LogError::Unwritten { actions: record.actions, source }),
+        }
     }
 
     /// The scheduler.
@@ -73,10 +81,9 @@ impl<W: Write> EventLog<W> {
     }
 }
 
-fn write_line(output: &mut impl Write, line: &impl Serialize) -> Result<(), LogError> {
-    serde_json::to_writer(&mut *output, line).map_err(io::Error::from)?;
-    output.write_all(b"\n")?;
-    Ok(())
+fn write_line(output: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, line)?;
+    output.write_all(b"\n")
 }
 
 /// Feeds a log to a new scheduler and compares what it decides. Returns the scheduler as it is at the end.
@@ -114,6 +121,14 @@ pub enum LogError {
     /// Reading or writing failed.
     #[error("the event log cannot be read or written")]
     Io(#[from] io::Error),
+    /// The event was handled, but could not be written down; its actions are still to be done.
+    #[error("the event log cannot be written")]
+    Unwritten {
+        /// What was decided.
+        actions: Vec<Action>,
+        /// What went wrong.
+        source: io::Error,
+    },
     /// There is not even a header.
     #[error("the event log is empty")]
     Empty,

@@ -139,8 +139,7 @@ impl Scheduler {
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {
                 self.config = settings.check()?;
-                self.fleet.refresh(&self.config, now);
-                self.reconsider_set_aside(now);
+                self.adopt_rules(now);
                 Ok(())
             }
             Event::Tick => Ok(()),

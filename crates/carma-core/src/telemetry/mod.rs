@@ -23,14 +23,17 @@ pub enum Telemetry {
 }
 
 impl Telemetry {
-    /// Takes in a sample.
-    pub fn sample(&mut self, sample: Sample, rule: WindowRule) {
+    /// Takes in a sample. Returns whether it is another one than the last.
+    pub fn sample(&mut self, sample: Sample, rule: WindowRule) -> bool {
         if let Self::Sampled(window) = self {
+            let repeated = window.newest().is_some_and(|newest| newest.at == sample.at);
             window.push(sample);
+            !repeated
         } else {
             let mut window = Window::new(rule);
             window.push(sample);
             *self = Self::Sampled(window);
+            true
         }
     }
 

@@ -133,6 +133,57 @@ fn a_process_of_ours_where_it_does_not_belong_is_an_outsider_there() {
 }
 
 #[test]
+fn a_process_of_a_job_that_is_forgotten_is_an_outsider() {
+    let mut lab = Lab::new(Config::default(), 1);
+    let ghost = ProcessUse { owner: Owner::Attempt(AttemptId { job: JobId(77), number: 1 }), memory: Some(MiB(9_000)) };
+    lab.event(Event::ProcessesSeen { device: gpu(0), processes: vec![ghost] });
+    assert_eq!(lab.submit(JobSpec { exclusive: true, ..job(1) }), []);
+}
+
+#[test]
+fn what_outsiders_are_seen_to_use_counts_before_the_next_reading() {
+    let mut lab = Lab::new(Config::default(), 1);
+    foreign(&mut lab, 0, Some(30_000));
+    assert_eq!(lab.submit(known(1, 20_000)), []);
+    assert_eq!(lab.obstacles(1, 0), [Obstacle::Memory { needed: MiB(21_024), available: MiB(10_448) }]);
+}
+
+#[test]
+fn an_outsider_does_not_hide_behind_memory_the_driver_hides() {
+    let mut lab = Lab::new(Config::default(), 1);
+    lab.submit(known(1, 15_000));
+    let ours = ProcessUse { owner: Owner::Attempt(lab.attempt(1)), memory: None };
+    let theirs = ProcessUse { owner: Owner::Foreign { pid: 5 }, memory: Some(MiB(14_000)) };
+    lab.event(Event::ProcessesSeen { device: gpu(0), processes: vec![ours, theirs] });
+    lab.load(0, 15_000, 0.1);
+    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().counted_as_used(true), MiB(29_000), "1,000 taken so far, 15,000 promised");
+}
+
+#[test]
+fn reservations_that_are_switched_on_count_for_those_who_run() {
+    let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
+    lab.submit(known(1, 30_000));
+    lab.settle(1, 500);
+    lab.load(0, 500, 0.1);
+    let admission = AdmissionSettings { reservations: Some(true), ..AdmissionSettings::default() };
+    let settings = Settings { preset: Some(Preset::Paper), admission: Some(admission), ..Settings::default() };
+    lab.event(Event::ConfigurationChanged(Box::new(settings)));
+    assert_eq!(lab.submit(known(2, 30_000)), []);
+}
+
+#[test]
+fn a_changed_gate_counts_for_gates_that_are_closed() {
+    let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
+    lab.submit(known(1, 1_000));
+    lab.submit(known(2, 1_000));
+    let gate = GateSettings { patience: Some(60.0), ..GateSettings::default() };
+    let settings = Settings { preset: Some(Preset::Paper), gate: Some(gate), ..Settings::default() };
+    lab.event(Event::ConfigurationChanged(Box::new(settings)));
+    assert_eq!(lab.wait(59), []);
+    assert_eq!(lab.wait(1), [(2, vec![0])]);
+}
+
+#[test]
 fn a_cap_on_jobs_per_gpu() {
     let config = Config::default();
     let config = Config { admission: AdmissionConfig { jobs_per_gpu: Some(1), ..config.admission }, ..config };
@@ -241,6 +292,27 @@ fn mig_instances_are_devices_and_their_gpu_is_not() {
     assert_eq!(launches(&whole), [(1, vec![0])], "whole again, the GPU takes what was too large for an instance");
 }
 
+#[test]
+fn instances_of_a_drained_or_lost_gpu_are_drained_or_lost() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.event(Event::GpuDrained { device: gpu(0) });
+    lab.event(Event::GpuLost { device: gpu(1) });
+    lab.attach(DeviceSpec::new(gpu(0).instance(0), MiB(19_968)));
+    lab.attach(DeviceSpec::new(gpu(1).instance(0), MiB(19_968)));
+    assert_eq!(lab.submit(known(1, 1_000)), []);
+    assert_eq!(launches(&lab.event(Event::GpuResumed { device: gpu(0) })), [(1, vec![0])]);
+}
+
+#[test]
+fn only_mps_clients_go_with_their_server() {
+    let mut lab = mps(false);
+    lab.submit(of_user(1, 7, ModeWish::Streams));
+    lab.settle(1, 2_000);
+    assert_eq!(lab.submit(of_user(2, 8, ModeWish::Auto)), [(2, vec![0])], "a plain process of another user is no client");
+    let died = lab.event(Event::MpsServerDied { device: gpu(0) });
+    assert!(matches!(died[..], [Action::Signal { attempt, .. }] if attempt.job == JobId(2)), "{died:?}");
+}
+
 impl Lab {
     /// What stands in the way of a job that is submitted and must wait, device by device.
     fn obstacles_of_new(&mut self, spec: JobSpec) -> [Vec<Obstacle>; 3] {
@@ -273,9 +345,7 @@ fn unknown_and_contradictory_devices_are_refused() {
     assert_eq!(lab.refused(Event::GpuAttached(elsewhere)), "server 3 is not known");
     let odd = DeviceSpec { mode: CollocationMode::Mig, ..DeviceSpec::new(gpu(1), A100) };
     assert_eq!(lab.refused(Event::GpuAttached(odd)), "device s0/gpu1 must be in MIG mode if it is a MIG instance, and only then");
-    let ghost = ProcessUse { owner: Owner::Attempt(AttemptId { job: JobId(77), number: 1 }), memory: None };
-    let seen = Event::ProcessesSeen { device: gpu(0), processes: vec![ghost] };
-    assert_eq!(lab.refused(seen), "job 77 is not known");
+    assert_eq!(lab.refused(Event::MpsServerDied { device: gpu(0) }), "device s0/gpu0 is not in MPS mode");
     let sample = Sample::new(lab.now + secs(1), MiB(0));
     assert_eq!(lab.refused(Event::GpuSampled { device: gpu(4), sample }), "device s0/gpu4 is not known");
 }

@@ -197,6 +197,7 @@ fn requests_that_make_no_sense_are_refused() {
             JobSpec { dependencies: vec![Dependency { job: JobId(1), condition: Condition::Any }], ..job(1) },
             "job 1 cannot be accepted: a job cannot depend on itself",
         ),
+        (JobSpec { gpus: 3_000_000, ..job(1) }, "job 1 cannot be accepted: 3000000 GPUs are more than a job can want: give 0 to 16384"),
         (
             JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(0) }), ..job(1) },
             "job 1 cannot be accepted: an array must allow at least 1 job at once",
@@ -243,6 +244,14 @@ fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
     lab.event(Event::GpuAttached(large));
     let sample = Sample::new(lab.now, MiB(0));
     assert_eq!(launches(&lab.event(Event::GpuSampled { device: gpu(1), sample })), [(1, vec![1])], "tried again when a larger GPU comes");
+}
+
+#[test]
+fn a_wide_estimate_is_held_against_as_many_gpus() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.attach(DeviceSpec::new(gpu(2), MiB(81_920)));
+    let memory = MemoryNeed::estimated(MiB(50_000), MiB(60_000));
+    assert_eq!(lab.submit(JobSpec { gpus: 2, memory, ..job(1) }), [(1, vec![0, 1])], "one GPU has 60,000 MiB, two have 40,960");
 }
 
 #[test]

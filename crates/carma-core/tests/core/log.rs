@@ -33,6 +33,24 @@ fn the_log_replays_to_the_same_actions() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_gives_back_what_was_decided() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut log = EventLog::resume(replay(&recorded()[..]).unwrap(), Full);
+    let event = Event::JobExited { attempt: AttemptId { job: JobId(2), number: 1 }, verdict: Verdict::Succeeded };
+    let error = log.handle(event, Time::from_secs(9)).unwrap_err();
+    let finished = Action::Finish { job: JobId(2), outcome: Outcome::Succeeded };
+    assert!(matches!(error, LogError::Unwritten { actions, .. } if actions == [finished]));
+}
+
+#[test]
 fn a_log_that_does_not_replay_says_where() {
     let text = String::from_utf8(recorded()).unwrap();
     let replayed = |text: &str| replay(text.as_bytes()).unwrap_err().to_string();

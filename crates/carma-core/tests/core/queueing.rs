@@ -153,6 +153,82 @@ fn nobody_passes_on_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
 }
 
 #[test]
+fn backfill_goes_on_when_nothing_can_be_kept_for_the_head() {
+    let mut lab = Lab::new(Config::default(), 4);
+    lab.event(Event::GpuDrained { device: gpu(3) });
+    assert_eq!(lab.submit(JobSpec { gpus: 4, ..exclusive(1) }), []);
+    assert_eq!(lab.submit(limited(2, 1, 10)), [(2, vec![0])], "who knows when the fourth GPU is resumed");
+}
+
+#[test]
+fn what_is_kept_suits_each_rank() {
+    let mut lab = Lab::new(Config::default(), 1);
+    lab.attach(DeviceSpec::new(gpu(1), MiB(81_920)));
+    lab.attach(DeviceSpec::new(gpu(2), MiB(40_960)));
+    lab.submit(JobSpec { time_limit: Some(secs(300)), ..known(1, 39_000) });
+    lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 70_000) });
+    lab.submit(JobSpec { time_limit: Some(secs(100)), ..known(3, 39_000) });
+    let needs = MemoryNeed { known: Some(PerRank::Each(vec![MiB(60_000), MiB(10_000)])), estimated: None };
+    assert_eq!(lab.submit(JobSpec { gpus: 2, memory: needs, ..job(4) }), []);
+    let kept = lab.scheduler.head_reservation().unwrap();
+    assert_eq!((kept.devices, kept.from), (vec![gpu(1), gpu(2)], Some(lab.now + secs(200))));
+}
+
+#[test]
+fn no_room_is_kept_where_the_head_would_not_be_let_in() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.submit(known(1, 5_000));
+    lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 20_000) });
+    lab.settle(1, 5_000);
+    lab.settle(2, 20_000);
+    lab.busy(0, 5_000, 0.95, 0.6, 0.6);
+    let at = lab.now;
+    assert_eq!(lab.submit(known(3, 30_000)), []);
+    let kept = lab.scheduler.head_reservation().unwrap();
+    assert_eq!((kept.devices, kept.from), (vec![gpu(1)], Some(Time::from_secs(1200))), "GPU 0 has the memory, but is busy for ever");
+    let late = JobSpec { time_limit: Some(Time::from_secs(1201) - at), ..known(4, 10_000) };
+    assert_eq!(lab.submit(late), [], "it would be in the head's way");
+}
+
+#[test]
+fn the_server_that_is_soonest_is_found_behind_one_that_looks_sooner() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
+    let other = |ordinal| DeviceId::gpu(ServerId(1), ordinal);
+    (0..2).for_each(|ordinal| lab.attach(DeviceSpec::new(other(ordinal), crate::lab::A100)));
+    let limited = |id, memory, seconds| JobSpec { time_limit: Some(secs(seconds)), ..known(id, memory) };
+    for (id, memory, seconds) in [(1, 5_000, 5_000), (2, 30_000, 1_000), (3, 30_000, 1_500), (4, 30_000, 1_500)] {
+        lab.submit(limited(id, memory, seconds));
+        lab.settle(id, memory);
+    }
+    assert_eq!(lab.submit(JobSpec { gpus: 2, ..known(5, 20_000) }), []);
+    let kept = lab.scheduler.head_reservation().unwrap();
+    assert_eq!(kept.devices, [gpu(0), gpu(1)], "there only one of two GPUs has to lose a job");
+}
+
+#[test]
+fn backfill_looks_further_once_somebody_has_passed() {
+    let settings = Settings { queue: Some(QueueSettings { backfill: Some(1.0), ..QueueSettings::default() }), ..Settings::default() };
+    let mut lab = Lab::new(settings.check().unwrap(), 3);
+    lab.submit(limited(1, 1, 100));
+    lab.event(Event::HostShort { server: ServerId(0) });
+    lab.submit(JobSpec { gpus: 3, ..exclusive(2) });
+    lab.submit(limited(3, 1, 10));
+    lab.submit(limited(4, 1, 10));
+    assert_eq!(launches(&lab.event(Event::HostFine { server: ServerId(0) })), [(3, vec![1]), (4, vec![2])]);
+}
+
+#[test]
+fn arrays_whose_members_allow_different_numbers() {
+    let mut lab = Lab::new(Config::default(), 4);
+    let member = |id, most| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(most) }), ..exclusive(id) };
+    for (id, most) in [(1, 3), (2, 3), (3, 3), (4, 1), (5, 3)] {
+        lab.submit(member(id, most));
+    }
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(5, vec![0])], "job 4 wants to be the only one");
+}
+
+#[test]
 fn backfill_looks_only_so_far() {
     let settings = Settings { queue: Some(QueueSettings { backfill: Some(2.0), ..QueueSettings::default() }), ..Settings::default() };
     let mut lab = Lab::new(settings.check().unwrap(), 2);

@@ -69,9 +69,53 @@ fn only_out_of_memory_climbs() {
     lab.exit(1, Verdict::Failed { code: 1 });
     lab.exit(1, Verdict::HostOutOfMemory);
     assert_eq!(lab.scheduler.job(JobId(1)).unwrap().climb, Climb::default());
-    assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(7_048, false)], "our ladder: what it had and 2,048 MiB");
-    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().promised(), MiB(7_048));
+    assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(8_072, false)], "our ladder: the 6,024 MiB it had and 2,048 more");
+    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().promised(), MiB(8_072));
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(10_240, false)], "then buckets");
+}
+
+#[test]
+fn every_step_of_the_successor_asks_for_more_than_before() {
+    let mut lab = Lab::with_policy(Preset::Aegis, "magm", 1);
+    lab.submit(known(1, 10_000));
+    assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(18_704, false)], "it had 10,512, more than the first bucket");
+}
+
+#[test]
+fn who_was_joined_on_its_whole_gpu_gets_one_again() {
+    let mut lab = Lab::with_policy(Preset::Paper, "or-magm", 1);
+    lab.submit(job(1));
+    lab.exit(1, Verdict::OutOfMemory);
+    lab.settle(1, 9_000);
+    lab.load(0, 9_000, 0.1);
+    assert_eq!(lab.submit(job(2)), [(2, vec![0])], "as published: only readings count");
+    assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(40_960, true)], "it was not alone");
+    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [(1, vec![0])]);
+    lab.exit(1, Verdict::OutOfMemory);
+    assert_eq!(*lab.outcome(1), Outcome::OutOfMemory);
+}
+
+#[test]
+fn a_job_without_gpus_cannot_climb() {
+    let mut lab = Lab::new(Config::default(), 1);
+    lab.submit(JobSpec { gpus: 0, ..job(1) });
+    lab.exit(1, Verdict::OutOfMemory);
+    assert_eq!(*lab.outcome(1), Outcome::OutOfMemory);
+}
+
+#[test]
+fn a_climb_beyond_every_server_ends_at_once() {
+    let mut lab = Lab::new(Config::default(), 2);
+    lab.attach(DeviceSpec::new(gpu(2), MiB(81_920)));
+    lab.submit(JobSpec { gpus: 2, exclusive: true, ..job(1) });
+    lab.exit(1, Verdict::OutOfMemory);
+    assert_eq!(*lab.outcome(1), Outcome::OutOfMemory, "there is one larger GPU, not two");
+
+    let mut cut = Lab::new(Config::default(), 1);
+    cut.attach(DeviceSpec::new(gpu(0).instance(0), MiB(19_968)));
+    cut.submit(JobSpec { exclusive: true, ..job(1) });
+    cut.exit(1, Verdict::OutOfMemory);
+    assert_eq!(*cut.outcome(1), Outcome::OutOfMemory, "the GPU that is cut into instances is no larger device");
 }
 
 #[test]

@@ -195,7 +195,8 @@ impl World {
     pub(super) fn step(&mut self, step: &Step) {
         match step.clone() {
             Step::Submit(mut spec, after) => {
-                if let Some((index, condition)) = after.filter(|_| self.jobs > 0) {
+                let known = |index: &Index| self.jobs > 0 && self.scheduler().job(self.job(*index)).is_some();
+                if let Some((index, condition)) = after.filter(|(index, _)| known(index)) {
                     spec.dependencies.push(Dependency { job: self.job(index), condition });
                 }
                 self.jobs += 1;
@@ -220,10 +221,18 @@ impl World {
                     self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::ONE });
                 }
             }
-            Step::Cancel(index) => drop(self.event(Event::JobCancelled { job: self.job(index) })),
-            Step::Hold(index) => drop(self.event(Event::JobHeld { job: self.job(index) })),
-            Step::Release(index) => drop(self.event(Event::JobReleased { job: self.job(index) })),
-            Step::Requeue(index) => drop(self.event(Event::JobRequeued { job: self.job(index) })),
+            Step::Cancel(index) => {
+                self.event(Event::JobCancelled { job: self.job(index) });
+            }
+            Step::Hold(index) => {
+                self.event(Event::JobHeld { job: self.job(index) });
+            }
+            Step::Release(index) => {
+                self.event(Event::JobReleased { job: self.job(index) });
+            }
+            Step::Requeue(index) => {
+                self.event(Event::JobRequeued { job: self.job(index) });
+            }
             Step::Change(index, priority, time_limit) => {
                 self.event(Event::JobChanged { job: self.job(index), priority: Some(Priority(priority)), time_limit });
             }
@@ -231,6 +240,22 @@ impl World {
                 let memory = Some(PerRank::Same(MemoryEstimate::exactly(MiB(memory))));
                 self.event(Event::EstimateReady { job: self.job(index), estimate: Box::new(Estimate { memory, ..Estimate::default() }) });
             }
+            Step::Forget(index) => {
+                self.event(Event::JobForgotten { job: self.job(index) });
+            }
+            Step::LaunchFailed(index) => {
+                let active = self.active();
+                if !active.is_empty() {
+                    let attempt = index.get(&active).attempt;
+                    self.accepted(Event::LaunchFailed { attempt, reason: "no such file".to_owned() });
+                }
+            }
+            other => self.device_step(other),
+        }
+    }
+
+    fn device_step(&mut self, step: Step) {
+        match step {
             Step::Window(index, used, smact) => {
                 self.accepted(Event::GpuWindow { device: self.device(index), window: window(used, smact, smact / 2.0, smact / 3.0) });
             }
@@ -246,7 +271,23 @@ impl World {
             Step::Back(index) => self.accepted(Event::GpuBack { device: self.device(index) }),
             Step::Drain(index, true) => self.accepted(Event::GpuDrained { device: self.device(index) }),
             Step::Drain(index, false) => self.accepted(Event::GpuResumed { device: self.device(index) }),
-            Step::MpsDied(index) => self.accepted(Event::MpsServerDied { device: self.device(index) }),
+            Step::MpsDied(index) => {
+                self.event(Event::MpsServerDied { device: self.device(index) });
+            }
+            Step::Cut(index, instance) => {
+                let whole = DeviceId { instance: None, ..self.device(index) };
+                self.event(Event::GpuAttached(DeviceSpec::new(whole.instance(instance), MiB(9_984))));
+            }
+            Step::Uncut(index) => {
+                let device = self.device(index);
+                if device.instance.is_some() {
+                    self.event(Event::GpuDetached { device });
+                }
+            }
+            Step::Mode(index, mps) => {
+                let mode = if mps { CollocationMode::Mps { exclusive_process: true } } else { CollocationMode::Streams };
+                self.event(Event::GpuModeChanged { device: self.device(index), mode });
+            }
             Step::HostShort(index, short) => {
                 let server = self.device(index).server();
                 self.accepted(if short { Event::HostShort { server } } else { Event::HostFine { server } });
@@ -262,6 +303,7 @@ impl World {
                 self.accepted(Event::ConfigurationChanged(Box::new(Settings { admission, ..*settings })));
             }
             Step::Nonsense => self.nonsense(),
+            other => unreachable!("{other:?} is about jobs"),
         }
     }
 
