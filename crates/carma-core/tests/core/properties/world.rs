@@ -14,14 +14,13 @@ struct Closed {
     by: AttemptId,
     launched_at: Time,
     seen_at: Option<Time>,
-    patience: Option<Seconds>,
-    observe: Seconds,
 }
 
 impl Closed {
-    fn is_shut(&self, now: Time) -> bool {
-        match (self.seen_at, self.patience) {
-            (Some(seen), _) => now - seen <= self.observe,
+    /// By the rules in force now, whatever they were when it closed.
+    fn is_shut(&self, gate: GateConfig, now: Time) -> bool {
+        match (self.seen_at, gate.patience) {
+            (Some(seen), _) => now - seen <= gate.observe,
             (None, Some(patience)) => now - self.launched_at < patience,
             (None, None) => true,
         }
@@ -119,11 +118,10 @@ impl World {
                 Self::check_floor(scheduler, before, *attempt, placement);
                 Self::check_order(scheduler, before, actions, attempt.job, *reason);
                 for granted in &placement.devices {
-                    let shut = self.gates.get(&granted.device).is_some_and(|closed| closed.is_shut(now));
-                    assert!(!shut, "{attempt} passed a closed gate at {}", granted.device);
                     let gate = scheduler.config().gate;
-                    let closed = Closed { by: *attempt, launched_at: now, seen_at: None, patience: gate.patience, observe: gate.observe };
-                    self.gates.insert(granted.device, closed);
+                    let shut = self.gates.get(&granted.device).is_some_and(|closed| closed.is_shut(gate, now));
+                    assert!(!shut, "{attempt} passed a closed gate at {}", granted.device);
+                    self.gates.insert(granted.device, Closed { by: *attempt, launched_at: now, seen_at: None });
                 }
             }
         }
