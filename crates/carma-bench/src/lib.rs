@@ -9,7 +9,7 @@ mod table;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-pub use table::Row;
+use table::Row;
 
 /// How often a case is called when timed, and when its instructions are counted.
 const TIMED_CALLS: usize = 2_000;
@@ -61,11 +61,6 @@ impl Suite {
         let row = Row { name: case.name.to_owned(), time: times[times.len() / 2], instructions };
         table::print_row(&row, self.rows.iter().find(|row| row.name == case.reference).unwrap_or(&row));
         self.rows.push(row);
-    }
-
-    /// What was measured so far.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
     }
 }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 /// What was measured of a case.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub(crate) struct Row {
     /// The case.
-    pub name: String,
+    pub(crate) name: String,
     /// The median time of a call.
-    pub time: Duration,
+    pub(crate) time: Duration,
     /// Instructions of a call.
-    pub instructions: Option<u64>,
+    pub(crate) instructions: Option<u64>,
 }
 
 pub(crate) fn print_head(title: &str) {

@@ -22,7 +22,7 @@ mod units;
 
 pub use admission::{Obstacle, Way};
 pub use config::*;
-pub use device::{CollocationMode, Device, DeviceSpec, Gate, Limits, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory};
+pub use device::{CollocationMode, Device, DeviceSpec, Gate, Limits, Outlook, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory};
 pub use fleet::{Fleet, Server, ServerSpec};
 pub use identity::*;
 pub use job::*;

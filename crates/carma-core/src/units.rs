@@ -149,11 +149,6 @@ impl fmt::Display for Fraction {
 #[serde(transparent)]
 pub struct Watts(pub f64);
 
-/// Energy.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Joules(pub f64);
-
 /// A span of time. Kept in whole milliseconds, so that sums are exact and order is total; written as seconds.
 ///
 /// ```

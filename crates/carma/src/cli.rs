@@ -11,7 +11,7 @@ use crate::{configuration, demo, event_log, policies};
 
 /// Collocation-aware resource manager for servers with GPUs.
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(version, about, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -25,8 +25,7 @@ pub(crate) struct ConfigArguments {
 }
 
 fn presets() -> impl TypedValueParser<Value = Preset> {
-    let named = |name: String| Preset::ALL.into_iter().find(|preset| preset.name() == name).unwrap_or_default();
-    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).map(named)
+    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse())
 }
 
 impl ConfigArguments {

@@ -10,7 +10,13 @@ use anyhow::{Context, Result};
 pub(crate) fn replay(file: &Path, output: &mut impl Write) -> Result<()> {
     let log = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
     let scheduler = carma_core::replay(BufReader::new(log)).with_context(|| format!("{} does not replay", file.display()))?;
+    let (events, scheduler) = scheduler;
     let over = scheduler.jobs().filter(|job| job.state.outcome().is_some()).count();
-    writeln!(output, "every decision is the same; {} jobs, {over} of them over, after {}", scheduler.jobs().count(), scheduler.now())?;
+    writeln!(
+        output,
+        "{events} events lead to the same decisions; of {} jobs {over} are over at {}",
+        scheduler.jobs().count(),
+        scheduler.now()
+    )?;
     Ok(())
 }

@@ -10,7 +10,7 @@ pub(crate) fn list(output: &mut impl Write) -> Result<()> {
     for policy in POLICIES {
         writeln!(output, "{:<10} {}", policy.name, policy.about)?;
     }
-    writeln!(output, "\nest-POLICY goes by estimates even where a need is declared; or-POLICY asks for the")?;
-    writeln!(output, "configured floor of free memory whatever the job, and relies on recovery.")?;
+    writeln!(output, "\nest-POLICY goes by estimates even where a need is declared; or-POLICY asks for")?;
+    writeln!(output, "the configured floor of free memory whatever the job, and relies on recovery.")?;
     Ok(())
 }

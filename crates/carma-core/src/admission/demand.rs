@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use crate::config::Config;
 use crate::fleet::Fleet;
-use crate::job::{Job, JobSpec, KnownNeed};
+use crate::job::{Job, JobSpec, RankMemory};
 use crate::units::{MiB, Time};
 
 /// A job's needs at this moment.
@@ -94,19 +94,19 @@ impl<'a> Demand<'a> {
         let need = |rank| {
             let need = spec.memory.of_rank(rank, config.mapping.basis);
             let (share, alone, promise) = match need {
-                KnownNeed::Known(memory) => (memory + config.admission.margin, memory, memory),
-                KnownNeed::Estimated(memory) => {
+                RankMemory::Known(memory) => (memory + config.admission.margin, memory, memory),
+                RankMemory::Estimated(memory) => {
                     let most = *largest.get_or_init(|| fleet.largest_for(spec.gpus as usize, spec.may_span_servers));
                     (memory + config.admission.margin, memory.min(most), memory)
                 }
-                KnownNeed::Unknown => (floor, MiB::ZERO, floor),
+                RankMemory::Unknown => (floor, MiB::ZERO, floor),
             };
             RankNeed {
                 rank,
                 to_share: share.max(raised),
                 alone: alone.max(raised),
                 promise: if whole { Promise::Whole } else { Promise::UpTo(promise.max(raised)) },
-                known: if let KnownNeed::Known(memory) = need { Some(memory.max(raised)) } else { None },
+                known: if let RankMemory::Known(memory) = need { Some(memory.max(raised)) } else { None },
             }
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };

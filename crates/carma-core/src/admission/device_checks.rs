@@ -97,8 +97,8 @@ fn busy(q: &Question<'_>) -> Option<Obstacle> {
     if q.way == Way::Idle {
         return None;
     }
-    let screen = q.config.screen.as_ref().filter(|_| q.config.mapping.policy.screened);
-    screen.and_then(|screen| screen.objection(&q.device.risk)).or_else(|| {
+    let screened = q.config.mapping.policy.screened.then(|| q.config.screen.objection(&q.device.risk)).flatten();
+    screened.or_else(|| {
         let (_, score) = q.device.risk.busy()?;
         let cap = q.config.admission.utilisation_cap;
         (score > cap).then_some(Obstacle::UtilisationCap { score, cap })

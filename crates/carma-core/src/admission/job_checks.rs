@@ -3,7 +3,7 @@
 use super::{Demand, Obstacle, RankNeed, Way};
 use crate::config::Config;
 use crate::device::{CollocationMode, Device};
-use crate::job::ModeWish;
+use crate::job::{JobSpec, ModeWish};
 use crate::queue::HeadReservation;
 use crate::{DeviceId, JobId};
 
@@ -26,7 +26,7 @@ pub(crate) struct JobQuestion<'a> {
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
 
-const CHECKS: [Check; 7] = [suspended, needs_idle, mig_is_single, wrong_mode, mps_user, policy, reserved];
+const CHECKS: [Check; 6] = [suspended, needs_idle, mode, mps_user, policy, reserved];
 
 /// Everything that keeps this rank off this device.
 pub(crate) fn job_obstacles<'a>(
@@ -61,13 +61,15 @@ fn needs_idle(q: &JobQuestion<'_>, _: &Device) -> Option<Obstacle> {
     (q.way == Way::Share && q.demand.needs_idle).then_some(Obstacle::NeedsIdle)
 }
 
-fn mig_is_single(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    (device.spec.mode == CollocationMode::Mig && q.demand.width() > 1).then_some(Obstacle::MigIsSingle)
+fn mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    mode_objection(q.demand.spec, device.spec.mode)
 }
 
-fn wrong_mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    let wanted = q.demand.spec.mode;
-    match (wanted, device.spec.mode) {
+/// Why a device of this mode will never do for the job, if so.
+pub(crate) fn mode_objection(spec: &JobSpec, mode: CollocationMode) -> Option<Obstacle> {
+    let wanted = spec.mode;
+    match (wanted, mode) {
+        (_, CollocationMode::Mig) if spec.gpus > 1 => Some(Obstacle::MigIsSingle),
         (ModeWish::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
         (ModeWish::Mps, CollocationMode::Streams | CollocationMode::Mig)
         | (ModeWish::Mig, CollocationMode::Streams | CollocationMode::Mps { .. }) => Some(Obstacle::WrongMode { wanted }),

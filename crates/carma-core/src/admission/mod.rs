@@ -7,7 +7,7 @@ mod obstacle;
 
 pub(crate) use demand::{Demand, RankNeed};
 pub(crate) use device_checks::{device_obstacles, first_device_obstacle, grown_stale};
-pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles};
+pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles, mode_objection};
 pub use obstacle::Obstacle;
 
 use serde::{Deserialize, Serialize};

@@ -62,7 +62,11 @@ impl Checker {
     }
 
     pub(super) fn memory(&mut self, key: &'static str, given: Option<f64>, base: MiB) -> MiB {
-        MiB(self.number(key, given, base.0 as f64, 0.0, MOST_MEMORY, " MiB") as u64)
+        let value = self.number(key, given, base.0 as f64, 0.0, MOST_MEMORY, " MiB");
+        if value.fract() != 0.0 {
+            self.refuse(key, value, "a whole number of MiB");
+        }
+        MiB(value as u64)
     }
 
     pub(super) fn seconds(&mut self, key: &'static str, given: Option<f64>, base: Seconds, least: f64, most: f64) -> Seconds {

@@ -1,18 +1,13 @@
 //! A configuration written out in full, every key with the value in force.
 
+use super::Config;
 use super::settings::{
     AdmissionSettings, GateSettings, MpsSettings, QueueSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
 };
-use super::{Config, Discipline};
-use crate::risk::Bound;
 
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Self {
         let Config { preset, mapping, window, risk, screen, admission, gate, queue, recovery, mps } = config;
-        let depth = match queue.discipline {
-            Discipline::Fifo => 0,
-            Discipline::Backfill { depth } => depth,
-        };
         Self {
             preset: Some(*preset),
             policy: Some(mapping.to_string()),
@@ -24,11 +19,11 @@ impl From<&Config> for Settings {
             }),
             risk: Some(RiskSettings { mean: Some(risk.mean), median: Some(risk.median), p95: Some(risk.p95), ema: Some(risk.ema) }),
             screen: Some(ScreenSettings {
-                enabled: Some(screen.is_some()),
-                smact: screen.map(|screen| Bound::limit(screen.smact).get()),
-                smocc: screen.and_then(|screen| screen.smocc).map(f64::from),
-                drama: screen.and_then(|screen| screen.drama).map(f64::from),
-                utilisation: screen.map(|screen| screen.utilisation.get()),
+                enabled: Some(screen.enabled),
+                smact: Some(screen.smact.limit().get()),
+                smocc: screen.smocc.map(f64::from),
+                drama: screen.drama.map(f64::from),
+                utilisation: Some(screen.utilisation.get()),
             }),
             admission: Some(AdmissionSettings {
                 margin: Some(admission.margin.0 as f64),
@@ -43,7 +38,7 @@ impl From<&Config> for Settings {
                 foreign: Some(admission.foreign),
             }),
             gate: Some(GateSettings { observe: Some(gate.observe.get()), patience: Some(gate.patience.unwrap_or_default().get()) }),
-            queue: Some(QueueSettings { backfill: Some(depth.into()), grace: Some(queue.grace.get()) }),
+            queue: Some(QueueSettings { backfill: Some(queue.discipline.depth().into()), grace: Some(queue.grace.get()) }),
             recovery: Some(RecoverySettings {
                 ladder: Some(recovery.ladder.clone()),
                 suspend_collocation: Some(recovery.suspend_collocation),

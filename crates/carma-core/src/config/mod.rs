@@ -6,7 +6,7 @@ mod presets;
 mod settings;
 
 pub use check::{ConfigError, ConfigErrors};
-pub use presets::Preset;
+pub use presets::{Preset, UnknownPreset};
 pub use settings::{
     AdmissionSettings, GateSettings, MpsSettings, QueueSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
 };
@@ -37,8 +37,8 @@ pub struct Config {
     pub window: WindowConfig,
     /// How windows are scored.
     pub risk: RiskWeights,
-    /// The utilisation screen; unset: no device is too busy.
-    pub screen: Option<Screen>,
+    /// The utilisation screen.
+    pub screen: Screen,
     /// Who may share.
     pub admission: AdmissionConfig,
     /// The observation gate.
@@ -156,6 +156,20 @@ pub enum Discipline {
         /// How many.
         depth: u32,
     },
+}
+
+impl Discipline {
+    /// How many jobs behind the head are looked at; 0: none.
+    pub(crate) const fn depth(self) -> u32 {
+        match self {
+            Self::Fifo => 0,
+            Self::Backfill { depth } => depth,
+        }
+    }
+
+    pub(crate) const fn of_depth(depth: u32) -> Self {
+        if depth == 0 { Self::Fifo } else { Self::Backfill { depth } }
+    }
 }
 
 /// What happens after a crash.

@@ -1,10 +1,13 @@
 //! Presets: the published systems by their published numbers, and our own start.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::{AdmissionConfig, Config, Discipline, FirstWindow, Foreign, GateConfig, MpsConfig, QueueConfig, RecoveryConfig, WindowConfig};
 use crate::job::MemoryBasis;
-use crate::mapping::{Mapping, POLICIES};
+use crate::mapping::{MAGM, Mapping};
 use crate::recovery::Rung;
 use crate::risk::{Bound, RiskWeights, Screen};
 use crate::telemetry::WindowRule;
@@ -40,6 +43,18 @@ impl Preset {
     }
 }
 
+/// A name that no preset has.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no preset {0:?}: give standard, first, paper or aegis")]
+pub struct UnknownPreset(String);
+
+impl FromStr for Preset {
+    type Err = UnknownPreset;
+    fn from_str(name: &str) -> Result<Self, UnknownPreset> {
+        Self::ALL.into_iter().find(|preset| preset.name() == name).ok_or_else(|| UnknownPreset(name.to_owned()))
+    }
+}
+
 /// What AEGIS climbs after a crash: quarters of the GPU, in steps of at most 8 GiB.
 fn buckets() -> Rung {
     Rung::Buckets { shares: [0.25, 0.50, 0.75].map(Fraction::clamped).to_vec(), largest_step: MiB(8192) }
@@ -47,6 +62,7 @@ fn buckets() -> Rung {
 
 fn screen(smact: f64, smocc: f64, drama: f64) -> Screen {
     Screen {
+        enabled: true,
         smact: Bound::AtLeast(Fraction::clamped(smact)),
         smocc: Some(Fraction::clamped(smocc)),
         drama: Some(Fraction::clamped(drama)),
@@ -58,14 +74,14 @@ impl From<Preset> for Config {
     fn from(preset: Preset) -> Self {
         let paper = Self {
             preset,
-            mapping: Mapping { policy: magm(), basis: MemoryBasis::Known },
+            mapping: Mapping { policy: &MAGM, basis: MemoryBasis::Known },
             window: WindowConfig {
                 rule: WindowRule { length: Seconds::from_secs(30), period: Seconds::from_secs(1) },
                 stale_after: Seconds::from_secs(30),
                 first: FirstWindow::Always,
             },
             risk: RiskWeights::PAPER,
-            screen: Some(screen(0.80, 0.45, 0.40)),
+            screen: screen(0.80, 0.45, 0.40),
             admission: AdmissionConfig {
                 margin: MiB(2048),
                 guard: MiB(512),
@@ -88,17 +104,18 @@ impl From<Preset> for Config {
             Preset::First => Self {
                 window: WindowConfig { rule: WindowRule { length: Seconds::from_secs(90), ..paper.window.rule }, ..paper.window },
                 risk: RiskWeights::FIRST,
-                screen: Some(Screen {
+                screen: Screen {
+                    enabled: true,
                     smact: Bound::Above(Fraction::clamped(0.80)),
                     smocc: None,
                     drama: None,
                     utilisation: Fraction::clamped(0.70),
-                }),
+                },
                 ..paper
             },
             Preset::Aegis => Self {
                 risk: RiskWeights::AEGIS,
-                screen: Some(screen(0.65, 0.35, 0.50)),
+                screen: screen(0.65, 0.35, 0.50),
                 admission: AdmissionConfig { margin: MiB(512), guard_share: Fraction::clamped(0.01), ..paper.admission },
                 recovery: RecoveryConfig { ladder: vec![buckets(), Rung::WholeGpu], suspend_collocation: false, ..paper.recovery },
                 ..paper
@@ -119,8 +136,4 @@ impl From<Preset> for Config {
             },
         }
     }
-}
-
-fn magm() -> &'static crate::mapping::Policy {
-    POLICIES.iter().find(|policy| policy.name == "magm").unwrap_or(&POLICIES[0])
 }

@@ -188,9 +188,22 @@ impl Settings {
 
 impl WindowSettings {
     fn over(self, base: WindowConfig, check: &mut Checker) -> WindowConfig {
+        // A window or a patience shorter than the time between samples cannot be, whichever of the two was changed.
         let period = check.seconds("window.period", self.period, base.rule.period, 0.01, 60.0);
-        let length = check.seconds("window.length", self.length, base.rule.length, period.get().max(1.0), 3600.0);
-        let stale_after = check.seconds("window.stale_after", self.stale_after, base.stale_after, period.get(), 3600.0);
+        let length = check.seconds(
+            "window.length",
+            Some(self.length.unwrap_or(base.rule.length.get())),
+            base.rule.length,
+            period.get().max(1.0),
+            3600.0,
+        );
+        let stale_after = check.seconds(
+            "window.stale_after",
+            Some(self.stale_after.unwrap_or(base.stale_after.get())),
+            base.stale_after,
+            period.get(),
+            3600.0,
+        );
         WindowConfig { rule: WindowRule { length, period }, stale_after, first: self.first.unwrap_or(base.first) }
     }
 }
@@ -209,16 +222,15 @@ impl RiskSettings {
 }
 
 impl ScreenSettings {
-    fn over(self, base: Option<Screen>, check: &mut Checker) -> Option<Screen> {
-        let base = base.or_else(|| Config::default().screen)?;
+    fn over(self, base: Screen, check: &mut Checker) -> Screen {
         let limit = check.fraction("screen.smact", self.smact, base.smact.limit());
-        let screen = Screen {
+        Screen {
+            enabled: self.enabled.unwrap_or(base.enabled),
             smact: if matches!(base.smact, Bound::Above(_)) { Bound::Above(limit) } else { Bound::AtLeast(limit) },
             smocc: self.smocc.map(|smocc| check.fraction("screen.smocc", Some(smocc), limit)).or(base.smocc),
             drama: self.drama.map(|drama| check.fraction("screen.drama", Some(drama), limit)).or(base.drama),
             utilisation: check.fraction("screen.utilisation", self.utilisation, base.utilisation),
-        };
-        self.enabled.unwrap_or(true).then_some(screen)
+        }
     }
 }
 
@@ -252,15 +264,8 @@ impl GateSettings {
 
 impl QueueSettings {
     fn over(self, base: QueueConfig, check: &mut Checker) -> QueueConfig {
-        let depth = match base.discipline {
-            Discipline::Fifo => 0,
-            Discipline::Backfill { depth } => depth,
-        };
-        let depth = check.count("queue.backfill", self.backfill, depth, 0, 10_000);
-        QueueConfig {
-            discipline: if depth == 0 { Discipline::Fifo } else { Discipline::Backfill { depth } },
-            grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0),
-        }
+        let depth = check.count("queue.backfill", self.backfill, base.discipline.depth(), 0, 10_000);
+        QueueConfig { discipline: Discipline::of_depth(depth), grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0) }
     }
 }
 

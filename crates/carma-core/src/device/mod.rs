@@ -30,7 +30,7 @@ pub struct DeviceSpec {
 }
 
 impl DeviceSpec {
-    /// A device that plain processes share.
+    /// A GPU that plain processes share, or a MIG instance.
     pub const fn new(id: DeviceId, memory: MiB) -> Self {
         let mode = if id.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
         Self { id, memory, mode }
@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-/// What can be expected of a device that is neither lost nor drained.
+/// What can be expected of a device that is neither lost nor drained nor cut into instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
     /// Memory that can be promised, now or when its gate opens; unset: something else stands in the way.

@@ -35,7 +35,7 @@ pub(crate) struct Summary {
     idle: Offer,
     room: Offer,
     capacity: Offer,
-    /// Memory of devices, open or not.
+    /// Memory of devices that may be shared, now or when their gates open.
     prospect: Offer,
     /// For each of the widths, when so many devices of one server have each lost a tenant, at the soonest.
     soonest: [Time; WIDTHS.len()],
@@ -56,7 +56,7 @@ pub(crate) enum OfferKind {
     Room,
     /// Devices whatever they do, lost ones left out.
     Capacity,
-    /// Devices that may be shared or might be soon.
+    /// Devices that may be shared, now or when their gates open.
     Prospect,
 }
 

@@ -23,7 +23,7 @@ impl<T> PerRank<T> {
         }
     }
 
-    /// Every distinct value given.
+    /// Every value given.
     pub fn values(&self) -> &[T] {
         match self {
             Self::Same(value) => std::slice::from_ref(value),
@@ -79,21 +79,21 @@ impl MemoryNeed {
     }
 
     /// What a policy that trusts `basis` knows about one rank.
-    pub fn of_rank(&self, rank: usize, basis: MemoryBasis) -> KnownNeed {
-        let known = || self.known.as_ref()?.get(rank).copied().map(KnownNeed::Known);
-        let estimated = || self.estimated.as_ref()?.get(rank).map(|estimate| KnownNeed::Estimated(estimate.upper));
+    pub(crate) fn of_rank(&self, rank: usize, basis: MemoryBasis) -> RankMemory {
+        let known = || self.known.as_ref()?.get(rank).copied().map(RankMemory::Known);
+        let estimated = || self.estimated.as_ref()?.get(rank).map(|estimate| RankMemory::Estimated(estimate.upper));
         match basis {
             MemoryBasis::Known => known().or_else(estimated),
             MemoryBasis::Estimate => estimated(),
             MemoryBasis::Floor => None,
         }
-        .unwrap_or(KnownNeed::Unknown)
+        .unwrap_or(RankMemory::Unknown)
     }
 }
 
 /// What is known about one rank's need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnownNeed {
+pub(crate) enum RankMemory {
     /// It needs this much: on a smaller GPU it cannot run at all.
     Known(MiB),
     /// It probably stays under this; a GPU that is smaller may still do.

@@ -5,7 +5,8 @@ mod outcome;
 mod spec;
 mod state;
 
-pub use memory::{KnownNeed, MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
+pub(crate) use memory::RankMemory;
+pub use memory::{MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
 pub use outcome::{Outcome, StopReason, Verdict};
 pub use spec::{ArrayMember, Condition, Dependency, JobSpec, ModeWish, Priority, RetryBudget, SharingClass, SpecError, Utilisation};
 pub use state::{Active, IllegalTransition, State, Waiting};

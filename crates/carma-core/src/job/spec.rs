@@ -113,6 +113,16 @@ impl JobSpec {
         }
     }
 
+    /// GPU utilisation to expect of it when alone; unknown counts as all.
+    pub fn expected_utilisation(&self) -> Fraction {
+        self.utilisation.gpu.unwrap_or(Fraction::ONE)
+    }
+
+    /// How well it shares; unknown counts as badly.
+    pub fn sharing_class(&self) -> SharingClass {
+        self.sharing.unwrap_or(SharingClass::Jumbo)
+    }
+
     /// Whether the request makes sense by itself, whatever the server has.
     pub fn validate(&self) -> Result<(), SpecError> {
         if self.gpus > MOST_GPUS {
@@ -273,7 +283,7 @@ pub enum ModeWish {
 /// How often a job may be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RetryBudget {
-    /// After running out of GPU memory; unset: as often as the recovery ladder has rungs.
+    /// After running out of GPU memory; unset: as often as the recovery ladder leads on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_memory: Option<u32>,
     /// After an ordinary failure; none unless asked for.

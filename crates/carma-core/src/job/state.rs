@@ -144,12 +144,12 @@ impl State {
     }
 
     /// The attempt under way, or why there is none to be put back, stopped or the like.
-    pub fn under_way(&self, to: &'static str) -> Result<&Active, IllegalTransition> {
+    pub(crate) fn under_way(&self, to: &'static str) -> Result<&Active, IllegalTransition> {
         self.active().ok_or_else(|| self.illegal(to))
     }
 
     /// Refuses what cannot be done to a job that is over.
-    pub fn unfinished(&self, to: &'static str) -> Result<(), IllegalTransition> {
+    pub(crate) fn unfinished(&self, to: &'static str) -> Result<(), IllegalTransition> {
         if self.outcome().is_some() { Err(self.illegal(to)) } else { Ok(()) }
     }
 
@@ -158,21 +158,21 @@ impl State {
     }
 
     /// Keeps a waiting job back.
-    pub fn hold(&mut self, now: Time) -> Result<(), IllegalTransition> {
+    pub(crate) fn hold(&mut self, now: Time) -> Result<(), IllegalTransition> {
         let resumes = self.waiting().ok_or_else(|| self.illegal("held"))?;
         *self = Self::Held { since: now, resumes };
         Ok(())
     }
 
     /// Lets a held job wait again.
-    pub fn release(&mut self, now: Time) -> Result<(), IllegalTransition> {
+    pub(crate) fn release(&mut self, now: Time) -> Result<(), IllegalTransition> {
         let Self::Held { resumes, .. } = *self else { return Err(self.illegal("released")) };
         *self = Self::of(resumes, now);
         Ok(())
     }
 
     /// Starts an attempt of a waiting job.
-    pub fn launch(&mut self, active: Active) -> Result<(), IllegalTransition> {
+    pub(crate) fn launch(&mut self, active: Active) -> Result<(), IllegalTransition> {
         self.waiting().ok_or_else(|| self.illegal("launched"))?;
         // A job without GPUs will never be seen on one.
         *self = if active.placement.devices.is_empty() { Self::Running(active) } else { Self::Starting(active) };
@@ -180,7 +180,7 @@ impl State {
     }
 
     /// Its process was seen on a GPU; seen again it stays as it is.
-    pub fn seen(&mut self) -> Result<(), IllegalTransition> {
+    pub(crate) fn seen(&mut self) -> Result<(), IllegalTransition> {
         match self {
             Self::Starting(active) => *self = Self::Running(active.clone()),
             Self::Running(_) => {}
@@ -190,14 +190,14 @@ impl State {
     }
 
     /// Puts the job of an ended attempt back into a queue.
-    pub fn put_back(&mut self, queue: Waiting, now: Time) -> Result<(), IllegalTransition> {
+    pub(crate) fn put_back(&mut self, queue: Waiting, now: Time) -> Result<(), IllegalTransition> {
         self.under_way("put back")?;
         *self = Self::of(queue, now);
         Ok(())
     }
 
     /// Ends the job, whatever it was doing.
-    pub fn finish(&mut self, outcome: Outcome, now: Time) -> Result<(), IllegalTransition> {
+    pub(crate) fn finish(&mut self, outcome: Outcome, now: Time) -> Result<(), IllegalTransition> {
         self.unfinished("ended again")?;
         *self = Self::Done { at: now, outcome };
         Ok(())

@@ -4,11 +4,10 @@ use super::{Order, Policy, Score};
 use crate::admission::Obstacle;
 use crate::device::Tenant;
 use crate::job::JobSpec;
-use crate::units::Fraction;
 
 pub(super) static POLICY: Policy = Policy {
     name: "horus",
-    about: "Horus: expected GPU utilisations sum to at most 100 %; the lowest sum first",
+    about: "Horus: expected GPU utilisations sum to at most 100 %",
     shares: true,
     screened: false,
     floor: true,
@@ -26,7 +25,7 @@ fn parts_per_million(share: f64) -> u64 {
 }
 
 fn objects(job: &JobSpec, tenants: &[Tenant]) -> Option<Obstacle> {
-    let together = sum(tenants) + job.utilisation.gpu.unwrap_or(Fraction::ONE).get();
+    let together = sum(tenants) + job.expected_utilisation().get();
     let sum = parts_per_million(together);
     (!tenants.is_empty() && sum > 1_000_000).then_some(Obstacle::UtilisationSum { percent: sum.div_ceil(10_000) as u32 })
 }

@@ -10,7 +10,7 @@ const SCORES: u32 = 2;
 
 pub(super) static POLICY: Policy = Policy {
     name: "lucid",
-    about: "Lucid: at most two jobs a GPU, whose sharing scores (tiny 0, medium 1, jumbo 2) sum to at most 2",
+    about: "Lucid: two jobs a GPU, whose sharing scores sum to at most 2",
     shares: true,
     screened: false,
     floor: true,
@@ -34,6 +34,6 @@ fn objects(job: &JobSpec, tenants: &[Tenant]) -> Option<Obstacle> {
     if tenants.len() as u32 >= JOBS {
         return Some(Obstacle::JobLimit { limit: JOBS });
     }
-    let sum = sum(tenants) + points(job.sharing.unwrap_or(SharingClass::Jumbo));
+    let sum = sum(tenants) + points(job.sharing_class());
     (!tenants.is_empty() && sum > SCORES).then_some(Obstacle::SharingScore { sum, limit: SCORES })
 }

@@ -1,6 +1,6 @@
 //! Mapping: which of the devices that could take a job do take it.
 //!
-//! A policy is data and one pure function; adding one means one file here and one line in [`POLICIES`].
+//! A policy is data and pure functions; adding one means one file here and one line in [`POLICIES`].
 
 mod best_fit;
 mod choose;
@@ -15,6 +15,7 @@ mod round_robin;
 mod search;
 mod topology;
 
+pub(crate) use most_memory::POLICY as MAGM;
 pub use placement::{Granted, Placement};
 pub(crate) use search::{could_ever_fit, find};
 pub use topology::{Link, Topology};

@@ -2,7 +2,7 @@
 
 use super::{Order, Policy, Score, never};
 
-pub(super) static POLICY: Policy = Policy {
+pub(crate) static POLICY: Policy = Policy {
     name: "magm",
     about: "most available GPU memory: the GPU with the most memory left",
     shares: true,

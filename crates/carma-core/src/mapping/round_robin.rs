@@ -4,7 +4,7 @@ use super::{Order, Policy, never};
 
 pub(super) static POLICY: Policy = Policy {
     name: "rr",
-    about: "round-robin: the next open GPU in the ring, with no utilisation screen",
+    about: "round-robin: the next open GPU in the ring, however busy",
     shares: true,
     screened: false,
     floor: false,

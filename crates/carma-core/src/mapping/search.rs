@@ -2,7 +2,7 @@
 
 use super::choose::{self, Candidate, Choice};
 use super::{Granted, Order, Placement, Score};
-use crate::admission::{Demand, JobQuestion, RankNeed, Way};
+use crate::admission::{self, Demand, JobQuestion, RankNeed, Way};
 use crate::device::{CollocationMode, Device, Limits};
 use crate::fleet::{Fleet, OfferKind, Server, Summary};
 use crate::job::ModeWish;
@@ -90,14 +90,7 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
 pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
     let ranks = &demand.ranks;
     let suits = |device: &Device, need: &RankNeed| {
-        let mode = match demand.spec.mode {
-            ModeWish::Auto => true,
-            ModeWish::Streams => !matches!(device.spec.mode, CollocationMode::Mps { exclusive_process: true }),
-            ModeWish::Mps => matches!(device.spec.mode, CollocationMode::Mps { .. }),
-            ModeWish::Mig => device.spec.mode == CollocationMode::Mig,
-        };
-        let single = device.spec.mode != CollocationMode::Mig || ranks.len() == 1;
-        device.exists() && mode && single && device.spec.memory >= need.alone
+        device.exists() && admission::mode_objection(demand.spec, device.spec.mode).is_none() && device.spec.memory >= need.alone
     };
     // The n-th neediest rank needs n devices that suit it.
     let covers = |devices: &mut dyn Iterator<Item = &Device>| {

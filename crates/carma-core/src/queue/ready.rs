@@ -54,6 +54,10 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
+    const fn all(&self) -> [&BTreeSet<Place>; 4] {
+        [&self.recovery, &self.main, &self.cpu, &self.too_large]
+    }
+
     fn lane(&mut self, lane: Lane) -> &mut BTreeSet<Place> {
         match lane {
             Lane::Recovery => &mut self.recovery,
@@ -89,7 +93,7 @@ impl Queues {
 
     /// Whether the job stands in a queue.
     pub(crate) fn contains(&self, place: &Place) -> bool {
-        [&self.recovery, &self.main, &self.cpu, &self.too_large].iter().any(|queue| queue.contains(place))
+        self.all().iter().any(|queue| queue.contains(place))
     }
 
     /// The jobs that want GPUs, in order: recovery first.
@@ -114,6 +118,6 @@ impl Queues {
 
     /// Jobs that stand in queues, for checks.
     pub(crate) fn len(&self) -> usize {
-        self.recovery.len() + self.main.len() + self.cpu.len() + self.too_large.len()
+        self.all().iter().map(|queue| queue.len()).sum()
     }
 }

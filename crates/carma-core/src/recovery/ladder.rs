@@ -39,7 +39,7 @@ pub struct Climb {
 pub struct Setback {
     /// What the attempt could count on, per device: its need, its floor, or what it was seen to reach.
     pub had: MiB,
-    /// The memory of the largest device it ran on.
+    /// The memory of the smallest device it ran on: every rank will ask for the same.
     pub capacity: MiB,
     /// The smallest device memory above that, where there is any.
     pub next_capacity: Option<MiB>,

@@ -38,6 +38,8 @@ impl Bound {
 /// A GPU without profiling metrics is judged by its utilisation instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
+    /// Whether anything is too busy at all.
+    pub enabled: bool,
     /// Bound of SM activity.
     pub smact: Bound,
     /// Bound of SM occupancy, where it counts.
@@ -51,6 +53,9 @@ pub struct Screen {
 impl Screen {
     /// What keeps a GPU of this risk out, if anything.
     pub fn objection(&self, risk: &Risk) -> Option<Obstacle> {
+        if !self.enabled {
+            return None;
+        }
         let Some(smact) = risk.smact else {
             let score = risk.utilisation.filter(|score| *score >= self.utilisation)?;
             return Some(Obstacle::Busy { metric: Metric::Utilisation, score, limit: self.utilisation, and: None });

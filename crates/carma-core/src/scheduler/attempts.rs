@@ -5,7 +5,7 @@ use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::admission::Demand;
 use crate::device::{Limits, Tenant, TenantMemory};
-use crate::job::{Active, Job, Outcome, SharingClass, StopReason, Verdict, Waiting};
+use crate::job::{Active, Job, Outcome, StopReason, Verdict, Waiting};
 use crate::mapping::{self, Placement};
 use crate::queue::Place;
 use crate::recovery::{Climb, Setback};
@@ -46,8 +46,8 @@ impl Scheduler {
             seen_at: None,
             ends_at,
             exclusive: known.spec.exclusive,
-            utilisation: known.spec.utilisation.gpu.unwrap_or(Fraction::ONE),
-            sharing: known.spec.sharing.unwrap_or(SharingClass::Jumbo),
+            utilisation: known.spec.expected_utilisation(),
+            sharing: known.spec.sharing_class(),
         };
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });

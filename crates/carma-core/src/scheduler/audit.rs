@@ -1,6 +1,7 @@
 //! Checks that what is kept in two places agrees; for tests and bug reports.
 
 use super::Scheduler;
+use crate::admission::grown_stale;
 use crate::job::{Job, State};
 use crate::queue::Place;
 use crate::units::MiB;
@@ -31,7 +32,7 @@ impl Scheduler {
             let mut fresh = device.clone();
             fresh.refresh(&self.config, self.clock);
             // Samples grow old without an event; a standing may only be too hopeful by that.
-            let stale = self.clock - device.heard_at.unwrap_or(self.clock) > self.config.window.stale_after;
+            let stale = grown_stale(device, &self.config, self.clock).is_some();
             expect(stale || fresh.standing() == device.standing(), &|| format!("{id} keeps an old standing"));
         }
         let mut queued = 0;

@@ -167,7 +167,7 @@ impl fmt::Display for WaitReason {
             Self::NotBefore { begin } => write!(f, "is not to begin before {begin}"),
             Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
             Self::TooLarge { gpus, memory, largest } => {
-                write!(f, "is too large: it wants {gpus} GPUs with {memory} each in one server; the largest GPU has {largest}")
+                write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
             }
             Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
             Self::Room => f.write_str("is next, and waits for room"),

@@ -81,13 +81,28 @@ impl<W: Write> EventLog<W> {
     }
 }
 
+fn as_json(actions: &[Action]) -> String {
+    serde_json::to_string(actions).unwrap_or_default()
+}
+
 fn write_line(output: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *output, line)?;
     output.write_all(b"\n")
 }
 
-/// Feeds a log to a new scheduler and compares what it decides. Returns the scheduler as it is at the end.
-pub fn replay(log: impl BufRead) -> Result<Scheduler, LogError> {
+/// Feeds a log to a new scheduler and compares what it decides. Returns how many events there were, and the scheduler as it
+/// is at the end.
+///
+/// ```
+/// use carma_core::{Event, EventLog, ServerId, ServerSpec, Settings, Time, replay};
+/// let mut log = EventLog::new(&Settings::default(), Vec::new())?;
+/// log.handle(Event::ServerAttached(ServerSpec::new(ServerId(0))), Time::from_secs(1))?;
+/// let (events, scheduler) = replay(&log.into_output()[..])?;
+/// assert_eq!((events, scheduler.fleet().servers().len()), (1, 1));
+/// # Ok::<(), carma_core::LogError>(())
+/// ```
+pub fn replay(log: impl BufRead) -> Result<(usize, Scheduler), LogError> {
+    let mut events = 0;
     let mut scheduler = None;
     for (number, line) in (1..).zip(log.lines()) {
         let line = line?;
@@ -103,10 +118,11 @@ pub fn replay(log: impl BufRead) -> Result<Scheduler, LogError> {
         let Record { at, event, actions } = serde_json::from_str(&line).map_err(malformed)?;
         let decided = scheduler.handle(event, at).map_err(|error| LogError::Refused { line: number, error })?;
         if decided != actions {
-            return Err(LogError::Diverged { line: number, logged: actions, decided });
+            return Err(LogError::Diverged { line: number, logged: as_json(&actions), decided: as_json(&decided) });
         }
+        events += 1;
     }
-    scheduler.ok_or(LogError::Empty)
+    scheduler.map(|scheduler| (events, scheduler)).ok_or(LogError::Empty)
 }
 
 /// Why a log could not be written or replayed.
@@ -154,13 +170,13 @@ pub enum LogError {
         error: EventError,
     },
     /// Another decision was made.
-    #[error("line {line} of the event log: logged {logged:?}, decided {decided:?}")]
+    #[error("line {line} of the event log leads to other decisions\nlogged:  {logged}\ndecided: {decided}")]
     Diverged {
         /// Which line.
         line: usize,
-        /// What was decided then.
-        logged: Vec<Action>,
+        /// What was decided then, as JSON.
+        logged: String,
         /// What is decided now.
-        decided: Vec<Action>,
+        decided: String,
     },
 }

@@ -79,9 +79,6 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Every metric.
-    pub const ALL: [Self; 7] = [Self::Memory, Self::Smact, Self::Smocc, Self::Drama, Self::Gract, Self::Utilisation, Self::Power];
-
     /// Its name as people in the field write it.
     pub const fn name(self) -> &'static str {
         match self {

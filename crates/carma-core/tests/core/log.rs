@@ -28,7 +28,8 @@ fn the_log_is_json_lines() {
 
 #[test]
 fn the_log_replays_to_the_same_actions() {
-    let scheduler = replay(&recorded()[..]).unwrap();
+    let (events, scheduler) = replay(&recorded()[..]).unwrap();
+    assert_eq!(events, 7);
     assert!(scheduler.job(JobId(1)).unwrap().state.outcome().unwrap().succeeded());
 }
 
@@ -43,7 +44,7 @@ fn a_log_that_cannot_be_written_gives_back_what_was_decided() {
             Ok(())
         }
     }
-    let mut log = EventLog::resume(replay(&recorded()[..]).unwrap(), Full);
+    let mut log = EventLog::resume(replay(&recorded()[..]).unwrap().1, Full);
     let event = Event::JobExited { attempt: AttemptId { job: JobId(2), number: 1 }, verdict: Verdict::Succeeded };
     let error = log.handle(event, Time::from_secs(9)).unwrap_err();
     let finished = Action::Finish { job: JobId(2), outcome: Outcome::Succeeded };
@@ -62,5 +63,8 @@ fn a_log_that_does_not_replay_says_where() {
         replayed(&text.replacen("\"number\":2},\"verdict\"", "\"number\":7},\"verdict\"", 1)),
         "line 8 of the event log is refused now"
     );
-    assert!(replayed(&text.replacen("\"promised\":9000", "\"promised\":9001", 1)).starts_with("line 5 of the event log: logged [Launch"));
+    assert!(
+        replayed(&text.replacen("\"promised\":9000", "\"promised\":9001", 1))
+            .starts_with("line 5 of the event log leads to other decisions\nlogged:  [{\"action\":\"launch\"")
+    );
 }

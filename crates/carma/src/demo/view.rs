@@ -25,31 +25,39 @@ pub(super) fn print(names: &[String; 2], runs: &[Run; 2], output: &mut impl Writ
 
     writeln!(output, "{:<26} {:>14} {:>14} {:>10}", "", "exclusive", "sharing", "ratio")?;
     row(output, "last job done", runs, |run| f64::from(run.makespan()))?;
-    row(output, "mean wait", runs, |run| mean(run, |times| times.started - times.submitted))?;
-    row(output, "mean time to completion", runs, |run| mean(run, |times| times.ended - times.submitted))?;
-    row(output, "mean time running", runs, |run| mean(run, |times| times.ended - times.started))?;
+    row(output, "mean wait", runs, |run| mean(run, |times, _| times.started - times.submitted))?;
+    row(output, "mean time to completion", runs, |run| mean(run, |times, ended| ended - times.submitted))?;
+    row(output, "mean time running", runs, |run| mean(run, |times, ended| ended - times.started))?;
     writeln!(output, "{:<26} {:>14} {:>14}", "out of memory, recovered", alone.recoveries.len(), shared.recoveries.len())?;
-    for Recovery { second, workload, floor } in &shared.recoveries {
-        writeln!(output, "\n{second} s into the sharing run, {workload} ran out of memory:")?;
-        writeln!(output, "its estimate was far too low. It came back by itself, to where {floor} are free.")?;
+    let failed = |run: &Run| run.jobs.iter().filter(|times| times.ended.is_none()).count();
+    if failed(alone) + failed(shared) > 0 {
+        writeln!(output, "{:<26} {:>14} {:>14}", "failed, left out above", failed(alone), failed(shared))?;
+    }
+    for Recovery { second, workload, floor, whole_gpu } in &shared.recoveries {
+        let to = if *whole_gpu { "an idle GPU".to_owned() } else { format!("a GPU with {floor} free") };
+        writeln!(output, "\n{second} s into the sharing run, {workload} ran out of")?;
+        writeln!(output, "memory. It came back by itself, to {to}.")?;
     }
     if let Some(Why { second, workload, explanation }) = &shared.why {
-        writeln!(output, "\nWhy did this one ({workload}) wait, {second} s into the sharing run?\n{explanation}")?;
+        writeln!(output, "\nWhy did {workload} wait, {second} s into the sharing run?\n{explanation}")?;
     }
-    writeln!(output, "\nThe workloads' times, memory and counters were measured by others on an A100. How")?;
-    writeln!(output, "jobs slow each other down is a rough rule here: this shows decisions and predicts")?;
-    writeln!(output, "nothing.")?;
+    writeln!(output, "\nThe workloads' times, memory and counters were measured by others on an A100.")?;
+    writeln!(output, "How jobs slow each other down is a rough rule here: this shows decisions and")?;
+    writeln!(output, "predicts nothing.")?;
     Ok(())
 }
 
 fn row(output: &mut impl Write, name: &str, runs: &[Run; 2], of: impl Fn(&Run) -> f64) -> Result<()> {
     let [alone, shared] = [of(&runs[0]), of(&runs[1])];
     let minutes = |seconds: f64| format!("{:.1} min", seconds / 60.0);
-    Ok(writeln!(output, "{name:<26} {:>14} {:>14} {:>10.2}", minutes(alone), minutes(shared), shared / alone)?)
+    let ratio = if alone > 0.0 { format!("{:.2}", shared / alone) } else { "-".to_owned() };
+    Ok(writeln!(output, "{name:<26} {:>14} {:>14} {ratio:>10}", minutes(alone), minutes(shared))?)
 }
 
-fn mean(run: &Run, of: impl Fn(&Times) -> u32) -> f64 {
-    run.jobs.iter().map(|times| f64::from(of(times))).sum::<f64>() / run.jobs.len() as f64
+/// Over the jobs that did their work.
+fn mean(run: &Run, of: impl Fn(&Times, u32) -> u32) -> f64 {
+    let done: Vec<f64> = run.jobs.iter().filter_map(|times| Some(f64::from(of(times, times.ended?)))).collect();
+    done.iter().sum::<f64>() / done.len().max(1) as f64
 }
 
 /// A GPU's history, the busiest moment of each column.

@@ -1,5 +1,7 @@
 //! The workloads of the demo, as measured by others on an A100-40GB.
 
+use carma_core::SharingClass;
+
 /// A training job as it is when it has its GPUs alone.
 ///
 /// Time, peak memory and counters are measurements published with AEGIS, the successor of the CARMA prototype.
@@ -14,6 +16,17 @@ pub(super) struct Workload {
     pub(super) smact: f64,
     pub(super) smocc: f64,
     pub(super) drama: f64,
+}
+
+impl Workload {
+    /// How well it shares, by how busy it keeps a GPU.
+    pub(super) fn sharing_class(&self) -> SharingClass {
+        match self.smact {
+            ..0.25 => SharingClass::Tiny,
+            ..0.65 => SharingClass::Medium,
+            _ => SharingClass::Jumbo,
+        }
+    }
 }
 
 macro_rules! workloads {

@@ -5,10 +5,10 @@
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use carma_core::{
     Action, AttemptId, DeviceId, DeviceSpec, Event, EventLog, Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, Owner, PerRank,
-    ProcessUse, Sample, Scheduler, ServerId, ServerSpec, Settings, Time, Verdict,
+    ProcessUse, RequeueReason, Sample, Scheduler, ServerId, ServerSpec, Settings, Time, Utilisation, Verdict,
 };
 
 use super::trace::{Arrival, TRACE};
@@ -40,6 +40,8 @@ pub(super) struct Recovery {
     pub(super) workload: &'static str,
     /// Memory its next attempt starts with, at least.
     pub(super) floor: MiB,
+    /// Its next attempt starts on an idle GPU.
+    pub(super) whole_gpu: bool,
 }
 
 /// Why a job waited.
@@ -55,7 +57,8 @@ pub(super) struct Why {
 pub(super) struct Times {
     pub(super) submitted: u32,
     pub(super) started: u32,
-    pub(super) ended: u32,
+    /// Unset while it runs, and for ever if it failed.
+    pub(super) ended: Option<u32>,
 }
 
 /// An attempt under way.
@@ -94,7 +97,7 @@ impl Run {
     pub(super) fn of(settings: &Settings, gpus: u16, log: impl Write) -> Result<Self> {
         let server = ServerId(0);
         let gpus: Vec<DeviceId> = (0..gpus).map(|ordinal| DeviceId::gpu(server, ordinal)).collect();
-        let unknown = Times { submitted: 0, started: 0, ended: 0 };
+        let unknown = Times { submitted: 0, started: 0, ended: None };
         let run = Self { occupancy: vec![Vec::new(); gpus.len()], jobs: vec![unknown; TRACE.len()], recoveries: Vec::new(), why: None };
         let mut world = World { log: EventLog::new(settings, log)?, second: 0, gpus, processes: Vec::new(), run };
         world.event(Event::ServerAttached(ServerSpec::new(server)))?;
@@ -104,12 +107,13 @@ impl Run {
         while world.second < LONGEST && !world.is_over() {
             world.pass_a_second()?;
         }
+        world.log.into_output().flush().context("cannot write the event log")?;
         Ok(world.run)
     }
 
     /// From the first submission to the last end.
     pub(super) fn makespan(&self) -> u32 {
-        self.jobs.iter().map(|times| times.ended).max().unwrap_or(0)
+        self.jobs.iter().filter_map(|times| times.ended).max().unwrap_or(0)
     }
 }
 
@@ -132,11 +136,11 @@ impl<W: Write> World<W> {
                     let devices = placement.devices.iter().map(|granted| granted.device).collect();
                     self.processes.push(Process { attempt, arrival: &TRACE[index(attempt.job)], devices, age: 0.0, done: 0.0 });
                 }
-                Action::Requeue { job, floor, .. } => {
+                Action::Requeue { job, floor, whole_gpu, reason: RequeueReason::After(Verdict::OutOfMemory) } => {
                     let workload = TRACE[index(job)].workload.name;
-                    self.run.recoveries.push(Recovery { second: self.second, workload, floor });
+                    self.run.recoveries.push(Recovery { second: self.second, workload, floor, whole_gpu });
                 }
-                Action::Signal { .. } | Action::Finish { .. } => {}
+                Action::Requeue { .. } | Action::Signal { .. } | Action::Finish { .. } => {}
             }
         }
         Ok(())
@@ -163,7 +167,16 @@ impl<W: Write> World<W> {
             let estimate = |peak: &u64| MemoryEstimate::exactly(MiB((*peak as f64 * arrival.estimate) as u64));
             let estimated = Some(PerRank::Each(arrival.workload.memory.iter().map(estimate).collect()));
             let memory = MemoryNeed { known: None, estimated };
-            self.event(Event::JobSubmitted(Box::new(JobSpec { gpus: arrival.workload.gpus, memory, ..JobSpec::new(id) })))?;
+            let busy = Some(Fraction::clamped(arrival.workload.smact));
+            let utilisation = Utilisation { gpu: busy, smact: busy, ..Utilisation::default() };
+            let sharing = Some(arrival.workload.sharing_class());
+            self.event(Event::JobSubmitted(Box::new(JobSpec {
+                gpus: arrival.workload.gpus,
+                memory,
+                utilisation,
+                sharing,
+                ..JobSpec::new(id)
+            })))?;
             let waits = self.scheduler().job(id).is_some_and(|job| job.state.waiting().is_some());
             if waits && self.run.why.is_none() && self.second > 300 {
                 let explanation = self.scheduler().explain(id)?.to_string();
@@ -205,7 +218,7 @@ impl<W: Write> World<W> {
         }
         while let Some(done) = self.processes.iter().position(|process| process.done >= process.arrival.workload.alone) {
             let attempt = self.processes.remove(done).attempt;
-            self.run.jobs[index(attempt.job)].ended = self.second;
+            self.run.jobs[index(attempt.job)].ended = Some(self.second);
             self.event(Event::JobExited { attempt, verdict: Verdict::Succeeded })?;
         }
         Ok(())
