@@ -164,7 +164,12 @@ impl Device {
 
     /// Memory that can still be promised.
     pub fn available(&self, config: &Config) -> MiB {
-        self.spec.memory - config.admission.guard_of(self.spec.memory) - self.counted_as_used(config.admission.reservations)
+        self.available_beside(self.counted_as_used(config.admission.reservations), config)
+    }
+
+    /// Memory that could be promised if so much counted as used.
+    pub(crate) fn available_beside(&self, used: MiB, config: &Config) -> MiB {
+        self.spec.memory - config.admission.guard_of(self.spec.memory) - used
     }
 
     /// Nobody is on it: neither our attempts nor others, nor memory that nobody owns to.

@@ -39,6 +39,11 @@ impl Link {
 }
 
 /// The links of one server, by the GPUs' ordinals; pairs that are not named count as the slowest.
+///
+/// ```
+/// use carma_core::{Link, Topology};
+/// let pairs = Topology::from(vec![(0, 1, Link::NvLink(12)), (2, 3, Link::NvLink(12)), (0, 2, Link::System)]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<(u16, u16, Link)>", into = "Vec<(u16, u16, Link)>")]
 pub struct Topology {

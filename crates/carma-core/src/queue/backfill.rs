@@ -114,25 +114,41 @@ impl Planner<'_> {
         if device.host_short || device.telemetry.memory_used().is_none() || grown_stale(device, config, self.now).is_some() {
             return Some(Ready::Unknown);
         }
-        let gate = self.gate_opens(device).filter(|_| self.may_share(device, need));
+        let shared = self.gate_opens(device).filter(|_| self.may_share(device, need)).and_then(|gate| self.room_at(device, need, gate));
+        Some(shared.map_or_else(|| self.empty_at(device), Ready::At))
+    }
+
+    /// When enough of those with a time limit are gone for the rank to share the device, not before its gate opens.
+    fn room_at(&self, device: &Device, need: &RankNeed, gate: Time) -> Option<Time> {
+        let config = self.sharing.config;
+        let mut ends: Vec<(Time, MiB)> = Vec::with_capacity(device.tenants.len());
+        for tenant in &device.tenants {
+            let released = if config.admission.reservations { tenant.counted() } else { tenant.attributed() };
+            ends.extend(tenant.ends_at.map(|end| (end, released)));
+        }
+        ends.sort_unstable();
         let mut used = device.counted_as_used(config.admission.reservations);
-        let fits = |used: MiB| device.spec.memory - config.admission.guard_of(device.spec.memory) - used >= need.to_share;
-        if let Some(gate) = gate.filter(|_| fits(used)) {
-            return Some(Ready::At(gate));
+        let fits = |used| device.available_beside(used, config) >= need.to_share;
+        if fits(used) {
+            return Some(gate);
         }
-        let mut tenants: Vec<&Tenant> = device.tenants.iter().collect();
-        tenants.sort_by_key(|tenant| tenant.ends_at.unwrap_or(Time::MAX));
-        for tenant in &tenants {
-            let Some(end) = tenant.ends_at else { return Some(Ready::Unknown) };
-            used = used - if config.admission.reservations { tenant.counted() } else { tenant.attributed() };
-            if let Some(gate) = gate.filter(|_| fits(used)) {
-                return Some(Ready::At(end.max(gate)));
-            }
-        }
+        let gone = ends.into_iter().find(|(_, released)| {
+            used = used - *released;
+            fits(used)
+        });
+        gone.map(|(end, _)| end.max(gate))
+    }
+
+    /// When the last of those on the device is gone.
+    fn empty_at(&self, device: &Device) -> Ready {
         let attributed: MiB = device.tenants.iter().map(Tenant::attributed).sum();
-        let emptied = device.foreign.is_empty() && device.occupied() - attributed <= config.admission.idle_memory;
-        let last = tenants.last().and_then(|tenant| tenant.ends_at).unwrap_or(self.now).max(self.now);
-        Some(if emptied { Ready::At(last) } else { Ready::Unknown })
+        // Outsiders, and memory that nobody owns to, have no limit.
+        if !device.foreign.is_empty() || device.occupied() - attributed > self.alone.config.admission.idle_memory {
+            return Ready::Unknown;
+        }
+        let last = device.tenants.iter().map(|tenant| tenant.ends_at.unwrap_or(Time::MAX)).max();
+        let last = last.unwrap_or(self.now).max(self.now);
+        if last < Time::MAX { Ready::At(last) } else { Ready::Unknown }
     }
 
     /// Whether the head could share the device but for memory and the gate. What else stands in the way, such as load, has

@@ -178,33 +178,43 @@ impl Scheduler {
         Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(capacity), alone })
     }
 
-    /// What becomes of a job whose attempt has ended. Counts the attempt against the budget it falls under.
+    /// What becomes of a job whose attempt has ended.
     fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Option<Setback>, now: Time) -> Sequel {
+        match (stopping, verdict, setback) {
+            (_, Verdict::Succeeded, _) => Sequel::End(Outcome::Succeeded),
+            (Some(StopReason::Cancelled), ..) => Sequel::End(Outcome::Cancelled),
+            (Some(StopReason::TimeLimit), ..) => Sequel::End(Outcome::TimeLimit),
+            (Some(StopReason::Requeued), ..) => Sequel::Again(Waiting::Preempted),
+            (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
+            (Some(StopReason::MpsServerDied), ..) | (_, Verdict::MpsServerDied, _) => self.after_displacement(job, Outcome::MpsServerDied),
+            (None, _, Some(setback)) => self.after_setback(job, setback, now),
+            (None, _, None) => self.after_failure(job, verdict),
+        }
+    }
+
+    /// It lost its place through no fault of its own.
+    fn after_displacement(&mut self, job: JobId, outcome: Outcome) -> Sequel {
+        let most = self.config.recovery.displacements;
+        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(outcome) };
+        job.displacements += 1;
+        if job.displacements > most { Sequel::End(outcome) } else { Sequel::Again(Waiting::Queued) }
+    }
+
+    /// It ran out of memory: up the ladder, as long as that leads to something there is.
+    fn after_setback(&mut self, job: JobId, setback: Setback, now: Time) -> Sequel {
         let (config, fleet) = (&self.config, &self.fleet);
-        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::Cancelled) };
-        let displaced = match (stopping, verdict) {
-            (_, Verdict::Succeeded) => return Sequel::End(Outcome::Succeeded),
-            (Some(StopReason::Cancelled), _) => return Sequel::End(Outcome::Cancelled),
-            (Some(StopReason::TimeLimit), _) => return Sequel::End(Outcome::TimeLimit),
-            (Some(StopReason::Requeued), _) => return Sequel::Again(Waiting::Preempted),
-            (Some(StopReason::GpuLost), _) | (_, Verdict::GpuLost) => Some(Outcome::GpuLost),
-            (Some(StopReason::MpsServerDied), _) | (_, Verdict::MpsServerDied) => Some(Outcome::MpsServerDied),
-            _ => None,
-        };
-        if let Some(outcome) = displaced {
-            job.displacements += 1;
-            return if job.displacements > config.recovery.displacements { Sequel::End(outcome) } else { Sequel::Again(Waiting::Queued) };
-        }
-        if let Some(setback) = setback {
-            let within_budget = job.spec.retries.out_of_memory.is_none_or(|budget| job.climb.crashes < budget);
-            let next = job.climb.after(setback, &config.recovery.ladder).filter(|_| within_budget);
-            let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };
-            job.climb = next;
-            if !mapping::could_ever_fit(fleet, &Demand::of(job, config, fleet, now)) {
-                return Sequel::End(Outcome::OutOfMemory);
-            }
-            return Sequel::Again(Waiting::Recovering);
-        }
+        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::OutOfMemory) };
+        let within_budget = job.spec.retries.out_of_memory.is_none_or(|budget| job.climb.crashes < budget);
+        let next = job.climb.after(setback, &config.recovery.ladder).filter(|_| within_budget);
+        let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };
+        job.climb = next;
+        let fits = mapping::could_ever_fit(fleet, &Demand::of(job, config, fleet, now));
+        if fits { Sequel::Again(Waiting::Recovering) } else { Sequel::End(Outcome::OutOfMemory) }
+    }
+
+    /// It failed by itself.
+    fn after_failure(&mut self, job: JobId, verdict: &Verdict) -> Sequel {
+        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(verdict.clone().into()) };
         job.failures += 1;
         if job.failures > job.spec.retries.failure { Sequel::End(verdict.clone().into()) } else { Sequel::Again(Waiting::Queued) }
     }

@@ -72,3 +72,15 @@ pub enum EventError {
     #[error("the configuration stays as it was: {0}")]
     Configuration(#[from] ConfigErrors),
 }
+
+impl EventError {
+    /// What the state machine of this job refuses.
+    pub(super) fn transition(job: JobId) -> impl FnOnce(IllegalTransition) -> Self {
+        move |error| Self::Transition { job, error }
+    }
+
+    /// What is wrong with the request for this job.
+    pub(super) fn spec(job: JobId) -> impl FnOnce(SpecError) -> Self {
+        move |error| Self::Spec { job, error }
+    }
+}

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{EventError, Scheduler};
-use crate::admission::{Obstacle, Way, device_obstacles, job_obstacles};
+use crate::admission::{Demand, Obstacle, Way, device_obstacles, job_obstacles};
 use crate::device::Device;
-use crate::job::{Dependency, State};
+use crate::job::{Dependency, Job, State};
 use crate::mapping;
 use crate::queue::Place;
 use crate::risk::Risk;
@@ -102,43 +102,60 @@ pub struct DeviceReport {
 
 impl Scheduler {
     /// Says what a job waits for.
+    ///
+    /// ```
+    /// use carma_core::{Config, Event, JobId, JobSpec, Scheduler, ServerId, ServerSpec, Time};
+    /// let mut scheduler = Scheduler::new(Config::default());
+    /// scheduler.handle(Event::ServerAttached(ServerSpec::new(ServerId(0))), Time::ZERO)?;
+    /// scheduler.handle(Event::JobSubmitted(Box::new(JobSpec::new(JobId(1)))), Time::ZERO)?;
+    /// let why = scheduler.explain(JobId(1))?.to_string();
+    /// assert!(why.starts_with("job 1 is too large: it wants 1 GPUs"), "{why}");
+    /// # Ok::<(), carma_core::EventError>(())
+    /// ```
     pub fn explain(&self, job: JobId) -> Result<Explanation, EventError> {
         let known = self.known_job(job)?;
-        let now = self.clock;
-        let demand = self.demand(known, now);
-        let reservation = self.head_reservation().filter(|reservation| reservation.head != job);
-        let way = if self.config.mapping.policy.shares && !demand.needs_idle { Way::Share } else { Way::Idle };
-        let question = self.question(&demand, way, reservation.as_ref());
-        let answer = |device: &Device| {
-            let mut obstacles: Vec<Obstacle> = device_obstacles(device, way, &self.config, now).collect();
-            obstacles.extend(demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device)));
-            DeviceAnswer { device: device.id(), obstacles }
-        };
+        let demand = self.demand(known, self.clock);
         let waits = known.state.waiting().is_some() && demand.width() > 0;
-        let devices = if waits { self.fleet.devices().map(answer).collect() } else { Vec::new() };
-        let place = Place::of(known);
-        let reason = match &known.state {
+        let devices = if waits { self.answers(&demand) } else { Vec::new() };
+        Ok(Explanation { job, state: known.state.clone(), reason: self.wait_reason(known, &demand), devices })
+    }
+
+    /// What each device says to the neediest rank of the job.
+    fn answers(&self, demand: &Demand<'_>) -> Vec<DeviceAnswer> {
+        let reservation = self.head_reservation().filter(|reservation| reservation.head != demand.spec.id);
+        let way = if self.config.mapping.policy.shares && !demand.needs_idle { Way::Share } else { Way::Idle };
+        let question = self.question(demand, way, reservation.as_ref());
+        let answer = |device: &Device| {
+            let closed = device_obstacles(device, way, &self.config, self.clock);
+            let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));
+            DeviceAnswer { device: device.id(), obstacles: closed.chain(unwelcome).collect() }
+        };
+        self.fleet.devices().map(answer).collect()
+    }
+
+    fn wait_reason(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
+        let place = Place::of(job);
+        match &job.state {
             State::Held { .. } => WaitReason::Held,
             State::Starting(_) | State::Running(_) | State::Done { .. } => WaitReason::NotWaiting,
-            _ if !known.unmet.is_empty() => WaitReason::Dependencies { on: known.unmet.clone() },
-            _ if self.arrays.is_waiting(known) => {
-                WaitReason::ArrayLimit { at_most: known.spec.array.and_then(|member| member.at_most).unwrap_or_default() }
+            _ if !job.unmet.is_empty() => WaitReason::Dependencies { on: job.unmet.clone() },
+            _ if self.arrays.is_waiting(job) => {
+                WaitReason::ArrayLimit { at_most: job.spec.array.and_then(|member| member.at_most).unwrap_or_default() }
             }
-            _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: known.spec.begin.unwrap_or_default() },
+            _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: job.spec.begin.unwrap_or_default() },
             _ if demand.width() == 0 => WaitReason::NoHost,
-            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, &demand) => WaitReason::TooLarge {
-                gpus: known.spec.gpus,
+            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => WaitReason::TooLarge {
+                gpus: job.spec.gpus,
                 memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
                 largest: self.fleet.largest(),
             },
             _ => match self.queues.head() {
-                Some(head) if head != job => {
-                    WaitReason::Behind { head, ahead: self.queues.in_order().take_while(|other| *other != job).count() }
+                Some(head) if head != job.id() => {
+                    WaitReason::Behind { head, ahead: self.queues.in_order().take_while(|other| *other != job.id()).count() }
                 }
                 _ => WaitReason::Room,
             },
-        };
-        Ok(Explanation { job, state: known.state.clone(), reason, devices })
+        }
     }
 
     /// The collocation risk analysis: for every device, its scores and what keeps newcomers out.

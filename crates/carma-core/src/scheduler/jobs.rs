@@ -17,7 +17,7 @@ impl Scheduler {
     /// Changes a job's state, or refuses as the state machine does.
     fn transition<R>(&mut self, job: JobId, change: impl FnOnce(&mut State) -> Result<R, IllegalTransition>) -> Result<R, EventError> {
         let known = self.jobs.get_mut(&job).ok_or(EventError::UnknownJob(job))?;
-        change(&mut known.state).map_err(|error| EventError::Transition { job, error })
+        change(&mut known.state).map_err(EventError::transition(job))
     }
 
     pub(super) fn job_submitted(&mut self, spec: JobSpec, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
@@ -25,7 +25,7 @@ impl Scheduler {
         if self.jobs.contains_key(&job) {
             return Err(EventError::DuplicateJob(job));
         }
-        spec.validate().map_err(|error| EventError::Spec { job, error })?;
+        spec.validate().map_err(EventError::spec(job))?;
         let mut unmet: Vec<Dependency> = Vec::new();
         let mut failed = None;
         for dependency in &spec.dependencies {
@@ -113,7 +113,7 @@ impl Scheduler {
             self.stop(active.attempt, StopReason::Cancelled, Signal::Terminate, now, actions);
             return Ok(());
         }
-        known.state.unfinished("cancelled").map_err(|error| EventError::Transition { job, error })?;
+        known.state.unfinished("cancelled").map_err(EventError::transition(job))?;
         self.finish(job, Outcome::Cancelled, now, actions);
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Scheduler {
 
     pub(super) fn job_requeued(&mut self, job: JobId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let known = self.known_job(job)?;
-        let active = known.state.under_way("put back").map_err(|error| EventError::Transition { job, error })?;
+        let active = known.state.under_way("put back").map_err(EventError::transition(job))?;
         let signal = if known.spec.may_checkpoint { Signal::Checkpoint } else { Signal::Terminate };
         self.stop(active.attempt, StopReason::Requeued, signal, now, actions);
         Ok(())
@@ -146,7 +146,7 @@ impl Scheduler {
             LimitChange::Remove => None,
             LimitChange::Set(limit) => Some(limit),
         };
-        spec.validate().map_err(|error| EventError::Spec { job, error })?;
+        spec.validate().map_err(EventError::spec(job))?;
         self.replace_spec(job, spec, now);
         Ok(())
     }
@@ -157,14 +157,14 @@ impl Scheduler {
         spec.utilisation = estimate.utilisation.unwrap_or(spec.utilisation);
         spec.sharing = estimate.sharing.or(spec.sharing);
         spec.expected_duration = estimate.duration.or(spec.expected_duration);
-        spec.validate().map_err(|error| EventError::Spec { job, error })?;
+        spec.validate().map_err(EventError::spec(job))?;
         self.replace_spec(job, spec, now);
         Ok(())
     }
 
     fn unfinished(&self, job: JobId) -> Result<&Job, EventError> {
         let known = self.known_job(job)?;
-        known.state.unfinished("changed").map_err(|error| EventError::Transition { job, error })?;
+        known.state.unfinished("changed").map_err(EventError::transition(job))?;
         Ok(known)
     }
 

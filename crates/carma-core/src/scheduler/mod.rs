@@ -157,6 +157,20 @@ impl Scheduler {
     }
 
     /// When it wants to be called again even if nothing happens: with [`Event::Tick`], at this time.
+    ///
+    /// ```
+    /// use carma_core::{Config, Event, JobId, JobSpec, Scheduler, Time};
+    /// let mut scheduler = Scheduler::new(Config::default());
+    /// let begin = Some(Time::from_secs(60));
+    /// scheduler.handle(Event::JobSubmitted(Box::new(JobSpec { begin, ..JobSpec::new(JobId(1)) })), Time::ZERO)?;
+    /// // A driver sleeps until something happens or this time has come, whichever is first.
+    /// while let Some(wakeup) = scheduler.next_wakeup() {
+    ///     let actions = scheduler.handle(Event::Tick, wakeup)?;
+    ///     // ... and does what the actions say.
+    ///     # assert!(actions.is_empty());
+    /// }
+    /// # Ok::<(), carma_core::EventError>(())
+    /// ```
     pub fn next_wakeup(&self) -> Option<Time> {
         self.timers.next()
     }
