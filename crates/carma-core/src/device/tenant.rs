@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::SharingClass;
+use crate::job::{JobSpec, SharingClass};
 use crate::units::{Fraction, MiB, Time};
 use crate::{AttemptId, UserId};
 
@@ -34,6 +34,23 @@ pub struct Tenant {
 }
 
 impl Tenant {
+    /// An attempt that is being launched, before its devices are known.
+    pub(crate) fn newcomer(spec: &JobSpec, attempt: AttemptId, now: Time) -> Self {
+        Self {
+            attempt,
+            user: spec.user,
+            promised: MiB::ZERO,
+            memory: TenantMemory::Unseen,
+            mps_client: false,
+            launched_at: now,
+            seen_at: None,
+            ends_at: spec.time_limit.map(|limit| now + limit),
+            exclusive: spec.exclusive,
+            utilisation: spec.expected_utilisation(),
+            sharing: spec.sharing_class(),
+        }
+    }
+
     /// Memory that counts as used by it: its promise, or more if it took more.
     pub fn counted(&self) -> MiB {
         match self.memory {

@@ -2,7 +2,7 @@
 
 use super::{Order, Score, Topology};
 use crate::DeviceId;
-use crate::admission::{self, JobQuestion, Way};
+use crate::admission::{self, JobQuestion, RankNeed, Way};
 use crate::device::Device;
 use crate::fleet::Server;
 use crate::units::Time;
@@ -18,9 +18,12 @@ pub(super) struct Candidate<'a> {
 
 /// One device a rank, in rank order, and the worst score among them.
 pub(super) struct Choice<'a> {
-    pub(super) devices: Vec<&'a Device>,
+    pub(super) devices: Chosen<'a>,
     pub(super) score: Score,
 }
+
+/// Each rank's need and the device that meets it.
+pub(super) type Chosen<'a> = Vec<(RankNeed, &'a Device)>;
 
 /// The devices of a server that could take a rank, best first.
 pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now: Time) -> Vec<Candidate<'a>> {
@@ -75,7 +78,7 @@ fn grow<'a>(
     seed: usize,
     question: &JobQuestion<'_>,
 ) -> Option<(u32, Choice<'a>)> {
-    let mut chosen: Vec<(usize, Candidate<'a>)> = Vec::with_capacity(question.demand.width());
+    let mut chosen: Vec<(RankNeed, Candidate<'a>)> = Vec::with_capacity(question.demand.width());
     let mut total = 0;
     for (turn, need) in question.demand.ranks.iter().enumerate() {
         let closeness =
@@ -97,9 +100,9 @@ fn grow<'a>(
         }
         let (close, candidate) = pick?;
         total += close;
-        chosen.push((need.rank, candidate));
+        chosen.push((*need, candidate));
     }
     let score = chosen.iter().map(|(_, candidate)| candidate.score).max()?;
-    chosen.sort_by_key(|(rank, _)| *rank);
-    Some((total, Choice { devices: chosen.into_iter().map(|(_, candidate)| candidate.device).collect(), score }))
+    chosen.sort_by_key(|(need, _)| need.rank);
+    Some((total, Choice { devices: chosen.into_iter().map(|(need, candidate)| (need, candidate.device)).collect(), score }))
 }

@@ -1,6 +1,6 @@
 //! Searching the fleet for a job's devices.
 
-use super::choose::{self, Candidate, Choice};
+use super::choose::{self, Candidate, Choice, Chosen};
 use super::{Granted, Order, Placement, Score};
 use crate::admission::{self, Demand, JobQuestion, RankNeed, Way};
 use crate::device::{CollocationMode, Device, Limits};
@@ -17,7 +17,7 @@ pub(crate) fn find(fleet: &Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     placement(&devices, question)
 }
 
-fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Vec<&'a Device>> {
+fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Chosen<'a>> {
     let everywhere = 0..fleet.servers().len();
     let order = question.config.mapping.policy.order;
     let search = |range, after_cursor: bool| {
@@ -56,7 +56,7 @@ fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
 }
 
 /// Devices on several servers, as few servers as will do.
-fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Vec<&'a Device>> {
+fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Chosen<'a>> {
     if !question.demand.spec.may_span_servers || fleet.open_devices(question.way) < question.demand.width() {
         return None;
     }
@@ -108,15 +108,13 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
     one.is_some() || demand.spec.may_span_servers && covers(&mut fleet.devices())
 }
 
-fn placement(devices: &[&Device], question: &JobQuestion<'_>) -> Option<Placement> {
-    let mut needs: Vec<&RankNeed> = question.demand.ranks.iter().collect();
-    needs.sort_by_key(|need| need.rank);
-    let granted = devices.iter().zip(needs).map(|(device, need)| Granted {
+fn placement(chosen: &Chosen<'_>, question: &JobQuestion<'_>) -> Option<Placement> {
+    let granted = chosen.iter().map(|(need, device)| Granted {
         device: device.id(),
         promised: need.promise.on(device.spec.memory),
         limits: limits(device, need, question),
     });
-    Some(Placement { server: devices.first()?.id().server(), devices: granted.collect() })
+    Some(Placement { server: chosen.first()?.1.id().server(), devices: granted.collect() })
 }
 
 fn limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limits {

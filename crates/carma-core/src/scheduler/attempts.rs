@@ -4,7 +4,7 @@ use super::action::{Action, LaunchReason, RequeueReason, Signal};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::admission::Demand;
-use crate::device::{Limits, Tenant, TenantMemory};
+use crate::device::{Limits, Tenant};
 use crate::job::{Active, Job, Outcome, StopReason, Verdict, Waiting};
 use crate::mapping::{self, Placement};
 use crate::queue::Place;
@@ -32,36 +32,27 @@ impl Scheduler {
         known.attempts += 1;
         known.progress = None;
         self.queues.remove(&Place::of(known));
-        let ends_at = known.spec.time_limit.map(|limit| now + limit);
-        if let Some(end) = ends_at {
-            self.timers.set(end, Timer::Limit(attempt));
+        if let Some(limit) = known.spec.time_limit {
+            self.timers.set(now + limit, Timer::Limit(attempt));
         }
-        let newcomer = Tenant {
-            attempt,
-            user: known.spec.user,
-            promised: MiB::ZERO,
-            memory: TenantMemory::Unseen,
-            mps_client: false,
-            launched_at: now,
-            seen_at: None,
-            ends_at,
-            exclusive: known.spec.exclusive,
-            utilisation: known.spec.expected_utilisation(),
-            sharing: known.spec.sharing_class(),
-        };
+        let newcomer = Tenant::newcomer(&known.spec, attempt, now);
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });
             let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
-        // The furthest round the ring.
-        let furthest = placement.devices.iter().map(|granted| granted.device).max_by_key(|device| (Some(*device) <= self.cursor, *device));
-        self.cursor = furthest.or(self.cursor);
+        self.advance_cursor(&placement);
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
         self.reservation = None;
         actions.push(Action::Launch { attempt, placement, reason });
+    }
+
+    /// The ring goes on after the device that is furthest round.
+    fn advance_cursor(&mut self, placement: &Placement) {
+        let devices = placement.devices.iter().map(|granted| granted.device);
+        self.cursor = devices.max_by_key(|device| (Some(*device) <= self.cursor, *device)).or(self.cursor);
     }
 
     /// Notes that an attempt's process was seen on a device.
