@@ -151,7 +151,8 @@ impl Device {
     }
 
     /// Memory that counts as used. With reservations that is, for each attempt, the larger of its promise and its
-    /// reading, plus what others are known to use or whatever the device's reading shows beyond our attempts. Without, it is the last reading.
+    /// reading, plus what others are known to use or whatever the device's reading shows beyond our attempts. Without, it
+    /// is the last reading.
     pub fn counted_as_used(&self, reservations: bool) -> MiB {
         if !reservations {
             return self.telemetry.memory_used().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod backfill;
 mod events;
+mod search;
 mod world;
 
 use proptest::prelude::*;
