@@ -1,13 +1,10 @@
 //! The observation gate: after a launch a device is closed until the newcomer's load can be seen in the telemetry.
 
-use serde::{Deserialize, Serialize};
-
 use crate::AttemptId;
 use crate::units::Time;
 
 /// Open, or closed behind the last attempt that was let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
     /// Open.
     Open,

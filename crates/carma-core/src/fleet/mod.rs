@@ -85,7 +85,7 @@ impl Fleet {
     pub(crate) fn add_server(&mut self, spec: ServerSpec) {
         let place = self.servers.partition_point(|server| server.spec.id < spec.id);
         self.servers.insert(place, Server::new(spec));
-        self.tree = Tree::new(self.servers.iter().map(Server::summary));
+        self.tree = Tree::new(self.servers.iter().map(Summary::of));
     }
 
     /// Adds a device, which must be new, to a server, which must not.
@@ -111,7 +111,7 @@ impl Fleet {
         // A sample of a steady GPU changes nothing that a search could see.
         self.improved |= was_stale || device.standing().improves_on(&before.0);
         if (device.standing(), device.lost) != before {
-            self.tree.set(place, &self.servers[place].summary());
+            self.tree.set(place, &Summary::of(&self.servers[place]));
         }
         Some(result)
     }
@@ -121,7 +121,7 @@ impl Fleet {
         if let Some(place) = self.server_index(id) {
             let server = &mut self.servers[place];
             server.cpu_jobs = count(server.cpu_jobs);
-            self.tree.set(place, &server.summary());
+            self.tree.set(place, &Summary::of(server));
         }
     }
 
@@ -132,12 +132,26 @@ impl Fleet {
         change(server);
         self.improved = true;
         server.devices.iter_mut().for_each(|device| device.refresh(config, now));
-        self.tree.set(place, &server.summary());
+        self.tree.set(place, &Summary::of(server));
     }
 
     /// Whether somebody may get in somewhere who could not when this was last asked.
     pub(crate) fn take_improved(&mut self) -> bool {
         std::mem::take(&mut self.improved)
+    }
+
+    /// Every server that `may` does not rule out.
+    pub(crate) fn visit<'a>(&'a self, may: impl Fn(&Summary) -> bool, mut visit: impl FnMut(&'a Server)) {
+        // None is ever found to be best, so none is skipped for another.
+        let none: Option<()> = self.best(
+            0..self.servers.len(),
+            |summary| may(summary).then_some(Score(0)),
+            |server| {
+                visit(server);
+                None
+            },
+        );
+        debug_assert!(none.is_none());
     }
 
     /// The best server by `visit`, which is asked only of servers that `bound` does not rule out: see [`Tree::best`].

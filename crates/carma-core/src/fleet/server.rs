@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::summary::Summary;
 use crate::device::Device;
 use crate::mapping::Topology;
 use crate::{DeviceId, ServerId};
@@ -82,9 +81,5 @@ impl Server {
     /// Whether a job without GPUs may start.
     pub fn takes_cpu_job(&self) -> bool {
         !self.host_short && self.spec.cpu_jobs.is_none_or(|limit| self.cpu_jobs < limit)
-    }
-
-    pub(super) fn summary(&self) -> Summary {
-        Summary::of(self)
     }
 }

@@ -26,9 +26,6 @@ const CLASSES: [MiB; 14] = {
     classes
 };
 
-/// Later than any time limit ends.
-const NEVER: Time = Time::MAX;
-
 /// Bounds for a search: no server below can offer more than this.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Summary {
@@ -67,7 +64,7 @@ impl Summary {
         room: [0; WIDTHS.len()],
         capacity: [0; WIDTHS.len()],
         prospect: [0; WIDTHS.len()],
-        soonest: [NEVER; WIDTHS.len()],
+        soonest: [Time::MAX; WIDTHS.len()],
         best: [Score(u64::MAX); CLASSES.len()],
         idle_count: 0,
         room_count: 0,
@@ -92,7 +89,7 @@ impl Summary {
             }
             if let Some(outlook) = standing.outlook {
                 prospect.extend(outlook.available);
-                ends.push(outlook.next_end.unwrap_or(NEVER));
+                ends.push(outlook.next_end.unwrap_or(Time::MAX));
             }
             if device.exists() {
                 capacity.push(device.spec.memory);
@@ -106,7 +103,7 @@ impl Summary {
             room: offer(room),
             capacity: offer(capacity),
             prospect: offer(prospect),
-            soonest: std::array::from_fn(|width| ends.get(WIDTHS[width] - 1).copied().unwrap_or(NEVER)),
+            soonest: std::array::from_fn(|width| ends.get(WIDTHS[width] - 1).copied().unwrap_or(Time::MAX)),
             best,
             takes_cpu_job: server.takes_cpu_job(),
         }
@@ -147,7 +144,7 @@ impl Summary {
     /// Before this, no server has lost a tenant on each of so many devices; unset: nobody knows when one will have.
     pub(crate) fn soonest(&self, width: usize) -> Option<Time> {
         let place = WIDTHS.iter().rposition(|ranks| *ranks <= width)?;
-        Some(self.soonest[place]).filter(|time| *time < NEVER)
+        Some(self.soonest[place]).filter(|time| *time < Time::MAX)
     }
 
     /// How many devices are open this way, over all servers.

@@ -23,7 +23,6 @@ pub use topology::{Link, Topology};
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
 use thiserror::Error;
 
 use crate::admission::Obstacle;
@@ -132,12 +131,6 @@ impl fmt::Display for Mapping {
             MemoryBasis::Floor => "or-",
         };
         write!(f, "{prefix}{}", self.policy.name)
-    }
-}
-
-impl Serialize for Mapping {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -61,21 +61,17 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
         return None;
     }
     let least = question.demand.ranks.last()?;
-    let one = |summary: &Summary, kind, need| summary.may_hold(kind, 1, |_| need).then_some(Score(0));
     let mut servers: Vec<Vec<Candidate<'a>>> = Vec::new();
     let mut found = 0;
-    // No server is ever chosen here, so every one that is not ruled out is visited.
-    let _: Option<()> = fleet.best(
-        0..fleet.servers().len(),
+    fleet.visit(
         |summary| match question.way {
-            Way::Idle => one(summary, OfferKind::Idle, least.alone),
-            Way::Share => one(summary, OfferKind::Room, least.to_share),
+            Way::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
+            Way::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
         },
         |server| {
             let candidates = choose::candidates(server, question, now);
             found += candidates.len();
             servers.push(candidates);
-            None
         },
     );
     if found < question.demand.width() {

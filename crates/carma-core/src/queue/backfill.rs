@@ -103,7 +103,7 @@ impl Planner<'_> {
         Some((last, chosen))
     }
 
-    /// When the device could take the rank; `None`: it never could, or nobody will say when.
+    /// When the device could take the rank; `None`: not as it is, or as long as it is drained.
     fn ready_at(&self, device: &Device, need: &RankNeed) -> Option<Ready> {
         let config = self.alone.config;
         // Other users' tenants and outsiders may leave; what the device is does not change.

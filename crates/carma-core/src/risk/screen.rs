@@ -1,15 +1,12 @@
 //! The utilisation screen: which GPUs are too busy to share.
 
-use serde::{Deserialize, Serialize};
-
 use super::Risk;
 use crate::admission::Obstacle;
 use crate::telemetry::Metric;
 use crate::units::Fraction;
 
 /// A threshold, and whether it is itself too much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Too much from here on: `>=`.
     AtLeast(Fraction),

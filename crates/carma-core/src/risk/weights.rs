@@ -1,12 +1,10 @@
 //! How the statistics of a window are weighed into one score.
 
-use serde::Serialize;
-
 use crate::telemetry::Statistics;
 use crate::units::Fraction;
 
 /// Weights that sum to one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RiskWeights {
     /// Of the mean.
     pub mean: f64,

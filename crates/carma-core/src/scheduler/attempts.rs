@@ -112,16 +112,6 @@ impl Scheduler {
         Ok(())
     }
 
-    pub(super) fn launch_failed(
-        &mut self,
-        attempt: AttemptId,
-        reason: String,
-        now: Time,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), EventError> {
-        self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions)
-    }
-
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
         let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();

@@ -80,11 +80,10 @@ impl Scheduler {
 
     /// Starts jobs behind a head that waits, where they leave what is kept for it intact: all that are near enough, or
     /// only the newcomers among them.
-    fn backfill(&mut self, head: JobId, depth: u32, newcomers: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
+    fn backfill(&mut self, head: JobId, depth: u32, mut newcomers: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
         if self.fleet.open_devices(Way::Idle) == 0 && self.fleet.open_devices(Way::Share) == 0 {
             return;
         }
-        let mut newcomers = newcomers;
         loop {
             let near = self.queues.in_order().skip(1).take(depth as usize);
             let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();

@@ -15,7 +15,7 @@ impl Scheduler {
     }
 
     /// Changes a job's state, or refuses as the state machine does.
-    fn transition<R>(&mut self, job: JobId, change: impl FnOnce(&mut State) -> Result<R, IllegalTransition>) -> Result<R, EventError> {
+    fn transition(&mut self, job: JobId, change: impl FnOnce(&mut State) -> Result<(), IllegalTransition>) -> Result<(), EventError> {
         let known = self.jobs.get_mut(&job).ok_or(EventError::UnknownJob(job))?;
         change(&mut known.state).map_err(EventError::transition(job))
     }

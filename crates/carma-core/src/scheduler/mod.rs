@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 
 use crate::config::{Config, Discipline};
 use crate::fleet::Fleet;
-use crate::job::Job;
+use crate::job::{Job, Verdict};
 use crate::queue::{Arrays, Dependents, HeadReservation, Queues};
 use crate::units::Time;
 use crate::{DeviceId, JobId};
@@ -135,7 +135,7 @@ impl Scheduler {
             Event::EstimateReady { job, estimate } => self.estimate_ready(job, *estimate, now),
             Event::Progress { attempt, done } => self.progressed(attempt, done),
             Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
-            Event::LaunchFailed { attempt, reason } => self.launch_failed(attempt, reason, now, actions),
+            Event::LaunchFailed { attempt, reason } => self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions),
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {
                 self.config = settings.check()?;
