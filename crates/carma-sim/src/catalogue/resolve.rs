@@ -1,0 +1,58 @@
+//! Finding a workload by one of its many names.
+
+use super::{Catalogue, WorkloadId};
+
+impl Catalogue {
+    /// The workload of this name or alias. A run cut short (`_maxbatches1200`, `_maxsteps2000`), one that names its GPUs
+    /// (`_1gpu`) and one of another number of epochs (`_12e`) are the workload they were made from.
+    pub fn find(&self, name: &str) -> Option<WorkloadId> {
+        let exact = |name: &str| self.names.get(name).copied();
+        exact(name).or_else(|| {
+            let whole = without_number(without_number(name, "_maxbatches", ""), "_maxsteps", "");
+            let plain = without_number(whole, "_", "gpu");
+            let any_epochs = without_number(plain, "_", "e");
+            let other_epochs =
+                || self.iter().find(|(_, workload)| without_number(&workload.name, "_", "e") == any_epochs).map(|(id, _)| id);
+            exact(whole).or_else(|| exact(plain)).or_else(|| exact(any_epochs)).or_else(other_epochs)
+        })
+    }
+
+    /// The name most like a wrong one, to suggest.
+    pub fn nearest(&self, wrong: &str) -> Option<&str> {
+        let wrong = wrong.to_lowercase();
+        let shared = |name: &str| name.to_lowercase().chars().zip(wrong.chars()).take_while(|(a, b)| a == b).count();
+        self.workloads.iter().map(|workload| workload.name.as_str()).max_by_key(|name| shared(name)).filter(|name| shared(name) >= 3)
+    }
+}
+
+/// The name without `prefix`, digits and `suffix` at its end.
+fn without_number<'a>(name: &'a str, prefix: &str, suffix: &str) -> &'a str {
+    let cut = || {
+        let numbered = name.strip_suffix(suffix)?;
+        let stem = numbered.trim_end_matches(|c: char| c.is_ascii_digit());
+        if stem.len() == numbered.len() { None } else { stem.strip_suffix(prefix) }
+    };
+    cut().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_shortened_runs_lead_to_their_workload() {
+        let catalogue = Catalogue::shipped();
+        let name = |name| catalogue.find(name).map(|id| catalogue.get(id).name.as_str());
+        assert_eq!(name("llama3_width_8layer_wiki_bs1_1gpu_maxsteps2000"), Some("llama3_width_8layer_wiki_bs1"));
+        assert_eq!(name("unet_voc_10e_1gpu"), Some("unet_voc"));
+        assert_eq!(name("efficientnet_cifar100_bs32_12e_1gpu"), Some("efficientnet_cifar100_bs32_20e"));
+        assert_eq!(name("resnet34_cifar100_50e_3"), Some("resnet34_cifar100_bs128_50e"));
+        assert_eq!(name("alexnet"), None);
+    }
+
+    #[test]
+    fn a_misspelt_name_has_a_neighbour() {
+        assert_eq!(Catalogue::shipped().nearest("bert_bose"), Some("bert_base_wiki_bs32"));
+        assert_eq!(Catalogue::shipped().nearest("alexnet"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! What would this policy have done? A discrete-event simulation around the decision core.
+//!
+//! The scheduler under test is [`carma_core::Scheduler`] itself, and it sees what a manager would see: submissions, estimates,
+//! telemetry, exits. What the simulated GPUs do to jobs is in [`Catalogue`] (measured facts) and in the models of
+//! interference and power.
+
+mod catalogue;
+mod trace;
+
+pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
+pub use trace::{Trace, TraceJob};

@@ -1,0 +1,1 @@
+//! Behaviour of the simulator, against hand-computed schedules and properties.
