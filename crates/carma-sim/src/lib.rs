@@ -5,7 +5,15 @@
 //! interference and power.
 
 mod catalogue;
+mod hardware;
+mod interference;
+mod simulation;
+mod summary;
 mod trace;
 
 pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
+pub use hardware::*;
+pub use interference::*;
+pub use simulation::*;
+pub use summary::{RunSummary, mean, percentile};
 pub use trace::{Trace, TraceJob};

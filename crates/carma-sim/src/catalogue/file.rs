@@ -14,6 +14,9 @@ pub enum CatalogueError {
     /// Not TOML, or not of this form.
     #[error("{0}")]
     Form(#[from] toml::de::Error),
+    /// Not a table of solo measurements.
+    #[error("{0}")]
+    Table(String),
     /// Two workloads answer to one name.
     #[error("{name:?} names both {first} and {second}")]
     NameTaken {
@@ -151,7 +154,7 @@ impl Catalogue {
         Ok(())
     }
 
-    fn insert(&mut self, workload: Workload) -> Result<(), CatalogueError> {
+    pub(super) fn insert(&mut self, workload: Workload) -> Result<(), CatalogueError> {
         if !self.sources.contains_key(&workload.source) {
             return Err(CatalogueError::UnknownSource { workload: workload.name, key: workload.source });
         }

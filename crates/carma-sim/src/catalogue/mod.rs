@@ -2,6 +2,7 @@
 
 mod file;
 mod resolve;
+mod solo;
 
 pub use file::CatalogueError;
 

@@ -7,14 +7,8 @@ impl Catalogue {
     /// (`_1gpu`) and one of another number of epochs (`_12e`) are the workload they were made from.
     pub fn find(&self, name: &str) -> Option<WorkloadId> {
         let exact = |name: &str| self.names.get(name).copied();
-        exact(name).or_else(|| {
-            let whole = without_number(without_number(name, "_maxbatches", ""), "_maxsteps", "");
-            let plain = without_number(whole, "_", "gpu");
-            let any_epochs = without_number(plain, "_", "e");
-            let other_epochs =
-                || self.iter().find(|(_, workload)| without_number(&workload.name, "_", "e") == any_epochs).map(|(id, _)| id);
-            exact(whole).or_else(|| exact(plain)).or_else(|| exact(any_epochs)).or_else(other_epochs)
-        })
+        let same_run = || self.iter().find(|(_, workload)| plain(&workload.name) == plain(name)).map(|(id, _)| id);
+        exact(name).or_else(|| exact(without_length(name))).or_else(|| exact(plain(name))).or_else(same_run)
     }
 
     /// The name most like a wrong one, to suggest.
@@ -23,6 +17,17 @@ impl Catalogue {
         let shared = |name: &str| name.to_lowercase().chars().zip(wrong.chars()).take_while(|(a, b)| a == b).count();
         self.workloads.iter().map(|workload| workload.name.as_str()).max_by_key(|name| shared(name)).filter(|name| shared(name) >= 3)
     }
+}
+
+/// A name without what says how long the run is.
+fn without_length(name: &str) -> &str {
+    ["_maxbatches", "_maxsteps"].into_iter().fold(name, |name, prefix| without_number(name, prefix, ""))
+}
+
+/// A name without its length, its GPUs and its epochs, in whichever order they stand.
+fn plain(name: &str) -> &str {
+    let shorter = without_number(without_number(without_length(name), "_", "gpu"), "_", "e");
+    if shorter == name { name } else { plain(shorter) }
 }
 
 /// The name without `prefix`, digits and `suffix` at its end.
@@ -44,7 +49,7 @@ mod tests {
         let catalogue = Catalogue::shipped();
         let name = |name| catalogue.find(name).map(|id| catalogue.get(id).name.as_str());
         assert_eq!(name("llama3_width_8layer_wiki_bs1_1gpu_maxsteps2000"), Some("llama3_width_8layer_wiki_bs1"));
-        assert_eq!(name("unet_voc_10e_1gpu"), Some("unet_voc"));
+        assert_eq!(name("unet_voc_1gpu_10e"), Some("unet_voc"));
         assert_eq!(name("efficientnet_cifar100_bs32_12e_1gpu"), Some("efficientnet_cifar100_bs32_20e"));
         assert_eq!(name("resnet34_cifar100_50e_3"), Some("resnet34_cifar100_bs128_50e"));
         assert_eq!(name("alexnet"), None);

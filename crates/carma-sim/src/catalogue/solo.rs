@@ -1,0 +1,69 @@
+//! A catalogue from a table of solo measurements.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use carma_core::{Fraction, MiB, Seconds, Watts};
+use serde::Deserialize;
+
+use super::{Catalogue, CatalogueError, RankProfile, Workload};
+
+#[derive(Deserialize)]
+struct Row {
+    workload: String,
+    gpu_rank: usize,
+    end_to_end_s: f64,
+    peak_mib: u64,
+    gpu_util_pct: Option<f64>,
+    smact: Option<f64>,
+    smocc: Option<f64>,
+    drama: Option<f64>,
+    power_w: Option<f64>,
+}
+
+impl Row {
+    /// Unset where counters are missing.
+    fn profile(&self) -> Option<RankProfile> {
+        Some(RankProfile {
+            peak: MiB(self.peak_mib),
+            smact: Fraction::new(self.smact?).ok()?,
+            smocc: Fraction::new(self.smocc?).ok()?,
+            drama: Fraction::new(self.drama?).ok()?,
+            utilisation: Fraction::new(self.gpu_util_pct? / 100.0).ok()?,
+            power: self.power_w.map(Watts),
+        })
+    }
+}
+
+impl Catalogue {
+    /// From `workload,gpus,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w`, a row for each rank in order. Rows without
+    /// counters are left out. A family is what a name has before its batch size.
+    pub fn from_solo(table: impl Read) -> Result<Self, CatalogueError> {
+        let mut catalogue = Self { sources: BTreeMap::from([("solo".to_owned(), "the given table".to_owned())]), ..Self::default() };
+        let mut workloads: Vec<Workload> = Vec::new();
+        for row in csv::Reader::from_reader(table).deserialize() {
+            let row: Row = row.map_err(|error| CatalogueError::Table(error.to_string()))?;
+            let Some(profile) = row.profile() else { continue };
+            if row.gpu_rank > 0 {
+                workloads.iter_mut().filter(|workload| workload.name == row.workload).for_each(|workload| workload.ranks.push(profile));
+                continue;
+            }
+            let invalid = |error: carma_core::OutOfRange| CatalogueError::Table(format!("{}: {error}", row.workload));
+            workloads.push(Workload {
+                model: row.workload.clone(),
+                dataset: String::new(),
+                batch: None,
+                epochs: None,
+                family: row.workload.split("_bs").next().unwrap_or_default().to_owned(),
+                seconds: Seconds::new(row.end_to_end_s).map_err(invalid)?,
+                ranks: vec![profile],
+                aliases: Vec::new(),
+                source: "solo".to_owned(),
+                note: None,
+                name: row.workload,
+            });
+        }
+        workloads.into_iter().try_for_each(|workload| catalogue.insert(workload))?;
+        Ok(catalogue)
+    }
+}

@@ -1,0 +1,78 @@
+//! Kinds of GPUs, by their data sheets.
+
+use carma_core::{Fraction, MiB};
+
+use crate::catalogue::RankProfile;
+
+/// A kind of GPU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GpuType {
+    /// As it is written in commands.
+    pub name: &'static str,
+    /// Its whole memory.
+    pub memory: MiB,
+    /// Its memory bandwidth in GB/s.
+    pub bandwidth: f64,
+    /// Power when nothing runs.
+    pub idle_watts: f64,
+    /// The most power it draws.
+    pub limit_watts: f64,
+}
+
+const fn gpu(name: &'static str, gibibytes: u64, bandwidth: f64, idle_watts: f64, limit_watts: f64) -> GpuType {
+    GpuType { name, memory: MiB(gibibytes * 1024), bandwidth, idle_watts, limit_watts }
+}
+
+/// Those that can be named. Memory, bandwidth and power limits are from the makers' data sheets. Idle power was measured for the
+/// A100 (50-55 W); for others it is taken as the same share of the limit.
+pub static GPU_TYPES: [GpuType; 13] = [
+    gpu("A100-40GB", 40, 1555.0, 52.0, 400.0),
+    gpu("A100-80GB", 80, 2039.0, 52.0, 400.0),
+    gpu("H100-80GB", 80, 3350.0, 91.0, 700.0),
+    gpu("V100-16GB", 16, 900.0, 39.0, 300.0),
+    gpu("V100-32GB", 32, 900.0, 39.0, 300.0),
+    gpu("P100-16GB", 16, 732.0, 39.0, 300.0),
+    gpu("T4-16GB", 16, 320.0, 9.0, 70.0),
+    gpu("A30-24GB", 24, 933.0, 21.0, 165.0),
+    gpu("L40S-48GB", 48, 864.0, 46.0, 350.0),
+    gpu("A6000-48GB", 48, 768.0, 39.0, 300.0),
+    gpu("RTX-2080Ti-11GB", 11, 616.0, 33.0, 250.0),
+    gpu("RTX-3090-24GB", 24, 936.0, 46.0, 350.0),
+    gpu("RTX-4090-24GB", 24, 1008.0, 58.0, 450.0),
+];
+
+impl GpuType {
+    /// The one the catalogue's facts were measured on.
+    pub fn reference() -> &'static Self {
+        &GPU_TYPES[0]
+    }
+
+    /// The kind of this name, whatever the case.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        GPU_TYPES.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
+    }
+
+    /// What the driver keeps for itself: 424 of an A100's 40960 MiB, taken as a share elsewhere.
+    pub fn reserved(&self) -> MiB {
+        MiB(self.memory.0 * 424 / 40_960)
+    }
+
+    /// How much longer a rank's steps take here than on the GPU it was measured on, and what its counters are then. Kernels are
+    /// taken to be as fast as memory is; what the CPU does takes its time anywhere. An assumption, not a measurement: calibrate
+    /// where it matters.
+    pub fn stretch(&self, rank: &RankProfile) -> (f64, RankProfile) {
+        let kernels = rank.utilisation.get() * Self::reference().bandwidth / self.bandwidth;
+        let time = 1.0 - rank.utilisation.get() + kernels;
+        let busier = if rank.utilisation == Fraction::ZERO { 1.0 } else { kernels / time / rank.utilisation.get() };
+        let counter = |value: Fraction| Fraction::clamped(value.get() * busier);
+        let here = RankProfile {
+            smact: counter(rank.smact),
+            smocc: counter(rank.smocc),
+            drama: counter(rank.drama),
+            utilisation: counter(rank.utilisation),
+            power: rank.power.filter(|_| self == Self::reference()),
+            ..*rank
+        };
+        (time, here)
+    }
+}

@@ -1,0 +1,9 @@
+//! GPUs and servers to simulate.
+
+mod gpu_type;
+mod power;
+mod servers;
+
+pub use gpu_type::{GPU_TYPES, GpuType};
+pub use power::{device_power, rank_power};
+pub use servers::{ServerGroup, Servers, ServersError, Sharing};

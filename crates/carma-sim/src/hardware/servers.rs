@@ -1,0 +1,157 @@
+//! Which servers there are: `4xA100-40GB`, `312x8xV100-32GB`, several joined by commas.
+
+use std::fmt;
+use std::str::FromStr;
+
+use carma_core::{CollocationMode, Fraction, MiB};
+use thiserror::Error;
+
+use super::gpu_type::{GPU_TYPES, GpuType};
+
+/// More than anybody simulates; a slip of the finger should not take the machine's memory.
+const MOST_GPUS: u64 = 1_000_000;
+
+/// How processes share the GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// Time slices between plain processes.
+    #[default]
+    Streams,
+    /// An MPS server on each GPU.
+    Mps,
+    /// Each GPU cut into MIG instances of so many of its 7 slices.
+    Mig(u8),
+}
+
+impl Sharing {
+    /// The core's name for it.
+    pub const fn mode(self) -> CollocationMode {
+        match self {
+            Self::Streams => CollocationMode::Streams,
+            Self::Mps => CollocationMode::Mps { exclusive_process: false },
+            Self::Mig(_) => CollocationMode::Mig,
+        }
+    }
+
+    /// Devices that one GPU makes, and the share of the GPU each has.
+    pub(crate) fn devices(self) -> (u16, Fraction) {
+        match self {
+            Self::Streams | Self::Mps => (1, Fraction::ONE),
+            Self::Mig(slices) => (u16::from(7 / slices), Fraction::clamped(f64::from(slices) / 7.0)),
+        }
+    }
+
+    /// The memory of each device that a GPU with this much makes: instances have eighths.
+    pub(crate) fn memory(self, whole: MiB) -> MiB {
+        match self {
+            Self::Streams | Self::Mps => whole,
+            Self::Mig(1) => MiB(whole.0 / 8),
+            Self::Mig(2) => MiB(whole.0 / 4),
+            Self::Mig(3 | 4) => MiB(whole.0 / 2),
+            Self::Mig(_) => whole,
+        }
+    }
+}
+
+impl FromStr for Sharing {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "streams" => Ok(Self::Streams),
+            "mps" => Ok(Self::Mps),
+            "mig-1g" => Ok(Self::Mig(1)),
+            "mig-2g" => Ok(Self::Mig(2)),
+            "mig-3g" => Ok(Self::Mig(3)),
+            "mig-4g" => Ok(Self::Mig(4)),
+            "mig-7g" => Ok(Self::Mig(7)),
+            _ => Err(format!("{name:?} is no way to share: give streams, mps, mig-1g, mig-2g, mig-3g, mig-4g or mig-7g")),
+        }
+    }
+}
+
+/// Servers of one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerGroup {
+    /// How many.
+    pub servers: u32,
+    /// GPUs in each.
+    pub gpus: u16,
+    /// Of which kind.
+    pub kind: &'static GpuType,
+}
+
+/// All servers of a simulation.
+///
+/// ```
+/// use carma_sim::Servers;
+/// let servers: Servers = "311x8xV100-32GB,2xV100-32GB".parse().unwrap();
+/// assert_eq!((servers.count(), servers.gpus()), (312, 2490));
+/// assert!("4xA100".parse::<Servers>().unwrap_err().to_string().contains("A100-40GB"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Servers {
+    /// In order.
+    pub groups: Vec<ServerGroup>,
+}
+
+impl Servers {
+    /// How many servers.
+    pub fn count(&self) -> u32 {
+        self.groups.iter().map(|group| group.servers).sum()
+    }
+
+    /// How many GPUs.
+    pub fn gpus(&self) -> u32 {
+        self.groups.iter().map(|group| group.servers * u32::from(group.gpus)).sum()
+    }
+}
+
+/// What is wrong with a description of servers.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ServersError {
+    /// Not of the form.
+    #[error("{0:?} describes no server: write 4xA100-40GB, or 312x8xV100-32GB for 312 of 8 GPUs")]
+    Form(String),
+    /// No such GPU.
+    #[error("there is no GPU type {0:?}: give one of {names}", names = GPU_TYPES.map(|kind| kind.name).join(", "))]
+    UnknownGpu(String),
+    /// Too many to be meant.
+    #[error("{0} GPUs are more than the {MOST_GPUS} that can be simulated")]
+    TooMany(u64),
+}
+
+impl FromStr for Servers {
+    type Err = ServersError;
+    fn from_str(text: &str) -> Result<Self, ServersError> {
+        let groups = text.split(',').map(|group| parse_group(group.trim())).collect::<Result<Vec<_>, _>>()?;
+        let gpus = groups.iter().map(|group| u64::from(group.servers) * u64::from(group.gpus)).sum();
+        if gpus > MOST_GPUS { Err(ServersError::TooMany(gpus)) } else { Ok(Self { groups }) }
+    }
+}
+
+fn parse_group(text: &str) -> Result<ServerGroup, ServersError> {
+    let form = || ServersError::Form(text.to_owned());
+    let (first, rest) = text.split_once('x').ok_or_else(form)?;
+    // A second number before the next x: several servers.
+    let nested = rest.split_once('x').and_then(|(gpus, kind)| Some((first.parse().ok()?, gpus.parse().ok()?, kind)));
+    let (servers, gpus, kind) = match nested {
+        Some(nested) => nested,
+        None => (1, first.parse().map_err(|_| form())?, rest),
+    };
+    if servers == 0 || gpus == 0 {
+        return Err(form());
+    }
+    let kind = GpuType::find(kind).ok_or_else(|| ServersError::UnknownGpu(kind.to_owned()))?;
+    Ok(ServerGroup { servers, gpus, kind })
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, ServerGroup { servers, gpus, kind }) in self.groups.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            let several = if *servers == 1 { String::new() } else { format!("{servers}x") };
+            write!(f, "{comma}{several}{gpus}x{}", kind.name)?;
+        }
+        Ok(())
+    }
+}

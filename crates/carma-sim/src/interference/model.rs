@@ -1,0 +1,158 @@
+//! The model's constants, and slowdowns from them.
+
+use std::collections::BTreeMap;
+
+use carma_core::CollocationMode;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::catalogue::{RankProfile, Workload};
+
+/// What is wrong with a file of constants.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct ModelError(#[from] toml::de::Error);
+
+/// Exponents of a job's counters in its pressure.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PressureExponents {
+    /// Of SMACT over what SMACT leaves free: the last tenth of the SMs is felt more than the first.
+    pub smact_odds: f64,
+    /// Of peak memory in units of 4 GiB: larger batches make longer kernels.
+    pub memory: f64,
+}
+
+/// Exponents of a job's counters in its sensitivity.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SensitivityExponents {
+    /// Of GPU utilisation: what is not on the GPU is not slowed down there.
+    pub utilisation: f64,
+    /// Of peak memory in units of 4 GiB.
+    pub memory: f64,
+}
+
+/// Logarithms of a rank's counters; a counter of nothing counts as next to nothing.
+struct Features {
+    smact_odds: f64,
+    utilisation: f64,
+    memory: f64,
+}
+
+impl Features {
+    fn of(rank: &RankProfile) -> Self {
+        let smact = rank.smact.get().clamp(0.005, 0.99);
+        Self {
+            smact_odds: (smact / (1.0 - smact)).ln(),
+            utilisation: rank.utilisation.get().max(0.005).ln(),
+            memory: (rank.peak.0.max(1) as f64 / 4096.0).ln(),
+        }
+    }
+}
+
+/// How far a family or a workload lies from what its counters say, as logarithms.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Effect {
+    /// Of its pressure.
+    pub pressure: f64,
+    /// Of its sensitivity.
+    pub sensitivity: f64,
+}
+
+/// The interference of one kind of GPU.
+///
+/// ```
+/// use carma_sim::{Catalogue, InterferenceModel};
+/// let (catalogue, model) = (Catalogue::shipped(), InterferenceModel::shipped());
+/// let of = |name| { let workload = catalogue.get(catalogue.find(name).unwrap()); model.character(workload, &workload.ranks[0]) };
+/// let (heavy, light) = (of("vgg16_imagenet_bs128"), of("resnet18_cifar100_bs64_20e"));
+/// assert!(heavy.pressure > 10.0 * light.pressure);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterferenceModel {
+    /// What a job of SMACT 1/2 and 4 GiB adds to the slowdown of one of full utilisation and 4 GiB, as a logarithm.
+    pub level: f64,
+    /// By how much several co-runners add more than their sum: the exponent of their number.
+    pub crowd: f64,
+    /// What is left of interference between clients of an MPS server.
+    pub mps: f64,
+    /// How far a single pair lies from the model, as a standard deviation of the logarithm of what it adds.
+    pub pair_deviation: f64,
+    /// From counters to pressure.
+    pub pressure: PressureExponents,
+    /// From counters to sensitivity.
+    pub sensitivity: SensitivityExponents,
+    /// What observed pairs say about families.
+    #[serde(default)]
+    pub families: BTreeMap<String, Effect>,
+    /// What observed pairs say about single workloads beyond that.
+    #[serde(default)]
+    pub workloads: BTreeMap<String, Effect>,
+}
+
+/// A rank's part in interference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Character {
+    /// What it does to others.
+    pub pressure: f64,
+    /// What others do to it.
+    pub sensitivity: f64,
+}
+
+/// Those a job shares a GPU with, summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Neighbours {
+    sum: f64,
+    squares: f64,
+}
+
+impl Neighbours {
+    /// Adds one by what it presses.
+    pub fn add(&mut self, pressure: f64) {
+        self.sum += pressure;
+        self.squares += pressure * pressure;
+    }
+}
+
+impl InterferenceModel {
+    /// The constants that come with the project, as `carma calibrate` made them.
+    ///
+    /// # Panics
+    /// Never: a test reads them.
+    #[expect(clippy::expect_used, reason = "the file is part of the program, and a test reads it")]
+    pub fn shipped() -> Self {
+        Self::parse(include_str!("constants.toml")).expect("the shipped constants are well-formed")
+    }
+
+    /// Constants from a file that `carma calibrate` wrote.
+    pub fn parse(text: &str) -> Result<Self, ModelError> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// What a rank does to others and others to it.
+    pub fn character(&self, workload: &Workload, rank: &RankProfile) -> Character {
+        let features = Features::of(rank);
+        let effect = |all: &BTreeMap<String, Effect>, name: &str| all.get(name).copied().unwrap_or_default();
+        let (family, own) = (effect(&self.families, &workload.family), effect(&self.workloads, &workload.name));
+        let counters = self.pressure.smact_odds * features.smact_odds + self.pressure.memory * features.memory;
+        let pressure = self.level + counters + family.pressure + own.pressure;
+        let counters = self.sensitivity.utilisation * features.utilisation + self.sensitivity.memory * features.memory;
+        let sensitivity = counters + family.sensitivity + own.sensitivity;
+        // A rank that holds memory and runs nothing neither presses nor suffers.
+        let runs = if rank.smact.get() > 0.0 { 1.0 } else { 0.0 };
+        Character { pressure: runs * pressure.clamp(-20.0, 3.0).exp(), sensitivity: runs * sensitivity.clamp(-20.0, 3.0).exp() }
+    }
+
+    /// How much longer a step takes beside these neighbours. Jobs on different MIG instances are no neighbours.
+    pub fn slowdown(&self, sensitivity: f64, neighbours: Neighbours, mode: CollocationMode) -> f64 {
+        if neighbours.squares <= 0.0 {
+            return 1.0;
+        }
+        let several = (neighbours.sum * neighbours.sum / neighbours.squares).powf(self.crowd);
+        let mode = if matches!(mode, CollocationMode::Mps { .. }) { self.mps } else { 1.0 };
+        1.0 + mode * sensitivity * neighbours.sum * several
+    }
+}

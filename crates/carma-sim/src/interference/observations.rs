@@ -1,0 +1,121 @@
+//! Measured runs of several jobs on one GPU: pairs started together, and crowds started one after the other.
+
+use std::io::Read;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::catalogue::{Catalogue, WorkloadId};
+
+/// What is wrong with a file of measurements.
+#[derive(Debug, Error)]
+pub enum ObservationError {
+    /// Not a table of this form.
+    #[error("{0}")]
+    Form(#[from] csv::Error),
+    /// A row that makes no sense.
+    #[error("line {line}: {problem}")]
+    Row {
+        /// Which.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Nothing in it.
+    #[error("no rows")]
+    Empty,
+}
+
+/// Two jobs started together on one GPU; the longer runs alone once the shorter is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairRun {
+    /// The two.
+    pub workloads: [WorkloadId; 2],
+    /// Their times alone.
+    pub alone: [f64; 2],
+    /// Their times beside each other.
+    pub paired: [f64; 2],
+}
+
+/// Jobs started one after the other on one GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrowdTrial {
+    /// What it is called.
+    pub name: String,
+    /// The jobs in order of start.
+    pub workloads: Vec<WorkloadId>,
+    /// Their times alone.
+    pub alone: Vec<f64>,
+    /// Mean of collocated time over time alone.
+    pub mean_slowdown: f64,
+    /// The largest.
+    pub worst_slowdown: f64,
+}
+
+#[derive(Deserialize)]
+struct PairRow {
+    a: String,
+    b: String,
+    solo_a_s: f64,
+    solo_b_s: f64,
+    pair_a_s: f64,
+    pair_b_s: f64,
+}
+
+#[derive(Deserialize)]
+struct CrowdRow {
+    trial: String,
+    jobs: String,
+    solo_s: String,
+    mean_slowdown: f64,
+    max_slowdown: f64,
+}
+
+fn rows<Row: for<'row> Deserialize<'row>, Run>(
+    table: impl Read,
+    check: impl Fn(Row) -> Result<Run, String>,
+) -> Result<Vec<Run>, ObservationError> {
+    let mut reader = csv::Reader::from_reader(table);
+    let mut runs = Vec::new();
+    // The first line holds the names of the columns.
+    for (line, row) in (2..).zip(reader.deserialize()) {
+        runs.push(check(row?).map_err(|problem| ObservationError::Row { line, problem })?);
+    }
+    if runs.is_empty() { Err(ObservationError::Empty) } else { Ok(runs) }
+}
+
+fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, String> {
+    catalogue.find(name).ok_or_else(|| format!("there is no workload {name:?} in the catalogue"))
+}
+
+fn positive<const N: usize>(values: [f64; N]) -> Result<[f64; N], String> {
+    match values.iter().find(|value| !(value.is_finite() && **value > 0.0)) {
+        Some(wrong) => Err(format!("{wrong} is not a number above 0")),
+        None => Ok(values),
+    }
+}
+
+/// Reads pairs: `a,b,solo_a_s,solo_b_s,pair_a_s,pair_b_s`.
+pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Vec<PairRun>, ObservationError> {
+    rows(table, |row: PairRow| {
+        Ok(PairRun {
+            workloads: [workload(catalogue, &row.a)?, workload(catalogue, &row.b)?],
+            alone: positive([row.solo_a_s, row.solo_b_s])?,
+            paired: positive([row.pair_a_s, row.pair_b_s])?,
+        })
+    })
+}
+
+/// Reads crowds: `trial,jobs,solo_s,mean_slowdown,max_slowdown`, jobs and times separated by semicolons.
+pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Vec<CrowdTrial>, ObservationError> {
+    rows(table, |row: CrowdRow| {
+        let workloads = row.jobs.split(';').map(|name| workload(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
+        let second = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number")).and_then(|value| Ok(positive([value])?[0]));
+        let alone = row.solo_s.split(';').map(second).collect::<Result<Vec<_>, _>>()?;
+        if alone.len() != workloads.len() {
+            return Err(format!("{} jobs, but {} times alone", workloads.len(), alone.len()));
+        }
+        let [mean_slowdown, worst_slowdown] = positive([row.mean_slowdown, row.max_slowdown])?;
+        Ok(CrowdTrial { name: row.trial, workloads, alone, mean_slowdown, worst_slowdown })
+    })
+}

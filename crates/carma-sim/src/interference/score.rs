@@ -1,0 +1,61 @@
+//! How well a model predicts measured pairs and crowds.
+
+use super::model::InterferenceModel;
+use super::observations::{CrowdTrial, PairRun};
+use super::together::{Entrant, START_UP, run_together};
+use crate::catalogue::{Catalogue, WorkloadId};
+
+/// A crowd's next job starts once the one before has been seen on the GPU for so long.
+const OBSERVED: f64 = 30.0;
+
+/// A measured number and what the model makes of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// As measured.
+    pub measured: f64,
+    /// As predicted.
+    pub predicted: f64,
+}
+
+impl Scored {
+    /// Signed, as a share of what was measured.
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+/// Mean of absolute errors.
+///
+/// ```
+/// use carma_sim::{Scored, mean_absolute_error};
+/// let scored = [Scored { measured: 100.0, predicted: 110.0 }, Scored { measured: 100.0, predicted: 98.0 }];
+/// assert!((mean_absolute_error(&scored) - 0.06).abs() < 1e-12);
+/// ```
+pub fn mean_absolute_error(scored: &[Scored]) -> f64 {
+    scored.iter().map(|one| one.error().abs()).sum::<f64>() / scored.len() as f64
+}
+
+impl InterferenceModel {
+    fn entrant(&self, catalogue: &Catalogue, workload: WorkloadId, alone: f64, launch: f64) -> Entrant {
+        let workload = catalogue.get(workload);
+        Entrant { character: self.character(workload, &workload.ranks[0]), alone, launch }
+    }
+
+    /// The wall times of both jobs of a pair.
+    pub fn score_pair(&self, catalogue: &Catalogue, pair: &PairRun) -> [Scored; 2] {
+        let entrants = [0, 1].map(|side| self.entrant(catalogue, pair.workloads[side], pair.alone[side], 0.0));
+        let took = run_together(self, &entrants);
+        [0, 1].map(|side| Scored { measured: pair.paired[side], predicted: took[side] })
+    }
+
+    /// The mean slowdown of a crowd, and the worst.
+    pub fn score_crowd(&self, catalogue: &Catalogue, crowd: &CrowdTrial) -> [Scored; 2] {
+        let launches = (0..).map(|place| f64::from(place) * (START_UP + OBSERVED));
+        let jobs = crowd.workloads.iter().zip(&crowd.alone).zip(launches);
+        let entrants: Vec<Entrant> = jobs.map(|((workload, alone), launch)| self.entrant(catalogue, *workload, *alone, launch)).collect();
+        let slowdowns: Vec<f64> = run_together(self, &entrants).iter().zip(&crowd.alone).map(|(took, alone)| took / alone).collect();
+        let mean = slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;
+        let worst = slowdowns.iter().copied().fold(0.0, f64::max);
+        [Scored { measured: crowd.mean_slowdown, predicted: mean }, Scored { measured: crowd.worst_slowdown, predicted: worst }]
+    }
+}

@@ -1,0 +1,52 @@
+//! The scheduler as the simulation sees it: plain, or one that writes down all it hears.
+
+use std::io::Write;
+
+use carma_core::{Action, ConfigErrors, Event, EventError, EventLog, LogError, Scheduler, Time};
+use thiserror::Error;
+
+/// Why a simulation cannot be run.
+#[derive(Debug, Error)]
+pub enum SimulationError {
+    /// The rules are wrong.
+    #[error("{0}")]
+    Settings(#[from] ConfigErrors),
+    /// The scheduler refused an event.
+    #[error("{0}")]
+    Event(#[from] EventError),
+    /// The event log could not be written.
+    #[error("{0}")]
+    Log(#[from] LogError),
+    /// A job of which the trace says nothing but times.
+    #[error("job {0} has no workload: map the trace onto the catalogue first")]
+    Unmapped(String),
+    /// A disturbance of a GPU that is not there.
+    #[error("there is no GPU {0}")]
+    NoGpu(usize),
+}
+
+/// What decides.
+pub(super) trait Decider {
+    fn decide(&mut self, event: Event, now: Time) -> Result<Vec<Action>, SimulationError>;
+    fn scheduler(&self) -> &Scheduler;
+}
+
+impl Decider for Scheduler {
+    fn decide(&mut self, event: Event, now: Time) -> Result<Vec<Action>, SimulationError> {
+        Ok(self.handle(event, now)?)
+    }
+
+    fn scheduler(&self) -> &Scheduler {
+        self
+    }
+}
+
+impl<W: Write> Decider for EventLog<W> {
+    fn decide(&mut self, event: Event, now: Time) -> Result<Vec<Action>, SimulationError> {
+        Ok(self.handle(event, now)?)
+    }
+
+    fn scheduler(&self) -> &Scheduler {
+        self.scheduler()
+    }
+}

@@ -1,0 +1,109 @@
+//! A simulated device: who is on it, how fast they are, what it draws.
+
+use carma_core::{CollocationMode, DeviceId, MiB, Time};
+
+use super::facts::RankFacts;
+use super::meter::Meter;
+use super::telemetry::{Levels, Monitor};
+use crate::hardware::{GpuType, device_power};
+use crate::interference::{InterferenceModel, Neighbours};
+
+/// Who a resident is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    /// A rank of one of our processes.
+    Rank { process: usize, rank: usize },
+    /// A process from outside, by its disturbance.
+    Foreign(usize),
+}
+
+/// A process on a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resident {
+    pub(super) who: Who,
+    pub(super) facts: RankFacts,
+    pub(super) memory: MiB,
+    /// It holds memory and runs little: it neither presses nor suffers.
+    pub(super) quiet: bool,
+    /// How much longer its steps take beside the others.
+    pub(super) slowdown: f64,
+}
+
+/// A device.
+#[derive(Debug)]
+pub(super) struct Gpu {
+    pub(super) id: DeviceId,
+    pub(super) kind: &'static GpuType,
+    pub(super) mode: CollocationMode,
+    /// Memory that processes can have.
+    pub(super) usable: MiB,
+    pub(super) used: MiB,
+    /// The share of the GPU this device is: power when idle is shared out by it.
+    pub(super) share: f64,
+    pub(super) lost: bool,
+    pub(super) residents: Vec<Resident>,
+    pub(super) monitor: Monitor,
+    pub(super) meter: Meter,
+    /// Something changed since the monitor last looked.
+    pub(super) dirty: bool,
+    /// Processes came, or their memory changed.
+    pub(super) processes_changed: bool,
+    /// When the last change will have left the window.
+    pub(super) settles_at: Option<Time>,
+}
+
+impl Gpu {
+    pub(super) fn free(&self) -> MiB {
+        self.usable - self.used
+    }
+
+    pub(super) fn take(&mut self, place: usize, memory: MiB) {
+        self.residents[place].memory += memory;
+        self.used += memory;
+    }
+
+    pub(super) fn place_of(&self, who: Who) -> Option<usize> {
+        self.residents.iter().position(|resident| resident.who == who)
+    }
+
+    pub(super) fn remove(&mut self, who: Who) {
+        if let Some(place) = self.place_of(who) {
+            let gone = self.residents.remove(place);
+            self.used = self.used - gone.memory;
+        }
+    }
+
+    /// Works out everybody's slowdown anew. `deviation` says how far a pair lies from the model.
+    pub(super) fn contend(&mut self, model: &InterferenceModel, deviation: impl Fn(Who, Who) -> f64) {
+        for place in 0..self.residents.len() {
+            let me = self.residents[place];
+            let mut neighbours = Neighbours::default();
+            for other in self.residents.iter().filter(|other| other.who != me.who && !other.quiet) {
+                neighbours.add(other.facts.character.pressure * deviation(me.who, other.who));
+            }
+            self.residents[place].slowdown =
+                if me.quiet { 1.0 } else { model.slowdown(me.facts.character.sensitivity, neighbours, self.mode) };
+        }
+    }
+
+    /// How much of what they do alone the residents do now, given what a quiet one does.
+    fn activities(&self, quiet: f64) -> impl Iterator<Item = (&RankFacts, f64)> {
+        self.residents.iter().map(move |resident| (&resident.facts, if resident.quiet { quiet } else { 1.0 / resident.slowdown }))
+    }
+
+    /// What its counters show now.
+    pub(super) fn levels(&self, quiet: f64, reading: f64) -> Levels {
+        Levels::of(self.activities(quiet).map(|(facts, activity)| (&facts.profile, activity)), reading)
+    }
+
+    /// What it draws now.
+    pub(super) fn watts(&self, quiet: f64) -> f64 {
+        if self.lost {
+            return 0.0;
+        }
+        let idle = self.kind.idle_watts;
+        let all = device_power(self.kind, self.activities(quiet).map(|(facts, activity)| (facts.watts, activity)));
+        // Instances of one GPU share its idle power.
+        all - idle + idle * self.share
+    }
+}

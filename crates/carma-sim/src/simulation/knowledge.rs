@@ -1,0 +1,142 @@
+//! What the scheduler is told of a job: never more than a manager could know.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, SharingClass, Utilisation};
+use fastrand::Rng;
+use thiserror::Error;
+
+use super::chance::{normal, stream};
+use crate::catalogue::{Catalogue, Workload, WorkloadId};
+
+/// What is wrong with a table of estimates.
+#[derive(Debug, Error)]
+pub enum EstimatesError {
+    /// Not a table.
+    #[error("{0}")]
+    Form(#[from] csv::Error),
+    /// The estimator has no column.
+    #[error("no column {wanted:?} or {wanted:?}_mib; there are {found}")]
+    NoColumn {
+        /// What was looked for.
+        wanted: String,
+        /// What there is.
+        found: String,
+    },
+    /// A value that is no memory.
+    #[error("line {line}: {value:?} is not a number of MiB")]
+    Value {
+        /// Where.
+        line: u64,
+        /// What stands there.
+        value: String,
+    },
+}
+
+/// One estimator's answers, by workload.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Estimates {
+    answers: HashMap<WorkloadId, MiB>,
+}
+
+impl Estimates {
+    /// Reads the column of one estimator from a table with a column `workload`. Workloads that the catalogue lacks are left out.
+    pub fn read(table: impl Read, estimator: &str, catalogue: &Catalogue) -> Result<Self, EstimatesError> {
+        let mut reader = csv::Reader::from_reader(table);
+        let headers = reader.headers()?.clone();
+        let column = |names: [&str; 2]| {
+            let found = headers.iter().position(|header| names.contains(&header));
+            found.ok_or_else(|| EstimatesError::NoColumn {
+                wanted: names[0].to_owned(),
+                found: headers.iter().collect::<Vec<_>>().join(", "),
+            })
+        };
+        let (name, answer) = (column(["workload", "task"])?, column([estimator, &format!("{estimator}_mib")])?);
+        let mut answers = HashMap::new();
+        for (line, row) in (2..).zip(reader.records()) {
+            let row = row?;
+            let value = row.get(answer).unwrap_or_default();
+            let wrong = || EstimatesError::Value { line, value: value.to_owned() };
+            let mebibytes: f64 = value.trim().parse().map_err(|_| wrong())?;
+            if !(0.0..1e9).contains(&mebibytes) {
+                return Err(wrong());
+            }
+            if let Some(workload) = row.get(name).and_then(|name| catalogue.find(name)) {
+                answers.insert(workload, MiB(mebibytes.round() as u64));
+            }
+        }
+        Ok(Self { answers })
+    }
+}
+
+/// Who says how much memory a job needs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Estimator {
+    /// Nobody.
+    #[default]
+    None,
+    /// The measured peak.
+    Oracle,
+    /// An estimator's answers.
+    Table(Estimates),
+}
+
+/// What the scheduler is told, and how far it is off.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Knowledge {
+    /// Of memory.
+    pub memory: Estimator,
+    /// The spread of errors in what is said of memory, as a share.
+    pub memory_error: f64,
+    /// The spread of errors in what is said of utilisation, as a share.
+    pub utilisation_error: f64,
+}
+
+impl Knowledge {
+    /// The submission of a job.
+    pub(super) fn spec(&self, id: JobId, gpus: u32, (workload, facts): (WorkloadId, &Workload), seed: u64) -> JobSpec {
+        let mut chance = stream(seed, 3, id.0, 0);
+        let memory_off = blur(self.memory_error, &mut chance);
+        let utilisation_off = blur(self.utilisation_error, &mut chance);
+        let answer = |memory: MiB| MemoryEstimate::exactly(MiB((memory.0 as f64 * memory_off).round() as u64));
+        // The published systems ask for the same on every GPU of a job.
+        let peak = facts.ranks.iter().map(|rank| rank.peak).max().unwrap_or_default();
+        let estimate = match &self.memory {
+            Estimator::None => None,
+            Estimator::Oracle => Some(answer(peak)),
+            Estimator::Table(estimates) => estimates.answers.get(&workload).copied().map(answer),
+        };
+        let known = estimate.filter(|_| self.memory == Estimator::Oracle).map(|estimate| PerRank::Same(estimate.expected));
+        let busiest = |counter: fn(&crate::RankProfile) -> Fraction| {
+            let most = facts.ranks.iter().map(counter).max().unwrap_or_default();
+            Some(Fraction::clamped(most.get() * utilisation_off))
+        };
+        let utilisation = Utilisation {
+            smact: busiest(|rank| rank.smact),
+            smocc: busiest(|rank| rank.smocc),
+            drama: busiest(|rank| rank.drama),
+            gpu: busiest(|rank| rank.utilisation),
+        };
+        JobSpec {
+            gpus,
+            memory: MemoryNeed { known, estimated: estimate.map(PerRank::Same) },
+            sharing: utilisation.gpu.map(sharing_class),
+            utilisation,
+            ..JobSpec::new(id)
+        }
+    }
+}
+
+/// Lucid's classes, by the GPU utilisation of a job alone.
+fn sharing_class(utilisation: Fraction) -> SharingClass {
+    match utilisation.get() {
+        low if low < 0.40 => SharingClass::Tiny,
+        middle if middle < 0.80 => SharingClass::Medium,
+        _ => SharingClass::Jumbo,
+    }
+}
+
+fn blur(error: f64, chance: &mut Rng) -> f64 {
+    (1.0 + error * normal(chance)).max(0.05)
+}

@@ -1,0 +1,66 @@
+//! An attempt under way: how far it is, how fast, and what it holds.
+
+use carma_core::{AttemptId, Seconds, Time};
+
+use super::chance::Draw;
+
+/// Where a process is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// On the CPU; its GPUs have seen nothing of it.
+    StartingUp,
+    /// On its GPUs, not yet training.
+    Loading,
+    /// Training, as fast as its neighbours let it.
+    Training,
+    /// Done with training.
+    WindingDown,
+}
+
+/// Requests for memory after the first.
+pub(super) const REQUESTS: u32 = 2;
+
+/// A running attempt.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) attempt: AttemptId,
+    /// The job's place in the trace.
+    pub(super) job: usize,
+    /// Its GPUs, by rank.
+    pub(super) gpus: Vec<usize>,
+    pub(super) phase: Phase,
+    /// Requests for memory made so far.
+    pub(super) requests: u32,
+    pub(super) draw: Draw,
+    /// Training to do, in seconds as when alone.
+    work: f64,
+    done: f64,
+    speed: f64,
+    since: Time,
+    /// The number of its present plan; what was planned under another is void.
+    pub(super) plan: u64,
+    /// The number under which its end is planned.
+    pub(super) end_plan: u64,
+}
+
+impl Process {
+    pub(super) fn new(attempt: AttemptId, job: usize, gpus: Vec<usize>, work: f64, draw: Draw, plan: u64, now: Time) -> Self {
+        let phase = Phase::StartingUp;
+        Self { attempt, job, gpus, phase, requests: 0, draw, work, done: 0.0, speed: 0.0, since: now, plan, end_plan: 0 }
+    }
+
+    /// Goes on at another speed. Returns when it will be done, if the speed is another one.
+    pub(super) fn set_speed(&mut self, speed: f64, now: Time) -> Option<Time> {
+        // Speeds are compared as they are: equal inputs give equal bits.
+        if speed.to_bits() == self.speed.to_bits() {
+            return None;
+        }
+        self.done += (now - self.since).get() * self.speed;
+        (self.since, self.speed) = (now, speed);
+        if speed <= 0.0 {
+            return None;
+        }
+        let left = ((self.work - self.done) / speed).max(0.0);
+        Some(now + Seconds::new(left).unwrap_or_default())
+    }
+}

@@ -1,0 +1,87 @@
+//! What came of a run.
+
+use carma_core::{Outcome, Time, Verdict};
+
+use super::meter::{GpuTotals, Moment};
+use crate::hardware::GpuType;
+
+/// One attempt of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptRecord {
+    /// When it was launched.
+    pub launched: Time,
+    /// When it ended; unset: not before the simulation did.
+    pub ended: Option<Time>,
+    /// On which GPUs, by rank; places in [`Run::gpus`].
+    pub gpus: Vec<usize>,
+    /// How it ended.
+    pub verdict: Option<Verdict>,
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRecord {
+    /// When it was submitted.
+    pub submitted: Time,
+    /// Its time alone on the GPUs of its last attempt, in seconds.
+    pub alone: f64,
+    /// All attempts.
+    pub attempts: Vec<AttemptRecord>,
+    /// When it was over.
+    pub ended: Option<Time>,
+    /// How it ended; unset: it never could.
+    pub outcome: Option<Outcome>,
+}
+
+impl JobRecord {
+    /// From submission to end.
+    pub fn completion(&self) -> Option<f64> {
+        self.ended.map(|ended| (ended - self.submitted).get())
+    }
+
+    /// Seconds that its attempts ran, failed ones included.
+    pub fn execution(&self) -> f64 {
+        let ran = |attempt: &AttemptRecord| attempt.ended.map_or(0.0, |ended| (ended - attempt.launched).get());
+        self.attempts.iter().map(ran).sum()
+    }
+
+    /// Seconds that it waited, before the first attempt and between attempts.
+    pub fn waiting(&self) -> Option<f64> {
+        Some(self.completion()? - self.execution())
+    }
+
+    /// The last attempt's time over the time alone; unset for jobs that did not succeed.
+    pub fn slowdown(&self) -> Option<f64> {
+        let last = self.attempts.last().filter(|_| self.outcome == Some(Outcome::Succeeded))?;
+        Some((last.ended? - last.launched).get() / self.alone)
+    }
+
+    /// Attempts that ran out of GPU memory.
+    pub fn out_of_memory(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.verdict == Some(Verdict::OutOfMemory)).count()
+    }
+}
+
+/// One device of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GpuRecord {
+    /// Its kind.
+    pub kind: &'static GpuType,
+    /// What it did over the whole run.
+    pub totals: GpuTotals,
+    /// How it stood, moment by moment; empty unless asked for.
+    pub moments: Vec<Moment>,
+}
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The trace's jobs, in its order.
+    pub jobs: Vec<JobRecord>,
+    /// The devices.
+    pub gpus: Vec<GpuRecord>,
+    /// When the last job was over.
+    pub ended: Time,
+    /// Events the scheduler was told.
+    pub events: u64,
+}
