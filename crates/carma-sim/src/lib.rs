@@ -5,7 +5,7 @@
 //! interference and power.
 
 mod catalogue;
-mod trace;
+pub mod trace;
 
 pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
 pub use trace::{Trace, TraceJob};

@@ -1,0 +1,34 @@
+//! Alibaba's `openb_pod_list` of 2023:
+//! `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time`.
+
+use super::super::draft::difference;
+use super::super::{Skip, TraceJob, TraceProblem};
+use super::table::{Header, ReadRow};
+
+/// A pod is submitted when it is created and runs from when it is scheduled to its deletion. Parts of a GPU count as one.
+pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+    let name = header.need(&["name"])?;
+    let gpus = header.need(&["num_gpu"])?;
+    let created = header.need(&["creation_time"])?;
+    let deleted = header.need(&["deletion_time"])?;
+    let scheduled = header.need(&["scheduled_time"])?;
+    Ok(Box::new(move |row, draft| {
+        let count = row.count(gpus)?;
+        let submitted = draft.moment(created.name, row.need(created)?)?;
+        let started = row.text(scheduled).map(|text| draft.moment(scheduled.name, text)).transpose()?;
+        let ended = row.text(deleted).map(|text| draft.moment(deleted.name, text)).transpose()?;
+        match (count, started, ended) {
+            (0, ..) => draft.skip(Skip::NoGpu),
+            (_, None, _) => draft.skip(Skip::NeverRan),
+            (_, _, None) => draft.skip(Skip::Unfinished),
+            (_, Some(started), Some(ended)) if ended < started => return Err(TraceProblem::EndsBeforeStart),
+            (_, Some(started), Some(ended)) if ended == started => draft.skip(Skip::NeverRan),
+            (_, Some(started), Some(ended)) => {
+                let name = row.need(name)?.to_owned();
+                let duration = Some(difference(ended, started));
+                draft.add(TraceJob { name, submitted, gpus: count, workload: None, duration, owner: None })?;
+            }
+        }
+        Ok(())
+    }))
+}
