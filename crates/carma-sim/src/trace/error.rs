@@ -127,6 +127,6 @@ struct LeftOut(u64);
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 { Ok(()) } else { write!(f, " that ran on a GPU; {} were left out", self.0) }
+        if self.0 == 0 { Ok(()) } else { write!(f, " that ran on a GPU (left out: {})", self.0) }
     }
 }

@@ -15,7 +15,7 @@ use crate::catalogue::{Catalogue, Workload, WorkloadId};
 pub enum WeightClass {
     /// Small models on small images (CIFAR, MNIST): one GPU, less than 2 GiB.
     Light,
-    /// ImageNet's class: one GPU, 2 to 24 GiB.
+    /// Models on photographs (`ImageNet`): one GPU, 2 to 24 GiB.
     Medium,
     /// More than 24 GiB, or several GPUs.
     Heavy,

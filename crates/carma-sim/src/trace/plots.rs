@@ -63,7 +63,7 @@ impl fmt::Display for Durations {
         let first = self.classes.iter().position(used).unwrap_or_default();
         let last = self.classes.iter().rposition(used).unwrap_or_default();
         for class in &self.classes[first..=last] {
-            writeln!(f, "  {:<12} {:>8}  {}", class.length, class.jobs, bar(class.jobs, most, BAR))?;
+            writeln!(f, "{}", format!("  {:<12} {:>8}  {}", class.length, class.jobs, bar(class.jobs, most, BAR)).trim_end())?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     let mut digest = Sha256::new();
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            0 => return Ok(format!("{:x}", digest.finalize())),
             read => digest.update(&buffer[..read]),
         }
     }

@@ -1,4 +1,4 @@
-//! Helios' tables (SenseTime, 2020), and those of other logs brought into that form:
+//! Helios' tables (`SenseTime`, 2020), and those of other logs brought into that form:
 //! `job_id,user,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue`, with `vc` or without.
 
 use super::super::{Skip, TraceJob, TraceProblem};
