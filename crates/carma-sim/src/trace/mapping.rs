@@ -80,6 +80,7 @@ impl Thirds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::Workload;
 
     fn job(gpus: u32, seconds: u64) -> TraceJob {
         let duration = Some(Seconds::from_secs(seconds));
@@ -94,7 +95,7 @@ mod tests {
         let of = |place: usize| catalogue.get(mapped.jobs[place].workload.unwrap());
         assert!(of(0).seconds <= of(1).seconds && of(1).seconds <= of(2).seconds);
         // The three workloads of two GPUs are one for each third.
-        assert_eq!([of(3), of(5), of(4)].map(|workload| workload.gpus()), [2, 2, 2]);
+        assert_eq!([of(3), of(5), of(4)].map(Workload::gpus), [2, 2, 2]);
         assert!(of(3).seconds < of(5).seconds && of(5).seconds < of(4).seconds);
         assert_eq!(mapped.jobs[4].gpus, 8, "a job keeps its number of GPUs");
         assert_eq!(mapped, map(&trace, &catalogue, 7, DurationRule::Own), "a seed leads to one mapping");

@@ -84,12 +84,15 @@ pub(crate) enum Command {
     },
     /// Add workloads of your own, from a file as `carma catalogue show` prints it.
     ///
-    /// They are checked together with the shipped ones. If anything is wrong, nothing is written.
+    /// They are checked together with the shipped ones. If anything is wrong,
+    /// nothing is written. Your own catalogue is read by every command that
+    /// knows workloads; the configuration folder is ~/.config, or what
+    /// `$XDG_CONFIG_HOME` names.
     Add {
         /// The file (TOML).
         file: PathBuf,
         /// The catalogue they are added to, made if it is not there [default:
-        /// carma/workloads.toml in $XDG_CONFIG_HOME or ~/.config, always read].
+        /// your own, carma/workloads.toml in your configuration folder].
         #[arg(long, value_name = "CATALOGUE_FILE")]
         to: Option<PathBuf>,
     },

@@ -8,13 +8,15 @@ use carma_sim::{Catalogue, RankProfile, Workload};
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
+/// Columns of a name.
+const NAME: usize = 32;
+
 /// Prints all workloads.
 pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -> Result<()> {
     if json {
         let all: Vec<Json> = catalogue.iter().map(|(_, workload)| facts(catalogue, workload)).collect();
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&all)?)?);
     }
-    const NAME: usize = 32;
     writeln!(output, "{:<NAME$} GPUs  time s    peak MiB SMACT SMOCC DRAMA    W", "")?;
     for (_, workload) in catalogue.iter() {
         let mean = |of: fn(&RankProfile) -> f64| workload.ranks.iter().map(of).sum::<f64>() / workload.ranks.len() as f64;

@@ -13,6 +13,7 @@ use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArgumen
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Say what is in a trace: arrivals, durations, demand for GPUs.
+    #[command(alias = "analyse")]
     Analyze(AnalyzeArguments),
     /// Cut out a part of a trace: a window of time, or some of its jobs.
     Sample(SampleArguments),
@@ -24,9 +25,10 @@ pub(crate) enum Command {
     Map(MapArguments),
     /// Make up a trace by a mix of light, medium and heavy jobs.
     ///
-    /// Light: one GPU, less than 2 GiB (CIFAR, MNIST). Medium: one GPU, 2 to
-    /// 24 GiB (ImageNet). Heavy: more than 24 GiB, or several GPUs. Within a
-    /// class every workload has the same chance. Arrivals are independent.
+    /// Light: one GPU, less than 2 GiB, such as small models on CIFAR or MNIST.
+    /// Medium: one GPU, 2 to 24 GiB, such as models on photographs. Heavy: more
+    /// than 24 GiB, or several GPUs. Within a class every workload has the same
+    /// chance. Arrivals are independent of each other.
     Generate(GenerateArguments),
 }
 

@@ -1,7 +1,7 @@
 //! Philly's job log: a JSON array of jobs with their attempts. Read one job after the other: the whole log need not fit in memory.
 
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 
 use carma_core::Seconds;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, SeqAccess, Visitor};
@@ -42,7 +42,8 @@ struct Server {
 /// Reads all jobs; an error comes with its line.
 pub(in super::super) fn read(reader: impl BufRead, draft: &mut Draft<'_>) -> Result<(), (Option<u64>, TraceProblem)> {
     let mut log = Log { draft, problem: None };
-    let mut deserializer = serde_json::Deserializer::from_reader(reader);
+    // JSON is read byte by byte, which is fast from a buffer of a known type only.
+    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(reader));
     let read = (&mut log).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     read.map_err(|error| {
         let line = Some(error.line() as u64).filter(|line| *line > 0);

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::parse;
+use proptest::prelude::*;
+
+use super::{parse, sample_file};
 
 #[test]
 fn malformed_traces_are_refused_with_line_and_reason() {
@@ -61,4 +63,22 @@ fn a_file_that_is_not_there_is_named() {
     let limits = carma_sim::trace::ReadLimits::default();
     let error = carma_sim::Trace::read(std::path::Path::new("/nonexistent.csv"), &catalogue, &limits).unwrap_err();
     assert!(error.to_string().starts_with("/nonexistent.csv: cannot be read: "), "{error}");
+}
+
+proptest! {
+    /// Whatever is cut out of a file or put into it, it is read or refused; and what is read is in order.
+    #[test]
+    fn no_damage_to_a_file_is_a_panic(file in 0_usize..9, at: prop::sample::Index, cut in 0_usize..40, put in "[0-9,.:\"{}\\[\\]\n -]{0,6}") {
+        let names = ["carma.sh", "Xception2.rad", "submissions.csv", "philly_log.json", "philly_table.csv", "helios.csv"];
+        let name = names.into_iter().chain(["helios_vc.csv", "alibaba_2020.csv", "alibaba_2023.csv"]).nth(file).unwrap();
+        let mut bytes = std::fs::read(sample_file(name)).unwrap();
+        let from = at.index(bytes.len());
+        bytes.splice(from..(from + cut).min(bytes.len()), put.into_bytes());
+        if let Ok(trace) = parse(name, bytes) {
+            prop_assert!(trace.jobs.is_sorted_by_key(|job| job.submitted) && trace.jobs.iter().all(|job| job.gpus > 0));
+            let analysis = carma_sim::trace::Analysis::of(&trace, &carma_sim::Catalogue::shipped());
+            prop_assert_eq!(analysis.jobs, trace.jobs.len());
+            prop_assert!(!analysis.to_string().is_empty());
+        }
+    }
 }
