@@ -41,6 +41,17 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// Adds a job of a log with the time it ran, or counts why it is left out.
+    pub(super) fn add_run(&mut self, job: TraceJob, ran: Result<Seconds, Skip>) -> Result<(), TraceProblem> {
+        match ran {
+            _ if job.gpus == 0 => self.skip(Skip::NoGpu),
+            Err(why) => self.skip(why),
+            Ok(Seconds::ZERO) => self.skip(Skip::NeverRan),
+            Ok(time) => self.add(TraceJob { duration: Some(time), ..job })?,
+        }
+        Ok(())
+    }
+
     pub(super) fn skip(&mut self, why: Skip) {
         *self.skipped.entry(why).or_default() += 1;
     }
@@ -84,6 +95,16 @@ impl<'a> Draft<'a> {
             }
         }
         Ok(Trace { jobs: self.jobs, skipped: self.skipped })
+    }
+}
+
+/// How long a job ran by its log, or why that is not known.
+pub(super) fn time_between(start: Option<Seconds>, end: Option<Seconds>) -> Result<Result<Seconds, Skip>, TraceProblem> {
+    match (start, end) {
+        (None, _) => Ok(Err(Skip::NeverRan)),
+        (Some(_), None) => Ok(Err(Skip::Unfinished)),
+        (Some(start), Some(end)) if end < start => Err(TraceProblem::EndsBeforeStart),
+        (Some(start), Some(end)) => Ok(Ok(difference(end, start))),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Alibaba's `pai_task_table` of 2020, which often comes without its header. It has no time of submission: the start of a task
 //! stands for it, so that the waits of that cluster are not in the trace.
 
-use super::super::draft::difference;
-use super::super::{Skip, TraceJob, TraceProblem};
+use super::super::draft::time_between;
+use super::super::{TraceJob, TraceProblem};
 use super::table::{Column, Header, ReadRow, Row};
 
 /// The table's columns.
@@ -27,20 +27,11 @@ pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
         let gpus = gpus(row, instances, planned)?;
         let started = row.text(start).map(|text| draft.moment(start.name, text)).transpose()?;
         let ended = row.text(end).map(|text| draft.moment(end.name, text)).transpose()?;
-        match (gpus, started, ended) {
-            (0, ..) => draft.skip(Skip::NoGpu),
-            (_, None, _) => draft.skip(Skip::NeverRan),
-            (_, _, None) => draft.skip(Skip::Unfinished),
-            (_, Some(started), Some(ended)) if ended < started => return Err(TraceProblem::EndsBeforeStart),
-            (_, Some(started), Some(ended)) if ended == started => draft.skip(Skip::NeverRan),
-            (_, Some(started), Some(ended)) => {
-                let job = row.need(job)?;
-                let name = row.optional(task).map_or_else(|| job.to_owned(), |task| format!("{job}/{task}"));
-                let duration = Some(difference(ended, started));
-                draft.add(TraceJob { name, submitted: started, gpus, workload: None, duration, owner: None })?;
-            }
-        }
-        Ok(())
+        let job = row.need(job)?;
+        let name = row.optional(task).map_or_else(|| job.to_owned(), |task| format!("{job}/{task}"));
+        let submitted = started.unwrap_or_default();
+        let job = TraceJob { name, submitted, gpus, workload: None, duration: None, owner: None };
+        draft.add_run(job, time_between(started, ended)?)
     }))
 }
 

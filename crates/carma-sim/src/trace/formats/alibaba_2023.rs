@@ -1,8 +1,8 @@
 //! Alibaba's `openb_pod_list` of 2023:
 //! `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time`.
 
-use super::super::draft::difference;
-use super::super::{Skip, TraceJob, TraceProblem};
+use super::super::draft::time_between;
+use super::super::{TraceJob, TraceProblem};
 use super::table::{Header, ReadRow};
 
 /// A pod is submitted when it is created and runs from when it is scheduled to its deletion. Parts of a GPU count as one.
@@ -13,22 +13,11 @@ pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let deleted = header.need(&["deletion_time"])?;
     let scheduled = header.need(&["scheduled_time"])?;
     Ok(Box::new(move |row, draft| {
-        let count = row.count(gpus)?;
         let submitted = draft.moment(created.name, row.need(created)?)?;
         let started = row.text(scheduled).map(|text| draft.moment(scheduled.name, text)).transpose()?;
         let ended = row.text(deleted).map(|text| draft.moment(deleted.name, text)).transpose()?;
-        match (count, started, ended) {
-            (0, ..) => draft.skip(Skip::NoGpu),
-            (_, None, _) => draft.skip(Skip::NeverRan),
-            (_, _, None) => draft.skip(Skip::Unfinished),
-            (_, Some(started), Some(ended)) if ended < started => return Err(TraceProblem::EndsBeforeStart),
-            (_, Some(started), Some(ended)) if ended == started => draft.skip(Skip::NeverRan),
-            (_, Some(started), Some(ended)) => {
-                let name = row.need(name)?.to_owned();
-                let duration = Some(difference(ended, started));
-                draft.add(TraceJob { name, submitted, gpus: count, workload: None, duration, owner: None })?;
-            }
-        }
-        Ok(())
+        let name = row.need(name)?.to_owned();
+        let job = TraceJob { name, submitted, gpus: row.count(gpus)?, workload: None, duration: None, owner: None };
+        draft.add_run(job, time_between(started, ended)?)
     }))
 }

@@ -7,7 +7,7 @@ use carma_core::Seconds;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::super::draft::{Draft, difference};
+use super::super::draft::{Draft, time_between};
 use super::super::{Skip, TraceJob, TraceProblem};
 
 #[derive(Deserialize)]
@@ -98,25 +98,21 @@ fn take(job: Job, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
     for attempt in &job.attempts {
         let start = moment(draft, "start_time", attempt.start_time.as_deref())?;
         let end = moment(draft, "end_time", attempt.end_time.as_deref())?;
-        match (start, end) {
-            (Some(start), Some(end)) if end < start => return Err(TraceProblem::EndsBeforeStart),
-            (Some(start), Some(end)) => time = time + difference(end, start),
-            (Some(_), None) => unfinished = true,
-            (None, _) => {}
+        match time_between(start, end)? {
+            Ok(more) => time = time + more,
+            Err(why) => unfinished |= why == Skip::Unfinished,
         }
     }
     let count = |attempt: &Attempt| attempt.detail.iter().map(|server| server.gpus.len()).sum::<usize>();
     let gpus = job.attempts.iter().rev().map(count).find(|gpus| *gpus > 0).unwrap_or(0) as u32;
     if time == Seconds::ZERO {
         draft.skip(if unfinished { Skip::Unfinished } else { Skip::NeverRan });
-    } else if gpus == 0 {
-        draft.skip(Skip::NoGpu);
-    } else {
-        let submitted = moment(draft, "submitted_time", job.submitted_time.as_deref())?;
-        let submitted = submitted.ok_or_else(|| TraceProblem::Missing("submitted_time".to_owned()))?;
-        draft.add(TraceJob { name: job.jobid, submitted, gpus, workload: None, duration: Some(time), owner: job.user.or(job.vc) })?;
+        return Ok(());
     }
-    Ok(())
+    let submitted = moment(draft, "submitted_time", job.submitted_time.as_deref())?;
+    let submitted = submitted.ok_or_else(|| TraceProblem::Missing("submitted_time".to_owned()))?;
+    let owner = job.user.or(job.vc);
+    draft.add_run(TraceJob { name: job.jobid, submitted, gpus, workload: None, duration: None, owner }, Ok(time))
 }
 
 /// The log writes what it does not know as null or as "None".

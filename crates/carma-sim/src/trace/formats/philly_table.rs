@@ -11,18 +11,10 @@ pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let cluster = header.find(&["cluster", "vc"]);
     let name = header.find(&["job_id", "jobid"]);
     Ok(Box::new(move |row, draft| {
-        let count = row.count(gpus)?;
-        let time = row.seconds(duration)?.filter(|time| time.get() > 0.0);
         let submitted = draft.moment(submitted.name, row.need(submitted)?)?;
-        match (count, time) {
-            (0, _) => draft.skip(Skip::NoGpu),
-            (_, None) => draft.skip(Skip::NeverRan),
-            _ => {
-                let name = row.optional(name).map_or_else(|| draft.next_name(), str::to_owned);
-                let owner = row.optional(cluster).map(str::to_owned);
-                draft.add(TraceJob { name, submitted, gpus: count, workload: None, duration: time, owner })?;
-            }
-        }
-        Ok(())
+        let name = row.optional(name).map_or_else(|| draft.next_name(), str::to_owned);
+        let owner = row.optional(cluster).map(str::to_owned);
+        let ran = row.seconds(duration)?.ok_or(Skip::NeverRan);
+        draft.add_run(TraceJob { name, submitted, gpus: row.count(gpus)?, workload: None, duration: None, owner }, ran)
     }))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::{parse, sample_file};
+use super::{CATALOGUE, parse, sample_file};
 
 #[test]
 fn malformed_traces_are_refused_with_line_and_reason() {
@@ -76,7 +76,7 @@ proptest! {
         bytes.splice(from..(from + cut).min(bytes.len()), put.into_bytes());
         if let Ok(trace) = parse(name, bytes) {
             prop_assert!(trace.jobs.is_sorted_by_key(|job| job.submitted) && trace.jobs.iter().all(|job| job.gpus > 0));
-            let analysis = carma_sim::trace::Analysis::of(&trace, &carma_sim::Catalogue::shipped());
+            let analysis = carma_sim::trace::Analysis::of(&trace, &CATALOGUE);
             prop_assert_eq!(analysis.jobs, trace.jobs.len());
             prop_assert!(!analysis.to_string().is_empty());
         }

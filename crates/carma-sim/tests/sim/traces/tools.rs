@@ -5,11 +5,11 @@ use carma_sim::trace::{self, Analysis, DurationRule, Generation, WeightClass, Wi
 use carma_sim::{Catalogue, Trace, TraceJob};
 use proptest::prelude::*;
 
-use super::{parse, read};
+use super::{CATALOGUE, parse, read};
 
 fn csv(trace: &Trace, comments: &[String]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    trace.write_csv(&Catalogue::shipped(), comments, &mut bytes).unwrap();
+    trace.write_csv(&CATALOGUE, comments, &mut bytes).unwrap();
     bytes
 }
 
@@ -55,10 +55,10 @@ fn a_mix_needs_workloads_to_choose_from() {
 
 #[test]
 fn an_analysis_fits_the_terminal() {
-    let analysis = Analysis::of(&read("submissions.csv"), &Catalogue::shipped());
+    let analysis = Analysis::of(&read("submissions.csv"), &CATALOGUE);
     insta::assert_snapshot!("analysis", analysis.to_string());
     insta::assert_snapshot!("analysis-json", serde_json::to_string_pretty(&analysis).unwrap());
-    let log = Analysis::of(&read("alibaba_2023.csv"), &Catalogue::shipped()).to_string();
+    let log = Analysis::of(&read("alibaba_2023.csv"), &CATALOGUE).to_string();
     insta::assert_snapshot!("analysis-of-a-log", log);
     assert_eq!(log.lines().find(|line| line.chars().count() > 80), None, "too wide");
 }
@@ -108,7 +108,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(trace in any_trace(), seed: u64) {
         prop_assume!(!trace.jobs.is_empty());
-        let mapped = trace::map(&trace, &Catalogue::shipped(), seed, DurationRule::Own);
+        let mapped = trace::map(&trace, &CATALOGUE, seed, DurationRule::Own);
         prop_assert_eq!(&parse("a.csv", csv(&mapped, &[])).unwrap().jobs, &mapped.jobs);
         prop_assert_eq!(&parse("a.csv", csv(&trace, &[])).unwrap().jobs, &trace.jobs);
     }
