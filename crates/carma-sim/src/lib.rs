@@ -9,7 +9,7 @@ mod hardware;
 mod interference;
 mod simulation;
 mod summary;
-mod trace;
+pub mod trace;
 
 pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
 pub use hardware::*;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
-use crate::{configuration, demo, event_log, policies};
+use crate::{catalogue, configuration, demo, event_log, policies, trace};
 
 /// Collocation-aware resource manager for servers with GPUs.
 #[derive(Debug, Parser)]
@@ -26,6 +26,12 @@ enum Command {
     /// Show or check the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Analyse, sample, map and make up traces.
+    #[command(subcommand)]
+    Trace(trace::Command),
+    /// List the workloads that are known, and add your own.
+    #[command(subcommand)]
+    Catalogue(catalogue::Command),
     /// Replay an event log and check that it leads to the same decisions.
     ReplayLog {
         /// A log written by `carma demo --event-log`.
@@ -53,6 +59,8 @@ impl Cli {
             Command::Policies => policies::list(output),
             Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
+            Command::Trace(command) => trace::run(&command, output),
+            Command::Catalogue(command) => catalogue::run(&command, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }
     }

@@ -1,10 +1,12 @@
 //! CARMA's command line.
 
+mod catalogue;
 mod cli;
 mod configuration;
 mod demo;
 mod event_log;
 mod policies;
+mod trace;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

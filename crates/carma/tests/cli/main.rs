@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod traces;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn carma(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_carma")).args(arguments).output().unwrap()
+    // Workloads of whoever runs the tests must not show.
+    Command::new(env!("CARGO_BIN_EXE_carma")).args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
 }
 
 fn stdout(arguments: &[&str]) -> String {

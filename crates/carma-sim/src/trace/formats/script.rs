@@ -1,0 +1,136 @@
+//! CARMA's traces are shell scripts: `sleep` between commands that submit a task.
+
+use std::path::Path;
+
+use carma_core::Seconds;
+
+use super::super::draft::{self, Draft};
+use super::super::error::shortened;
+use super::super::input::Lines;
+use super::super::{TraceJob, TraceProblem};
+use crate::catalogue::WorkloadId;
+
+/// Commands that neither wait nor submit.
+const IGNORED: [&str; 10] = ["cd", "echo", "set", "wait", "export", "source", ".", "conda", "date", "mkdir"];
+
+/// Words of scripts that decide and repeat: what they would submit is not known without running them.
+const CONTROL: [&str; 12] = ["for", "while", "until", "if", "then", "else", "elif", "fi", "do", "done", "case", "function"];
+
+/// Whether a line is one of such a script, where nothing else tells.
+pub(in super::super) fn is_command(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    // A table's first line has commas and seldom a second word.
+    !first.contains(',') && (words.next().is_some() || IGNORED.contains(&first) || first.starts_with("./"))
+}
+
+/// Jobs are submitted at the sum of the sleeps before them.
+pub(in super::super) fn read(lines: &mut Lines<'_>, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
+    let mut now = Seconds::ZERO;
+    while let Some(line) = lines.next()? {
+        for command in commands(line) {
+            let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            match words.as_slice() {
+                ["sleep", spans @ ..] => now = now + sleep(spans)?,
+                [first, ..] if IGNORED.contains(first) => {}
+                [first, ..] if CONTROL.contains(first) => return Err(TraceProblem::NotACommand(shortened(&words.join(" ")))),
+                [_, arguments @ ..] => {
+                    let workload = workload(arguments, draft)?.ok_or_else(|| TraceProblem::NotACommand(shortened(&words.join(" "))))?;
+                    let gpus = draft.catalogue().get(workload).gpus();
+                    let name = draft.next_name();
+                    draft.add(TraceJob { name, submitted: now, gpus, workload: Some(workload), duration: None, owner: None })?;
+                }
+                [] => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The commands of a line as their words: without comments, quotation marks, and what output is piped into.
+fn commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word = String::new();
+    let mut quote = None;
+    let mut piped = false;
+    let mut before = ' ';
+    for character in line.chars() {
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
+            (None, '#') if before.is_whitespace() => break,
+            (None, ' ' | '\t' | ';' | '|') => end_word(&mut commands, &mut word, piped),
+            // Not where output is sent: `> log 2>&1`.
+            (None, '&') if before != '>' => end_word(&mut commands, &mut word, piped),
+            _ => word.push(character),
+        }
+        if quote.is_none() && (character == ';' || (character == '&' && before != '>')) {
+            commands.push(Vec::new());
+        }
+        piped = quote.is_none() && character == '|' || piped && character != ';';
+        before = character;
+    }
+    end_word(&mut commands, &mut word, piped);
+    commands
+}
+
+fn end_word(commands: &mut [Vec<String>], word: &mut String, piped: bool) {
+    let word = std::mem::take(word);
+    if let Some(command) = commands.last_mut().filter(|_| !piped && !word.is_empty()) {
+        command.push(word);
+    }
+}
+
+/// The span of a `sleep`, with the units that command knows.
+fn sleep(spans: &[&str]) -> Result<Seconds, TraceProblem> {
+    let &[span] = spans else { return Err(TraceProblem::NotACommand(shortened(&format!("sleep {}", spans.join(" "))))) };
+    let (number, unit) = match span.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(number) => (number, &span[number.len()..]),
+        None => (span, "s"),
+    };
+    let each = match unit {
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => 1.0,
+    };
+    let invalid = |_| TraceProblem::invalid("sleep", span, "a number of seconds of 0 or more");
+    Seconds::new(draft::seconds("sleep", number)?.get() * each).map_err(invalid)
+}
+
+/// The workload a command submits: what its last `.rad` file is called after, or else the last argument that names one.
+fn workload(arguments: &[&str], draft: &Draft<'_>) -> Result<Option<WorkloadId>, TraceProblem> {
+    // The value of `--task=NAME`.
+    let values: Vec<&str> = arguments.iter().map(|argument| argument.rsplit_once('=').map_or(*argument, |(_, value)| value)).collect();
+    let is_task = |value: &&&str| Path::new(value).extension().is_some_and(|extension| extension == "rad");
+    if let Some(task) = values.iter().rev().find(is_task) {
+        return draft.workload(&stem(task)).map(Some);
+    }
+    let find = |name: &str| draft.catalogue().find(name);
+    let named = values.iter().rev().find_map(|value| find(value).or_else(|| find(&stem(value))));
+    // A command whose last argument is nearly a workload is most likely one that submits it.
+    match (named, values.last().map(|last| draft.workload(&stem(last)))) {
+        (None, Some(Err(problem @ TraceProblem::UnknownWorkload { nearest: Some(_), .. }))) => Err(problem),
+        _ => Ok(named),
+    }
+}
+
+/// A file's name without folder and extension.
+pub(super) fn stem(path: &str) -> String {
+    Path::new(path).file_stem().map_or_else(|| path.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_as_a_shell_would() {
+        assert_eq!(
+            commands("./submit.sh a.rad > log 2>&1 & sleep 5"),
+            [vec!["./submit.sh", "a.rad", ">", "log", "2>&1"], vec!["sleep", "5"]]
+        );
+        assert_eq!(commands("echo 'a; b & c # d' | tee log; sleep 1 # rest"), [vec!["echo", "a; b & c # d"], vec!["sleep", "1"]]);
+        assert_eq!(commands("# nothing").concat(), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,110 @@
+//! Jobs of logs that do not say what ran, mapped onto workloads of the catalogue.
+
+use std::collections::BTreeMap;
+
+use carma_core::Seconds;
+use fastrand::Rng;
+
+use super::{Trace, TraceJob};
+use crate::catalogue::{Catalogue, WorkloadId};
+
+/// How long a mapped job takes alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DurationRule {
+    /// As long as the trace says.
+    #[default]
+    Own,
+    /// As long as the workload it was mapped onto.
+    Workload,
+}
+
+/// Gives every job without a workload one of the catalogue.
+///
+/// The jobs' durations are cut into thirds: short, medium, long. So are the times of the workloads that take as many GPUs as the
+/// job; where none does, of those of the next lower number of GPUs, and failing that of the next higher. A job gets any workload
+/// of its third with the same chance, by the seed. Jobs keep their own number of GPUs.
+#[must_use]
+pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationRule) -> Trace {
+    let pools = pools(catalogue);
+    let thirds = Thirds::of(trace);
+    let mut random = Rng::with_seed(seed);
+    let mut choose = |job: &TraceJob| {
+        let lower = pools.range(..=job.gpus).next_back();
+        let (_, pool) = lower.or_else(|| pools.first_key_value())?;
+        let third = thirds.place(job.duration);
+        // A pool of one or two workloads has thirds that are empty; their neighbour stands in.
+        let start = third * pool.len() / 3;
+        let end = ((third + 1) * pool.len() / 3).max(start + 1);
+        Some(pool[random.usize(start..end)])
+    };
+    let mapped = |job: &TraceJob| TraceJob {
+        workload: job.workload.or_else(|| choose(job)),
+        duration: if durations == DurationRule::Own { job.duration } else { None },
+        ..job.clone()
+    };
+    Trace { jobs: trace.jobs.iter().map(mapped).collect(), skipped: trace.skipped.clone() }
+}
+
+/// Workloads by their number of GPUs, the shortest first. None is ever empty.
+fn pools(catalogue: &Catalogue) -> BTreeMap<u32, Vec<WorkloadId>> {
+    let mut pools: BTreeMap<u32, Vec<WorkloadId>> = BTreeMap::new();
+    for (id, workload) in catalogue.iter() {
+        pools.entry(workload.gpus()).or_default().push(id);
+    }
+    for pool in pools.values_mut() {
+        pool.sort_by_key(|id| catalogue.get(*id).seconds);
+    }
+    pools
+}
+
+/// Where short ends and where long begins.
+struct Thirds {
+    medium: Seconds,
+    long: Seconds,
+}
+
+impl Thirds {
+    fn of(trace: &Trace) -> Self {
+        let mut times: Vec<Seconds> = trace.jobs.iter().filter_map(|job| job.duration).collect();
+        times.sort_unstable();
+        let at = |third: usize| times.get(third * times.len() / 3).copied().unwrap_or_default();
+        Self { medium: at(1), long: at(2) }
+    }
+
+    /// 0 for short, 1 for medium and for what is not known, 2 for long.
+    fn place(&self, duration: Option<Seconds>) -> usize {
+        duration.map_or(1, |time| usize::from(time >= self.medium) + usize::from(time >= self.long))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Workload;
+
+    fn job(gpus: u32, seconds: u64) -> TraceJob {
+        let duration = Some(Seconds::from_secs(seconds));
+        TraceJob { name: seconds.to_string(), submitted: Seconds::ZERO, gpus, workload: None, duration, owner: None }
+    }
+
+    #[test]
+    fn longer_jobs_get_longer_workloads_of_their_number_of_gpus() {
+        let catalogue = Catalogue::shipped();
+        let trace = Trace { jobs: vec![job(1, 10), job(1, 20), job(1, 30), job(2, 10), job(8, 30), job(3, 20)], ..Trace::default() };
+        let mapped = map(&trace, &catalogue, 7, DurationRule::Own);
+        let of = |place: usize| catalogue.get(mapped.jobs[place].workload.unwrap());
+        assert!(of(0).seconds <= of(1).seconds && of(1).seconds <= of(2).seconds);
+        // The three workloads of two GPUs are one for each third.
+        assert_eq!([of(3), of(5), of(4)].map(Workload::gpus), [2, 2, 2]);
+        assert!(of(3).seconds < of(5).seconds && of(5).seconds < of(4).seconds);
+        assert_eq!(mapped.jobs[4].gpus, 8, "a job keeps its number of GPUs");
+        assert_eq!(mapped, map(&trace, &catalogue, 7, DurationRule::Own), "a seed leads to one mapping");
+        assert_eq!(map(&trace, &catalogue, 7, DurationRule::Workload).jobs[0].duration, None);
+    }
+
+    #[test]
+    fn without_workloads_nothing_is_mapped() {
+        let trace = Trace { jobs: vec![job(1, 10)], ..Trace::default() };
+        assert_eq!(map(&trace, &Catalogue::default(), 7, DurationRule::Own), trace);
+    }
+}

@@ -1,0 +1,38 @@
+//! A part of a trace: a window of time, or some of its jobs.
+
+use carma_core::Seconds;
+use fastrand::Rng;
+
+use super::Trace;
+use super::draft::difference;
+
+/// A window of submissions: from `from`, before `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Where it begins. Submissions of the sample count from here.
+    pub from: Seconds,
+    /// Where it ends; none is the end of the trace.
+    pub to: Option<Seconds>,
+}
+
+/// The jobs submitted in a window; of these, if a number is given, so many drawn evenly by the seed. They stay in order of
+/// submission.
+#[must_use]
+pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> Trace {
+    let inside = |at: Seconds| at >= window.from && window.to.is_none_or(|to| at < to);
+    let mut left: usize = trace.jobs.iter().filter(|job| inside(job.submitted)).count();
+    let mut wanted = jobs.unwrap_or(left).min(left);
+    let mut random = Rng::with_seed(seed);
+    let mut sampled = Trace::default();
+    for job in trace.jobs.iter().filter(|job| inside(job.submitted)) {
+        // Each job is taken with the chance that makes all choices of `wanted` out of `left` equally likely.
+        if random.usize(0..left) < wanted {
+            let mut job = job.clone();
+            job.submitted = difference(job.submitted, window.from);
+            sampled.jobs.push(job);
+            wanted -= 1;
+        }
+        left -= 1;
+    }
+    sampled
+}

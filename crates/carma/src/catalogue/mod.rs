@@ -1,0 +1,111 @@
+//! `carma catalogue`: the workloads that are known, and your own beside them.
+
+mod add;
+mod view;
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use carma_sim::Catalogue;
+use clap::{Args, Subcommand};
+
+/// Where workloads come from.
+#[derive(Debug, Args)]
+pub(crate) struct CatalogueArguments {
+    /// Also take the workloads of this file (TOML); may be given more than once.
+    #[arg(long, value_name = "FILE")]
+    catalogue: Vec<PathBuf>,
+}
+
+impl CatalogueArguments {
+    /// The shipped workloads, the user's own where there is such a file, and those of the files given.
+    pub(crate) fn load(&self) -> Result<Catalogue> {
+        let mut catalogue = Catalogue::shipped();
+        let own = own_file().filter(|own| own.exists());
+        // Whoever names their own file need not be told that its workloads are there already.
+        let is_own = |file: &Path| own.as_deref().is_some_and(|own| same(own, file));
+        let others = self.catalogue.iter().filter(|file| !is_own(file));
+        for file in own.iter().chain(others) {
+            extend(&mut catalogue, file, &read(file)?)?;
+        }
+        Ok(catalogue)
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// As [`read`]; a file that is not there yet is empty.
+fn read_if_there(file: &Path) -> Result<String> {
+    match fs::read_to_string(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        other => other.with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+fn extend(catalogue: &mut Catalogue, file: &Path, text: &str) -> Result<()> {
+    catalogue.extend(text).with_context(|| format!("{} cannot be used", file.display()))
+}
+
+/// Where the user's own workloads are kept, unless another file is named.
+fn own_file() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // An XDG folder that is not absolute is to be ignored, says that standard.
+    let folder = set("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(folder.join("carma").join("workloads.toml"))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List all workloads, with what each does to a GPU it has alone.
+    List {
+        #[command(flatten)]
+        catalogue: CatalogueArguments,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show all facts of a workload, in the form of a catalogue file.
+    Show {
+        /// Its name, or another name of it.
+        name: String,
+        #[command(flatten)]
+        catalogue: CatalogueArguments,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add workloads of your own, from a file as `carma catalogue show` prints it.
+    ///
+    /// They are checked together with the shipped ones. If anything is wrong,
+    /// nothing is written. Your own catalogue is read by every command that
+    /// knows workloads; the configuration folder is ~/.config, or what
+    /// `$XDG_CONFIG_HOME` names.
+    Add {
+        /// The file (TOML).
+        file: PathBuf,
+        /// The catalogue they are added to, made if it is not there [default:
+        /// your own, carma/workloads.toml in your configuration folder].
+        #[arg(long, value_name = "CATALOGUE_FILE")]
+        to: Option<PathBuf>,
+    },
+}
+
+/// Does what was asked for.
+pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
+    match command {
+        Command::List { catalogue, json } => view::list(&catalogue.load()?, *json, output),
+        Command::Show { name, catalogue, json } => view::show(&catalogue.load()?, name, *json, output),
+        Command::Add { file, to } => {
+            let to = to.clone().or_else(own_file).ok_or_else(|| anyhow!("there is no home folder: name a catalogue by --to"))?;
+            add::add(file, &to, output)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Workloads as tables, TOML and JSON.
+
+use std::io::Write;
+
+use anyhow::{Result, anyhow};
+use carma_core::Watts;
+use carma_sim::{Catalogue, RankProfile, Workload};
+use serde_json::{Value as Json, json};
+use toml::{Table, Value};
+
+/// Columns of a name.
+const NAME: usize = 32;
+
+/// Prints all workloads.
+pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -> Result<()> {
+    if json {
+        let all: Vec<Json> = catalogue.iter().map(|(_, workload)| facts(catalogue, workload)).collect();
+        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&all)?)?);
+    }
+    writeln!(output, "{:<NAME$} GPUs  time s    peak MiB SMACT SMOCC DRAMA    W", "")?;
+    for (_, workload) in catalogue.iter() {
+        let mean = |of: fn(&RankProfile) -> f64| workload.ranks.iter().map(of).sum::<f64>() / workload.ranks.len() as f64;
+        let counters = [mean(|rank| rank.smact.get()), mean(|rank| rank.smocc.get()), mean(|rank| rank.drama.get())];
+        let counters = counters.map(|counter| format!("{counter:.3}")).join(" ");
+        let powers: Option<Vec<f64>> = workload.ranks.iter().map(|rank| rank.power.map(|Watts(power)| power)).collect();
+        let power = powers.map_or_else(|| "-".to_owned(), |all| format!("{:.0}", all.iter().sum::<f64>() / all.len() as f64));
+        let peaks = workload.ranks.iter().map(|rank| rank.peak.0.to_string()).collect::<Vec<_>>().join("+");
+        // A name is for copying: rather a line of its own than cut.
+        let name = if workload.name.chars().count() > NAME { format!("{}\n{:NAME$}", workload.name, "") } else { workload.name.clone() };
+        writeln!(output, "{name:<NAME$} {:>4} {:>7.0} {peaks:>11} {counters} {power:>4}", workload.gpus(), workload.seconds.get())?;
+    }
+    writeln!(output, "\nEach has its GPUs alone. SMACT, SMOCC, DRAMA and W are means over time and GPUs;")?;
+    writeln!(output, "`carma catalogue show NAME` has all of it.")?;
+    Ok(())
+}
+
+/// Prints one workload.
+pub(super) fn show(catalogue: &Catalogue, name: &str, json: bool, output: &mut impl Write) -> Result<()> {
+    let Some(id) = catalogue.find(name) else {
+        let suggestion = catalogue.nearest(name).map(|nearest| format!("; is it {nearest:?}?")).unwrap_or_default();
+        return Err(anyhow!("{name:?} is no workload of the catalogue{suggestion}"));
+    };
+    let workload = catalogue.get(id);
+    if json {
+        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&facts(catalogue, workload))?)?);
+    }
+    let source = catalogue.sources().get(&workload.source).cloned().unwrap_or_default();
+    let sources = Table::from_iter([(workload.source.clone(), Value::String(source))]);
+    let mut file = Table::new();
+    file.insert("source".to_owned(), Value::Table(sources));
+    file.insert("workload".to_owned(), Value::Array(vec![Value::Table(entry(workload))]));
+    Ok(write!(output, "{}", toml::to_string(&file)?)?)
+}
+
+/// A workload as a catalogue file has it.
+fn entry(workload: &Workload) -> Table {
+    let text = |text: &str| Some(Value::String(text.to_owned()));
+    let number = |number: Option<u32>| number.map(|number| Value::Integer(number.into()));
+    let list = |of: fn(&RankProfile) -> Value| Some(Value::Array(workload.ranks.iter().map(of).collect()));
+    let powers: Option<Vec<Value>> = workload.ranks.iter().map(|rank| rank.power.map(|Watts(power)| Value::Float(power))).collect();
+    let aliases: Vec<Value> = workload.aliases.iter().cloned().map(Value::String).collect();
+    let all = [
+        ("name", text(&workload.name)),
+        ("model", text(&workload.model)),
+        ("dataset", text(&workload.dataset)),
+        ("batch", number(workload.batch)),
+        ("epochs", number(workload.epochs)),
+        ("family", text(&workload.family)),
+        ("gpus", number(Some(workload.gpus()))),
+        ("seconds", Some(Value::Float(workload.seconds.get()))),
+        ("peak_mib", list(|rank| Value::Integer(rank.peak.0.cast_signed()))),
+        ("smact", list(|rank| Value::Float(rank.smact.get()))),
+        ("smocc", list(|rank| Value::Float(rank.smocc.get()))),
+        ("drama", list(|rank| Value::Float(rank.drama.get()))),
+        ("utilisation", list(|rank| Value::Float(rank.utilisation.get()))),
+        ("power_w", powers.map(Value::Array)),
+        ("aliases", Some(aliases).filter(|aliases| !aliases.is_empty()).map(Value::Array)),
+        ("source", text(&workload.source)),
+        ("note", workload.note.as_deref().and_then(text)),
+    ];
+    all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+/// A workload for programs: as in a file, with its source written out.
+fn facts(catalogue: &Catalogue, workload: &Workload) -> Json {
+    let mut facts = json!(entry(workload));
+    facts["source_text"] = json!(catalogue.sources().get(&workload.source));
+    facts
+}

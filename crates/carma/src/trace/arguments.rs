@@ -1,0 +1,144 @@
+//! The flags of `carma trace`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use carma_core::Seconds;
+use carma_sim::trace::{DurationRule, Mix};
+use clap::{Args, ValueEnum};
+
+use crate::catalogue::CatalogueArguments;
+
+/// The trace to work on.
+#[derive(Debug, Args)]
+pub(super) struct Source {
+    /// The trace: CSV of submissions, a script of sleep and submit, a .rad
+    /// task, or a log of Philly, Helios or Alibaba; packed by gzip or not.
+    pub(super) trace: PathBuf,
+    #[command(flatten)]
+    pub(super) catalogue: CatalogueArguments,
+}
+
+/// Where the result goes.
+#[derive(Debug, Args)]
+pub(super) struct Destination {
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Destination {
+    /// Writes to the file, or else to standard output.
+    pub(super) fn write(&self, stdout: &mut impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        let Some(path) = &self.output else {
+            let mut buffered = BufWriter::new(stdout);
+            write(&mut buffered)?;
+            return Ok(buffered.flush()?);
+        };
+        let to_file = || {
+            let mut file = BufWriter::new(File::create(path)?);
+            write(&mut file)?;
+            file.flush()
+        };
+        to_file().with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArguments {
+    #[command(flatten)]
+    pub(super) source: Source,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) destination: Destination,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SampleArguments {
+    #[command(flatten)]
+    pub(super) source: Source,
+    /// Take jobs submitted from here on: seconds, or 30m, 12h, 3d. The
+    /// sample's times count from here.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = span)]
+    pub(super) from: Seconds,
+    /// Take jobs submitted before: seconds, or 30m, 12h, 3d.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(super) to: Option<Seconds>,
+    /// Draw so many of them, all with the same chance; the order stays.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) jobs: Option<usize>,
+    /// What the draw follows: the same seed, the same sample.
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) destination: Destination,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MapArguments {
+    #[command(flatten)]
+    pub(super) source: Source,
+    /// What the draw follows: the same seed, the same workloads.
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// How long jobs take alone.
+    #[arg(long, value_enum, default_value_t = Whose::Own)]
+    pub(super) durations: Whose,
+    #[command(flatten)]
+    pub(super) destination: Destination,
+}
+
+/// Whose durations a mapped trace has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Whose {
+    /// As long as the trace says.
+    Own,
+    /// As long as the workload they were given.
+    Workload,
+}
+
+impl From<Whose> for DurationRule {
+    fn from(whose: Whose) -> Self {
+        match whose {
+            Whose::Own => Self::Own,
+            Whose::Workload => Self::Workload,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArguments {
+    /// Percent of light, medium and heavy jobs. Published: 65/27/8, 0/83/17.
+    #[arg(long, value_name = "L/M/H", default_value = "65/27/8")]
+    pub(super) mix: Mix,
+    /// How many jobs.
+    #[arg(long, value_name = "NUMBER", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(super) jobs: u32,
+    /// Mean time between submissions: seconds, or 30m, 12h, 3d.
+    #[arg(long, value_name = "TIME", default_value = "120", value_parser = span)]
+    pub(super) mean_gap: Seconds,
+    /// What chance follows: the same seed, the same trace.
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) catalogue: CatalogueArguments,
+    #[command(flatten)]
+    pub(super) destination: Destination,
+}
+
+/// A time as people write it.
+fn span(text: &str) -> Result<Seconds, String> {
+    let (number, each) = match text.as_bytes() {
+        [number @ .., b's'] => (number.len(), 1.0),
+        [number @ .., b'm'] => (number.len(), 60.0),
+        [number @ .., b'h'] => (number.len(), 3600.0),
+        [number @ .., b'd'] => (number.len(), 86_400.0),
+        all => (all.len(), 1.0),
+    };
+    let seconds = text[..number].parse::<f64>().map_err(|_| "give seconds, or a number with m, h or d".to_owned())?;
+    Seconds::new(seconds * each).map_err(|error| error.to_string())
+}

@@ -1,0 +1,111 @@
+//! `carma trace`: traces analysed, sampled, mapped onto workloads and made up.
+
+mod arguments;
+
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use carma_sim::trace::{self, Analysis, DurationRule, Generation, ReadLimits, Window};
+use carma_sim::{Catalogue, Trace};
+
+use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArguments, Source};
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Say what is in a trace: arrivals, durations, demand for GPUs.
+    #[command(alias = "analyse")]
+    Analyze(AnalyzeArguments),
+    /// Cut out a part of a trace: a window of time, or some of its jobs.
+    Sample(SampleArguments),
+    /// Give the jobs of a cluster's log workloads of the catalogue.
+    ///
+    /// The jobs' durations are cut into thirds: short, medium, long. A job gets
+    /// a workload of the same third among those with its number of GPUs, or
+    /// with the next lower number there is. Jobs that name their workload keep it.
+    Map(MapArguments),
+    /// Make up a trace by a mix of light, medium and heavy jobs.
+    ///
+    /// Light: one GPU, less than 2 GiB, such as small models on CIFAR or MNIST.
+    /// Medium: one GPU, 2 to 24 GiB, such as models on photographs. Heavy: more
+    /// than 24 GiB, or several GPUs. Within a class every workload has the same
+    /// chance. Arrivals are independent of each other.
+    Generate(GenerateArguments),
+}
+
+/// Does what was asked for.
+pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
+    match command {
+        Command::Analyze(arguments) => analyze(arguments, output),
+        Command::Sample(arguments) => sample(arguments, output),
+        Command::Map(arguments) => map(arguments, output),
+        Command::Generate(arguments) => generate(arguments, output),
+    }
+}
+
+fn analyze(arguments: &AnalyzeArguments, output: &mut impl Write) -> Result<()> {
+    let (trace, catalogue) = arguments.source.read()?;
+    let analysis = Analysis::of(&trace, &catalogue);
+    let text = if arguments.json { serde_json::to_string_pretty(&analysis)? + "\n" } else { analysis.to_string() };
+    arguments.destination.write(output, |output| output.write_all(text.as_bytes()))
+}
+
+fn sample(arguments: &SampleArguments, output: &mut impl Write) -> Result<()> {
+    let SampleArguments { source, from, to, jobs, seed, destination } = arguments;
+    if to.is_some_and(|to| to <= *from) {
+        bail!("--to must be later than --from");
+    }
+    let (trace, catalogue) = source.read()?;
+    tell_skipped(&trace);
+    let sampled = trace::sample(&trace, Window { from: *from, to: *to }, *jobs, *seed);
+    if sampled.jobs.is_empty() {
+        bail!("none of the {} jobs of {} is in the sample", trace.jobs.len(), source.trace.display());
+    }
+    let until = to.map_or_else(|| "the end".to_owned(), |to| to.to_string());
+    let drawn = jobs.map(|_| format!(", drawn by seed {seed}")).unwrap_or_default();
+    let rule = format!("{} of {} jobs, submitted from {from} to {until}{drawn}", sampled.jobs.len(), trace.jobs.len());
+    let comments = provenance("sample", source, &rule)?;
+    destination.write(output, |output| sampled.write_csv(&catalogue, &comments, output))
+}
+
+fn map(arguments: &MapArguments, output: &mut impl Write) -> Result<()> {
+    let (trace, catalogue) = arguments.source.read()?;
+    tell_skipped(&trace);
+    let durations = DurationRule::from(arguments.durations);
+    let mapped = trace::map(&trace, &catalogue, arguments.seed, durations);
+    let whose = if durations == DurationRule::Own { "the trace's own" } else { "the workloads'" };
+    let seed = arguments.seed;
+    let rule = format!("workloads by number of GPUs and third of duration, seed {seed}; durations are {whose}");
+    let comments = provenance("map", &arguments.source, &rule)?;
+    arguments.destination.write(output, |output| mapped.write_csv(&catalogue, &comments, output))
+}
+
+fn generate(arguments: &GenerateArguments, output: &mut impl Write) -> Result<()> {
+    let GenerateArguments { mix, jobs, mean_gap, seed, catalogue, destination } = arguments;
+    let catalogue = catalogue.load()?;
+    let generation = Generation { mix: *mix, jobs: *jobs as usize, mean_gap: *mean_gap, seed: *seed };
+    let trace = trace::generate(&generation, &catalogue)?;
+    let rule = format!("{jobs} jobs of mix {mix} (light/medium/heavy), mean gap {mean_gap}, seed {seed}");
+    let comments = [format!("made by carma {} trace generate", env!("CARGO_PKG_VERSION")), rule];
+    destination.write(output, |output| trace.write_csv(&catalogue, &comments, output))
+}
+
+impl Source {
+    fn read(&self) -> Result<(Trace, Catalogue)> {
+        let catalogue = self.catalogue.load()?;
+        Ok((Trace::read(&self.trace, &catalogue, &ReadLimits::default())?, catalogue))
+    }
+}
+
+fn tell_skipped(trace: &Trace) {
+    for (why, jobs) in &trace.skipped {
+        eprintln!("carma: {jobs} jobs left out: {why}");
+    }
+}
+
+/// What a trace was made from, and how, so that it can be made again. Folders are nobody's business.
+fn provenance(tool: &str, source: &Source, rule: &str) -> Result<[String; 3]> {
+    let file = source.trace.file_name().unwrap_or_default().to_string_lossy();
+    let digest = trace::sha256(&source.trace).with_context(|| format!("cannot read {} again", source.trace.display()))?;
+    let made = format!("made by carma {} trace {tool}", env!("CARGO_PKG_VERSION"));
+    Ok([made, format!("from {file}, SHA-256 {digest}"), rule.to_owned()])
+}
