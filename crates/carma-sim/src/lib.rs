@@ -5,6 +5,7 @@
 //! interference and power.
 
 mod catalogue;
+mod compare;
 mod hardware;
 mod interference;
 mod simulation;
@@ -12,6 +13,7 @@ mod summary;
 pub mod trace;
 
 pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
+pub use compare::*;
 pub use hardware::*;
 pub use interference::*;
 pub use simulation::*;

@@ -26,6 +26,9 @@ pub struct Physics {
     pub spare_memory: f64,
     /// What the monitor reads of SMACT and SMOCC, as a share of what the catalogue says.
     pub reading: f64,
+    /// What each process beyond one for each GPU of a server adds to everybody's steps there, as a share: cores, host memory and disks are
+    /// shared too.
+    pub host_contention: f64,
     /// The spread of counters within a window, as a share of their level.
     pub telemetry: f64,
 }
@@ -42,7 +45,8 @@ impl Default for Physics {
             first_memory: 0.8,
             growth: (20.0, 0.8),
             spare_memory: 0.0,
-            reading: 0.76,
+            reading: 0.8,
+            host_contention: 0.02,
             telemetry: 0.05,
         }
     }
@@ -62,6 +66,7 @@ impl Physics {
             growth: (0.0, 0.0),
             spare_memory: 0.0,
             reading: 1.0,
+            host_contention: 0.0,
             telemetry: 0.0,
         }
     }

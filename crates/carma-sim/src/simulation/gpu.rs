@@ -40,6 +40,8 @@ pub(super) struct Gpu {
     pub(super) used: MiB,
     /// The share of the GPU this device is: power when idle is shared out by it.
     pub(super) share: f64,
+    /// How much longer steps take because of how many run on its server.
+    pub(super) host: f64,
     pub(super) lost: bool,
     pub(super) residents: Vec<Resident>,
     pub(super) monitor: Monitor,
@@ -86,9 +88,16 @@ impl Gpu {
         }
     }
 
+    /// How many run on it.
+    pub(super) fn busy(&self) -> usize {
+        self.residents.iter().filter(|resident| !resident.quiet).count()
+    }
+
     /// How much of what they do alone the residents do now, given what a quiet one does.
     fn activities(&self, quiet: f64) -> impl Iterator<Item = (&RankFacts, f64)> {
-        self.residents.iter().map(move |resident| (&resident.facts, if resident.quiet { quiet } else { 1.0 / resident.slowdown }))
+        self.residents
+            .iter()
+            .map(move |resident| (&resident.facts, if resident.quiet { quiet } else { 1.0 / (resident.slowdown * self.host) }))
     }
 
     /// What its counters show now.

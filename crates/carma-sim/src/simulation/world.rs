@@ -1,5 +1,7 @@
 //! The simulated world: the loop over what happens, and what happens to GPUs and processes.
 
+use std::ops::Range;
+
 use carma_core::{
     Action, AttemptId, DeviceId, DeviceSpec, Event, Fraction, JobId, MiB, Owner, ProcessUse, Seconds, ServerId, ServerSpec, Signal, Time,
     Verdict, WindowRule,
@@ -36,8 +38,8 @@ pub(super) struct World<'a, D> {
     agenda: Agenda,
     tasks: Vec<Task>,
     gpus: Vec<Gpu>,
-    /// Where each server's devices begin among all.
-    first_gpu: Vec<usize>,
+    /// Where each server's devices stand among all.
+    servers: Vec<Range<usize>>,
     processes: Vec<Option<Process>>,
     free_places: Vec<usize>,
     plans: u64,
@@ -73,7 +75,7 @@ impl<'a, D: Decider> World<'a, D> {
             agenda: Agenda::default(),
             tasks,
             gpus: Vec::new(),
-            first_gpu: Vec::new(),
+            servers: Vec::new(),
             processes: Vec::new(),
             free_places: Vec::new(),
             plans: 0,
@@ -103,7 +105,7 @@ impl<'a, D: Decider> World<'a, D> {
         let (devices, share) = self.setup.sharing.devices();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.tell(Event::ServerAttached(ServerSpec::new(server)))?;
-            self.first_gpu.push(self.gpus.len());
+            let first = self.gpus.len();
             for ordinal in 0..group.gpus {
                 for instance in 0..devices {
                     let whole = DeviceId::gpu(server, ordinal);
@@ -111,6 +113,7 @@ impl<'a, D: Decider> World<'a, D> {
                     self.attach(id, group.kind, share)?;
                 }
             }
+            self.servers.push(first..self.gpus.len());
         }
         Ok(())
     }
@@ -129,6 +132,7 @@ impl<'a, D: Decider> World<'a, D> {
             usable: memory - MiB(kind.reserved().0 * memory.0 / kind.memory.0),
             used: MiB::ZERO,
             share: share.get(),
+            host: 1.0,
             lost: false,
             residents: Vec::new(),
             monitor,
@@ -204,7 +208,7 @@ impl<'a, D: Decider> World<'a, D> {
     fn gpu_place(&self, device: DeviceId) -> usize {
         let (each, _) = self.setup.sharing.devices();
         let instance = device.instance.map_or(0, |instance| instance.0);
-        self.first_gpu[device.server().0 as usize] + usize::from(device.gpu.ordinal) * usize::from(each) + usize::from(instance)
+        self.servers[device.server().0 as usize].start + usize::from(device.gpu.ordinal) * usize::from(each) + usize::from(instance)
     }
 
     fn rank_facts(&self, job: usize, rank: usize, gpu: usize) -> &RankFacts {
@@ -379,17 +383,31 @@ impl<'a, D: Decider> World<'a, D> {
         Ok(())
     }
 
-    /// Who is on a GPU has changed: speeds, counters and power follow.
+    /// Who is on a GPU has changed: speeds, counters and power follow, on the whole server where its host is crowded.
     fn load_changed(&mut self, gpu: usize) {
-        let Self { setup, gpus, processes, .. } = self;
+        let Self { setup, gpus, processes, tasks, .. } = self;
         let deviation = setup.interference.pair_deviation;
         let workload = |who: Who| match who {
-            Who::Rank { process, .. } => processes[process].as_ref().map_or(0, |process| self.tasks[process.job].workload.0 as u64 + 1),
+            Who::Rank { process, .. } => processes[process].as_ref().map_or(0, |process| tasks[process.job].workload.0 as u64 + 1),
             Who::Foreign(_) => 0,
         };
         gpus[gpu].contend(setup.interference, |me, other| {
             if deviation > 0.0 { (deviation * normal(&mut stream(setup.seed, 5, workload(me), workload(other)))).exp() } else { 1.0 }
         });
+        let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
+        let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
+        let host = 1.0 + setup.physics.host_contention * busy.saturating_sub(server.len()) as f64;
+        if host.to_bits() == gpus[gpu].host.to_bits() {
+            self.adjust_all_on(gpu);
+        } else {
+            for gpu in server {
+                self.gpus[gpu].host = host;
+                self.adjust_all_on(gpu);
+            }
+        }
+    }
+
+    fn adjust_all_on(&mut self, gpu: usize) {
         for resident in 0..self.gpus[gpu].residents.len() {
             if let Who::Rank { process, .. } = self.gpus[gpu].residents[resident].who {
                 self.adjust(process);
@@ -405,7 +423,7 @@ impl<'a, D: Decider> World<'a, D> {
         let slowdown = |(rank, gpu): (usize, &usize)| {
             let gpu = &gpus[*gpu];
             let resident = gpu.place_of(Who::Rank { process: place, rank }).map(|resident| &gpu.residents[resident]);
-            resident.map_or(1.0, |resident| resident.slowdown * resident.facts.stretch)
+            resident.map_or(1.0, |resident| resident.slowdown * resident.facts.stretch * gpu.host)
         };
         let slowest = process.gpus.iter().enumerate().map(slowdown).fold(0.0, f64::max);
         let speed = if process.phase == Phase::Training { 1.0 / slowest } else { 0.0 };
