@@ -8,14 +8,18 @@ mod catalogue;
 mod compare;
 mod hardware;
 mod interference;
+mod parallel;
 mod simulation;
 mod summary;
 pub mod trace;
+mod validate;
 
 pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
 pub use compare::*;
 pub use hardware::*;
 pub use interference::*;
+pub use parallel::on_all_cores;
 pub use simulation::*;
 pub use summary::{RunSummary, mean, percentile};
 pub use trace::{Trace, TraceJob};
+pub use validate::*;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
-use crate::{catalogue, configuration, demo, event_log, policies, trace};
+use crate::{calibrate, catalogue, configuration, demo, event_log, policies, simulate, trace, validate};
 
 /// Collocation-aware resource manager for servers with GPUs.
 #[derive(Debug, Parser)]
@@ -21,6 +21,12 @@ pub(crate) struct Cli {
 enum Command {
     /// Show the decision core at work: a built-in trace, one job a GPU against sharing.
     Demo(demo::Arguments),
+    /// Simulate a trace under one policy.
+    Simulate(simulate::Arguments),
+    /// Hold the simulator against measured runs.
+    Validate(validate::Arguments),
+    /// Fit the interference model to measurements, and say how well it does.
+    Calibrate(calibrate::Arguments),
     /// List the mapping policies.
     Policies,
     /// Show or check the configuration.
@@ -56,6 +62,9 @@ impl Cli {
         let output = &mut stdout().lock();
         match self.command {
             Command::Demo(arguments) => demo::run(&arguments, output),
+            Command::Simulate(arguments) => simulate::run(&arguments, output),
+            Command::Validate(arguments) => validate::run(&arguments, output),
+            Command::Calibrate(arguments) => calibrate::run(&arguments, output),
             Command::Policies => policies::list(output),
             Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),

@@ -1,12 +1,17 @@
 //! CARMA's command line.
 
+mod calibrate;
 mod catalogue;
 mod cli;
 mod configuration;
 mod demo;
 mod event_log;
 mod policies;
+mod progress;
+mod simulate;
 mod trace;
+mod units;
+mod validate;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

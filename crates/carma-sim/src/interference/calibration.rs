@@ -106,7 +106,9 @@ fn fit(pairs: &[PairRun], catalogue: &Catalogue) -> InterferenceModel {
         let misses = score(&model, pairs, catalogue).into_iter().map(|scored| (scored.predicted / scored.measured).ln());
         misses.chain(parameters.iter().enumerate().map(|(place, value)| layout.weight(place) * value)).collect()
     };
-    layout.model(&minimise(start, residuals), catalogue)
+    // More digits than the data have would only make the constants hard to read.
+    let found: Vec<f64> = minimise(start, residuals).into_iter().map(|value| (value * 1e4).round() / 1e4).collect();
+    layout.model(&found, catalogue)
 }
 
 /// The error on each group of pairs of a model fitted to all others.
@@ -148,7 +150,7 @@ fn deviation(scored: &[Scored], alone: impl Iterator<Item = f64>) -> f64 {
 pub fn calibrate(pairs: &[PairRun], crowds: &[CrowdTrial], catalogue: &Catalogue) -> Calibration {
     let mut model = fit(pairs, catalogue);
     let scored = score(&model, pairs, catalogue);
-    model.pair_deviation = deviation(&scored, pairs.iter().flat_map(|pair| pair.alone));
+    model.pair_deviation = (deviation(&scored, pairs.iter().flat_map(|pair| pair.alone)) * 1e4).round() / 1e4;
     if !crowds.is_empty() {
         model.crowd = fit_crowd(&model, crowds, catalogue);
     }

@@ -19,7 +19,9 @@ mod score;
 mod together;
 
 pub use calibration::{Calibration, HeldOut, calibrate};
-pub use model::{Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents};
+pub use model::{
+    Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents, extrapolated_share,
+};
 pub use observations::{CrowdTrial, ObservationError, PairRun, read_crowds, read_pairs};
 pub use partition::slice_slowdown;
 pub use score::{Scored, mean_absolute_error};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::CollocationMode;
+use carma_core::{CollocationMode, Fraction};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::catalogue::{RankProfile, Workload};
+use crate::catalogue::{Catalogue, RankProfile, Workload};
+use crate::trace::Trace;
 
 /// What is wrong with a file of constants.
 #[derive(Debug, Error)]
@@ -132,18 +133,22 @@ impl InterferenceModel {
         Ok(toml::from_str(text)?)
     }
 
-    /// What a rank does to others and others to it.
-    pub fn character(&self, workload: &Workload, rank: &RankProfile) -> Character {
-        let features = Features::of(rank);
-        let effect = |all: &BTreeMap<String, Effect>, name: &str| all.get(name).copied().unwrap_or_default();
-        let (family, own) = (effect(&self.families, &workload.family), effect(&self.workloads, &workload.name));
-        let counters = self.pressure.smact_odds * features.smact_odds + self.pressure.memory * features.memory;
-        let pressure = self.level + counters + family.pressure + own.pressure;
-        let counters = self.sensitivity.utilisation * features.utilisation + self.sensitivity.memory * features.memory;
-        let sensitivity = counters + family.sensitivity + own.sensitivity;
+    /// What a rank does to others and others to it, from its counters and from what pairs say about its workload, where that is known.
+    pub fn character<'a>(&self, workload: impl Into<Option<&'a Workload>>, rank: &RankProfile) -> Character {
         // A rank that holds memory and runs nothing neither presses nor suffers.
-        let runs = if rank.smact.get() > 0.0 { 1.0 } else { 0.0 };
-        Character { pressure: runs * pressure.clamp(-20.0, 3.0).exp(), sensitivity: runs * sensitivity.clamp(-20.0, 3.0).exp() }
+        if rank.smact == Fraction::ZERO {
+            return Character { pressure: 0.0, sensitivity: 0.0 };
+        }
+        let Features { smact_odds, utilisation, memory } = Features::of(rank);
+        let mut pressure = self.level + self.pressure.smact_odds * smact_odds + self.pressure.memory * memory;
+        let mut sensitivity = self.sensitivity.utilisation * utilisation + self.sensitivity.memory * memory;
+        if let Some(workload) = workload.into() {
+            for effect in [self.families.get(&workload.family), self.workloads.get(&workload.name)].into_iter().flatten() {
+                pressure += effect.pressure;
+                sensitivity += effect.sensitivity;
+            }
+        }
+        Character { pressure: pressure.clamp(-20.0, 3.0).exp(), sensitivity: sensitivity.clamp(-20.0, 3.0).exp() }
     }
 
     /// How much longer a step takes beside these neighbours. Jobs on different MIG instances are no neighbours.
@@ -155,4 +160,16 @@ impl InterferenceModel {
         let mode = if matches!(mode, CollocationMode::Mps { .. }) { self.mps } else { 1.0 };
         1.0 + mode * sensitivity * neighbours.sum * several
     }
+}
+
+/// The share of a trace's GPU-seconds alone that is of families in no measured pair: their interference comes from counters only.
+pub fn extrapolated_share(trace: &Trace, catalogue: &Catalogue, model: &InterferenceModel) -> f64 {
+    let mut seconds = [0.0, 0.0];
+    for job in &trace.jobs {
+        let Some(workload) = job.workload.map(|workload| catalogue.get(workload)) else { continue };
+        let alone = job.time_alone(catalogue).unwrap_or_default().get() * f64::from(job.gpus);
+        seconds[usize::from(model.families.contains_key(&workload.family))] += alone;
+    }
+    let all = seconds[0] + seconds[1];
+    if all > 0.0 { seconds[0] / all } else { 0.0 }
 }

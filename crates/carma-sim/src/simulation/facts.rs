@@ -2,8 +2,8 @@
 
 use carma_core::{Fraction, MiB};
 
-use crate::catalogue::{Catalogue, RankProfile, WorkloadId};
-use crate::hardware::{GPU_TYPES, GpuType, Servers, Sharing, rank_power};
+use crate::catalogue::{Catalogue, RankProfile, Workload, WorkloadId};
+use crate::hardware::{GpuType, Servers, Sharing, rank_power};
 use crate::interference::{Character, InterferenceModel, slice_slowdown};
 
 /// A rank on one kind of GPU.
@@ -18,8 +18,8 @@ pub(super) struct RankFacts {
 }
 
 impl RankFacts {
-    /// Of a rank on the whole of a GPU, or on an instance with this share of it.
-    pub(super) fn new(model: &InterferenceModel, workload: &crate::Workload, rank: &RankProfile, kind: &GpuType, share: Fraction) -> Self {
+    /// Of a rank on the whole of a GPU, or on an instance with this share of it. Of a stranger only the counters are known.
+    pub(super) fn new(model: &InterferenceModel, workload: Option<&Workload>, rank: &RankProfile, kind: &GpuType, share: Fraction) -> Self {
         let (stretch, here) = kind.stretch(rank);
         let slice = slice_slowdown(&here, share);
         Self {
@@ -39,21 +39,25 @@ impl RankFacts {
 /// The facts of every workload on every kind of GPU there is.
 #[derive(Debug)]
 pub(super) struct FactTable {
-    /// By kind of GPU (as in [`GPU_TYPES`]), workload and rank.
+    kinds: Vec<&'static GpuType>,
+    /// By kind of GPU, workload and rank.
     facts: Vec<Vec<Vec<RankFacts>>>,
 }
 
 impl FactTable {
     pub(super) fn new(catalogue: &Catalogue, model: &InterferenceModel, servers: &Servers, sharing: Sharing) -> Self {
         let (_, share) = sharing.devices();
-        let of_kind = |kind: &GpuType| {
-            let ranks =
-                |workload: &crate::Workload| workload.ranks.iter().map(|rank| RankFacts::new(model, workload, rank, kind, share)).collect();
-            catalogue.iter().map(|(_, workload)| ranks(workload)).collect()
+        let mut kinds: Vec<&'static GpuType> = servers.groups.iter().map(|group| group.kind).collect();
+        kinds.dedup();
+        let of = |kind: &GpuType, workload: &Workload| {
+            workload.ranks.iter().map(|rank| RankFacts::new(model, Some(workload), rank, kind, share)).collect()
         };
-        let used = |kind: &&GpuType| servers.groups.iter().any(|group| group.kind == *kind);
-        let facts = GPU_TYPES.iter().map(|kind| if used(&kind) { of_kind(kind) } else { Vec::new() }).collect();
-        Self { facts }
+        let facts = kinds.iter().map(|kind| catalogue.iter().map(|(_, workload)| of(kind, workload)).collect()).collect();
+        Self { kinds, facts }
+    }
+
+    pub(super) fn kind_place(&self, kind: &GpuType) -> usize {
+        self.kinds.iter().position(|other| *other == kind).unwrap_or_default()
     }
 
     /// Ranks beyond those measured do as the last one.

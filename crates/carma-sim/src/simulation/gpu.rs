@@ -34,6 +34,8 @@ pub(super) struct Resident {
 pub(super) struct Gpu {
     pub(super) id: DeviceId,
     pub(super) kind: &'static GpuType,
+    /// The place of its kind in the table of facts.
+    pub(super) kind_place: usize,
     pub(super) mode: CollocationMode,
     /// Memory that processes can have.
     pub(super) usable: MiB,

@@ -10,15 +10,18 @@
 
 mod agenda;
 mod chance;
+mod contention;
 mod disturbance;
 mod driver;
 mod facts;
 mod gpu;
 mod knowledge;
+mod life;
 mod meter;
 mod process;
 mod record;
 mod telemetry;
+mod trouble;
 mod world;
 
 pub use chance::Physics;

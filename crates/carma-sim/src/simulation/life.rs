@@ -1,0 +1,151 @@
+//! What happens to processes: launched, on their GPUs, training, at their end.
+
+use carma_core::{AttemptId, Event, Fraction, MiB, Seconds, Verdict};
+
+use super::agenda::Item;
+use super::chance::Draw;
+use super::driver::{Decider, SimulationError};
+use super::gpu::{Resident, Who};
+use super::process::{Phase, Process, REQUESTS};
+use super::record::AttemptRecord;
+use super::world::World;
+
+impl<D: Decider> World<'_, D> {
+    pub(super) fn launch(&mut self, attempt: AttemptId, gpus: Vec<usize>) {
+        let job = attempt.job.0 as usize - 1;
+        let draw = Draw::new(&self.setup.physics, self.setup.seed, job, attempt.number);
+        // Alone, a job is as fast as its slowest rank.
+        let stretch = (0..).zip(&gpus).map(|(rank, gpu)| self.rank_facts(job, rank, *gpu).stretch).fold(0.0, f64::max);
+        let alone = self.tasks[job].alone * draw.run_time;
+        // A short job does not spend all its time on what is not training.
+        let start_up = draw.start_up.min(alone / 4.0);
+        let (loading, winding_down) = (draw.loading.min(alone / 4.0), draw.winding_down.min(alone / 4.0));
+        let training = alone - start_up - loading - winding_down;
+        let draw = Draw { loading, winding_down, ..draw };
+        let record = &mut self.records[job];
+        record.alone = alone + training * (stretch - 1.0);
+        record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: gpus.clone(), verdict: None });
+        self.plans += 1;
+        let plan = self.plans;
+        let process = Process::new(attempt, job, gpus, training, draw, plan, self.now);
+        let place = self.free_places.pop().unwrap_or_else(|| {
+            self.processes.push(None);
+            self.processes.len() - 1
+        });
+        self.processes[place] = Some(process);
+        self.agenda.plan(self.now + seconds(start_up), Item::Arrive { process: place, plan });
+    }
+
+    /// A process that is told to stop does so after a second, and loses what it has done.
+    pub(super) fn stop(&mut self, attempt: AttemptId) {
+        let of = |process: &Option<Process>| process.as_ref().is_some_and(|process| process.attempt == attempt);
+        if let Some(process) = self.processes.iter().position(of)
+            && let Some(plan) = self.processes[process].as_ref().map(|process| process.plan)
+        {
+            self.agenda.plan(self.now + Seconds::from_secs(1), Item::Gone { process, plan });
+        }
+    }
+
+    pub(super) fn is_current(&self, process: usize, plan: u64) -> bool {
+        self.processes[process].as_ref().is_some_and(|process| process.plan == plan)
+    }
+
+    pub(super) fn happen(&mut self, item: Item) -> Result<(), SimulationError> {
+        match item {
+            Item::Arrive { process, plan } if self.is_current(process, plan) => self.arrive(process),
+            Item::Grow { process, plan } if self.is_current(process, plan) => self.grow(process),
+            Item::Train { process, plan } if self.is_current(process, plan) => {
+                self.enter(process, Phase::Training);
+                Ok(())
+            }
+            Item::WindDown { process, plan } if self.processes[process].as_ref().is_some_and(|process| process.end_plan == plan) => {
+                self.enter(process, Phase::WindingDown);
+                Ok(())
+            }
+            Item::End { process, plan } if self.is_current(process, plan) => self.exit(process, Verdict::Succeeded),
+            Item::Gone { process, plan } if self.is_current(process, plan) => self.exit(process, Verdict::Failed { code: 143 }),
+            Item::Settle { gpu } => {
+                self.gpus[gpu].settles_at = None;
+                self.touch(gpu);
+                Ok(())
+            }
+            Item::Disturb { place, begins } => self.disturb(place, begins),
+            _ => Ok(()),
+        }
+    }
+
+    /// A process reaches its GPUs and takes its first memory.
+    fn arrive(&mut self, place: usize) -> Result<(), SimulationError> {
+        let Some(process) = &self.processes[place] else { return Ok(()) };
+        let (job, gpus, plan, loading) = (process.job, process.gpus.clone(), process.plan, process.draw.loading);
+        for (rank, gpu) in gpus.into_iter().enumerate() {
+            let facts = *self.rank_facts(job, rank, gpu);
+            let who = Who::Rank { process: place, rank };
+            self.gpus[gpu].residents.push(Resident { who, facts, memory: MiB::ZERO, quiet: true, slowdown: 1.0 });
+        }
+        self.enter(place, Phase::Loading);
+        self.agenda.plan(self.now + seconds(loading), Item::Train { process: place, plan });
+        self.grow(place)
+    }
+
+    /// A process enters another phase on its GPUs.
+    fn enter(&mut self, place: usize, phase: Phase) {
+        let Some(process) = &mut self.processes[place] else { return };
+        process.phase = phase;
+        if phase == Phase::WindingDown {
+            let end = self.now + seconds(process.draw.winding_down);
+            self.agenda.plan(end, Item::End { process: place, plan: process.plan });
+        }
+        for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
+            if let Some(resident) = self.gpus[gpu].place_of(Who::Rank { process: place, rank }) {
+                self.gpus[gpu].residents[resident].quiet = phase != Phase::Training;
+            }
+            self.load_changed(gpu);
+        }
+    }
+
+    /// A process asks for its next part of memory on all its GPUs; where that is not there, it dies.
+    fn grow(&mut self, place: usize) -> Result<(), SimulationError> {
+        let Some(process) = &mut self.processes[place] else { return Ok(()) };
+        let first = self.setup.physics.first_memory;
+        let share = first + (1.0 - first) * f64::from(process.requests) / f64::from(REQUESTS);
+        let (spare, step, plan) = (process.draw.spare, process.draw.growth / f64::from(REQUESTS), process.plan);
+        let last = process.requests == REQUESTS || first >= 1.0;
+        process.requests += 1;
+        for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
+            let gpu_state = &mut self.gpus[gpu];
+            let Some(resident) = gpu_state.place_of(Who::Rank { process: place, rank }) else { continue };
+            let Resident { facts, memory, .. } = gpu_state.residents[resident];
+            let wanted = facts.peak().share(Fraction::clamped(share));
+            let needed = wanted.share(Fraction::clamped(1.0 - spare));
+            let grant = (wanted - memory).min(gpu_state.free());
+            if memory + grant < needed {
+                return self.exit(place, Verdict::OutOfMemory);
+            }
+            gpu_state.take(resident, grant);
+            gpu_state.processes_changed = true;
+            self.touch(gpu);
+        }
+        if !last {
+            self.agenda.plan(self.now + seconds(step), Item::Grow { process: place, plan });
+        }
+        Ok(())
+    }
+
+    pub(super) fn exit(&mut self, place: usize, verdict: Verdict) -> Result<(), SimulationError> {
+        let Some(process) = self.processes[place].take() else { return Ok(()) };
+        self.free_places.push(place);
+        for (rank, gpu) in process.gpus.iter().enumerate() {
+            self.gpus[*gpu].remove(Who::Rank { process: place, rank });
+            self.load_changed(*gpu);
+        }
+        if let Some(attempt) = self.records[process.job].attempts.last_mut() {
+            (attempt.ended, attempt.verdict) = (Some(self.now), Some(verdict.clone()));
+        }
+        self.tell(Event::JobExited { attempt: process.attempt, verdict })
+    }
+}
+
+fn seconds(value: f64) -> Seconds {
+    Seconds::new(value).unwrap_or_default()
+}

@@ -1,0 +1,92 @@
+//! The simulator held against measured runs: every measured policy simulated, nothing fitted.
+
+use std::io::Read;
+
+use carma_core::{Preset, Rung, Settings};
+use serde::Deserialize;
+use thiserror::Error;
+
+/// What is wrong with a table of measured runs.
+#[derive(Debug, Error)]
+pub enum MeasuredError {
+    /// Not a table of this form.
+    #[error("{0}")]
+    Form(#[from] csv::Error),
+    /// A policy that is not known.
+    #[error("line {line}: {problem}")]
+    Policy {
+        /// Where.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No row, or none of exclusive.
+    #[error("there must be a row Exclusive, for the others to be compared with")]
+    NoExclusive,
+}
+
+/// A measured run of a whole trace.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct MeasuredRun {
+    /// The policy, as the table calls it.
+    pub policy: String,
+    /// Seconds from the first submission to the last end.
+    #[serde(rename = "makespan_s")]
+    pub makespan: f64,
+    /// Mean seconds from submission to end.
+    #[serde(rename = "mean_jct_s")]
+    pub mean_jct: f64,
+    /// Their 95th percentile.
+    #[serde(rename = "p95_jct_s")]
+    pub p95_jct: f64,
+    /// Mean seconds run.
+    #[serde(rename = "mean_exec_s")]
+    pub mean_execution: f64,
+    /// Attempts that ran out of memory.
+    pub oom_attempts: f64,
+    /// Energy over that of exclusive, where measured.
+    #[serde(rename = "energy_vs_exclusive")]
+    pub energy_ratio: Option<f64>,
+}
+
+/// How a measured policy is simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredPolicy {
+    /// The scheduler's rules.
+    pub settings: Settings,
+    /// The estimator whose answers it went by; unset: measured peaks.
+    pub estimator: Option<String>,
+    /// The utilisation screen was on.
+    pub screened: bool,
+}
+
+impl MeasuredPolicy {
+    /// From a name like `OR-MAGM`, `EST-MAGM horus` or `OR-LUG no thresholds`.
+    ///
+    /// The rules are those of the preset `aegis`, but for recovery: in the measured run whose jobs are listed one by one, each job that ran
+    /// out of memory came back on an idle GPU, while another GPU with more than three quarters of its memory free and little running
+    /// on it was passed by.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let (base, unscreened) = name.strip_suffix(" no thresholds").map_or((name, false), |base| (base, true));
+        let (policy, estimator) = base.split_once(' ').map_or((base, None), |(policy, estimator)| (policy, Some(estimator.to_owned())));
+        let mut settings = Settings { preset: Some(Preset::Aegis), policy: Some(policy.to_lowercase()), ..Settings::default() };
+        settings.recovery.get_or_insert_default().ladder = Some(vec![Rung::WholeGpu]);
+        if unscreened {
+            settings.screen.get_or_insert_default().enabled = Some(false);
+        }
+        let config = settings.check().map_err(|error| error.to_string())?;
+        let screened = config.screen.enabled && config.mapping.policy.screened || !config.mapping.policy.shares;
+        Ok(Self { settings, estimator, screened })
+    }
+}
+
+/// Reads measured runs: `policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive`, other columns aside.
+pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolicy)>, MeasuredError> {
+    let mut runs = Vec::new();
+    for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
+        let run: MeasuredRun = row?;
+        let policy = MeasuredPolicy::parse(&run.policy).map_err(|problem| MeasuredError::Policy { line, problem })?;
+        runs.push((run, policy));
+    }
+    if runs.iter().any(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")) { Ok(runs) } else { Err(MeasuredError::NoExclusive) }
+}

@@ -1,0 +1,67 @@
+//! `carma calibrate`: interference constants from a server's own measurements.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use carma_sim::trace::sha256;
+use carma_sim::{Calibration, Catalogue, Scored, calibrate, read_crowds, read_pairs};
+
+/// What the model is fitted to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Workloads alone: CSV with workload, gpu_rank, end_to_end_s, peak_mib,
+    /// gpu_util_pct, smact, smocc, drama, power_w.
+    #[arg(long, value_name = "FILE")]
+    solo: PathBuf,
+    /// Pairs started together on one GPU: CSV with a, b, solo_a_s, solo_b_s,
+    /// pair_a_s, pair_b_s.
+    #[arg(long, value_name = "FILE")]
+    pairs: PathBuf,
+    /// Crowds started one after the other on one GPU: CSV with trial, jobs, solo_s,
+    /// mean_slowdown, max_slowdown.
+    #[arg(long, value_name = "FILE")]
+    crowds: Option<PathBuf>,
+    /// Write the constants to this file, for --interference.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn read<T, E: std::error::Error + Send + Sync + 'static>(file: &Path, read: impl FnOnce(File) -> Result<T, E>) -> Result<T> {
+    let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    read(table).with_context(|| format!("{} cannot be used", file.display()))
+}
+
+/// A line that says what a file was, without saying where.
+fn provenance(file: &Path) -> Result<String> {
+    let digest = sha256(file).with_context(|| format!("cannot read {} again", file.display()))?;
+    Ok(format!("#   {}, SHA-256 {digest}\n", file.file_name().unwrap_or_default().display()))
+}
+
+/// Fits, says how well, and writes the constants.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let catalogue = read(&arguments.solo, Catalogue::from_solo)?;
+    let pairs = read(&arguments.pairs, |table| read_pairs(table, &catalogue))?;
+    let crowds = arguments.crowds.as_deref().map(|file| read(file, |table| read_crowds(table, &catalogue))).transpose()?;
+    let bar = crate::progress::bar(0, "fitting");
+    let Calibration { model, fitted, held_out, crowds } = calibrate(&pairs, &crowds.unwrap_or_default(), &catalogue);
+    bar.finish_and_clear();
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    writeln!(output, "{} pairs of {} workloads; mean absolute error of their times:", pairs.len(), model.workloads.len())?;
+    writeln!(output, "  on what it was fitted to           {:>7}", percent(fitted))?;
+    writeln!(output, "  with a tenth of the pairs left out {:>7}", percent(held_out.rows))?;
+    writeln!(output, "  with each workload left out        {:>7}", percent(held_out.workloads))?;
+    writeln!(output, "  with each family left out          {:>7}", percent(held_out.families))?;
+    for Scored { measured, predicted } in &crowds {
+        writeln!(output, "crowd: mean slowdown {measured:.2} measured, {predicted:.2} predicted (fitted)")?;
+    }
+    if let Some(file) = &arguments.output {
+        let files = [Some(&arguments.solo), Some(&arguments.pairs), arguments.crowds.as_ref()];
+        let sources = files.into_iter().flatten().map(|file| provenance(file)).collect::<Result<String>>()?;
+        let written = format!("# Made by carma calibrate from\n{sources}\n{}", toml::to_string(&model)?);
+        fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
+        eprintln!("carma: wrote {}", file.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! What is simulated: the trace, the servers, and what the scheduler is told.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use carma_sim::trace::{DurationRule, ReadLimits, map};
+use carma_sim::{
+    Catalogue, Disturbance, Estimates, Estimator, InterferenceModel, Knowledge, Physics, Servers, Sharing, Simulation, Trace,
+    extrapolated_share,
+};
+use clap::Args;
+
+use crate::catalogue::CatalogueArguments;
+
+/// Flags that describe the simulated world.
+#[derive(Debug, Args)]
+pub(crate) struct WorldArguments {
+    /// Servers: GPUs of a type, as in 4xA100-40GB; several servers as in
+    /// 312x8xV100-32GB; kinds of servers joined by commas.
+    #[arg(long, default_value = "4xA100-40GB")]
+    server: Servers,
+    /// How GPUs are shared: streams, mps, or mig-1g to mig-7g.
+    #[arg(long, default_value = "streams")]
+    mode: Sharing,
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    /// Interference constants that `carma calibrate` wrote, instead of the
+    /// shipped ones.
+    #[arg(long, value_name = "FILE")]
+    interference: Option<PathBuf>,
+    /// Estimators' answers: CSV with a column workload and one for each
+    /// estimator, in MiB.
+    #[arg(long, value_name = "FILE")]
+    estimates: Option<PathBuf>,
+    /// Blur what the scheduler is told of memory by this share.
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    memory_error: f64,
+    /// Blur what the scheduler is told of utilisation by this share.
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    utilisation_error: f64,
+    /// A process from outside, as in gpu=0,from=100,until=2000,memory=8000,smact=0.5;
+    /// may be given more than once.
+    #[arg(long, value_name = "WHAT", value_parser = Disturbance::foreign)]
+    foreign: Vec<Disturbance>,
+    /// A GPU that is lost, as in gpu=2,from=500,until=900; may be given more
+    /// than once.
+    #[arg(long, value_name = "WHAT", value_parser = Disturbance::loss)]
+    lose: Vec<Disturbance>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if (0.0..=2.0).contains(&value) { Ok(value) } else { Err("give a share from 0 to 2".to_owned()) }
+}
+
+/// Everything that stays the same from run to run.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) catalogue: Catalogue,
+    pub(crate) interference: InterferenceModel,
+    pub(crate) servers: Servers,
+    sharing: Sharing,
+    disturbances: Vec<Disturbance>,
+}
+
+impl WorldArguments {
+    pub(crate) fn load(&self) -> Result<World> {
+        let interference = match &self.interference {
+            None => InterferenceModel::shipped(),
+            Some(file) => {
+                let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+                InterferenceModel::parse(&text).with_context(|| format!("{} holds no interference constants", file.display()))?
+            }
+        };
+        let disturbances = self.foreign.iter().chain(&self.lose).copied().collect();
+        let (servers, sharing) = (self.server.clone(), self.mode);
+        Ok(World { catalogue: self.catalogue.load()?, interference, servers, sharing, disturbances })
+    }
+
+    /// What the scheduler is told by an estimator: `none`, `oracle`, or a column of the estimates.
+    pub(crate) fn knowledge(&self, estimator: &str, catalogue: &Catalogue) -> Result<Knowledge> {
+        let memory = match (estimator, &self.estimates) {
+            ("none", _) => Estimator::None,
+            ("oracle", _) => Estimator::Oracle,
+            (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
+            (other, Some(file)) => {
+                let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+                Estimator::Table(Estimates::read(table, other, catalogue).with_context(|| format!("{} cannot be used", file.display()))?)
+            }
+        };
+        Ok(Knowledge { memory, memory_error: self.memory_error, utilisation_error: self.utilisation_error })
+    }
+}
+
+impl World {
+    /// Reads a trace; jobs of which it says nothing but times are given workloads.
+    pub(crate) fn read_trace(&self, file: &PathBuf) -> Result<Trace> {
+        let trace = Trace::read(file, &self.catalogue, &ReadLimits::default())?;
+        for (why, jobs) in &trace.skipped {
+            eprintln!("carma: {jobs} jobs left out: {why}");
+        }
+        let unmapped = trace.jobs.iter().filter(|job| job.workload.is_none()).count();
+        if unmapped == 0 {
+            return Ok(trace);
+        }
+        eprintln!("carma: {unmapped} jobs name no workload and were given one, as by carma trace map --seed 0");
+        Ok(map(&trace, &self.catalogue, 0, DurationRule::Own))
+    }
+
+    /// A run with nothing decided yet but the world.
+    pub(crate) fn simulation<'a>(
+        &'a self,
+        trace: &'a Trace,
+        settings: &'a carma_core::Settings,
+        knowledge: &'a Knowledge,
+        seed: u64,
+    ) -> Simulation<'a> {
+        Simulation {
+            catalogue: &self.catalogue,
+            interference: &self.interference,
+            physics: Physics::default(),
+            trace,
+            servers: &self.servers,
+            sharing: self.sharing,
+            settings,
+            knowledge,
+            disturbances: &self.disturbances,
+            seed,
+            timeline: false,
+        }
+    }
+
+    /// What must be said beside every figure.
+    pub(crate) fn caveat(&self, trace: &Trace) -> String {
+        let share = 100.0 * extrapolated_share(trace, &self.catalogue, &self.interference);
+        format!(
+            "Simulated. {share:.0} % of the GPU-seconds are of workloads in no measured pair: their interference is extrapolated from counters."
+        )
+    }
+}

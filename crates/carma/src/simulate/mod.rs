@@ -1,0 +1,93 @@
+//! `carma simulate`: one run of a trace.
+
+mod arguments;
+mod jobs;
+mod view;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use carma_sim::LowerBounds;
+
+pub(crate) use arguments::{World, WorldArguments};
+
+use crate::configuration::ConfigArguments;
+
+/// What a run is made from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The trace, in any of the forms that `carma trace` reads.
+    trace: PathBuf,
+    #[command(flatten)]
+    rules: ConfigArguments,
+    /// Who says how much memory jobs need: none, oracle (their measured peak),
+    /// or a column of --estimates.
+    #[arg(long, default_value = "oracle")]
+    estimator: String,
+    #[command(flatten)]
+    world: WorldArguments,
+    /// The same seed gives the same run.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Write what became of each job to this file: JSON if it ends in .json,
+    /// else CSV.
+    #[arg(long, value_name = "FILE")]
+    jobs: Option<PathBuf>,
+    /// Write the scheduler's event log to this file; `carma replay-log` replays it.
+    #[arg(long, value_name = "FILE")]
+    event_log: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates, and prints what came of it.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let settings = arguments.rules.settings()?;
+    let world = arguments.world.load()?;
+    let knowledge = arguments.world.knowledge(&arguments.estimator, &world.catalogue)?;
+    let trace = world.read_trace(&arguments.trace)?;
+    let simulation = world.simulation(&trace, &settings, &knowledge, arguments.seed);
+    let run = match &arguments.event_log {
+        None => simulation.run()?,
+        Some(file) => {
+            let mut log = create(file)?;
+            let run = simulation.run_logged(&mut log)?;
+            log.flush().with_context(|| format!("cannot write {}", file.display()))?;
+            run
+        }
+    };
+    if let Some(file) = &arguments.jobs {
+        let mut table = create(file)?;
+        let lines = jobs::lines(&run, &trace, &world.catalogue);
+        if file.extension().is_some_and(|extension| extension == "json") {
+            serde_json::to_writer_pretty(&mut table, &lines)?;
+        } else {
+            jobs::write_csv(&lines, &mut table)?;
+        }
+        table.flush().with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let summary = run.summary();
+    if arguments.json {
+        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&summary)?)?);
+    }
+    let config = settings.check()?;
+    writeln!(
+        output,
+        "{} jobs on {} under {} ({} preset), estimator {}, seed {}\n",
+        trace.jobs.len(),
+        world.servers,
+        config.mapping,
+        config.preset.name(),
+        arguments.estimator,
+        arguments.seed
+    )?;
+    view::print(&summary, LowerBounds::of(&trace, &world.catalogue, &world.servers), output)?;
+    Ok(writeln!(output, "\n{}", world.caveat(&trace))?)
+}
+
+pub(crate) fn create(file: &Path) -> Result<BufWriter<File>> {
+    Ok(BufWriter::new(File::create(file).with_context(|| format!("cannot create {}", file.display()))?))
+}

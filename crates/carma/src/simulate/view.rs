@@ -1,0 +1,27 @@
+//! A run's summary, for people.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_sim::{LowerBounds, RunSummary};
+
+use crate::units::duration;
+
+/// Prints a run in a few lines.
+pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl Write) -> Result<()> {
+    let RunSummary { makespan, mean_wait, mean_execution, mean_jct, p50_jct, p95_jct, .. } = *summary;
+    let mut line = |name: &str, value: String| writeln!(output, "  {name:<22} {value}");
+    line("jobs", format!("{} succeeded, {} did not", summary.succeeded, summary.failed))?;
+    line("makespan", format!("{} (no schedule is below {})", duration(makespan), duration(bounds.critical_path)))?;
+    line("waiting, mean", duration(mean_wait))?;
+    line("execution, mean", duration(mean_execution))?;
+    line("completion, mean", format!("{} (p50 {}, p95 {})", duration(mean_jct), duration(p50_jct), duration(p95_jct)))?;
+    line("slowdown, mean", format!("{:.2} (worst {:.2})", summary.mean_slowdown, summary.worst_slowdown))?;
+    line("out of memory", format!("{} attempts ({} retries in all)", summary.oom_attempts, summary.retries))?;
+    line("SMACT, SMOCC, DRAMA", format!("{:.3}, {:.3}, {:.3}", summary.smact, summary.smocc, summary.drama))?;
+    line("memory", format!("{:.0} MiB a GPU", summary.memory_mib))?;
+    line("GPUs in use", format!("{:.1} % of the time", 100.0 * summary.active))?;
+    line("energy", format!("{:.2} kWh", summary.energy / 3.6e6))?;
+    line("energy-delay product", format!("{:.2} kWh h", summary.energy_delay / 3.6e6 / 3600.0))?;
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! `carma validate`: the simulator held against measured runs.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use carma_sim::{
+    Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean, mean_absolute_error, on_all_cores, read_crowds, read_measured,
+    read_pairs,
+};
+use serde::Serialize;
+
+use crate::progress;
+use crate::simulate::{World, WorldArguments};
+
+/// What the simulator is held against. Nothing is fitted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The trace that was run: CSV with arrival_s, workload, gpus,
+    /// exclusive_exec_s; nothing else of it is read.
+    #[arg(long, value_name = "FILE")]
+    jobs: PathBuf,
+    /// What was measured: CSV with policy, makespan_s, mean_jct_s, p95_jct_s,
+    /// mean_exec_s, oom_attempts, energy_vs_exclusive.
+    #[arg(long, value_name = "FILE")]
+    measured: PathBuf,
+    /// Also score measured pairs.
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
+    /// Also score measured crowds.
+    #[arg(long, value_name = "FILE")]
+    crowds: Option<PathBuf>,
+    #[command(flatten)]
+    world: WorldArguments,
+    /// Runs of each policy, with seeds from 0 on.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// One policy: signed errors, as shares of what was measured; differences where the measured may be 0.
+#[derive(Debug, Serialize)]
+struct Row {
+    policy: String,
+    makespan_error: f64,
+    mean_jct_error: f64,
+    p95_jct_error: f64,
+    execution_error: f64,
+    oom_difference: f64,
+    energy_ratio_difference: Option<f64>,
+    makespan_spread: f64,
+    screened: bool,
+    #[serde(skip)]
+    simulated: [f64; 6],
+    #[serde(skip)]
+    measured: [Option<f64>; 6],
+}
+
+#[derive(Debug, Serialize)]
+struct Accuracy {
+    mape: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Validation {
+    rows: Vec<Row>,
+    pairs: Option<Accuracy>,
+    crowds: Option<Accuracy>,
+}
+
+/// Simulates every measured policy and prints how far off that is.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let world = arguments.world.load()?;
+    let trace = world.read_trace(&arguments.jobs)?;
+    let measured = read(&arguments.measured, read_measured)?;
+    let rows = rows(arguments, &world, &trace, &measured)?;
+    let catalogue = &world.catalogue;
+    let accuracy = |scored: Vec<Scored>| Accuracy { mape: mean_absolute_error(&scored) };
+    let pairs = arguments.pairs.as_deref().map(|file| read(file, |table| read_pairs(table, catalogue))).transpose()?;
+    let pairs = pairs.map(|runs| accuracy(runs.iter().flat_map(|pair| world.interference.score_pair(catalogue, pair)).collect()));
+    let crowds = arguments.crowds.as_deref().map(|file| read(file, |table| read_crowds(table, catalogue))).transpose()?;
+    let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)[0]).collect()));
+    let validation = Validation { rows, pairs, crowds };
+    if arguments.json {
+        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&validation)?)?);
+    }
+    print(&validation, arguments.seeds, output)?;
+    Ok(writeln!(output, "\n{}", world.caveat(&trace))?)
+}
+
+fn read<T, E: std::error::Error + Send + Sync + 'static>(file: &Path, read: impl FnOnce(File) -> Result<T, E>) -> Result<T> {
+    let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    read(table).with_context(|| format!("{} cannot be used", file.display()))
+}
+
+fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(MeasuredRun, MeasuredPolicy)]) -> Result<Vec<Row>> {
+    let knowledge = |policy: &MeasuredPolicy| match &policy.estimator {
+        None => arguments.world.knowledge("oracle", &world.catalogue),
+        Some(estimator) => arguments.world.knowledge(estimator, &world.catalogue),
+    };
+    let told = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
+    let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
+    let bar = progress::bar(runs.len(), "simulating");
+    let simulate = |(row, seed): &(usize, u64)| {
+        let simulation = world.simulation(trace, &measured[*row].1.settings, &told[*row], *seed);
+        simulation.run().map(|run| run.summary())
+    };
+    let summaries = on_all_cores(&runs, simulate, || bar.inc(1)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    bar.finish_and_clear();
+    let by_row: Vec<&[RunSummary]> = summaries.chunks_exact(arguments.seeds as usize).collect();
+    let exclusive = measured.iter().position(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")).unwrap_or_default();
+    let energy = over(by_row[exclusive], |summary| summary.energy);
+    Ok(measured.iter().zip(by_row).map(|((run, policy), summaries)| row(run, policy, summaries, energy)).collect())
+}
+
+fn over(summaries: &[RunSummary], of: fn(&RunSummary) -> f64) -> f64 {
+    mean(&summaries.iter().map(of).collect::<Vec<_>>())
+}
+
+fn row(run: &MeasuredRun, policy: &MeasuredPolicy, summaries: &[RunSummary], exclusive_energy: f64) -> Row {
+    let of = |of: fn(&RunSummary) -> f64| over(summaries, of);
+    let error = |simulated: f64, measured: f64| simulated / measured - 1.0;
+    let simulated = [
+        of(|summary| summary.makespan),
+        of(|summary| summary.mean_jct),
+        of(|summary| summary.p95_jct),
+        of(|summary| summary.mean_execution),
+        of(|summary| summary.oom_attempts as f64),
+        of(|summary| summary.energy) / exclusive_energy,
+    ];
+    let measured = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution, run.oom_attempts];
+    Row {
+        policy: run.policy.clone(),
+        makespan_error: error(simulated[0], run.makespan),
+        mean_jct_error: error(simulated[1], run.mean_jct),
+        p95_jct_error: error(simulated[2], run.p95_jct),
+        execution_error: error(simulated[3], run.mean_execution),
+        oom_difference: simulated[4] - run.oom_attempts,
+        energy_ratio_difference: run.energy_ratio.map(|ratio| simulated[5] - ratio),
+        makespan_spread: carma_sim::spread(summaries, |summary| summary.makespan).1,
+        screened: policy.screened,
+        simulated,
+        measured: std::array::from_fn(|place| measured.get(place).copied().map_or(run.energy_ratio, Some)),
+    }
+}
+
+fn print(validation: &Validation, seeds: u64, output: &mut impl Write) -> Result<()> {
+    let Validation { rows, pairs, crowds } = validation;
+    let names = ["makespan, s", "mean completion, s", "p95 completion, s", "mean execution, s"];
+    for (place, name) in names.into_iter().enumerate() {
+        writeln!(output, "{name:<24} {:>10} {:>10} {:>8}", "simulated", "measured", "error")?;
+        for row in rows {
+            let (simulated, measured) = (row.simulated[place], row.measured[place].unwrap_or_default());
+            let spread = if place == 0 { format!("  ± {:.0} over seeds", row.makespan_spread) } else { String::new() };
+            writeln!(
+                output,
+                "  {:<22} {simulated:>10.0} {measured:>10.0} {:>+7.1} %{spread}",
+                row.policy,
+                100.0 * (simulated / measured - 1.0)
+            )?;
+        }
+        writeln!(output)?;
+    }
+    for (place, name, digits) in [(4, "out-of-memory attempts", 1), (5, "energy over exclusive's", 3)] {
+        writeln!(output, "{name:<24} {:>10} {:>10} {:>10}", "simulated", "measured", "difference")?;
+        for row in rows {
+            let (Some(measured), simulated) = (row.measured[place], row.simulated[place]) else { continue };
+            writeln!(output, "  {:<22} {simulated:>10.digits$} {measured:>10.digits$} {:>+10.digits$}", row.policy, simulated - measured)?;
+        }
+        writeln!(output)?;
+    }
+    let errors = |of: fn(&Row) -> f64, screened: Option<bool>| {
+        let chosen = rows.iter().filter(|row| screened.is_none_or(|screened| row.screened == screened));
+        chosen.map(|row| of(row).abs()).collect::<Vec<f64>>()
+    };
+    let worst = |of: fn(&Row) -> f64, screened: bool| 100.0 * errors(of, Some(screened)).into_iter().fold(0.0, f64::max);
+    let measures: [(&str, fn(&Row) -> f64); 2] = [("makespan", |row| row.makespan_error), ("mean completion", |row| row.mean_jct_error)];
+    writeln!(output, "In all, {seeds} seeds a policy:")?;
+    for (name, of) in measures {
+        let all = 100.0 * mean(&errors(of, None));
+        let (screened, unscreened) = (worst(of, true), worst(of, false));
+        writeln!(output, "  {name:<16} mean error {all:.1} %, worst {screened:.1} % screened, {unscreened:.1} % unscreened")?;
+    }
+    let energies: Vec<f64> = rows.iter().filter_map(|row| row.energy_ratio_difference).map(f64::abs).collect();
+    writeln!(output, "  out of memory    mean difference {:.1} attempts", mean(&errors(|row| row.oom_difference, None)))?;
+    writeln!(output, "  energy ratio     within {:.3}", energies.into_iter().fold(0.0, f64::max))?;
+    for (name, accuracy) in [("pairs", pairs), ("crowds", crowds)] {
+        if let Some(Accuracy { mape }) = accuracy {
+            writeln!(output, "  {name:<16} mean error {:.1} %", 100.0 * mape)?;
+        }
+    }
+    Ok(())
+}
