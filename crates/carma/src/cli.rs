@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
-use crate::{calibrate, catalogue, configuration, demo, event_log, policies, simulate, trace, validate};
+use crate::{calibrate, catalogue, compare, configuration, demo, event_log, policies, simulate, trace, validate};
 
 /// Collocation-aware resource manager for servers with GPUs.
 #[derive(Debug, Parser)]
@@ -23,6 +23,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Simulate a trace under one policy.
     Simulate(simulate::Arguments),
+    /// Compare policies side by side on one trace.
+    Compare(compare::Arguments),
     /// Hold the simulator against measured runs.
     Validate(validate::Arguments),
     /// Fit the interference model to measurements, and say how well it does.
@@ -63,6 +65,7 @@ impl Cli {
         match self.command {
             Command::Demo(arguments) => demo::run(&arguments, output),
             Command::Simulate(arguments) => simulate::run(&arguments, output),
+            Command::Compare(arguments) => compare::run(&arguments, output),
             Command::Validate(arguments) => validate::run(&arguments, output),
             Command::Calibrate(arguments) => calibrate::run(&arguments, output),
             Command::Policies => policies::list(output),

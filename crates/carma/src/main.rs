@@ -3,6 +3,7 @@
 mod calibrate;
 mod catalogue;
 mod cli;
+mod compare;
 mod configuration;
 mod demo;
 mod event_log;

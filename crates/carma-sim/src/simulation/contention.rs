@@ -24,45 +24,55 @@ impl<D: Decider> World<'_, D> {
         let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
         let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
         let host = 1.0 + setup.physics.host_contention * busy.saturating_sub(server.len()) as f64;
-        if host.to_bits() == gpus[gpu].host.to_bits() {
-            self.adjust_all_on(gpu);
-        } else {
-            for gpu in server {
-                self.gpus[gpu].host = host;
-                self.adjust_all_on(gpu);
+        let affected = if host.to_bits() == gpus[gpu].host.to_bits() { gpu..gpu + 1 } else { server };
+        for gpu in affected {
+            self.gpus[gpu].host = host;
+            for resident in 0..self.gpus[gpu].residents.len() {
+                if let Who::Rank { process, .. } = self.gpus[gpu].residents[resident].who {
+                    self.adjust(process);
+                }
             }
-        }
-    }
-
-    fn adjust_all_on(&mut self, gpu: usize) {
-        for resident in 0..self.gpus[gpu].residents.len() {
-            if let Who::Rank { process, .. } = self.gpus[gpu].residents[resident].who {
-                self.adjust(process);
-            }
+            self.measure(gpu);
         }
         self.touch(gpu);
     }
 
-    /// A job is as fast as its slowest rank.
+    /// A job is as fast as its slowest rank, and all its ranks are as busy as that allows.
     fn adjust(&mut self, place: usize) {
         let Self { gpus, processes, .. } = self;
         let Some(process) = &mut processes[place] else { return };
+        let training = process.phase == Phase::Training;
         let slowdown = |(rank, gpu): (usize, &usize)| {
-            let gpu = &gpus[*gpu];
-            let resident = gpu.place_of(Who::Rank { process: place, rank }).map(|resident| &gpu.residents[resident]);
-            resident.map_or(1.0, |resident| resident.slowdown * resident.facts.stretch * gpu.host)
+            gpus[*gpu].rank(place, rank).map_or(1.0, |rank| rank.slowdown * rank.facts.stretch * gpus[*gpu].host)
         };
         let slowest = process.gpus.iter().enumerate().map(slowdown).fold(0.0, f64::max);
-        let speed = if process.phase == Phase::Training { 1.0 / slowest } else { 0.0 };
-        if let Some(end) = process.set_speed(speed, self.now) {
+        let Some(end) = process.set_speed(if training { 1.0 / slowest } else { 0.0 }, self.now) else { return };
+        if let Some(end) = end {
             self.plans += 1;
             process.end_plan = self.plans;
             self.agenda.plan(end, Item::WindDown { process: place, plan: self.plans });
         }
+        for (rank, gpu) in process.gpus.iter().enumerate() {
+            if let Some(rank) = gpus[*gpu].rank_mut(place, rank) {
+                rank.activity = if training { rank.facts.stretch / slowest } else { self.setup.physics.quiet };
+            }
+        }
+        if process.gpus.len() > 1 {
+            let elsewhere = process.gpus.clone();
+            elsewhere.into_iter().for_each(|gpu| self.measure(gpu));
+        }
     }
 
-    /// The monitor will see something new on a GPU.
+    /// Puts down what a GPU does from now on.
+    pub(super) fn measure(&mut self, gpu: usize) {
+        let gpu = &mut self.gpus[gpu];
+        let (levels, watts) = (gpu.levels(self.setup.physics.reading), gpu.watts());
+        gpu.meter.change(self.now, levels, gpu.used, watts, gpu.residents.len());
+    }
+
+    /// The monitor will see something new on a GPU. What a change elsewhere does to it, it shows when it is next looked at.
     pub(super) fn touch(&mut self, gpu: usize) {
+        self.measure(gpu);
         if !self.gpus[gpu].dirty {
             self.gpus[gpu].dirty = true;
             self.changed.push(gpu);
@@ -72,14 +82,10 @@ impl<D: Decider> World<'_, D> {
     /// Shows the scheduler what the monitor sees of the GPUs that changed.
     pub(super) fn publish(&mut self) -> Result<(), SimulationError> {
         // What the scheduler does about one GPU changes others only later.
-        let quiet = self.setup.physics.quiet;
         while let Some(place) = self.changed.pop() {
             let gpu = &mut self.gpus[place];
             gpu.dirty = false;
-            let levels = gpu.levels(quiet, self.setup.physics.reading);
-            let watts = gpu.watts(quiet);
-            gpu.meter.change(self.now, levels, gpu.used, watts, gpu.residents.len());
-            gpu.monitor.change(self.now, levels, self.rule.length);
+            gpu.monitor.change(self.now, gpu.levels(self.setup.physics.reading), self.rule.length);
             if gpu.lost {
                 continue;
             }

@@ -27,6 +27,8 @@ pub(super) struct Resident {
     pub(super) quiet: bool,
     /// How much longer its steps take beside the others.
     pub(super) slowdown: f64,
+    /// How much it does of what it does alone.
+    pub(super) activity: f64,
 }
 
 /// A device.
@@ -85,8 +87,11 @@ impl Gpu {
             for other in self.residents.iter().filter(|other| other.who != me.who && !other.quiet) {
                 neighbours.add(other.facts.character.pressure * deviation(me.who, other.who));
             }
-            self.residents[place].slowdown =
-                if me.quiet { 1.0 } else { model.slowdown(me.facts.character.sensitivity, neighbours, self.mode) };
+            let slowdown = if me.quiet { 1.0 } else { model.slowdown(me.facts.character.sensitivity, neighbours, self.mode) };
+            self.residents[place].slowdown = slowdown;
+            if let Who::Foreign(_) = me.who {
+                self.residents[place].activity = 1.0 / slowdown;
+            }
         }
     }
 
@@ -95,25 +100,26 @@ impl Gpu {
         self.residents.iter().filter(|resident| !resident.quiet).count()
     }
 
-    /// How much of what they do alone the residents do now, given what a quiet one does.
-    fn activities(&self, quiet: f64) -> impl Iterator<Item = (&RankFacts, f64)> {
-        self.residents
-            .iter()
-            .map(move |resident| (&resident.facts, if resident.quiet { quiet } else { 1.0 / (resident.slowdown * self.host) }))
+    pub(super) fn rank(&self, process: usize, rank: usize) -> Option<&Resident> {
+        self.place_of(Who::Rank { process, rank }).map(|place| &self.residents[place])
+    }
+
+    pub(super) fn rank_mut(&mut self, process: usize, rank: usize) -> Option<&mut Resident> {
+        self.place_of(Who::Rank { process, rank }).map(|place| &mut self.residents[place])
     }
 
     /// What its counters show now.
-    pub(super) fn levels(&self, quiet: f64, reading: f64) -> Levels {
-        Levels::of(self.activities(quiet).map(|(facts, activity)| (&facts.profile, activity)), reading)
+    pub(super) fn levels(&self, reading: f64) -> Levels {
+        Levels::of(self.residents.iter().map(|resident| (&resident.facts.profile, resident.activity)), reading)
     }
 
     /// What it draws now.
-    pub(super) fn watts(&self, quiet: f64) -> f64 {
+    pub(super) fn watts(&self) -> f64 {
         if self.lost {
             return 0.0;
         }
         let idle = self.kind.idle_watts;
-        let all = device_power(self.kind, self.activities(quiet).map(|(facts, activity)| (facts.watts, activity)));
+        let all = device_power(self.kind, self.residents.iter().map(|resident| (resident.facts.watts, resident.activity)));
         // Instances of one GPU share its idle power.
         all - idle + idle * self.share
     }

@@ -81,7 +81,14 @@ impl<D: Decider> World<'_, D> {
         for (rank, gpu) in gpus.into_iter().enumerate() {
             let facts = *self.rank_facts(job, rank, gpu);
             let who = Who::Rank { process: place, rank };
-            self.gpus[gpu].residents.push(Resident { who, facts, memory: MiB::ZERO, quiet: true, slowdown: 1.0 });
+            self.gpus[gpu].residents.push(Resident {
+                who,
+                facts,
+                memory: MiB::ZERO,
+                quiet: true,
+                slowdown: 1.0,
+                activity: self.setup.physics.quiet,
+            });
         }
         self.enter(place, Phase::Loading);
         self.agenda.plan(self.now + seconds(loading), Item::Train { process: place, plan });

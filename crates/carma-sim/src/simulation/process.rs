@@ -49,18 +49,16 @@ impl Process {
         Self { attempt, job, gpus, phase, requests: 0, draw, work, done: 0.0, speed: 0.0, since: now, plan, end_plan: 0 }
     }
 
-    /// Goes on at another speed. Returns when it will be done, if the speed is another one.
-    pub(super) fn set_speed(&mut self, speed: f64, now: Time) -> Option<Time> {
+    /// Goes on at another speed. Returns when it will have done its training, if ever; nothing if the speed is the same.
+    #[expect(clippy::option_option, reason = "no change and no end are two things")]
+    pub(super) fn set_speed(&mut self, speed: f64, now: Time) -> Option<Option<Time>> {
         // Speeds are compared as they are: equal inputs give equal bits.
         if speed.to_bits() == self.speed.to_bits() {
             return None;
         }
         self.done += (now - self.since).get() * self.speed;
         (self.since, self.speed) = (now, speed);
-        if speed <= 0.0 {
-            return None;
-        }
         let left = ((self.work - self.done) / speed).max(0.0);
-        Some(now + Seconds::new(left).unwrap_or_default())
+        Some((speed > 0.0).then(|| now + Seconds::new(left).unwrap_or_default()))
     }
 }

@@ -20,7 +20,14 @@ impl<D: Decider> World<'_, D> {
                     RankProfile { peak: *memory, smact: *smact, smocc: *smact, drama: Fraction::ZERO, utilisation: *smact, power: None };
                 let facts = RankFacts::new(self.setup.interference, None, &profile, self.gpus[gpu].kind, Fraction::ONE);
                 let memory = (*memory).min(self.gpus[gpu].free());
-                self.gpus[gpu].residents.push(Resident { who: Who::Foreign(place), facts, memory: MiB::ZERO, quiet: false, slowdown: 1.0 });
+                self.gpus[gpu].residents.push(Resident {
+                    who: Who::Foreign(place),
+                    facts,
+                    memory: MiB::ZERO,
+                    quiet: false,
+                    slowdown: 1.0,
+                    activity: 1.0,
+                });
                 let resident = self.gpus[gpu].residents.len() - 1;
                 self.gpus[gpu].take(resident, memory);
             }

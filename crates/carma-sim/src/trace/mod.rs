@@ -20,7 +20,7 @@ pub use formats::{RadNeeds, RadTask};
 pub use generate::{Generation, Mix, MixError, WeightClass, generate};
 pub use input::ReadLimits;
 pub use mapping::{DurationRule, map};
-pub use sample::{Window, sample};
+pub use sample::{Window, sample, shuffle};
 pub use write::sha256;
 
 use std::collections::BTreeMap;

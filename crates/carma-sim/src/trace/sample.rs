@@ -36,3 +36,17 @@ pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> 
     }
     sampled
 }
+
+/// The same jobs and the same times of submission, with the jobs dealt to the times anew.
+///
+/// ```
+/// use carma_sim::{Trace, trace::shuffle};
+/// assert_eq!(shuffle(&Trace::default(), 1), Trace::default());
+/// ```
+#[must_use]
+pub fn shuffle(trace: &Trace, seed: u64) -> Trace {
+    let mut shuffled = trace.clone();
+    Rng::with_seed(seed).shuffle(&mut shuffled.jobs);
+    shuffled.jobs.iter_mut().zip(&trace.jobs).for_each(|(job, slot)| job.submitted = slot.submitted);
+    shuffled
+}

@@ -1,0 +1,50 @@
+//! Who is compared: policies with their rules, and what they are told.
+
+use anyhow::{Context, Result, bail};
+use carma_core::{MemoryBasis, Preset, Settings};
+use carma_sim::Knowledge;
+
+/// One row of the table, before it has run.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) settings: Settings,
+    pub(super) knowledge: Knowledge,
+}
+
+/// The rules of a policy as it is written in lists: `or-magm`, `magm/aegis`, `or-lug/aegis/no-screen`.
+pub(super) fn settings(written: &str, base: &Settings) -> Result<Settings> {
+    let mut parts = written.split('/');
+    let mut settings = Settings { policy: parts.next().map(str::to_owned), ..base.clone() };
+    for part in parts {
+        match part.parse::<Preset>() {
+            Ok(preset) => settings.preset = Some(preset),
+            Err(_) if part == "no-screen" => settings.screen.get_or_insert_default().enabled = Some(false),
+            Err(error) => bail!("{written:?}: {error}; or no-screen"),
+        }
+    }
+    settings.check().with_context(|| format!("{written:?} cannot be used"))?;
+    Ok(settings)
+}
+
+/// Every policy with every estimator; a policy that asks nobody is there once.
+pub(super) fn entries(
+    policies: &[String],
+    estimators: &[String],
+    base: &Settings,
+    knowledge: impl Fn(&str) -> Result<Knowledge>,
+) -> Result<Vec<Entry>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let alone = std::iter::once("exclusive".to_owned());
+    for policy in alone.chain(policies.iter().filter(|policy| *policy != "exclusive").cloned()) {
+        let settings = settings(&policy, base)?;
+        let mapping = settings.check()?.mapping;
+        let asks = mapping.policy.shares && mapping.basis != MemoryBasis::Floor;
+        for estimator in estimators.iter().take(if asks { estimators.len() } else { 1 }) {
+            let named = asks && estimators.len() > 1;
+            let name = if named { format!("{policy} {estimator}") } else { policy.clone() };
+            entries.push(Entry { name, settings: settings.clone(), knowledge: knowledge(estimator)? });
+        }
+    }
+    Ok(entries)
+}

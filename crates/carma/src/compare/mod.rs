@@ -1,0 +1,178 @@
+//! `carma compare`: policies side by side on one trace.
+
+mod contender;
+mod sweep;
+mod table;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use carma_core::Settings;
+use carma_sim::trace::shuffle;
+use carma_sim::{
+    Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, on_all_cores, report, spread,
+};
+
+use crate::configuration::ConfigArguments;
+use crate::progress;
+use crate::simulate::{World, WorldArguments};
+use contender::Entry;
+use sweep::Sweep;
+
+/// What is compared.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The trace, in any of the forms that `carma trace` reads.
+    trace: PathBuf,
+    /// Policies, separated by commas; exclusive is always there. With a preset
+    /// or no-screen behind a slash, as in or-magm/aegis/no-screen.
+    #[arg(long, value_delimiter = ',', default_value = "or-magm,magm")]
+    policies: Vec<String>,
+    /// Who says how much memory jobs need: none, oracle, columns of --estimates.
+    #[arg(long, value_delimiter = ',', default_value = "oracle")]
+    estimators: Vec<String>,
+    #[command(flatten)]
+    rules: ConfigArguments,
+    #[command(flatten)]
+    world: WorldArguments,
+    /// Runs of each policy, with seeds from 0 on.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+    /// Also shuffle the jobs among their times of submission, so often.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    shuffle: u64,
+    /// Sweep a setting, as in smact=0.5:0.95:0.05; may be given more than once.
+    #[arg(long, value_name = "KEY=FROM:TO:STEP")]
+    sweep: Vec<Sweep>,
+    /// Write a report for a browser, in one file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the report's charts as SVG files into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    svg: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compares, prints the table, writes the report.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let base = arguments.rules.settings()?;
+    let world = arguments.world.load()?;
+    let knowledge = |estimator: &str| arguments.world.knowledge(estimator, &world.catalogue);
+    let entries = contender::entries(&arguments.policies, &arguments.estimators, &base, knowledge)?;
+    let steps = steps(&arguments.sweep, &entries)?;
+    let trace = world.read_trace(&arguments.trace)?;
+    let comparison = compare(arguments, &world, &trace, &entries, &steps)?;
+    if let Some(file) = &arguments.report {
+        fs::write(file, report::html(&comparison)).with_context(|| format!("cannot write {}", file.display()))?;
+        eprintln!("carma: wrote {}", file.display());
+    }
+    if let Some(folder) = &arguments.svg {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        for (name, chart) in report::svgs(&comparison) {
+            let file = folder.join(name);
+            fs::write(&file, chart).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        eprintln!("carma: wrote the charts to {}", folder.display());
+    }
+    if arguments.json {
+        let Comparison { bounds, curves, caveats, .. } = &comparison;
+        let written = serde_json::json!({ "rows": comparison.rows(), "bounds": bounds, "curves": curves, "caveats": caveats });
+        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&written)?)?);
+    }
+    table::print(&comparison, output)
+}
+
+/// A point of a sweep, before it has run.
+struct Step {
+    sweep: usize,
+    entry: usize,
+    value: f64,
+    settings: Settings,
+}
+
+/// Every value of every sweep, for every policy that shares GPUs.
+fn steps(sweeps: &[Sweep], entries: &[Entry]) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    for (sweep, swept) in sweeps.iter().enumerate() {
+        for (entry, entered) in entries.iter().enumerate().skip(1) {
+            for value in &swept.values {
+                steps.push(Step { sweep, entry, value: *value, settings: swept.apply(&entered.settings, *value)? });
+            }
+        }
+    }
+    Ok(steps)
+}
+
+fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry], steps: &[Step]) -> Result<Comparison> {
+    let shuffled = (1..=arguments.shuffle).map(|seed| shuffle(trace, seed));
+    let traces: Vec<Trace> = std::iter::once(trace.clone()).chain(shuffled).collect();
+    let of_entries = entries.iter().map(|entry| (&entry.settings, &entry.knowledge));
+    let of_steps = steps.iter().map(|step| (&step.settings, &entries[step.entry].knowledge));
+    let subjects: Vec<_> = of_entries.chain(of_steps).collect();
+    let each = traces.len() * arguments.seeds as usize;
+    let runs: Vec<(usize, usize)> = (0..subjects.len()).flat_map(|subject| (0..each).map(move |run| (subject, run))).collect();
+    let bar = progress::bar(runs.len(), "simulating");
+    let simulate = |(subject, run): &(usize, usize)| -> Result<(RunSummary, Option<Run>), SimulationError> {
+        let (settings, knowledge) = subjects[*subject];
+        let (trace, seed) = (&traces[run / arguments.seeds as usize], *run as u64 % arguments.seeds);
+        let mut simulation = world.simulation(trace, settings, knowledge, seed);
+        let shown = *run == 0 && *subject < entries.len();
+        simulation.timeline = shown;
+        let run = simulation.run()?;
+        Ok((run.summary(), shown.then_some(run)))
+    };
+    let results = on_all_cores(&runs, simulate, || bar.inc(1)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    bar.finish_and_clear();
+    let (summaries, examples): (Vec<RunSummary>, Vec<Option<Run>>) = results.into_iter().unzip();
+    let (contended, swept) = summaries.split_at(entries.len() * each);
+    let contenders: Vec<Contender> = entries
+        .iter()
+        .zip(contended.chunks_exact(each))
+        .zip(examples.into_iter().flatten())
+        .map(|((entry, summaries), example)| Contender { name: entry.name.clone(), summaries: summaries.to_vec(), example })
+        .collect();
+    let curves = curves(arguments, entries, steps, &contenders[0].summaries, swept.chunks_exact(each));
+    let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Comparison {
+        trace: name,
+        jobs: trace.jobs.len(),
+        servers: world.servers.to_string(),
+        seeds: arguments.seeds as usize,
+        contenders,
+        bounds: LowerBounds::of(trace, &world.catalogue, &world.servers),
+        curves,
+        caveats: vec![world.caveat(trace)],
+    })
+}
+
+fn curves<'a>(
+    arguments: &Arguments,
+    entries: &[Entry],
+    steps: &[Step],
+    exclusive: &[RunSummary],
+    summaries: impl Iterator<Item = &'a [RunSummary]>,
+) -> Vec<Curve> {
+    let mut curves: Vec<(usize, usize, Curve)> = Vec::new();
+    for (step, summaries) in steps.iter().zip(summaries) {
+        let over = |of: fn(&RunSummary) -> f64| spread(summaries, of).0 / spread(exclusive, of).0;
+        let point = CurvePoint {
+            value: step.value,
+            makespan_ratio: over(|summary| summary.makespan),
+            mean_jct_ratio: over(|summary| summary.mean_jct),
+            energy_ratio: over(|summary| summary.energy),
+            oom_attempts: spread(summaries, |summary| summary.oom_attempts as f64).0,
+        };
+        match curves.last_mut() {
+            Some((sweep, entry, curve)) if (*sweep, *entry) == (step.sweep, step.entry) => curve.points.push(point),
+            _ => {
+                let setting = arguments.sweep[step.sweep].key.clone();
+                curves.push((step.sweep, step.entry, Curve { policy: entries[step.entry].name.clone(), setting, points: vec![point] }));
+            }
+        }
+    }
+    curves.into_iter().map(|(_, _, curve)| curve).collect()
+}

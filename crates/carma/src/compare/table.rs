@@ -1,0 +1,56 @@
+//! The comparison for people, in 80 columns.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_sim::{Comparison, ComparisonRow, spread};
+
+/// Prints the table.
+pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<()> {
+    let Comparison { trace, jobs, servers, seeds, bounds, .. } = comparison;
+    let runs = comparison.contenders.first().map_or(0, |contender| contender.summaries.len());
+    let orders = if runs > *seeds { format!(" in {} orders", runs / seeds) } else { String::new() };
+    writeln!(output, "{trace}: {jobs} jobs on {servers}, {seeds} seeds{orders}; ratios to exclusive\n")?;
+    let rows = comparison.rows();
+    let width = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or(0).max(22);
+    writeln!(output, "{:<width$} {:>11} {:>11} {:>6} {:>6} {:>6} {:>9}", "", "makespan", "mean JCT", "p95", "energy", "OOM", "slowdown")?;
+    for row in &rows {
+        let with_spread = |ratio: f64, spread: f64| format!("{ratio:.3}±{spread:.3}");
+        let ComparisonRow { makespan_ratio, makespan_spread, mean_jct_ratio, mean_jct_spread, .. } = *row;
+        let failed = if row.failed > 0.0 { format!("  {:.1} failed", row.failed) } else { String::new() };
+        writeln!(
+            output,
+            "{:<width$} {:>11} {:>11} {:>6.3} {:>6.3} {:>6.1} {:>4.2}/{:<4.1}{failed}",
+            row.policy,
+            with_spread(makespan_ratio, makespan_spread),
+            with_spread(mean_jct_ratio, mean_jct_spread),
+            row.p95_jct_ratio,
+            row.energy_ratio,
+            row.oom_attempts,
+            row.mean_slowdown,
+            row.worst_slowdown,
+        )?;
+    }
+    if let Some(exclusive) = comparison.contenders.first() {
+        let (makespan, _) = spread(&exclusive.summaries, |summary| summary.makespan);
+        writeln!(output, "{:<width$} {:>5.3}", "bound: critical path", bounds.critical_path / makespan)?;
+        writeln!(output, "{:<width$} {:>5.3}", "bound: work / capacity", bounds.work_over_capacity / makespan)?;
+    }
+    writeln!(output, "\nSlowdown is mean/worst of run time over time alone. The second bound holds")?;
+    writeln!(output, "where GPUs are not shared.")?;
+    for curve in &comparison.curves {
+        writeln!(output, "\n{} with {}", curve.policy, curve.setting)?;
+        writeln!(output, "  {:>8} {:>9} {:>9} {:>7} {:>6}", "", "makespan", "mean JCT", "energy", "OOM")?;
+        for point in &curve.points {
+            writeln!(
+                output,
+                "  {:>8} {:>9.3} {:>9.3} {:>7.3} {:>6.1}",
+                point.value, point.makespan_ratio, point.mean_jct_ratio, point.energy_ratio, point.oom_attempts
+            )?;
+        }
+    }
+    for caveat in &comparison.caveats {
+        writeln!(output, "\n{caveat}")?;
+    }
+    Ok(())
+}
