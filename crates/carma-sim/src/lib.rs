@@ -8,6 +8,7 @@ mod catalogue;
 mod compare;
 mod hardware;
 mod interference;
+pub mod report;
 mod simulation;
 mod summary;
 pub mod trace;
