@@ -11,6 +11,8 @@ const WIDTH: f64 = 960.0;
 const NAMES: f64 = 168.0;
 const PANEL: f64 = 240.0;
 const GAP: f64 = 24.0;
+/// Where the values stand in figures: behind all bars, where no line crosses them.
+const FIGURES: f64 = 42.0;
 const TOP: f64 = 34.0;
 const ROW: f64 = 26.0;
 
@@ -35,27 +37,31 @@ pub(super) fn bars(comparison: &Comparison, colours: &Colours) -> Chart {
         let left = NAMES + place as f64 * (PANEL + GAP);
         let whole = spread(whole, measure).0;
         let share = |value: f64| if whole > 0.0 { value / whole } else { 1.0 };
-        let shares: Vec<(f64, f64)> = comparison.contenders.iter().map(|contender| spread(&contender.summaries, measure)).collect();
-        let shares: Vec<(f64, f64)> =
-            shares.into_iter().map(|(mean, deviation)| (share(mean), if whole > 0.0 { deviation / whole } else { 0.0 })).collect();
+        let both = |(mean, deviation): (f64, f64)| (share(mean), if whole > 0.0 { deviation / whole } else { 0.0 });
+        let shares: Vec<(f64, f64)> = comparison.contenders.iter().map(|contender| both(spread(&contender.summaries, measure))).collect();
         let most = shares.iter().map(|(mean, deviation)| mean + deviation).fold(1.0, f64::max);
-        // Room for the figures behind the longest bar.
-        let scale = Scale::linear((0.0, most * 1.3), (left, left + PANEL), Unit::Number);
+        let scale = Scale::linear((0.0, most * 1.02), (left, left + PANEL - FIGURES), Unit::Number);
         chart.text("strong", Anchor::Start, (left, TOP - 14.0), name);
         across(&mut chart, &scale, (TOP, bottom), "");
-        for (row, (contender, (mean, deviation))) in comparison.contenders.iter().zip(&shares).enumerate() {
-            bar(&mut chart, &scale, middle(row), (*mean, *deviation), (&contender.name, colours.class(&contender.name)));
+        for (row, (contender, (mean, _))) in comparison.contenders.iter().zip(&shares).enumerate() {
+            let class = format!("bar {}", colours.class(&contender.name));
+            let words = format!("{}: {mean:.3}", contender.name);
+            chart.rectangle(&class, (left, middle(row) - 8.0), (scale.place(*mean) - left, 16.0), &words);
         }
-        let one = scale.place(1.0);
-        chart.line("mark", (one, TOP - 4.0), (one, bottom));
+        // Over the bars, or they would be hidden.
+        chart.line("mark", (scale.place(1.0), TOP - 4.0), (scale.place(1.0), bottom));
         if place == 0 {
-            for bound in [comparison.bounds.critical_path, comparison.bounds.work_over_capacity].map(share) {
-                chart.line("limit", (scale.place(bound), TOP - 4.0), (scale.place(bound), bottom));
+            for (bound, style) in [(comparison.bounds.critical_path, "limit"), (comparison.bounds.work_over_capacity, "limit dotted")] {
+                let x = scale.place(share(bound));
+                chart.line(style, (x, TOP - 4.0), (x, bottom));
             }
+        }
+        for (row, (mean, deviation)) in shares.iter().enumerate() {
+            figure(&mut chart, &scale, middle(row), (*mean, *deviation));
         }
     }
     let words =
-        "Dashed grey: exclusive = 1. Dashed red: critical path, and work over capacity. Whiskers: ± one standard deviation over seeds.";
+        "Grey: exclusive = 1. Red: critical path (dashed) and work over capacity (dotted). Whiskers: ± one standard deviation over seeds.";
     chart.text("small quiet", Anchor::Start, (NAMES, bottom + 36.0), words);
     chart.height = bottom + 48.0;
     chart
@@ -65,16 +71,14 @@ fn middle(row: usize) -> f64 {
     TOP + ROW * (row as f64 + 0.5)
 }
 
-fn bar(chart: &mut Chart, scale: &Scale, y: f64, (mean, deviation): (f64, f64), (name, class): (&str, &str)) {
-    let (left, end) = (scale.start, scale.place(mean));
-    chart.rectangle(&format!("bar {class}"), (left, y - 8.0), (end - left, 16.0), &format!("{name}: {mean:.3} ± {deviation:.3}"));
-    let mut behind = end;
-    if deviation > 0.0 {
-        let [low, high] = [mean - deviation, mean + deviation].map(|value| scale.place(value));
+/// The whisker of a bar, and its value.
+fn figure(chart: &mut Chart, scale: &Scale, y: f64, (mean, deviation): (f64, f64)) {
+    let [low, high] = [mean - deviation, mean + deviation].map(|value| scale.place(value));
+    // Too short to be seen as one.
+    if high - low >= 1.0 {
         chart.line("whisker", (low, y), (high, y));
         chart.line("whisker", (low, y - 4.0), (low, y + 4.0));
         chart.line("whisker", (high, y - 4.0), (high, y + 4.0));
-        behind = high;
     }
-    chart.text("small", Anchor::Start, (behind + 5.0, y + 4.0), &format!("{mean:.2}"));
+    chart.text("small", Anchor::End, (scale.end + FIGURES - 6.0, y + 4.0), &format!("{mean:.2}"));
 }

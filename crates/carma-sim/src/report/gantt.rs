@@ -13,6 +13,8 @@ use crate::simulation::{AttemptRecord, JobRecord, Run};
 const TOP: f64 = 8.0;
 /// Between the lanes of two GPUs.
 const GAP: f64 = 8.0;
+/// Room for a GPU's name.
+const LOWEST: f64 = 16.0;
 /// Narrower rectangles cannot be seen.
 const NARROWEST: f64 = 1.5;
 
@@ -86,13 +88,15 @@ fn stays(run: &Run, most: usize) -> (Vec<Vec<Stay<'_>>>, usize) {
     }
     let whole = all.len();
     if whole > most {
-        // Memory that ran out is what people look for, though not to the exclusion of all else; of the rest the longest are seen.
-        let (mut short_of_memory, mut others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, stay)| stay.out_of_memory());
-        short_of_memory.truncate(most / 4);
+        // Memory that ran out is what people look for, though not to the exclusion of all else: some, evenly over the trace's jobs.
+        // Of the rest the longest are seen.
+        let (short_of_memory, mut others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, stay)| stay.out_of_memory());
+        let every = short_of_memory.len().div_ceil((most / 4).max(1)).max(1);
+        let mut kept: Vec<_> = short_of_memory.into_iter().step_by(every).collect();
         others.sort_by(|(_, a), (_, b)| b.seconds().total_cmp(&a.seconds()));
-        others.truncate(most - short_of_memory.len());
-        all = short_of_memory;
-        all.append(&mut others);
+        others.truncate(most.saturating_sub(kept.len()));
+        kept.append(&mut others);
+        all = kept;
     }
     let mut by_gpu = vec![Vec::new(); shown];
     all.sort_by_key(|(_, stay)| (stay.from, stay.to, stay.job, stay.attempt));
@@ -111,12 +115,12 @@ pub(super) fn gantt(run: &Run, (name, slug): (&str, &str), end: Time, most: usiz
     // Few lanes are high enough to read numbers in; many must fit a page.
     let all_lanes: usize = packed.iter().map(|(_, lanes)| (*lanes).max(1)).sum();
     let lane_height = (760.0 / all_lanes.max(1) as f64).clamp(7.0, 17.0);
-    let height = |lanes: usize| lanes.max(2) as f64 * lane_height + GAP;
+    let height = |lanes: usize| (lanes as f64 * lane_height).max(LOWEST) + GAP;
     let bottom = TOP + packed.iter().map(|(_, lanes)| height(*lanes)).sum::<f64>();
     let scale = Scale::linear((0.0, end.get()), (LEFT, RIGHT), Unit::Time);
     let hatch = format!("hatch-{slug}");
     chart.draw(&Element::new("defs").child(&hatched(&hatch)));
-    across(&mut chart, &scale, (TOP, bottom), "time");
+    across(&mut chart, &scale, (TOP, bottom), "time from the start of the trace");
     let mut top = TOP;
     for (gpu, (stays, (places, lanes))) in by_gpu.iter().zip(&packed).enumerate() {
         let middle = top + height(*lanes) / 2.0;
@@ -134,9 +138,9 @@ pub(super) fn gantt(run: &Run, (name, slug): (&str, &str), end: Time, most: usiz
         left_out.push(format!("The first {MOST_GPUS} of {} are shown.", count(run.gpus.len(), "GPU")));
     }
     if whole > most {
+        let drawn = thousands(by_gpu.iter().map(Vec::len).sum());
         left_out.push(format!(
-            "{} of {} attempts on them are drawn: some that ran out of memory, and the longest.",
-            thousands(most),
+            "{drawn} of {} attempts on them are drawn: the longest, and every so many of those that ran out of memory.",
             thousands(whole)
         ));
     }

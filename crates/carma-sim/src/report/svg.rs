@@ -135,7 +135,7 @@ impl Chart {
             Anchor::Middle => " middle",
             Anchor::End => " end",
         };
-        self.draw(&Element::of_class("text", &format!("{class}{side}")).at([("x", x), ("y", y)]).text(text));
+        self.draw(&Element::of_class("text", format!("{class}{side}").trim_start()).at([("x", x), ("y", y)]).text(text));
     }
 
     /// A text cut to so many characters, whole under the pointer.

@@ -21,21 +21,25 @@ struct Measure {
     value: fn(&Moment) -> f64,
     /// The most that a GPU can have of it, and that in words.
     limit: fn(&GpuRecord) -> (f64, String),
+    /// How the line at the limit is drawn: memory's is the one that jobs fail at.
+    roof: &'static str,
 }
 
 const MEASURES: [Measure; 3] = [
-    Measure { title: "SM activity (SMACT)", class: "s1", value: |moment| moment.smact, limit: |_| (1.0, "100 %".to_owned()) },
+    Measure { title: "SM activity (SMACT)", class: "s1", value: |moment| moment.smact, limit: |_| (1.0, "100 %".to_owned()), roof: "mark" },
     Measure {
         title: "Memory in use, and what the GPU has",
         class: "s3",
         value: |moment| moment.memory.0 as f64,
         limit: |gpu| (gpu.kind.memory.0 as f64, format!("{} GiB", number(gpu.kind.memory.0 as f64 / 1024.0))),
+        roof: "limit",
     },
     Measure {
         title: "Power, and the GPU's limit",
         class: "s2",
         value: |moment| moment.watts,
         limit: |gpu| (gpu.kind.limit_watts, format!("{} W", number(gpu.kind.limit_watts))),
+        roof: "mark",
     },
 ];
 
@@ -76,7 +80,7 @@ fn draw_lane(
     let up = Scale::linear((0.0, limit), (top + height - 1.0, top + 5.0), Unit::Number);
     chart.text("", Anchor::End, (LEFT - 8.0, top + height / 2.0 + 5.0), &format!("GPU {place}"));
     let roof = up.place(limit);
-    chart.line("limit", (LEFT, roof), (RIGHT, roof));
+    chart.line(measure.roof, (LEFT, roof), (RIGHT, roof));
     chart.text("small quiet", Anchor::Start, (RIGHT + 5.0, roof + 4.0), &words);
     let values: Vec<(f64, f64)> = gpu.moments.iter().map(|moment| (moment.since.get(), (measure.value)(moment))).collect();
     let path = steps(&values, (across, &up), ended.get(), most_points);

@@ -211,7 +211,12 @@ fn a_report_to_look_at() {
     let comparison = simulated(&["exclusive", "or-magm", "magm", "lucid"]);
     let catalogue = Catalogue::shipped();
     let charts = svgs(&comparison).into_iter().chain(trace_charts(&made_up(&catalogue), &catalogue));
-    for (name, content) in charts.chain([("report.html".to_owned(), html(&comparison))]) {
+    let large = Comparison {
+        contenders: vec![contender("exclusive", crowded(20_000, 24)), contender("many", crowded(900, 24))],
+        ..comparison.clone()
+    };
+    let pages = [("report.html", &comparison), ("large.html", &large)].map(|(name, comparison)| (name.to_owned(), html(comparison)));
+    for (name, content) in charts.chain(pages) {
         std::fs::write(directory.join(name), content).unwrap();
     }
 }

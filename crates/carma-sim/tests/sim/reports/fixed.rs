@@ -80,7 +80,7 @@ pub(super) fn comparison() -> Comparison {
         value,
         makespan_ratio: ratio,
         mean_jct_ratio: ratio * 0.9,
-        energy_ratio: (1.0 + ratio) / 2.0,
+        energy_ratio: f64::midpoint(1.0, ratio),
         oom_attempts,
     };
     let curve = |policy: &str, points: Vec<CurvePoint>| Curve { policy: policy.to_owned(), setting: "smact".to_owned(), points };
