@@ -9,6 +9,7 @@ mod compare;
 mod hardware;
 mod interference;
 mod parallel;
+pub mod report;
 mod simulation;
 mod summary;
 pub mod trace;

@@ -1,0 +1,191 @@
+//! SVG by hand: elements, escaped text, and charts that stand alone or sit in a page.
+
+use std::fmt::Write;
+
+use super::palette::LIGHT;
+
+/// Text as it may stand between tags and in attributes. Characters that XML does not allow at all are left out.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\t' | '\n' | '\r' => safe.push(' '),
+            '\u{fffe}' | '\u{ffff}' => {}
+            other if other.is_control() => {}
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+/// A coordinate to a tenth of a pixel, as short as it can be written; what is no number is drawn at zero.
+pub(super) fn coordinate(value: f64) -> String {
+    let tenths = if value.is_finite() { (value * 10.0).round() / 10.0 } else { 0.0 };
+    // Zero times anything: no "-0".
+    if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
+}
+
+/// One element with its attributes and all that is in it.
+#[derive(Debug, Clone)]
+pub(super) struct Element {
+    name: &'static str,
+    attributes: String,
+    inside: String,
+}
+
+impl Element {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self { name, attributes: String::new(), inside: String::new() }
+    }
+
+    /// An element of a class, for the style sheet.
+    pub(super) fn of_class(name: &'static str, class: &str) -> Self {
+        Self::new(name).attribute("class", class)
+    }
+
+    pub(super) fn attribute(mut self, name: &str, value: &str) -> Self {
+        // Writing to a string does not fail.
+        let _ = write!(self.attributes, " {name}=\"{}\"", escape(value));
+        self
+    }
+
+    /// Several coordinates at once.
+    pub(super) fn at<const N: usize>(mut self, places: [(&str, f64); N]) -> Self {
+        for (name, value) in places {
+            let _ = write!(self.attributes, " {name}=\"{}\"", coordinate(value));
+        }
+        self
+    }
+
+    pub(super) fn text(mut self, text: &str) -> Self {
+        self.inside.push_str(&escape(text));
+        self
+    }
+
+    pub(super) fn child(mut self, child: &Self) -> Self {
+        child.write_to(&mut self.inside);
+        self
+    }
+
+    /// What browsers show under the pointer and screen readers read.
+    pub(super) fn tooltip(self, text: &str) -> Self {
+        self.child(&Self::new("title").text(text))
+    }
+
+    pub(super) fn write_to(&self, out: &mut String) {
+        let Self { name, attributes, inside } = self;
+        // In HTML only drawn shapes may close themselves.
+        let _ = match *name {
+            "rect" | "line" | "path" if inside.is_empty() => write!(out, "<{name}{attributes}/>"),
+            _ => write!(out, "<{name}{attributes}>{inside}</{name}>"),
+        };
+    }
+}
+
+/// Where a text stands relative to its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A chart: a name for its file, a sentence for who cannot see it, and what is drawn.
+#[derive(Debug, Clone)]
+pub(super) struct Chart {
+    /// File name without its ending, and the start of ids within.
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    body: String,
+}
+
+impl Chart {
+    pub(super) fn new(name: &str, label: &str, width: f64) -> Self {
+        Self { name: name.to_owned(), label: label.to_owned(), width, height: 0.0, body: String::new() }
+    }
+
+    pub(super) fn draw(&mut self, element: &Element) {
+        element.write_to(&mut self.body);
+        self.body.push('\n');
+    }
+
+    pub(super) fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tooltip: &str) {
+        let places = [("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0))];
+        self.draw(&Element::of_class("rect", class).at(places).tooltip(tooltip));
+    }
+
+    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        self.draw(&Element::of_class("line", class).at([("x1", x1), ("y1", y1), ("x2", x2), ("y2", y2)]));
+    }
+
+    pub(super) fn path(&mut self, class: &str, data: &str) {
+        self.draw(&Element::of_class("path", class).attribute("d", data));
+    }
+
+    pub(super) fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
+        let side = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " middle",
+            Anchor::End => " end",
+        };
+        self.draw(&Element::of_class("text", format!("{class}{side}").trim_start()).at([("x", x), ("y", y)]).text(text));
+    }
+
+    /// A text cut to so many characters, whole under the pointer.
+    pub(super) fn cut_text(&mut self, class: &str, anchor: Anchor, place: (f64, f64), text: &str, most: usize) {
+        if text.chars().count() <= most {
+            return self.text(class, anchor, place, text);
+        }
+        let cut: String = text.chars().take(most.saturating_sub(1)).chain(['…']).collect();
+        let mut group = Self::new("", "", 0.0);
+        group.text(class, anchor, place, &cut);
+        self.draw(&Element { inside: group.body.trim_end().to_owned(), ..Element::new("g") }.tooltip(text));
+    }
+
+    /// For a page whose style sheet has the colours.
+    pub(super) fn inline(&self) -> String {
+        self.wrapped("", "")
+    }
+
+    /// A file of its own, on a light ground.
+    pub(super) fn stand_alone(&self) -> String {
+        let ground = Element::of_class("rect", "ground").at([("width", self.width), ("height", self.height)]);
+        let mut inside = format!("<style>\n{}</style>\n", LIGHT.rules());
+        ground.write_to(&mut inside);
+        inside.push('\n');
+        let size = format!(" width=\"{}\" height=\"{}\"", coordinate(self.width), coordinate(self.height));
+        self.wrapped(&size, &inside)
+    }
+
+    fn wrapped(&self, size: &str, before: &str) -> String {
+        let (width, height, label) = (coordinate(self.width), coordinate(self.height), escape(&self.label));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{label}\" \
+             viewBox=\"0 0 {width} {height}\"{size}>\n{before}{}</svg>\n",
+            self.body
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_place() {
+        assert_eq!(escape("<a & \"b\" 'c'>\u{0}\n"), "&lt;a &amp; &quot;b&quot; &#39;c&#39;&gt; ");
+    }
+
+    #[test]
+    fn coordinates_are_short() {
+        let written = [1.0, 0.25, -0.01, f64::NAN, 12.34].map(coordinate);
+        assert_eq!(written, ["1", "0.3", "0", "0", "12.3"]);
+    }
+}
