@@ -39,8 +39,8 @@ const RIGHT: f64 = 912.0;
 
 /// A comparison as one HTML file: no script, no other file, light or dark as the reader likes, and fit for print.
 ///
-/// It has the table, what to bear in mind, bars of the main ratios, the distribution of completion times, sweeps where there are
-/// any, and for each contender what ran on which GPU and how the GPUs stood. It stays below some 5 MB: what is left out is said.
+/// It has the table, what to bear in mind, bars of the main ratios, the distribution of completion times, for each contender what
+/// ran on which GPU and how the GPUs stood, and sweeps where there are any. It stays below some 5 MB: what is left out is said.
 pub fn html(comparison: &Comparison) -> String {
     page::page(comparison, &charts::Charts::of(comparison))
 }

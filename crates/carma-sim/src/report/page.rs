@@ -33,6 +33,9 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
     html.push_str("<h2 id=\"completion\">Job completion times</h2>\n");
     html.push_str("<p class=\"note\">First seed. Further left is better; a curve that stays below 100 % has jobs that never ended.</p>\n");
     figure(&mut html, "narrow", &charts.completion_times);
+    for (part, contender) in charts.sections.iter().zip(&comparison.contenders) {
+        section(&mut html, part, &contender.example.summary());
+    }
     if !charts.sweeps.is_empty() {
         html.push_str("<h2 id=\"sweeps\">Sweeps</h2>\n");
         for sweep in &charts.sweeps {
@@ -40,20 +43,17 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
             figure(&mut html, "narrow", &sweep.chart);
         }
     }
-    for (part, contender) in charts.sections.iter().zip(&comparison.contenders) {
-        section(&mut html, part, &contender.example.summary());
-    }
     html.push_str("</main>\n</body>\n</html>\n");
     html
 }
 
 fn contents(html: &mut String, charts: &Charts) {
     html.push_str("<nav><a href=\"#summary\">Summary</a><a href=\"#completion\">Completion times</a>");
-    if !charts.sweeps.is_empty() {
-        html.push_str("<a href=\"#sweeps\">Sweeps</a>");
-    }
     for Section { name, slug, .. } in &charts.sections {
         let _ = write!(html, "<a href=\"#policy-{slug}\">{}</a>", escape(name));
+    }
+    if !charts.sweeps.is_empty() {
+        html.push_str("<a href=\"#sweeps\">Sweeps</a>");
     }
     html.push_str("</nav>\n");
 }
