@@ -1,6 +1,6 @@
 //! `carma calibrate`: interference constants from a server's own measurements.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,29 +8,26 @@ use anyhow::{Context, Result};
 use carma_sim::trace::sha256;
 use carma_sim::{Calibration, Catalogue, Scored, calibrate, read_crowds, read_pairs};
 
+use crate::files::read_table as read;
+
 /// What the model is fitted to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Workloads alone: CSV with workload, gpu_rank, end_to_end_s, peak_mib,
-    /// gpu_util_pct, smact, smocc, drama, power_w.
+    /// Workloads alone: CSV with `workload`, `gpu_rank`, `end_to_end_s`,
+    /// `peak_mib`, `gpu_util_pct`, `smact`, `smocc`, `drama`, `power_w`.
     #[arg(long, value_name = "FILE")]
     solo: PathBuf,
-    /// Pairs started together on one GPU: CSV with a, b, solo_a_s, solo_b_s,
-    /// pair_a_s, pair_b_s.
+    /// Pairs started together on one GPU: CSV with `a`, `b`, `solo_a_s`,
+    /// `solo_b_s`, `pair_a_s`, `pair_b_s`.
     #[arg(long, value_name = "FILE")]
     pairs: PathBuf,
-    /// Crowds started one after the other on one GPU: CSV with trial, jobs, solo_s,
-    /// mean_slowdown, max_slowdown.
+    /// Crowds started one after the other on one GPU: CSV with `trial`, `jobs`,
+    /// `solo_s`, `mean_slowdown`, `max_slowdown`.
     #[arg(long, value_name = "FILE")]
     crowds: Option<PathBuf>,
     /// Write the constants to this file, for --interference.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-fn read<T, E: std::error::Error + Send + Sync + 'static>(file: &Path, read: impl FnOnce(File) -> Result<T, E>) -> Result<T> {
-    let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-    read(table).with_context(|| format!("{} cannot be used", file.display()))
 }
 
 /// A line that says what a file was, without saying where.

@@ -10,15 +10,22 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use toml::Value;
 
-/// Flags that choose the rules.
+/// Flags that choose the rules, apart from the policy.
 #[derive(Debug, Args)]
-pub(crate) struct ConfigArguments {
+pub(crate) struct RuleArguments {
     /// Read this configuration file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Start from the numbers of this preset.
     #[arg(long, value_parser = presets())]
     preset: Option<Preset>,
+}
+
+/// Flags that choose the rules.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    #[command(flatten)]
+    rules: RuleArguments,
     /// Map jobs by this policy; `carma policies` lists them.
     #[arg(long)]
     policy: Option<String>,
@@ -28,11 +35,20 @@ fn presets() -> impl TypedValueParser<Value = Preset> {
     PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse())
 }
 
-impl ConfigArguments {
+impl RuleArguments {
     /// The file's settings, overridden by the flags; nothing given is the standard preset.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let mut settings = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
         settings.preset = self.preset.or(settings.preset);
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl ConfigArguments {
+    /// As [`RuleArguments::settings`], with the policy.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        let mut settings = self.rules.settings()?;
         settings.policy = self.policy.clone().or(settings.policy);
         settings.check()?;
         Ok(settings)

@@ -7,6 +7,7 @@ mod compare;
 mod configuration;
 mod demo;
 mod event_log;
+mod files;
 mod policies;
 mod progress;
 mod simulate;

@@ -12,9 +12,31 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// A text in lines of at most 80 columns.
+pub(crate) fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::{duration, wrapped};
+
+    #[test]
+    fn long_texts_are_broken_between_words() {
+        let text = wrapped(&"word ".repeat(40));
+        assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [79, 79, 39]);
+    }
 
     #[test]
     fn durations_take_two_units() {

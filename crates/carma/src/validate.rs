@@ -1,28 +1,29 @@
 //! `carma validate`: the simulator held against measured runs.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use carma_sim::{
     Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean, mean_absolute_error, on_all_cores, read_crowds, read_measured,
     read_pairs,
 };
 use serde::Serialize;
 
+use crate::files::read_table as read;
 use crate::progress;
 use crate::simulate::{World, WorldArguments};
+use crate::units::wrapped;
 
 /// What the simulator is held against. Nothing is fitted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The trace that was run: CSV with arrival_s, workload, gpus,
-    /// exclusive_exec_s; nothing else of it is read.
+    /// The trace that was run: CSV with `arrival_s`, `workload`, `gpus`,
+    /// `exclusive_exec_s`; nothing else of it is read.
     #[arg(long, value_name = "FILE")]
     jobs: PathBuf,
-    /// What was measured: CSV with policy, makespan_s, mean_jct_s, p95_jct_s,
-    /// mean_exec_s, oom_attempts, energy_vs_exclusive.
+    /// What was measured: CSV with `policy`, `makespan_s`, `mean_jct_s`,
+    /// `p95_jct_s`, `mean_exec_s`, `oom_attempts`, `energy_vs_exclusive`.
     #[arg(long, value_name = "FILE")]
     measured: PathBuf,
     /// Also score measured pairs.
@@ -88,12 +89,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&validation)?)?);
     }
     print(&validation, arguments.seeds, output)?;
-    Ok(writeln!(output, "\n{}", world.caveat(&trace))?)
-}
-
-fn read<T, E: std::error::Error + Send + Sync + 'static>(file: &Path, read: impl FnOnce(File) -> Result<T, E>) -> Result<T> {
-    let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-    read(table).with_context(|| format!("{} cannot be used", file.display()))
+    Ok(writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?)
 }
 
 fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(MeasuredRun, MeasuredPolicy)]) -> Result<Vec<Row>> {
@@ -177,7 +173,8 @@ fn print(validation: &Validation, seeds: u64, output: &mut impl Write) -> Result
         chosen.map(|row| of(row).abs()).collect::<Vec<f64>>()
     };
     let worst = |of: fn(&Row) -> f64, screened: bool| 100.0 * errors(of, Some(screened)).into_iter().fold(0.0, f64::max);
-    let measures: [(&str, fn(&Row) -> f64); 2] = [("makespan", |row| row.makespan_error), ("mean completion", |row| row.mean_jct_error)];
+    type Measure = fn(&Row) -> f64;
+    let measures: [(&str, Measure); 2] = [("makespan", |row| row.makespan_error), ("mean completion", |row| row.mean_jct_error)];
     writeln!(output, "In all, {seeds} seeds a policy:")?;
     for (name, of) in measures {
         let all = 100.0 * mean(&errors(of, None));

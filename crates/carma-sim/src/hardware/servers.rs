@@ -44,11 +44,10 @@ impl Sharing {
     /// The memory of each device that a GPU with this much makes: instances have eighths.
     pub(crate) fn memory(self, whole: MiB) -> MiB {
         match self {
-            Self::Streams | Self::Mps => whole,
             Self::Mig(1) => MiB(whole.0 / 8),
             Self::Mig(2) => MiB(whole.0 / 4),
             Self::Mig(3 | 4) => MiB(whole.0 / 2),
-            Self::Mig(_) => whole,
+            Self::Streams | Self::Mps | Self::Mig(_) => whole,
         }
     }
 }

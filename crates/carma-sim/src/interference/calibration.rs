@@ -115,7 +115,9 @@ fn fit(pairs: &[PairRun], catalogue: &Catalogue) -> InterferenceModel {
 fn leave_out<Group: Ord>(pairs: &[PairRun], catalogue: &Catalogue, groups: impl Fn(usize, &PairRun) -> Vec<Group>) -> f64 {
     let mut members: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (place, pair) in pairs.iter().enumerate() {
-        groups(place, pair).into_iter().for_each(|group| members.entry(group).or_default().push(place));
+        for group in groups(place, pair) {
+            members.entry(group).or_default().push(place);
+        }
     }
     let unseen = members.into_values().flat_map(|mut out| {
         out.dedup();

@@ -31,7 +31,7 @@ const MEASURES: [Measure; 3] = [
         title: "Memory in use, and what the GPU has",
         class: "s3",
         value: |moment| moment.memory.0 as f64,
-        limit: |gpu| (gpu.kind.memory.0 as f64, format!("{} GiB", number(gpu.kind.memory.0 as f64 / 1024.0))),
+        limit: |gpu| (gpu.memory.0 as f64, format!("{} GiB", number(gpu.memory.0 as f64 / 1024.0))),
         roof: "limit",
     },
     Measure {

@@ -22,8 +22,6 @@ pub struct Physics {
     pub first_memory: f64,
     /// From there to its peak, in seconds: the median, and the spread of its logarithm.
     pub growth: (f64, f64),
-    /// The share of its peak that a process can do without, at most: what its allocator only keeps in store.
-    pub spare_memory: f64,
     /// What the monitor reads of SMACT and SMOCC, as a share of what the catalogue says.
     pub reading: f64,
     /// What each process beyond one for each GPU of a server adds to everybody's steps there, as a share: cores, host memory and disks are
@@ -44,7 +42,6 @@ impl Default for Physics {
             run_time: 0.015,
             first_memory: 0.8,
             growth: (20.0, 0.8),
-            spare_memory: 0.0,
             reading: 0.8,
             host_contention: 0.02,
             telemetry: 0.05,
@@ -64,7 +61,6 @@ impl Physics {
             run_time: 0.0,
             first_memory: 1.0,
             growth: (0.0, 0.0),
-            spare_memory: 0.0,
             reading: 1.0,
             host_contention: 0.0,
             telemetry: 0.0,
@@ -81,8 +77,6 @@ pub(super) struct Draw {
     /// A factor on the time alone.
     pub(super) run_time: f64,
     pub(super) growth: f64,
-    /// The share of its peak it can do without.
-    pub(super) spare: f64,
 }
 
 impl Draw {
@@ -95,7 +89,7 @@ impl Draw {
         let growth = spread(physics.growth);
         let (loading, winding_down) = (spread(physics.loading), spread(physics.winding_down));
         let run_time = (1.0 + physics.run_time * normal(&mut job_chance)).max(0.1);
-        Self { start_up, loading, winding_down, run_time, growth, spare: physics.spare_memory * job_chance.f64() }
+        Self { start_up, loading, winding_down, run_time, growth }
     }
 }
 
@@ -105,7 +99,7 @@ pub(super) fn stream(seed: u64, purpose: u64, first: u64, second: u64) -> Rng {
     Rng::with_seed(mixed)
 }
 
-/// The finaliser of SplitMix64: neighbouring numbers become unrelated ones.
+/// The finaliser of `SplitMix64`: neighbouring numbers become unrelated ones.
 fn scramble(value: u64) -> u64 {
     let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -58,8 +58,9 @@ impl<D: Decider> World<'_, D> {
             }
         }
         if process.gpus.len() > 1 {
-            let elsewhere = process.gpus.clone();
-            elsewhere.into_iter().for_each(|gpu| self.measure(gpu));
+            for gpu in process.gpus.clone() {
+                self.measure(gpu);
+            }
         }
     }
 

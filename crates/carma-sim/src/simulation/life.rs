@@ -116,7 +116,7 @@ impl<D: Decider> World<'_, D> {
         let Some(process) = &mut self.processes[place] else { return Ok(()) };
         let first = self.setup.physics.first_memory;
         let share = first + (1.0 - first) * f64::from(process.requests) / f64::from(REQUESTS);
-        let (spare, step, plan) = (process.draw.spare, process.draw.growth / f64::from(REQUESTS), process.plan);
+        let (step, plan) = (process.draw.growth / f64::from(REQUESTS), process.plan);
         let last = process.requests == REQUESTS || first >= 1.0;
         process.requests += 1;
         for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
@@ -124,12 +124,11 @@ impl<D: Decider> World<'_, D> {
             let Some(resident) = gpu_state.place_of(Who::Rank { process: place, rank }) else { continue };
             let Resident { facts, memory, .. } = gpu_state.residents[resident];
             let wanted = facts.peak().share(Fraction::clamped(share));
-            let needed = wanted.share(Fraction::clamped(1.0 - spare));
-            let grant = (wanted - memory).min(gpu_state.free());
-            if memory + grant < needed {
+            let more = wanted - memory;
+            if more > gpu_state.free() {
                 return self.exit(place, Verdict::OutOfMemory);
             }
-            gpu_state.take(resident, grant);
+            gpu_state.take(resident, more);
             gpu_state.processes_changed = true;
             self.touch(gpu);
         }

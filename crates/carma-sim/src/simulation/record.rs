@@ -67,6 +67,8 @@ impl JobRecord {
 pub struct GpuRecord {
     /// Its kind.
     pub kind: &'static GpuType,
+    /// Its memory: the GPU's, or a MIG instance's part of it.
+    pub memory: carma_core::MiB,
     /// What it did over the whole run.
     pub totals: GpuTotals,
     /// How it stood, moment by moment; empty unless asked for.

@@ -92,7 +92,7 @@ impl Monitor {
 /// One counter's statistics over parts of a window, with every sample off by `noise` and their mean by `shift`, as shares.
 fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: f64, noise: f64) -> Statistics {
     let level = |levels: &Levels| levels.0[counter];
-    let noisy = |statistics: Statistics| {
+    let blurred = |statistics: Statistics| {
         let off = |value: f64, by: f64| (value * (1.0 + by)).clamp(0.0, 1.0);
         Statistics {
             mean: off(statistics.mean, shift),
@@ -102,7 +102,7 @@ fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: 
         }
     };
     if let [(_, only)] = parts {
-        return noisy(Statistics::steady(level(only)));
+        return blurred(Statistics::steady(level(only)));
     }
     let whole: f64 = parts.iter().map(|(held, _)| held).sum();
     let mean = parts.iter().map(|(held, levels)| held * level(levels)).sum::<f64>() / whole;
@@ -120,5 +120,5 @@ fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: 
     let keep = 1.0 - 2.0 / (rule.samples() as f64 + 1.0);
     let first = parts.first().map_or(0.0, |(_, levels)| level(levels));
     let ema = parts.iter().fold(first, |ema, (held, levels)| level(levels) + (ema - level(levels)) * keep.powf(held / rule.period.get()));
-    noisy(Statistics { mean, median: quantile(0.5), p95: quantile(0.95), ema })
+    blurred(Statistics { mean, median: quantile(0.5), p95: quantile(0.95), ema })
 }

@@ -90,7 +90,9 @@ impl<'a, D: Decider> World<'a, D> {
             }
             let (from, until) = disturbance.span();
             world.agenda.plan(from, Item::Disturb { place, begins: true });
-            until.into_iter().for_each(|until| world.agenda.plan(until, Item::Disturb { place, begins: false }));
+            if let Some(until) = until {
+                world.agenda.plan(until, Item::Disturb { place, begins: false });
+            }
         }
         Ok(world)
     }
@@ -166,7 +168,13 @@ impl<'a, D: Decider> World<'a, D> {
     fn finish(mut self) -> Run {
         let ended = self.ended;
         self.gpus.iter_mut().for_each(|gpu| gpu.meter.advance(ended));
-        let gpu = |gpu: Gpu| GpuRecord { kind: gpu.kind, totals: gpu.meter.totals, moments: gpu.meter.moments.unwrap_or_default() };
+        let memory = |kind: &GpuType| self.setup.sharing.memory(kind.memory);
+        let gpu = |gpu: Gpu| GpuRecord {
+            kind: gpu.kind,
+            memory: memory(gpu.kind),
+            totals: gpu.meter.totals,
+            moments: gpu.meter.moments.unwrap_or_default(),
+        };
         Run { jobs: self.records, gpus: self.gpus.into_iter().map(gpu).collect(), ended, events: self.events }
     }
 

@@ -113,7 +113,7 @@ proptest! {
         let run = world.simulation(&case).run().unwrap();
         for (place, gpu) in run.gpus.iter().enumerate() {
             let most = gpu.moments.iter().map(|moment| moment.memory).max().unwrap();
-            prop_assert!(most <= gpu.kind.memory - MiB(1), "{most} on {}", gpu.kind.name);
+            prop_assert!(most <= gpu.memory - MiB(1), "{most} on {}", gpu.kind.name);
             let pairs = [
                 (gpu.totals.joules, integral(&run, place, |moment| moment.watts)),
                 (gpu.totals.smact, integral(&run, place, |moment| moment.smact)),

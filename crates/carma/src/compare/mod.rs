@@ -15,7 +15,8 @@ use carma_sim::{
     Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, on_all_cores, report, spread,
 };
 
-use crate::configuration::ConfigArguments;
+use crate::configuration::RuleArguments;
+use crate::files::write_charts;
 use crate::progress;
 use crate::simulate::{World, WorldArguments};
 use contender::Entry;
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "oracle")]
     estimators: Vec<String>,
     #[command(flatten)]
-    rules: ConfigArguments,
+    rules: RuleArguments,
     #[command(flatten)]
     world: WorldArguments,
     /// Runs of each policy, with seeds from 0 on.
@@ -71,12 +72,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         eprintln!("carma: wrote {}", file.display());
     }
     if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        for (name, chart) in report::svgs(&comparison) {
-            let file = folder.join(name);
-            fs::write(&file, chart).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        eprintln!("carma: wrote the charts to {}", folder.display());
+        write_charts(folder, &report::svgs(&comparison))?;
     }
     if arguments.json {
         let Comparison { bounds, curves, caveats, .. } = &comparison;

@@ -5,6 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use carma_sim::{Comparison, ComparisonRow, spread};
 
+use crate::units::wrapped;
+
 /// Prints the table.
 pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<()> {
     let Comparison { trace, jobs, servers, seeds, bounds, .. } = comparison;
@@ -20,15 +22,14 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
         let failed = if row.failed > 0.0 { format!("  {:.1} failed", row.failed) } else { String::new() };
         writeln!(
             output,
-            "{:<width$} {:>11} {:>11} {:>6.3} {:>6.3} {:>6.1} {:>4.2}/{:<4.1}{failed}",
+            "{:<width$} {:>11} {:>11} {:>6.3} {:>6.3} {:>6.1} {:>9}{failed}",
             row.policy,
             with_spread(makespan_ratio, makespan_spread),
             with_spread(mean_jct_ratio, mean_jct_spread),
             row.p95_jct_ratio,
             row.energy_ratio,
             row.oom_attempts,
-            row.mean_slowdown,
-            row.worst_slowdown,
+            format!("{:.2}/{:.1}", row.mean_slowdown, row.worst_slowdown),
         )?;
     }
     if let Some(exclusive) = comparison.contenders.first() {
@@ -50,7 +51,7 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
         }
     }
     for caveat in &comparison.caveats {
-        writeln!(output, "\n{caveat}")?;
+        writeln!(output, "\n{}", wrapped(caveat))?;
     }
     Ok(())
 }

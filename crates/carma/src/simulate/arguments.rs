@@ -1,7 +1,7 @@
 //! What is simulated: the trace, the servers, and what the scheduler is told.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use carma_sim::trace::{DurationRule, ReadLimits, map};
@@ -12,6 +12,7 @@ use carma_sim::{
 use clap::Args;
 
 use crate::catalogue::CatalogueArguments;
+use crate::files::read_table;
 
 /// Flags that describe the simulated world.
 #[derive(Debug, Args)]
@@ -84,10 +85,7 @@ impl WorldArguments {
             ("none", _) => Estimator::None,
             ("oracle", _) => Estimator::Oracle,
             (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
-            (other, Some(file)) => {
-                let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-                Estimator::Table(Estimates::read(table, other, catalogue).with_context(|| format!("{} cannot be used", file.display()))?)
-            }
+            (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
         };
         Ok(Knowledge { memory, memory_error: self.memory_error, utilisation_error: self.utilisation_error })
     }
@@ -95,7 +93,7 @@ impl WorldArguments {
 
 impl World {
     /// Reads a trace; jobs of which it says nothing but times are given workloads.
-    pub(crate) fn read_trace(&self, file: &PathBuf) -> Result<Trace> {
+    pub(crate) fn read_trace(&self, file: &Path) -> Result<Trace> {
         let trace = Trace::read(file, &self.catalogue, &ReadLimits::default())?;
         for (why, jobs) in &trace.skipped {
             eprintln!("carma: {jobs} jobs left out: {why}");

@@ -4,9 +4,8 @@ mod arguments;
 mod jobs;
 mod view;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use carma_sim::LowerBounds;
@@ -14,6 +13,8 @@ use carma_sim::LowerBounds;
 pub(crate) use arguments::{World, WorldArguments};
 
 use crate::configuration::ConfigArguments;
+use crate::files::create;
+use crate::units::wrapped;
 
 /// What a run is made from.
 #[derive(Debug, clap::Args)]
@@ -85,9 +86,5 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         arguments.seed
     )?;
     view::print(&summary, LowerBounds::of(&trace, &world.catalogue, &world.servers), output)?;
-    Ok(writeln!(output, "\n{}", world.caveat(&trace))?)
-}
-
-pub(crate) fn create(file: &Path) -> Result<BufWriter<File>> {
-    Ok(BufWriter::new(File::create(file).with_context(|| format!("cannot create {}", file.display()))?))
+    Ok(writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?)
 }

@@ -53,6 +53,9 @@ pub(crate) struct AnalyzeArguments {
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
+    /// Also write charts as SVG files into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(super) destination: Destination,
 }

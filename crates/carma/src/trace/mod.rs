@@ -6,7 +6,9 @@ use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use carma_sim::trace::{self, Analysis, DurationRule, Generation, ReadLimits, Window};
-use carma_sim::{Catalogue, Trace};
+use carma_sim::{Catalogue, Trace, report};
+
+use crate::files::write_charts;
 
 use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArguments, Source};
 
@@ -44,6 +46,9 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
 
 fn analyze(arguments: &AnalyzeArguments, output: &mut impl Write) -> Result<()> {
     let (trace, catalogue) = arguments.source.read()?;
+    if let Some(folder) = &arguments.svg {
+        write_charts(folder, &report::trace_charts(&trace, &catalogue))?;
+    }
     let analysis = Analysis::of(&trace, &catalogue);
     let text = if arguments.json { serde_json::to_string_pretty(&analysis)? + "\n" } else { analysis.to_string() };
     arguments.destination.write(output, |output| output.write_all(text.as_bytes()))

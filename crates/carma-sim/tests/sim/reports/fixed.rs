@@ -29,7 +29,7 @@ fn gpu(joules: f64, moments: &[(u64, f64, u64, f64)]) -> GpuRecord {
         processes: usize::from(*smact > 0.0),
     };
     let totals = GpuTotals { joules, active: 3600.0, smact: 1800.0, smocc: 900.0, drama: 400.0, memory: 3.0e7 };
-    GpuRecord { kind: GpuType::reference(), totals, moments: moments.iter().map(moment).collect() }
+    GpuRecord { kind: GpuType::reference(), memory: GpuType::reference().memory, totals, moments: moments.iter().map(moment).collect() }
 }
 
 fn exclusive() -> Run {

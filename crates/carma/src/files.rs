@@ -1,0 +1,32 @@
+//! Files read and written, with errors that name them.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Reads a table with a reader of its own.
+pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
+    file: &Path,
+    read: impl FnOnce(File) -> Result<T, E>,
+) -> Result<T> {
+    let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    read(table).with_context(|| format!("{} cannot be used", file.display()))
+}
+
+/// Creates a file to write to.
+pub(crate) fn create(file: &Path) -> Result<BufWriter<File>> {
+    Ok(BufWriter::new(File::create(file).with_context(|| format!("cannot create {}", file.display()))?))
+}
+
+/// Writes charts, by name and content, into a folder that is made where there is none.
+pub(crate) fn write_charts(folder: &Path, charts: &[(String, String)]) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for (name, chart) in charts {
+        let file = folder.join(name);
+        fs::write(&file, chart).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    eprintln!("carma: wrote {} charts to {}", charts.len(), folder.display());
+    Ok(())
+}
