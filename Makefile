@@ -32,3 +32,4 @@ tests:
 bench: ## What a decision costs, in time and instructions, beside a reference of the same run
 	tools/install valgrind
 	cargo bench --package carma-core --bench decisions
+	cargo bench --package carma-sim --bench simulations

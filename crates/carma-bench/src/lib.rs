@@ -11,14 +11,23 @@ use std::time::{Duration, Instant};
 
 use table::Row;
 
-/// How often a case is called when timed, and when its instructions are counted.
-const TIMED_CALLS: usize = 2_000;
-const COUNTED_CALLS: usize = 50;
+/// How often cases are called.
+#[derive(Debug, Clone, Copy)]
+pub struct Calls {
+    /// When timed.
+    pub timed: usize,
+    /// When their instructions are counted, which takes fifty times as long; 0: they are not.
+    pub counted: usize,
+}
+
+/// For calls of microseconds.
+const MANY: Calls = Calls { timed: 2_000, counted: 50 };
 
 /// A list of cases, run in order and printed as they finish.
 #[derive(Debug)]
 pub struct Suite {
     rows: Vec<Row>,
+    calls: Calls,
     /// Set in the second run, to the one case whose instructions are counted.
     counted: Option<String>,
 }
@@ -27,6 +36,8 @@ pub struct Suite {
 pub struct Case<'a, S> {
     /// Its name, unique in its suite.
     pub name: &'a str,
+    /// How many of the same thing a call does; what is printed is for one of them.
+    pub units: usize,
     /// The case it is compared with, which must have run before; its own name for a reference.
     pub reference: &'a str,
     /// Makes the state.
@@ -40,25 +51,31 @@ pub struct Case<'a, S> {
 impl Suite {
     /// Begins a suite.
     pub fn new(title: &str) -> Self {
+        Self::with_calls(title, MANY)
+    }
+
+    /// Begins a suite whose calls take so long that fewer must do.
+    pub fn with_calls(title: &str, calls: Calls) -> Self {
         let counted = instructions::case_to_count();
         if counted.is_none() {
             table::print_head(title);
         }
-        Self { rows: Vec::new(), counted }
+        Self { rows: Vec::new(), calls, counted }
     }
 
     /// Measures a case and prints its row.
     pub fn run<S>(&mut self, case: &Case<'_, S>) {
         if let Some(counted) = &self.counted {
             if counted == case.name {
-                call_repeatedly(case, COUNTED_CALLS);
+                call_repeatedly(case, self.calls.counted);
             }
             return;
         }
-        let mut times = call_repeatedly(case, TIMED_CALLS);
+        let mut times = call_repeatedly(case, self.calls.timed);
         times.sort_unstable();
-        let instructions = instructions::count(case.name).map(|total| total / COUNTED_CALLS as u64);
-        let row = Row { name: case.name.to_owned(), time: times[times.len() / 2], instructions };
+        let counted = (self.calls.counted * case.units) as u64;
+        let instructions = (counted > 0).then(|| instructions::count(case.name)).flatten().map(|total| total / counted);
+        let row = Row { name: case.name.to_owned(), time: times[times.len() / 2] / case.units as u32, instructions };
         table::print_row(&row, self.rows.iter().find(|row| row.name == case.reference).unwrap_or(&row));
         self.rows.push(row);
     }

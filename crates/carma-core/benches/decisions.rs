@@ -163,7 +163,7 @@ fn events(suite: &mut Suite, name: &str, reference: &str, config: &Config, gpus:
     let case = |event: &str, of: &str| format!("{event}, {of}");
     let mut run = |event: &str, prepare: &dyn Fn(&mut Site), call: &dyn Fn(&mut Site)| {
         let (name, reference) = (case(event, name), case(event, reference));
-        suite.run(&Case { name: &name, reference: &reference, setup: &setup, prepare, call });
+        suite.run(&Case { name: &name, units: 1, reference: &reference, setup: &setup, prepare, call });
     };
     run("sample", &Site::before_sample, &Site::sample);
     run("submit", &|_| (), &Site::submit);
@@ -186,6 +186,7 @@ fn main() {
     let survey = "survey of 10,000 GPUs";
     policies.run(&Case {
         name: survey,
+        units: 1,
         reference: survey,
         setup: &|| Site::new(Config::default(), 10_000, 1_000),
         prepare: &|_| (),
@@ -195,6 +196,7 @@ fn main() {
         let config = || Config { queue: Config::from(Preset::Paper).queue, ..with_policy(Preset::Standard, policy) };
         policies.run(&Case {
             name: &format!("{policy}: exit + launch, room on one GPU"),
+            units: 1,
             reference: survey,
             setup: &|| Site::new(config(), 10_000, 1_000),
             prepare: &Site::before_exit,
@@ -202,6 +204,7 @@ fn main() {
         });
         policies.run(&Case {
             name: &format!("{policy}: submit + launch, room on every GPU"),
+            units: 1,
             reference: survey,
             setup: &|| Site::with_jobs(config(), 10_000, 2),
             prepare: &|_| (),
@@ -209,6 +212,7 @@ fn main() {
         });
         policies.run(&Case {
             name: &format!("{policy}: submit + launch, room on every other"),
+            units: 1,
             reference: survey,
             setup: &|| Site::uneven(config(), 10_000),
             prepare: &|_| (),

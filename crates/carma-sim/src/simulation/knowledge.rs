@@ -70,6 +70,12 @@ impl Estimates {
     }
 }
 
+impl FromIterator<(WorkloadId, MiB)> for Estimates {
+    fn from_iter<I: IntoIterator<Item = (WorkloadId, MiB)>>(answers: I) -> Self {
+        Self { answers: answers.into_iter().collect() }
+    }
+}
+
 /// Who says how much memory a job needs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Estimator {

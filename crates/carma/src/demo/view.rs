@@ -3,68 +3,86 @@
 use std::io::Write;
 
 use anyhow::Result;
+use carma_core::{Time, Verdict};
+use carma_sim::{Moment, Run, RunSummary};
 
-use super::trace::TRACE;
-use super::world::{Recovery, Run, Times, Why};
+use crate::units::duration;
 
 /// Columns of one schedule.
 const WIDTH: usize = 32;
 
+/// Why a job waited.
+#[derive(Debug)]
+pub(super) struct Why {
+    pub(super) second: f64,
+    pub(super) workload: String,
+    pub(super) explanation: String,
+}
+
 /// Prints both schedules, what they come to, and why a job waited.
-pub(super) fn print(names: &[String; 2], runs: &[Run; 2], output: &mut impl Write) -> Result<()> {
+pub(super) fn print<'a>(
+    names: &[String; 2],
+    runs: &[Run; 2],
+    workload: impl Fn(usize) -> &'a str,
+    why: Option<&Why>,
+    output: &mut impl Write,
+) -> Result<()> {
     let [alone, shared] = runs;
-    let longest = alone.makespan().max(shared.makespan()).max(1);
-    let gpus = alone.occupancy.len();
-    writeln!(output, "{} jobs on {gpus} A100-40GB. Each digit: how many jobs a GPU has.\n", TRACE.len())?;
+    let longest = alone.ended.max(shared.ended);
+    writeln!(output, "{} jobs on {} A100-40GB. Each digit: how many jobs a GPU has.\n", alone.jobs.len(), alone.gpus.len())?;
     writeln!(output, "       {:<w$}   {}", names[0], names[1], w = WIDTH + 1)?;
-    for (gpu, (left, right)) in alone.occupancy.iter().zip(&shared.occupancy).enumerate() {
-        writeln!(output, "GPU {gpu:<2} {:<w$}   {}", lane(left, longest), lane(right, longest), w = WIDTH + 1)?;
+    for (place, (left, right)) in alone.gpus.iter().zip(&shared.gpus).enumerate() {
+        let (left, right) = (lane(&left.moments, alone.ended, longest), lane(&right.moments, shared.ended, longest));
+        writeln!(output, "GPU {place:<2} {left:<w$}   {right}", w = WIDTH + 1)?;
     }
-    let scale = format!("0 h{:>w$}", format!("{:.1} h", f64::from(longest) / 3600.0), w = WIDTH - 3);
+    let scale = format!("0 h{:>w$}", format!("{:.1} h", longest.get() / 3600.0), w = WIDTH - 3);
     writeln!(output, "       {scale:<w$}   {scale}\n", w = WIDTH + 1)?;
 
+    let summaries = [alone.summary(), shared.summary()];
     writeln!(output, "{:<26} {:>14} {:>14} {:>10}", "", "exclusive", "sharing", "ratio")?;
-    row(output, "last job done", runs, |run| f64::from(run.makespan()))?;
-    row(output, "mean wait", runs, |run| mean(run, |times, _| times.started - times.submitted))?;
-    row(output, "mean time to completion", runs, |run| mean(run, |times, ended| ended - times.submitted))?;
-    row(output, "mean time running", runs, |run| mean(run, |times, ended| ended - times.started))?;
-    writeln!(output, "{:<26} {:>14} {:>14}", "out of memory, recovered", alone.recoveries.len(), shared.recoveries.len())?;
-    let failed = |run: &Run| run.jobs.iter().filter(|times| times.ended.is_none()).count();
-    if failed(alone) + failed(shared) > 0 {
-        writeln!(output, "{:<26} {:>14} {:>14}", "failed, left out above", failed(alone), failed(shared))?;
+    row(output, "last job done", &summaries, |summary| summary.makespan)?;
+    row(output, "mean wait", &summaries, |summary| summary.mean_wait)?;
+    row(output, "mean time to completion", &summaries, |summary| summary.mean_jct)?;
+    row(output, "mean time running", &summaries, |summary| summary.mean_execution)?;
+    let [of_alone, of_shared] = &summaries;
+    let energy = |summary: &RunSummary| format!("{:.2} kWh", summary.energy / 3.6e6);
+    let ratio = of_shared.energy / of_alone.energy;
+    writeln!(output, "{:<26} {:>14} {:>14} {ratio:>10.2}", "energy", energy(of_alone), energy(of_shared))?;
+    writeln!(output, "{:<26} {:>14} {:>14}", "out of memory, recovered", of_alone.oom_attempts, of_shared.oom_attempts)?;
+    if of_alone.failed + of_shared.failed > 0 {
+        writeln!(output, "{:<26} {:>14} {:>14}", "failed, left out above", of_alone.failed, of_shared.failed)?;
     }
-    for Recovery { second, workload, floor, whole_gpu } in &shared.recoveries {
-        let to = if *whole_gpu { "an idle GPU".to_owned() } else { format!("a GPU with {floor} free") };
-        writeln!(output, "\n{second} s into the sharing run, {workload} ran out of")?;
-        writeln!(output, "memory. It came back by itself, to {to}.")?;
+    for (place, job) in shared.jobs.iter().enumerate() {
+        for pair in job.attempts.windows(2).filter(|pair| pair[0].verdict == Some(Verdict::OutOfMemory)) {
+            let (when, gap) = (pair[1].launched, pair[0].ended.map_or(0.0, |ended| (pair[1].launched - ended).get()));
+            writeln!(output, "\n{} ran out of memory beside others.", workload(place))?;
+            writeln!(output, "It came back by itself after {}, {} into the run.", duration(gap), duration(when.get()))?;
+        }
     }
-    if let Some(Why { second, workload, explanation }) = &shared.why {
-        writeln!(output, "\nWhy did {workload} wait, {second} s into the sharing run?\n{explanation}")?;
+    if let Some(Why { second, workload, explanation }) = why {
+        writeln!(output, "\nWhy did {workload} wait, {} into the sharing run?\n{explanation}", duration(*second))?;
     }
-    writeln!(output, "\nThe workloads' times, memory and counters were measured by others on an A100.")?;
-    writeln!(output, "How jobs slow each other down is a rough rule here: this shows decisions and")?;
-    writeln!(output, "predicts nothing.")?;
+    writeln!(output, "\nSimulated. The workloads' times, memory and counters were measured by others on")?;
+    writeln!(output, "an A100; carma validate holds the simulator against measured runs.")?;
     Ok(())
 }
 
-fn row(output: &mut impl Write, name: &str, runs: &[Run; 2], of: impl Fn(&Run) -> f64) -> Result<()> {
-    let [alone, shared] = [of(&runs[0]), of(&runs[1])];
+fn row(output: &mut impl Write, name: &str, summaries: &[RunSummary; 2], of: impl Fn(&RunSummary) -> f64) -> Result<()> {
+    let [alone, shared] = [of(&summaries[0]), of(&summaries[1])];
     let minutes = |seconds: f64| format!("{:.1} min", seconds / 60.0);
     let ratio = if alone > 0.0 { format!("{:.2}", shared / alone) } else { "-".to_owned() };
     Ok(writeln!(output, "{name:<26} {:>14} {:>14} {ratio:>10}", minutes(alone), minutes(shared))?)
 }
 
-/// Over the jobs that did their work.
-fn mean(run: &Run, of: impl Fn(&Times, u32) -> u32) -> f64 {
-    let done: Vec<f64> = run.jobs.iter().filter_map(|times| Some(f64::from(of(times, times.ended?)))).collect();
-    done.iter().sum::<f64>() / done.len().max(1) as f64
-}
-
 /// A GPU's history, the busiest moment of each column.
-fn lane(history: &[usize], longest: u32) -> String {
+fn lane(moments: &[Moment], ended: Time, longest: Time) -> String {
+    let ends = moments.iter().skip(1).map(|moment| moment.since).chain([ended]);
+    let spans: Vec<(f64, f64, usize)> =
+        moments.iter().zip(ends).map(|(moment, end)| (moment.since.get(), end.get(), moment.processes)).collect();
     let column = |column: usize| {
-        let at = |column: usize| (column * longest as usize).div_ceil(WIDTH).min(history.len());
-        history[at(column)..at(column + 1)].iter().max().copied()
+        let at = |column: usize| column as f64 * longest.get() / WIDTH as f64;
+        let (from, to) = (at(column), at(column + 1));
+        spans.iter().filter(|(since, until, _)| *since < to && *until > from).map(|(_, _, processes)| *processes).max()
     };
     let digit = |jobs: Option<usize>| match jobs {
         None => ' ',
