@@ -4,7 +4,7 @@ use carma_core::Time;
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
-use crate::hardware::Servers;
+use crate::hardware::{ServerGroup, Servers};
 use crate::simulation::Run;
 use crate::summary::{RunSummary, mean};
 use crate::trace::Trace;
@@ -56,13 +56,27 @@ pub struct LowerBounds {
 }
 
 impl LowerBounds {
-    /// Of a trace whose jobs all have workloads, on GPUs like those the catalogue was measured on.
+    /// Of a trace whose jobs all have workloads, each on the GPU that is fastest for it. Run times vary by a few percent from run to run; a
+    /// lucky one may be that much below.
     pub fn of(trace: &Trace, catalogue: &Catalogue, servers: &Servers) -> Self {
-        let alone = |job: &crate::TraceJob| job.time_alone(catalogue).unwrap_or_default().get();
+        let alone = |job: &crate::TraceJob| {
+            let seconds = job.time_alone(catalogue).unwrap_or_default().get();
+            let ranks = job.workload.map_or(&[][..], |workload| &catalogue.get(workload).ranks);
+            let slowest = |group: &ServerGroup| ranks.iter().map(|rank| group.kind.stretch(rank).0).fold(0.0, f64::max);
+            seconds * servers.groups.iter().map(slowest).fold(f64::INFINITY, f64::min)
+        };
         let first = trace.jobs.iter().map(|job| job.submitted).min().unwrap_or_default().get();
         let ends = trace.jobs.iter().map(|job| job.submitted.get() + alone(job) - first);
         let work: f64 = trace.jobs.iter().map(|job| alone(job) * f64::from(job.gpus)).sum();
         Self { critical_path: ends.fold(0.0, f64::max), work_over_capacity: work / f64::from(servers.gpus()) }
+    }
+}
+
+impl LowerBounds {
+    /// The mean over several orders of the same jobs.
+    pub fn mean(bounds: impl Iterator<Item = Self>) -> Self {
+        let (paths, works): (Vec<f64>, Vec<f64>) = bounds.map(|bound| (bound.critical_path, bound.work_over_capacity)).unzip();
+        Self { critical_path: mean(&paths), work_over_capacity: mean(&works) }
     }
 }
 
@@ -136,12 +150,17 @@ pub fn spread(summaries: &[RunSummary], of: fn(&RunSummary) -> f64) -> (f64, f64
     (middle, mean(&squares).sqrt())
 }
 
+/// A part of a whole; 1 of nothing, so that tables hold numbers only.
+pub fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 1.0 }
+}
+
 fn row(contender: &Contender, exclusive: &Contender) -> ComparisonRow {
     let of = |of: fn(&RunSummary) -> f64| spread(&contender.summaries, of);
     let over = |number: fn(&RunSummary) -> f64| {
         let whole = spread(&exclusive.summaries, number).0;
         let (middle, deviation) = of(number);
-        if whole > 0.0 { (middle / whole, deviation / whole) } else { (1.0, 0.0) }
+        (ratio(middle, whole), if whole > 0.0 { deviation / whole } else { 0.0 })
     };
     let (makespan_ratio, makespan_spread) = over(|summary| summary.makespan);
     let (mean_jct_ratio, mean_jct_spread) = over(|summary| summary.mean_jct);

@@ -77,7 +77,7 @@ impl Run {
         let executions: Vec<f64> = succeeded.iter().map(|job| job.execution()).collect();
         let slowdowns: Vec<f64> = succeeded.iter().filter_map(|job| job.slowdown()).collect();
         let total = |of: fn(&GpuTotals) -> f64| self.gpus.iter().map(|gpu| of(&gpu.totals)).sum::<f64>();
-        let gpu_seconds = (self.ended.get() * self.gpus.len() as f64).max(f64::MIN_POSITIVE);
+        let gpu_seconds = (makespan * self.gpus.len() as f64).max(f64::MIN_POSITIVE);
         let energy = total(|gpu| gpu.joules);
         RunSummary {
             makespan,

@@ -10,9 +10,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum MeasuredError {
     /// Not a table of this form.
-    #[error("{0}")]
+    #[error(transparent)]
     Form(#[from] csv::Error),
-    /// A policy that is not known.
+    /// A policy that is not known, or a number that cannot be.
     #[error("line {line}: {problem}")]
     Policy {
         /// Where.
@@ -85,6 +85,10 @@ pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolic
     let mut runs = Vec::new();
     for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
         let run: MeasuredRun = row?;
+        let values = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution];
+        if let Some(wrong) = values.into_iter().find(|value| !(value.is_finite() && *value > 0.0)) {
+            return Err(MeasuredError::Policy { line, problem: format!("{wrong} is not a number above 0") });
+        }
         let policy = MeasuredPolicy::parse(&run.policy).map_err(|problem| MeasuredError::Policy { line, problem })?;
         runs.push((run, policy));
     }

@@ -85,7 +85,13 @@ impl Fleet {
     pub(crate) fn add_server(&mut self, spec: ServerSpec) {
         let place = self.servers.partition_point(|server| server.spec.id < spec.id);
         self.servers.insert(place, Server::new(spec));
-        self.tree = Tree::new(self.servers.iter().map(Summary::of));
+        // Servers mostly come in order; there is a leaf for the next one until their number has doubled.
+        let last = place + 1 == self.servers.len();
+        if last && self.tree.has_leaf(place) {
+            self.tree.set(place, &Summary::of(&self.servers[place]));
+        } else {
+            self.tree = Tree::new(self.servers.iter().map(Summary::of));
+        }
     }
 
     /// Adds a device, which must be new, to a server, which must not.

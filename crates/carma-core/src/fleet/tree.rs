@@ -35,6 +35,10 @@ impl Tree {
         self.nodes[node] = self.nodes[2 * node].merge(&self.nodes[2 * node + 1]);
     }
 
+    pub(super) const fn has_leaf(&self, leaf: usize) -> bool {
+        leaf < self.leaves
+    }
+
     pub(super) fn root(&self) -> Option<&Summary> {
         self.nodes.get(1)
     }

@@ -12,7 +12,7 @@ use super::{Catalogue, RankProfile, Workload, WorkloadId};
 #[derive(Debug, Error)]
 pub enum CatalogueError {
     /// Not TOML, or not of this form.
-    #[error("{0}")]
+    #[error(transparent)]
     Form(#[from] toml::de::Error),
     /// Not a table of solo measurements.
     #[error("{0}")]
@@ -110,6 +110,9 @@ impl Entry {
         let ranks = (0..self.gpus).map(rank).collect::<Result<Vec<_>, CatalogueError>>()?;
         let seconds = Seconds::new(self.seconds).map_err(|error| invalid("seconds", format!("is wrong: {error}")))?;
         let peaks = ranks.iter().map(|rank| rank.peak).min().unwrap_or_default();
+        if let Some(wrong) = self.power_w.iter().find(|watts| !(0.0..=10_000.0).contains(*watts)) {
+            return Err(invalid("power_w", format!("cannot be {wrong}: give watts from 0 to 10000")));
+        }
         let zeros = [("gpus", ranks.is_empty()), ("peak_mib", peaks == MiB::ZERO), ("seconds", seconds == Seconds::ZERO)];
         if let Some((key, _)) = zeros.into_iter().find(|(_, zero)| *zero) {
             return Err(invalid(key, "must be more than 0".to_owned()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use carma_core::{Fraction, MiB, Seconds, Watts};
+use carma_core::{Fraction, MiB, OutOfRange, Seconds, Watts};
 use serde::Deserialize;
 
 use super::{Catalogue, CatalogueError, RankProfile, Workload};
@@ -23,15 +23,18 @@ struct Row {
 
 impl Row {
     /// Unset where counters are missing.
-    fn profile(&self) -> Option<RankProfile> {
-        Some(RankProfile {
+    fn profile(&self) -> Result<Option<RankProfile>, OutOfRange> {
+        let (Some(smact), Some(smocc), Some(drama), Some(percent)) = (self.smact, self.smocc, self.drama, self.gpu_util_pct) else {
+            return Ok(None);
+        };
+        Ok(Some(RankProfile {
             peak: MiB(self.peak_mib),
-            smact: Fraction::new(self.smact?).ok()?,
-            smocc: Fraction::new(self.smocc?).ok()?,
-            drama: Fraction::new(self.drama?).ok()?,
-            utilisation: Fraction::new(self.gpu_util_pct? / 100.0).ok()?,
+            smact: Fraction::new(smact)?,
+            smocc: Fraction::new(smocc)?,
+            drama: Fraction::new(drama)?,
+            utilisation: Fraction::new(percent / 100.0)?,
             power: self.power_w.map(Watts),
-        })
+        }))
     }
 }
 
@@ -41,27 +44,31 @@ impl Catalogue {
     pub fn from_solo(table: impl Read) -> Result<Self, CatalogueError> {
         let mut catalogue = Self { sources: BTreeMap::from([("solo".to_owned(), "the given table".to_owned())]), ..Self::default() };
         let mut workloads: Vec<Workload> = Vec::new();
-        for row in csv::Reader::from_reader(table).deserialize() {
+        for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
             let row: Row = row.map_err(|error| CatalogueError::Table(error.to_string()))?;
-            let Some(profile) = row.profile() else { continue };
+            let invalid = |error: OutOfRange| CatalogueError::Table(format!("line {line}: {}: {error}", row.workload));
+            let Some(profile) = row.profile().map_err(invalid)? else { continue };
             if row.gpu_rank > 0 {
                 workloads.iter_mut().filter(|workload| workload.name == row.workload).for_each(|workload| workload.ranks.push(profile));
                 continue;
             }
-            let invalid = |error: carma_core::OutOfRange| CatalogueError::Table(format!("{}: {error}", row.workload));
+            let seconds = Seconds::new(row.end_to_end_s).map_err(invalid)?;
             workloads.push(Workload {
                 model: row.workload.clone(),
                 dataset: String::new(),
                 batch: None,
                 epochs: None,
                 family: row.workload.split("_bs").next().unwrap_or_default().to_owned(),
-                seconds: Seconds::new(row.end_to_end_s).map_err(invalid)?,
+                seconds,
                 ranks: vec![profile],
                 aliases: Vec::new(),
                 source: "solo".to_owned(),
                 note: None,
                 name: row.workload,
             });
+        }
+        if workloads.is_empty() {
+            return Err(CatalogueError::Table("no row has counters".to_owned()));
         }
         workloads.into_iter().try_for_each(|workload| catalogue.insert(workload))?;
         Ok(catalogue)

@@ -11,8 +11,23 @@ use crate::trace::Trace;
 
 /// What is wrong with a file of constants.
 #[derive(Debug, Error)]
-#[error("{0}")]
-pub struct ModelError(#[from] toml::de::Error);
+pub enum ModelError {
+    /// Not TOML, or not of this form.
+    #[error(transparent)]
+    Form(#[from] toml::de::Error),
+    /// A constant that cannot be.
+    #[error("{key} is {value}: it must be a number from {least} to {most}")]
+    Value {
+        /// Which.
+        key: &'static str,
+        /// What it is.
+        value: f64,
+        /// The least it can be.
+        least: f64,
+        /// And the most.
+        most: f64,
+    },
+}
 
 /// Exponents of a job's counters in its pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -130,7 +145,25 @@ impl InterferenceModel {
 
     /// Constants from a file that `carma calibrate` wrote.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
-        Ok(toml::from_str(text)?)
+        let model: Self = toml::from_str(text)?;
+        let effects = || model.families.values().chain(model.workloads.values());
+        let exponents = [
+            ("level", model.level),
+            ("pressure.smact_odds", model.pressure.smact_odds),
+            ("pressure.memory", model.pressure.memory),
+            ("sensitivity.utilisation", model.sensitivity.utilisation),
+            ("sensitivity.memory", model.sensitivity.memory),
+        ];
+        let exponents = exponents.map(|(key, value)| (key, value, -20.0, 20.0)).into_iter();
+        let of_effects =
+            effects().flat_map(|effect| [("an effect's pressure", effect.pressure), ("an effect's sensitivity", effect.sensitivity)]);
+        let sizes = [("crowd", model.crowd, 0.0, 3.0), ("mps", model.mps, 0.0, 3.0), ("pair_deviation", model.pair_deviation, 0.0, 3.0)];
+        let all = exponents.chain(of_effects.map(|(key, value)| (key, value, -20.0, 20.0))).chain(sizes);
+        // Not-a-number is in no range.
+        match all.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+            Some((key, value, least, most)) => Err(ModelError::Value { key, value, least, most }),
+            None => Ok(model),
+        }
     }
 
     /// What a rank does to others and others to it, from its counters and from what pairs say about its workload, where that is known.

@@ -11,7 +11,7 @@ use crate::catalogue::{Catalogue, WorkloadId};
 #[derive(Debug, Error)]
 pub enum ObservationError {
     /// Not a table of this form.
-    #[error("{0}")]
+    #[error(transparent)]
     Form(#[from] csv::Error),
     /// A row that makes no sense.
     #[error("line {line}: {problem}")]
@@ -35,6 +35,14 @@ pub struct PairRun {
     pub alone: [f64; 2],
     /// Their times beside each other.
     pub paired: [f64; 2],
+}
+
+impl PairRun {
+    /// The two in the order of the catalogue.
+    pub(super) fn sorted(&self) -> [WorkloadId; 2] {
+        let [one, other] = self.workloads;
+        [one.min(other), one.max(other)]
+    }
 }
 
 /// Jobs started one after the other on one GPU.

@@ -24,8 +24,8 @@ pub struct Physics {
     pub growth: (f64, f64),
     /// What the monitor reads of SMACT and SMOCC, as a share of what the catalogue says.
     pub reading: f64,
-    /// What each process beyond one for each GPU of a server adds to everybody's steps there, as a share: cores, host memory and disks are
-    /// shared too.
+    /// What each process a GPU beyond the first, on average over a server, adds to everybody's steps there, as a share: cores, host memory and
+    /// disks are shared too.
     pub host_contention: f64,
     /// The spread of counters within a window, as a share of their level.
     pub telemetry: f64,
@@ -43,7 +43,7 @@ impl Default for Physics {
             first_memory: 0.8,
             growth: (20.0, 0.8),
             reading: 0.8,
-            host_contention: 0.02,
+            host_contention: 0.06,
             telemetry: 0.05,
         }
     }

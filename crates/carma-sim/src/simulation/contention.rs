@@ -23,7 +23,8 @@ impl<D: Decider> World<'_, D> {
         });
         let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
         let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
-        let host = 1.0 + setup.physics.host_contention * busy.saturating_sub(server.len()) as f64;
+        let whole_gpus = server.len() as f64 / f64::from(setup.sharing.devices().0);
+        let host = 1.0 + setup.physics.host_contention * (busy as f64 / whole_gpus - 1.0).max(0.0);
         let affected = if host.to_bits() == gpus[gpu].host.to_bits() { gpu..gpu + 1 } else { server };
         for gpu in affected {
             self.gpus[gpu].host = host;
@@ -59,7 +60,7 @@ impl<D: Decider> World<'_, D> {
         }
         if process.gpus.len() > 1 {
             for gpu in process.gpus.clone() {
-                self.measure(gpu);
+                self.touch(gpu);
             }
         }
     }
@@ -69,6 +70,7 @@ impl<D: Decider> World<'_, D> {
         let gpu = &mut self.gpus[gpu];
         let (levels, watts) = (gpu.levels(self.setup.physics.reading), gpu.watts());
         gpu.meter.change(self.now, levels, gpu.used, watts, gpu.residents.len());
+        gpu.monitor.change(self.now, levels, self.rule.length);
     }
 
     /// The monitor will see something new on a GPU. What a change elsewhere does to it, it shows when it is next looked at.
@@ -86,8 +88,7 @@ impl<D: Decider> World<'_, D> {
         while let Some(place) = self.changed.pop() {
             let gpu = &mut self.gpus[place];
             gpu.dirty = false;
-            gpu.monitor.change(self.now, gpu.levels(self.setup.physics.reading), self.rule.length);
-            if gpu.lost {
+            if gpu.is_lost() {
                 continue;
             }
             if gpu.settles_at.is_none()

@@ -46,6 +46,9 @@ pub enum DisturbanceError {
         /// What is wrong.
         problem: String,
     },
+    /// A key that was given before.
+    #[error("{0} is given twice")]
+    Twice(String),
     /// It ends before it begins.
     #[error("until must be later than from")]
     EndsFirst,
@@ -62,7 +65,12 @@ impl<'a> Values<'a> {
             let split = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
             split.filter(|(key, _)| keys.contains(key)).ok_or_else(|| DisturbanceError::Key(part.to_owned(), listed))
         };
-        Ok(Self { parts: text.split(',').map(part).collect::<Result<_, _>>()? })
+        let parts: Vec<_> = text.split(',').map(part).collect::<Result<_, _>>()?;
+        let again = parts.iter().enumerate().find(|(place, (key, _))| parts[..*place].iter().any(|(before, _)| before == key));
+        match again {
+            Some((_, (key, _))) => Err(DisturbanceError::Twice((*key).to_owned())),
+            None => Ok(Self { parts }),
+        }
     }
 
     fn get<T>(&self, key: &'static str, read: impl Fn(f64) -> Result<T, String>) -> Result<Option<T>, DisturbanceError> {
@@ -73,8 +81,9 @@ impl<'a> Values<'a> {
     }
 
     fn gpu(&self) -> Result<usize, DisturbanceError> {
-        let whole =
-            |value: f64| if value >= 0.0 && value.fract() == 0.0 { Ok(value as usize) } else { Err("not a GPU's number".to_owned()) };
+        let whole = |value: f64| {
+            if (0.0..1e9).contains(&value) && value.fract() == 0.0 { Ok(value as usize) } else { Err("not a GPU's number".to_owned()) }
+        };
         Ok(self.get("gpu", whole)?.unwrap_or(0))
     }
 
@@ -91,7 +100,8 @@ impl Disturbance {
         let values =
             Values::parse(text, &["gpu", "from", "until", "memory", "smact"], "gpu, from, until, memory (MiB) and smact (0 to 1)")?;
         let (from, until) = values.span()?;
-        let memory = values.get("memory", |value| if value >= 0.0 { Ok(MiB(value as u64)) } else { Err("not a memory".to_owned()) })?;
+        let memory = values
+            .get("memory", |value| if (0.0..1e9).contains(&value) { Ok(MiB(value as u64)) } else { Err("not a memory".to_owned()) })?;
         let smact = values.get("smact", |value| Fraction::new(value).map_err(|error| error.to_string()))?;
         Ok(Self::Foreign { gpu: values.gpu()?, from, until, memory: memory.unwrap_or_default(), smact: smact.unwrap_or_default() })
     }

@@ -9,13 +9,13 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SimulationError {
     /// The rules are wrong.
-    #[error("{0}")]
+    #[error(transparent)]
     Settings(#[from] ConfigErrors),
     /// The scheduler refused an event.
-    #[error("{0}")]
+    #[error(transparent)]
     Event(#[from] EventError),
     /// The event log could not be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Log(#[from] LogError),
     /// A job of which the trace says nothing but times.
     #[error("job {0} has no workload: map the trace onto the catalogue first")]

@@ -15,6 +15,8 @@ pub(super) struct RankFacts {
     pub(super) watts: f64,
     /// How much longer its steps take than in the catalogue, when alone.
     pub(super) stretch: f64,
+    /// The same if it had the whole GPU where this is an instance of one.
+    pub(super) whole_stretch: f64,
 }
 
 impl RankFacts {
@@ -27,13 +29,20 @@ impl RankFacts {
             // A rank that is slowed down draws less, and no more than its part of the GPU.
             watts: (rank_power(kind, &here) / slice).min((kind.limit_watts - kind.idle_watts) * share.get()),
             stretch: stretch * slice,
-            profile: here,
+            whole_stretch: stretch,
+            profile: on_instance(here, share.get() * slice),
         }
     }
 
     pub(super) fn peak(&self) -> MiB {
         self.profile.peak
     }
+}
+
+/// Counters of an instance are shares of what the instance has.
+fn on_instance(whole: RankProfile, share: f64) -> RankProfile {
+    let counter = |value: Fraction| Fraction::clamped(value.get() / share.max(f64::MIN_POSITIVE));
+    RankProfile { smact: counter(whole.smact), smocc: counter(whole.smocc), drama: counter(whole.drama), ..whole }
 }
 
 /// The facts of every workload on every kind of GPU there is.

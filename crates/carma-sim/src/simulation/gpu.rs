@@ -42,11 +42,12 @@ pub(super) struct Gpu {
     /// Memory that processes can have.
     pub(super) usable: MiB,
     pub(super) used: MiB,
-    /// The share of the GPU this device is: power when idle is shared out by it.
+    /// The part of the GPU's idle power that counts as this device's.
     pub(super) share: f64,
     /// How much longer steps take because of how many run on its server.
     pub(super) host: f64,
-    pub(super) lost: bool,
+    /// Reasons for it to be lost.
+    pub(super) losses: u32,
     pub(super) residents: Vec<Resident>,
     pub(super) monitor: Monitor,
     pub(super) meter: Meter,
@@ -95,6 +96,10 @@ impl Gpu {
         }
     }
 
+    pub(super) const fn is_lost(&self) -> bool {
+        self.losses > 0
+    }
+
     /// How many run on it.
     pub(super) fn busy(&self) -> usize {
         self.residents.iter().filter(|resident| !resident.quiet).count()
@@ -115,7 +120,7 @@ impl Gpu {
 
     /// What it draws now.
     pub(super) fn watts(&self) -> f64 {
-        if self.lost {
+        if self.is_lost() {
             return 0.0;
         }
         let idle = self.kind.idle_watts;

@@ -14,10 +14,10 @@ use crate::catalogue::{Catalogue, Workload, WorkloadId};
 #[derive(Debug, Error)]
 pub enum EstimatesError {
     /// Not a table.
-    #[error("{0}")]
+    #[error(transparent)]
     Form(#[from] csv::Error),
     /// The estimator has no column.
-    #[error("no column {wanted:?} or {wanted:?}_mib; there are {found}")]
+    #[error("there is no column {wanted}; there are {found}")]
     NoColumn {
         /// What was looked for.
         wanted: String,
@@ -48,7 +48,7 @@ impl Estimates {
         let column = |names: [&str; 2]| {
             let found = headers.iter().position(|header| names.contains(&header));
             found.ok_or_else(|| EstimatesError::NoColumn {
-                wanted: names[0].to_owned(),
+                wanted: names.join(" or "),
                 found: headers.iter().collect::<Vec<_>>().join(", "),
             })
         };

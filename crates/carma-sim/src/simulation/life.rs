@@ -15,7 +15,7 @@ impl<D: Decider> World<'_, D> {
         let job = attempt.job.0 as usize - 1;
         let draw = Draw::new(&self.setup.physics, self.setup.seed, job, attempt.number);
         // Alone, a job is as fast as its slowest rank.
-        let stretch = (0..).zip(&gpus).map(|(rank, gpu)| self.rank_facts(job, rank, *gpu).stretch).fold(0.0, f64::max);
+        let whole = (0..).zip(&gpus).map(|(rank, gpu)| self.rank_facts(job, rank, *gpu).whole_stretch).fold(0.0, f64::max);
         let alone = self.tasks[job].alone * draw.run_time;
         // A short job does not spend all its time on what is not training.
         let start_up = draw.start_up.min(alone / 4.0);
@@ -23,7 +23,7 @@ impl<D: Decider> World<'_, D> {
         let training = alone - start_up - loading - winding_down;
         let draw = Draw { loading, winding_down, ..draw };
         let record = &mut self.records[job];
-        record.alone = alone + training * (stretch - 1.0);
+        record.alone = alone + training * (whole - 1.0);
         record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: gpus.clone(), verdict: None });
         self.plans += 1;
         let plan = self.plans;

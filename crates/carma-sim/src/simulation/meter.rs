@@ -49,8 +49,8 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(watts: f64, timeline: bool) -> Self {
-        let now = Moment { since: Time::ZERO, smact: 0.0, smocc: 0.0, drama: 0.0, memory: MiB::ZERO, watts, processes: 0 };
+    pub(super) fn new(since: Time, watts: f64, timeline: bool) -> Self {
+        let now = Moment { since, smact: 0.0, smocc: 0.0, drama: 0.0, memory: MiB::ZERO, watts, processes: 0 };
         Self { now, totals: GpuTotals::default(), moments: timeline.then(|| vec![now]) }
     }
 

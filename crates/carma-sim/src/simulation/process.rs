@@ -59,6 +59,7 @@ impl Process {
         self.done += (now - self.since).get() * self.speed;
         (self.since, self.speed) = (now, speed);
         let left = ((self.work - self.done) / speed).max(0.0);
-        Some((speed > 0.0).then(|| now + Seconds::new(left).unwrap_or_default()))
+        // More than a clock can count is never.
+        Some((speed > 0.0).then(|| Seconds::new(left).map_or(Time::MAX, |left| now + left)))
     }
 }

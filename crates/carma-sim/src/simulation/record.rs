@@ -23,7 +23,7 @@ pub struct AttemptRecord {
 pub struct JobRecord {
     /// When it was submitted.
     pub submitted: Time,
-    /// Its time alone on the GPUs of its last attempt, in seconds.
+    /// Its time alone on whole GPUs of the kind its last attempt had, in seconds.
     pub alone: f64,
     /// All attempts.
     pub attempts: Vec<AttemptRecord>,
@@ -50,10 +50,9 @@ impl JobRecord {
         Some(self.completion()? - self.execution())
     }
 
-    /// The last attempt's time over the time alone; unset for jobs that did not succeed.
+    /// Seconds run, failed attempts included, over the time alone on whole GPUs; unset for jobs that did not succeed.
     pub fn slowdown(&self) -> Option<f64> {
-        let last = self.attempts.last().filter(|_| self.outcome == Some(Outcome::Succeeded))?;
-        Some((last.ended? - last.launched).get() / self.alone)
+        (self.outcome == Some(Outcome::Succeeded)).then(|| self.execution() / self.alone)
     }
 
     /// Attempts that ran out of GPU memory.

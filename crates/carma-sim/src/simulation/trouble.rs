@@ -12,42 +12,53 @@ use crate::catalogue::RankProfile;
 
 impl<D: Decider> World<'_, D> {
     pub(super) fn disturb(&mut self, place: usize, begins: bool) -> Result<(), SimulationError> {
-        let gpu = self.setup.disturbances[place].gpu();
-        let device = self.gpus[gpu].id;
+        let (each, _) = self.setup.sharing.devices();
+        let first = self.setup.disturbances[place].gpu() * usize::from(each);
         match (&self.setup.disturbances[place], begins) {
-            (Disturbance::Foreign { memory, smact, .. }, true) => {
-                let profile =
-                    RankProfile { peak: *memory, smact: *smact, smocc: *smact, drama: Fraction::ZERO, utilisation: *smact, power: None };
-                let facts = RankFacts::new(self.setup.interference, None, &profile, self.gpus[gpu].kind, Fraction::ONE);
-                let memory = (*memory).min(self.gpus[gpu].free());
-                self.gpus[gpu].residents.push(Resident {
-                    who: Who::Foreign(place),
-                    facts,
-                    memory: MiB::ZERO,
-                    quiet: false,
-                    slowdown: 1.0,
-                    activity: 1.0,
-                });
-                let resident = self.gpus[gpu].residents.len() - 1;
-                self.gpus[gpu].take(resident, memory);
-            }
-            (Disturbance::Foreign { .. }, false) => self.gpus[gpu].remove(Who::Foreign(place)),
+            (Disturbance::Foreign { memory, smact, .. }, true) => self.join(first, place, *memory, *smact),
+            (Disturbance::Foreign { .. }, false) => self.gpus[first].remove(Who::Foreign(place)),
+            // A GPU takes its instances with it, and what is lost for two reasons is back when both are gone.
             (Disturbance::Loss { .. }, true) => {
-                self.gpus[gpu].lost = true;
-                self.tell(Event::GpuLost { device })?;
-                let on_it = |process: &Process| process.gpus.contains(&gpu);
-                let victims = (0..self.processes.len()).filter(|place| self.processes[*place].as_ref().is_some_and(on_it));
-                for victim in victims.collect::<Vec<_>>() {
-                    self.exit(victim, Verdict::GpuLost)?;
+                for gpu in first..first + usize::from(each) {
+                    self.gpus[gpu].losses += 1;
+                    if self.gpus[gpu].losses == 1 {
+                        self.lose(gpu)?;
+                    }
                 }
             }
             (Disturbance::Loss { .. }, false) => {
-                self.gpus[gpu].lost = false;
-                self.tell(Event::GpuBack { device })?;
+                for gpu in first..first + usize::from(each) {
+                    self.gpus[gpu].losses -= 1;
+                    if self.gpus[gpu].losses == 0 {
+                        self.tell(Event::GpuBack { device: self.gpus[gpu].id })?;
+                    }
+                }
             }
         }
-        self.gpus[gpu].processes_changed = true;
-        self.load_changed(gpu);
+        for gpu in first..first + usize::from(each) {
+            self.gpus[gpu].processes_changed = true;
+            self.load_changed(gpu);
+        }
+        Ok(())
+    }
+
+    /// A process from outside comes, and takes as much of its memory as there is.
+    fn join(&mut self, gpu: usize, place: usize, memory: MiB, smact: Fraction) {
+        let (_, share) = self.setup.sharing.devices();
+        let gpu = &mut self.gpus[gpu];
+        let profile = RankProfile { peak: memory, smact, smocc: smact, drama: Fraction::ZERO, utilisation: smact, power: None };
+        let facts = RankFacts::new(self.setup.interference, None, &profile, gpu.kind, share);
+        gpu.residents.push(Resident { who: Who::Foreign(place), facts, memory: MiB::ZERO, quiet: false, slowdown: 1.0, activity: 1.0 });
+        gpu.take(gpu.residents.len() - 1, memory.min(gpu.free()));
+    }
+
+    fn lose(&mut self, gpu: usize) -> Result<(), SimulationError> {
+        self.tell(Event::GpuLost { device: self.gpus[gpu].id })?;
+        let on_it = |process: &Process| process.gpus.contains(&gpu);
+        let victims = (0..self.processes.len()).filter(|place| self.processes[*place].as_ref().is_some_and(on_it));
+        for victim in victims.collect::<Vec<_>>() {
+            self.exit(victim, Verdict::GpuLost)?;
+        }
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use carma_core::{Action, DeviceId, DeviceSpec, Event, Fraction, JobId, MiB, ServerId, ServerSpec, Time, WindowRule};
+use carma_core::{Action, DeviceId, DeviceSpec, Event, JobId, MiB, Seconds, ServerId, ServerSpec, Time, WindowRule};
 use fastrand::Rng;
 
 use super::Simulation;
@@ -16,7 +16,7 @@ use super::process::Process;
 use super::record::{GpuRecord, JobRecord, Run};
 use super::telemetry::{Levels, Monitor};
 use crate::catalogue::{Workload, WorkloadId};
-use crate::hardware::GpuType;
+use crate::hardware::{GpuType, Sharing};
 
 /// A job of the trace, ready to be simulated.
 pub(super) struct Task {
@@ -63,11 +63,12 @@ impl<'a, D: Decider> World<'a, D> {
             outcome: None,
         };
         let rule = decider.scheduler().config().window.rule;
+        let begun = Time::ZERO + setup.trace.jobs.first().map_or(Seconds::ZERO, |job| job.submitted);
         let mut world = Self {
             facts: FactTable::new(setup.catalogue, setup.interference, setup.servers, setup.sharing),
             decider,
             rule,
-            now: Time::ZERO,
+            now: begun,
             agenda: Agenda::default(),
             tasks,
             gpus: Vec::new(),
@@ -79,19 +80,19 @@ impl<'a, D: Decider> World<'a, D> {
             noise: stream(setup.seed, 4, 0, 0),
             records: setup.trace.jobs.iter().map(record).collect(),
             over: 0,
-            ended: Time::ZERO,
+            ended: begun,
             events: 0,
             setup,
         };
         world.attach_servers()?;
         for (place, disturbance) in setup.disturbances.iter().enumerate() {
-            if disturbance.gpu() >= world.gpus.len() {
+            if disturbance.gpu() >= setup.servers.gpus() as usize {
                 return Err(SimulationError::NoGpu(disturbance.gpu()));
             }
             let (from, until) = disturbance.span();
-            world.agenda.plan(from, Item::Disturb { place, begins: true });
+            world.agenda.plan(from.max(begun), Item::Disturb { place, begins: true });
             if let Some(until) = until {
-                world.agenda.plan(until, Item::Disturb { place, begins: false });
+                world.agenda.plan(until.max(begun), Item::Disturb { place, begins: false });
             }
         }
         Ok(world)
@@ -100,15 +101,15 @@ impl<'a, D: Decider> World<'a, D> {
     /// The monitor has been watching idle GPUs for a while when the first job comes.
     fn attach_servers(&mut self) -> Result<(), SimulationError> {
         let groups = self.setup.servers.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.servers as usize));
-        let (devices, share) = self.setup.sharing.devices();
+        let (devices, _) = self.setup.sharing.devices();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.tell(Event::ServerAttached(ServerSpec::new(server)))?;
             let first = self.gpus.len();
             for ordinal in 0..group.gpus {
                 for instance in 0..devices {
                     let whole = DeviceId::gpu(server, ordinal);
-                    let id = if devices > 1 || share < Fraction::ONE { whole.instance(instance) } else { whole };
-                    self.attach(id, group.kind, share)?;
+                    let id = if matches!(self.setup.sharing, Sharing::Mig(_)) { whole.instance(instance) } else { whole };
+                    self.attach(id, group.kind, 1.0 / f64::from(devices))?;
                 }
             }
             self.servers.push(first..self.gpus.len());
@@ -116,7 +117,7 @@ impl<'a, D: Decider> World<'a, D> {
         Ok(())
     }
 
-    fn attach(&mut self, id: DeviceId, kind: &'static GpuType, share: Fraction) -> Result<(), SimulationError> {
+    fn attach(&mut self, id: DeviceId, kind: &'static GpuType, share: f64) -> Result<(), SimulationError> {
         let memory = self.setup.sharing.memory(kind.memory);
         let mode = self.setup.sharing.mode();
         self.tell(Event::GpuAttached(DeviceSpec { id, memory, mode }))?;
@@ -130,12 +131,12 @@ impl<'a, D: Decider> World<'a, D> {
             mode,
             usable: memory - MiB(kind.reserved().0 * memory.0 / kind.memory.0),
             used: MiB::ZERO,
-            share: share.get(),
+            share,
             host: 1.0,
-            lost: false,
+            losses: 0,
             residents: Vec::new(),
             monitor,
-            meter: Meter::new(kind.idle_watts * share.get(), self.setup.timeline),
+            meter: Meter::new(self.now, kind.idle_watts * share, self.setup.timeline),
             dirty: true,
             processes_changed: false,
             settles_at: None,
@@ -162,6 +163,8 @@ impl<'a, D: Decider> World<'a, D> {
                 self.tell(Event::Tick)?;
             }
         }
+        // Jobs that can never end leave the run at the last thing that happened.
+        self.ended = if self.over < self.records.len() { self.now } else { self.ended };
         Ok(self.finish())
     }
 

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod interference;
 mod lab;
 mod properties;
+mod published;
 mod reports;
 mod schedules;
 mod traces;

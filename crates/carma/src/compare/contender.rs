@@ -35,8 +35,13 @@ pub(super) fn entries(
     knowledge: impl Fn(&str) -> Result<Knowledge>,
 ) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
-    let alone = std::iter::once("exclusive".to_owned());
-    for policy in alone.chain(policies.iter().filter(|policy| *policy != "exclusive").cloned()) {
+    let mut named = vec!["exclusive".to_owned()];
+    for policy in policies.iter().map(|policy| policy.to_lowercase()) {
+        if !named.contains(&policy) {
+            named.push(policy);
+        }
+    }
+    for policy in named {
         let settings = settings(&policy, base)?;
         let mapping = settings.check()?.mapping;
         let asks = mapping.policy.shares && mapping.basis != MemoryBasis::Floor;

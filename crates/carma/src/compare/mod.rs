@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use carma_core::Settings;
 use carma_sim::trace::shuffle;
 use carma_sim::{
-    Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, on_all_cores, report, spread,
+    Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, on_all_cores, ratio, report, spread,
 };
 
 use crate::configuration::RuleArguments;
@@ -139,7 +139,7 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
         servers: world.servers.to_string(),
         seeds: arguments.seeds as usize,
         contenders,
-        bounds: LowerBounds::of(trace, &world.catalogue, &world.servers),
+        bounds: LowerBounds::mean(traces.iter().map(|trace| LowerBounds::of(trace, &world.catalogue, &world.servers))),
         curves,
         caveats: vec![world.caveat(trace)],
     })
@@ -154,7 +154,7 @@ fn curves<'a>(
 ) -> Vec<Curve> {
     let mut curves: Vec<(usize, usize, Curve)> = Vec::new();
     for (step, summaries) in steps.iter().zip(summaries) {
-        let over = |of: fn(&RunSummary) -> f64| spread(summaries, of).0 / spread(exclusive, of).0;
+        let over = |of: fn(&RunSummary) -> f64| ratio(spread(summaries, of).0, spread(exclusive, of).0);
         let point = CurvePoint {
             value: step.value,
             makespan_ratio: over(|summary| summary.makespan),

@@ -44,9 +44,7 @@ impl Sweep {
             place = table.entry(part).or_insert_with(|| Value::Table(toml::Table::new()));
         }
         *place = if value.fract() == 0.0 { Value::Integer(value as i64) } else { Value::Float(value) };
-        let read = |written: Value| written.try_into::<Settings>();
-        // A fraction of 1 is written 1.0 where only that is understood.
-        let settings = read(written.clone()).with_context(|| format!("{} cannot be {value}", self.key))?;
+        let settings: Settings = written.try_into().with_context(|| format!("{} cannot be {value}", self.key))?;
         settings.check().with_context(|| format!("{} cannot be {value}", self.key))?;
         Ok(settings)
     }

@@ -48,7 +48,10 @@ pub(super) fn lines(run: &Run, trace: &Trace, catalogue: &Catalogue) -> Vec<JobL
             .last()
             .map(|last| last.gpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
             .unwrap_or_default(),
-        outcome: record.outcome.as_ref().map_or_else(|| "never started".to_owned(), ToString::to_string),
+        outcome: record
+            .outcome
+            .as_ref()
+            .map_or_else(|| if record.attempts.is_empty() { "never started" } else { "never finished" }.to_owned(), ToString::to_string),
     };
     run.jobs.iter().zip(&trace.jobs).enumerate().map(line).collect()
 }

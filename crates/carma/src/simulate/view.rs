@@ -12,7 +12,7 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     let RunSummary { makespan, mean_wait, mean_execution, mean_jct, p50_jct, p95_jct, .. } = *summary;
     let mut line = |name: &str, value: String| writeln!(output, "  {name:<22} {value}");
     line("jobs", format!("{} succeeded, {} did not", summary.succeeded, summary.failed))?;
-    line("makespan", format!("{} (no schedule is below {})", duration(makespan), duration(bounds.critical_path)))?;
+    line("makespan", format!("{} (critical path {})", duration(makespan), duration(bounds.critical_path)))?;
     line("waiting, mean", duration(mean_wait))?;
     line("execution, mean", duration(mean_execution))?;
     line("completion, mean", format!("{} (p50 {}, p95 {})", duration(mean_jct), duration(p50_jct), duration(p95_jct)))?;

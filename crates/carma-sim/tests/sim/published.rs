@@ -1,0 +1,67 @@
+//! The models held against published measurements. The data are not part of the project: these tests read the folder that CARMA_DATA names,
+//! and say so where it names none.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+
+use carma_core::{Fraction, MiB};
+use carma_sim::{
+    Catalogue, InterferenceModel, RankProfile, calibrate, mean, mean_absolute_error, percentile, read_crowds, read_pairs, slice_slowdown,
+};
+
+/// The folder of published data, or nothing, with a word about it.
+pub(crate) fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("CARMA_DATA").map(PathBuf::from).filter(|folder| folder.is_dir());
+    if folder.is_none() {
+        eprintln!("not run: CARMA_DATA names no folder with the published measurements");
+    }
+    folder
+}
+
+#[test]
+fn the_shipped_constants_are_what_calibrate_makes_of_the_published_pairs() {
+    let Some(data) = data() else { return };
+    let open = |name: &str| File::open(data.join(name)).unwrap();
+    let catalogue = Catalogue::from_solo(open("solo_a100_40gb.csv")).unwrap();
+    let pairs = read_pairs(open("pairs_a100_40gb.csv"), &catalogue).unwrap();
+    let crowds = read_crowds(open("crowds_a100_40gb.csv"), &catalogue).unwrap();
+    let found = calibrate(&pairs, &crowds, &catalogue);
+    assert_eq!(found.model, InterferenceModel::shipped());
+    // The goals: unseen pairs to 5 %, by rows and by whole workloads; crowds to 10 %.
+    assert!(found.held_out.rows < 0.05 && found.held_out.workloads < 0.05, "{:?}", found.held_out);
+    assert!(mean_absolute_error(&found.crowds) < 0.10, "{:?}", found.crowds);
+}
+
+/// Step times on MIG instances: SMACT is guessed from power, which is all that is published with them.
+#[test]
+fn jobs_on_instances_take_about_as_long_as_published() {
+    let Some(data) = data() else { return };
+    let rows = |name: &str| {
+        let mut table = csv::Reader::from_path(data.join("other").join(name)).unwrap();
+        table.deserialize::<BTreeMap<String, String>>().map(Result::unwrap).collect::<Vec<_>>()
+    };
+    let number = |row: &BTreeMap<String, String>, key: &str| row[key].parse::<f64>().unwrap();
+    let name = |row: &BTreeMap<String, String>| (row["model"].clone(), row["batch"].clone());
+    let profiles: BTreeMap<_, _> = rows("miso_a100_solo_power.csv")
+        .iter()
+        .map(|row| {
+            let utilisation = number(row, "util_sm") / 100.0;
+            let smact = ((number(row, "power_w") - 30.6 - 75.1 * number(row, "util_mem") / 100.0) / 242.2).clamp(0.02, utilisation);
+            let [smact, utilisation] = [smact, utilisation].map(Fraction::clamped);
+            (name(row), RankProfile { peak: MiB(1), smact, smocc: smact, drama: Fraction::ZERO, utilisation, power: None })
+        })
+        .collect();
+    let steps: BTreeMap<_, f64> =
+        rows("miso_a100_mig_steps.csv").iter().map(|row| ((name(row), row["slice"].clone()), number(row, "median_step_s"))).collect();
+    let mut errors = Vec::new();
+    for ((job, slice), step) in &steps {
+        let (Some(profile), Some(whole)) = (profiles.get(job), steps.get(&(job.clone(), "7g.40gb".to_owned()))) else { continue };
+        let slices = f64::from(slice[..1].parse::<u8>().unwrap());
+        if slices < 7.0 {
+            errors.push((slice_slowdown(profile, Fraction::clamped(slices / 7.0)) / (step / whole) - 1.0).abs());
+        }
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    assert!(errors.len() > 90 && percentile(&errors, 0.5) < 0.17 && mean(&errors) < 0.20, "{} {}", percentile(&errors, 0.5), mean(&errors));
+}

@@ -1,0 +1,119 @@
+//! `carma simulate`, `compare`, `validate` and `calibrate`, as people use them.
+
+use std::fs;
+use std::path::Path;
+
+use super::{carma, stderr, stdout};
+
+const TRACE: &str = "submit,workload\n0,resnet50_imagenet_bs64\n10,resnet18_cifar100_bs32_20e\n20,unet_voc\n30,bert_base_wiki_bs32\n\
+                     40,mobilenet_cifar100_bs64_20e\n50,gpt2_large_wiki_bs8\n60,efficientnet_imagenet_bs64\n";
+
+fn written(directory: &Path, name: &str, text: &str) -> String {
+    let file = directory.join(name);
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_is_summed_up_and_its_log_replays() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = written(scratch.path(), "trace.csv", TRACE);
+    let [jobs, log] = ["jobs.csv", "events.jsonl"].map(|name| scratch.path().join(name).to_str().unwrap().to_owned());
+    let run = ["simulate", &trace, "--server", "2xA100-40GB", "--policy", "magm", "--jobs", &jobs, "--event-log", &log];
+    let summary = stdout(&run);
+    insta::assert_snapshot!("simulate", summary);
+    assert_eq!(summary, stdout(&run), "the same seed, the same bytes");
+    insta::assert_snapshot!("simulate-jobs", fs::read_to_string(&jobs).unwrap());
+    assert!(stdout(&["replay-log", &log]).contains("lead to the same decisions; of 7 jobs 7 are over"));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&["simulate", &trace, "--json", "--seed", "3"])).unwrap();
+    assert_eq!(json["succeeded"], 7);
+}
+
+#[test]
+fn policies_are_compared_with_exclusive() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = written(scratch.path(), "trace.csv", TRACE);
+    let report = scratch.path().join("report.html").to_str().unwrap().to_owned();
+    let svg = scratch.path().join("charts").to_str().unwrap().to_owned();
+    let comparison = ["compare", &trace, "--server", "2xA100-40GB", "--policies", "or-magm/aegis,lucid", "--seeds", "2"];
+    let table = stdout(&comparison);
+    insta::assert_snapshot!("compare", table);
+    assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
+    let written = carma(&[&comparison[..], &["--sweep", "smact=0.6:0.8:0.2", "--report", &report, "--svg", &svg, "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&written.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["policy"].as_str().unwrap()).collect::<Vec<_>>(), ["exclusive", "or-magm/aegis", "lucid"]);
+    let keys = [
+        "makespan_ratio",
+        "mean_jct_ratio",
+        "p95_jct_ratio",
+        "energy_ratio",
+        "smact_ratio",
+        "smocc_ratio",
+        "memory_ratio",
+        "oom_attempts",
+        "mean_slowdown",
+        "worst_slowdown",
+    ];
+    assert!(rows.iter().all(|row| keys.iter().all(|key| row[key].is_number())), "{json}");
+    assert_eq!(rows[0]["makespan_ratio"], 1.0);
+    assert_eq!(json["curves"][0]["points"].as_array().unwrap().len(), 2);
+    let page = fs::read_to_string(&report).unwrap();
+    assert!(page.contains("or-magm/aegis") && !page.contains("src=\"http") && !page.contains("NaN"));
+    assert!(fs::read_dir(&svg).unwrap().count() >= 6);
+}
+
+#[test]
+fn the_simulator_is_held_against_what_was_measured() {
+    let scratch = tempfile::tempdir().unwrap();
+    let jobs = written(scratch.path(), "jobs.csv", "arrival_s,workload,gpus,exclusive_exec_s\n0,unet_voc,1,1000\n5,unet_voc,1,1000\n");
+    let header = "policy,makespan_s,mean_wait_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive\n";
+    let measured = written(
+        scratch.path(),
+        "measured.csv",
+        &format!("{header}Exclusive,2000,498,1498,1946,1000,0,1\nOR-MAGM,1500,20,1400,1450,1300,0,\n"),
+    );
+    let json: serde_json::Value = serde_json::from_str(&stdout(&[
+        "validate",
+        "--jobs",
+        &jobs,
+        "--measured",
+        &measured,
+        "--server",
+        "1xA100-40GB",
+        "--seeds",
+        "3",
+        "--json",
+    ]))
+    .unwrap();
+    assert!(json["rows"][0]["makespan_error"].as_f64().unwrap().abs() < 0.03, "{json}");
+    assert_eq!(json["rows"][1]["policy"], "OR-MAGM");
+    assert!(json["rows"][1]["energy_ratio_difference"].is_null() && json["pairs"].is_null());
+    let no_exclusive = written(scratch.path(), "other.csv", &format!("{header}OR-MAGM,1500,20,1400,1450,1300,0,\n"));
+    assert!(stderr(&["validate", "--jobs", &jobs, "--measured", &no_exclusive]).contains("there must be a row Exclusive"));
+}
+
+#[test]
+fn wrong_input_is_refused_by_name_and_changes_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = written(scratch.path(), "trace.csv", TRACE);
+    let unknown = written(scratch.path(), "unknown.csv", "submit,workload\n0,resnet5O_imagenet_bs64\n");
+    let constants = written(scratch.path(), "constants.toml", "level = 1\n");
+    let cases: [&[&str]; 12] = [
+        &["simulate", "nowhere.csv"],
+        &["simulate", &unknown],
+        &["simulate", &trace, "--server", "0xA100-40GB"],
+        &["simulate", &trace, "--server", "4xA100"],
+        &["simulate", &trace, "--policy", "magic"],
+        &["simulate", &trace, "--estimator", "horus"],
+        &["simulate", &trace, "--lose", "gpu=9"],
+        &["simulate", &trace, "--foreign", "gpu=0,gpu=1"],
+        &["simulate", &trace, "--interference", &constants],
+        &["compare", &trace, "--policies", "magm/nothing"],
+        &["compare", &trace, "--sweep", "smact=2:3:1"],
+        &["calibrate", "--solo", &trace, "--pairs", &trace],
+    ];
+    let folder = scratch.path().to_str().unwrap();
+    let told: Vec<String> = cases.iter().map(|case| stderr(case).replace(folder, "FOLDER")).collect();
+    insta::assert_snapshot!("wrong-input", told.join(""));
+}
