@@ -115,6 +115,15 @@ fn main() {
         prepare: &|_| (),
         call: &|world| world.run(),
     });
+    let name = "the same on 600 GPUs, most of them shared";
+    clusters.run(&Case {
+        name,
+        units: 82_247,
+        reference: "82247 jobs, 2490 GPUs, 312 servers: a job",
+        setup: &|| World::new(cluster, "75x8xA100-40GB", Preset::Aegis),
+        prepare: &|_| (),
+        call: &|world| world.run(),
+    });
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
         println!("most memory of all of the above: {}", peak.trim());

@@ -1,4 +1,4 @@
-//! The models held against published measurements. The data are not part of the project: these tests read the folder that CARMA_DATA names,
+//! The models held against published measurements. The data are not part of the project: these tests read the folder that `CARMA_DATA` names,
 //! and say so where it names none.
 
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ use carma_sim::{
 use crate::configuration::RuleArguments;
 use crate::files::write_charts;
 use crate::progress;
-use crate::simulate::{World, WorldArguments};
+use crate::simulate::{SERVERS, World, WorldArguments};
 use contender::Entry;
 use sweep::Sweep;
 
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
 /// Compares, prints the table, writes the report.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let base = arguments.rules.settings()?;
-    let world = arguments.world.load()?;
+    let world = arguments.world.load(SERVERS)?;
     let knowledge = |estimator: &str| arguments.world.knowledge(estimator, &world.catalogue);
     let entries = contender::entries(&arguments.policies, &arguments.estimators, &base, knowledge)?;
     let steps = steps(&arguments.sweep, &entries)?;

@@ -16,6 +16,9 @@ use crate::configuration::ConfigArguments;
 use crate::files::create;
 use crate::units::wrapped;
 
+/// Where nobody says on what: the published evaluation's server.
+pub(crate) const SERVERS: &str = "4xA100-40GB";
+
 /// What a run is made from.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -47,7 +50,7 @@ pub(crate) struct Arguments {
 /// Simulates, and prints what came of it.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let settings = arguments.rules.settings()?;
-    let world = arguments.world.load()?;
+    let world = arguments.world.load(SERVERS)?;
     let knowledge = arguments.world.knowledge(&arguments.estimator, &world.catalogue)?;
     let trace = world.read_trace(&arguments.trace)?;
     let simulation = world.simulation(&trace, &settings, &knowledge, arguments.seed);

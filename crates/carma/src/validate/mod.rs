@@ -76,7 +76,7 @@ struct Validation {
 
 /// Simulates every measured policy and prints how far off that is.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let world = arguments.world.load()?;
+    let world = arguments.world.load("3xA100-40GB")?;
     let trace = world.read_trace(&arguments.jobs)?;
     let measured = read(&arguments.measured, read_measured)?;
     let rows = rows(arguments, &world, &trace, &measured)?;
