@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use carma_sim::trace::sha256;
 use carma_sim::{Calibration, Catalogue, Scored, calibrate, read_crowds, read_pairs};
 
-use crate::files::read_table as read;
+use crate::files::{read_observations, read_table};
 
 /// What the model is fitted to.
 #[derive(Debug, clap::Args)]
@@ -38,9 +38,9 @@ fn provenance(file: &Path) -> Result<String> {
 
 /// Fits, says how well, and writes the constants.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let catalogue = read(&arguments.solo, Catalogue::from_solo)?;
-    let pairs = read(&arguments.pairs, |table| read_pairs(table, &catalogue))?;
-    let crowds = arguments.crowds.as_deref().map(|file| read(file, |table| read_crowds(table, &catalogue))).transpose()?;
+    let catalogue = read_table(&arguments.solo, Catalogue::from_solo)?;
+    let pairs = read_observations(&arguments.pairs, |table| read_pairs(table, &catalogue))?;
+    let crowds = arguments.crowds.as_deref().map(|file| read_observations(file, |table| read_crowds(table, &catalogue))).transpose()?;
     let bar = crate::progress::bar(0, "fitting");
     let Calibration { model, fitted, held_out, crowds } = calibrate(&pairs, &crowds.unwrap_or_default(), &catalogue);
     bar.finish_and_clear();

@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use carma_sim::{ObservationError, Observations};
 
 /// Reads a table with a reader of its own.
 pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
@@ -13,6 +14,19 @@ pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
 ) -> Result<T> {
     let table = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     read(table).with_context(|| format!("{} cannot be used", file.display()))
+}
+
+/// Reads measurements, and says which workloads are not known.
+pub(crate) fn read_observations<Run>(
+    file: &Path,
+    read: impl FnOnce(File) -> Result<Observations<Run>, ObservationError>,
+) -> Result<Vec<Run>> {
+    let Observations { runs, unknown } = read_table(file, read)?;
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.into_iter().collect();
+        eprintln!("carma: {}: rows left out that name workloads nothing is known of: {}", file.display(), names.join(", "));
+    }
+    Ok(runs)
 }
 
 /// Creates a file to write to.

@@ -22,6 +22,6 @@ pub use calibration::{Calibration, HeldOut, calibrate};
 pub use model::{
     Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents, extrapolated_share,
 };
-pub use observations::{CrowdTrial, ObservationError, PairRun, read_crowds, read_pairs};
+pub use observations::{CrowdTrial, ObservationError, Observations, PairRun, read_crowds, read_pairs};
 pub use partition::slice_slowdown;
 pub use score::{Scored, mean_absolute_error};

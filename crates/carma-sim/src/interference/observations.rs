@@ -1,5 +1,6 @@
 //! Measured runs of several jobs on one GPU: pairs started together, and crowds started one after the other.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use serde::Deserialize;
@@ -21,9 +22,18 @@ pub enum ObservationError {
         /// What is wrong with it.
         problem: String,
     },
-    /// Nothing in it.
-    #[error("no rows")]
+    /// Nothing in it that can be used.
+    #[error("no row names workloads of the catalogue only")]
     Empty,
+}
+
+/// What a table of measurements holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observations<Run> {
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// Workloads that the catalogue lacks; rows that name one are left out.
+    pub unknown: BTreeSet<String>,
 }
 
 /// Two jobs started together on one GPU; the longer runs alone once the shorter is done.
@@ -79,21 +89,36 @@ struct CrowdRow {
     max_slowdown: f64,
 }
 
-fn rows<Row: for<'row> Deserialize<'row>, Run>(
-    table: impl Read,
-    check: impl Fn(Row) -> Result<Run, String>,
-) -> Result<Vec<Run>, ObservationError> {
-    let mut reader = csv::Reader::from_reader(table);
-    let mut runs = Vec::new();
-    // The first line holds the names of the columns.
-    for (line, row) in (2..).zip(reader.deserialize()) {
-        runs.push(check(row?).map_err(|problem| ObservationError::Row { line, problem })?);
-    }
-    if runs.is_empty() { Err(ObservationError::Empty) } else { Ok(runs) }
+/// What is wrong with a row.
+enum Flaw {
+    Unknown(String),
+    Wrong(String),
 }
 
-fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, String> {
-    catalogue.find(name).ok_or_else(|| format!("there is no workload {name:?} in the catalogue"))
+impl From<String> for Flaw {
+    fn from(problem: String) -> Self {
+        Self::Wrong(problem)
+    }
+}
+
+fn rows<Row: for<'row> Deserialize<'row>, Run>(
+    table: impl Read,
+    check: impl Fn(Row) -> Result<Run, Flaw>,
+) -> Result<Observations<Run>, ObservationError> {
+    let mut observations = Observations { runs: Vec::new(), unknown: BTreeSet::new() };
+    // The first line holds the names of the columns.
+    for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
+        match check(row?) {
+            Ok(run) => observations.runs.push(run),
+            Err(Flaw::Unknown(name)) => _ = observations.unknown.insert(name),
+            Err(Flaw::Wrong(problem)) => return Err(ObservationError::Row { line, problem }),
+        }
+    }
+    if observations.runs.is_empty() { Err(ObservationError::Empty) } else { Ok(observations) }
+}
+
+fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, Flaw> {
+    catalogue.find(name).ok_or_else(|| Flaw::Unknown(name.to_owned()))
 }
 
 fn positive<const N: usize>(values: [f64; N]) -> Result<[f64; N], String> {
@@ -104,7 +129,7 @@ fn positive<const N: usize>(values: [f64; N]) -> Result<[f64; N], String> {
 }
 
 /// Reads pairs: `a,b,solo_a_s,solo_b_s,pair_a_s,pair_b_s`.
-pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Vec<PairRun>, ObservationError> {
+pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Observations<PairRun>, ObservationError> {
     rows(table, |row: PairRow| {
         Ok(PairRun {
             workloads: [workload(catalogue, &row.a)?, workload(catalogue, &row.b)?],
@@ -115,13 +140,13 @@ pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Vec<PairRun
 }
 
 /// Reads crowds: `trial,jobs,solo_s,mean_slowdown,max_slowdown`, jobs and times separated by semicolons.
-pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Vec<CrowdTrial>, ObservationError> {
+pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Observations<CrowdTrial>, ObservationError> {
     rows(table, |row: CrowdRow| {
         let workloads = row.jobs.split(';').map(|name| workload(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
         let second = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number")).and_then(|value| Ok(positive([value])?[0]));
-        let alone = row.solo_s.split(';').map(second).collect::<Result<Vec<_>, _>>()?;
+        let alone = row.solo_s.split(';').map(second).collect::<Result<Vec<_>, String>>()?;
         if alone.len() != workloads.len() {
-            return Err(format!("{} jobs, but {} times alone", workloads.len(), alone.len()));
+            return Err(Flaw::Wrong(format!("{} jobs, but {} times alone", workloads.len(), alone.len())));
         }
         let [mean_slowdown, worst_slowdown] = positive([row.mean_slowdown, row.max_slowdown])?;
         Ok(CrowdTrial { name: row.trial, workloads, alone, mean_slowdown, worst_slowdown })

@@ -83,7 +83,7 @@ fn tables_that_make_no_sense_are_refused_with_their_line() {
     let good = "unet_voc,unet_voc,1,1,2,2\n";
     let errors = [
         pairs("").unwrap_err().to_string(),
-        pairs(&format!("{good}alexnet,unet_voc,1,1,2,2")).unwrap_err().to_string(),
+        pairs("alexnet,unet_voc,1,1,2,2").unwrap_err().to_string(),
         pairs("unet_voc,unet_voc,1,-1,2,2").unwrap_err().to_string(),
         pairs("unet_voc,unet_voc,1,NaN,2,2").unwrap_err().to_string(),
         pairs("unet_voc,unet_voc,1,1,2").unwrap_err().to_string(),
@@ -96,6 +96,8 @@ fn tables_that_make_no_sense_are_refused_with_their_line() {
         .to_string(),
     ];
     insta::assert_snapshot!(errors.join("\n"));
+    let some = pairs(&format!("{good}alexnet,unet_voc,1,1,2,2")).unwrap();
+    assert_eq!((some.runs.len(), some.unknown.into_iter().collect::<Vec<_>>()), (1, vec!["alexnet".to_owned()]));
 }
 
 /// How many times the work of one job is done a second by so many copies on one GPU.

@@ -24,8 +24,8 @@ fn the_shipped_constants_are_what_calibrate_makes_of_the_published_pairs() {
     let Some(data) = data() else { return };
     let open = |name: &str| File::open(data.join(name)).unwrap();
     let catalogue = Catalogue::from_solo(open("solo_a100_40gb.csv")).unwrap();
-    let pairs = read_pairs(open("pairs_a100_40gb.csv"), &catalogue).unwrap();
-    let crowds = read_crowds(open("crowds_a100_40gb.csv"), &catalogue).unwrap();
+    let pairs = read_pairs(open("pairs_a100_40gb.csv"), &catalogue).unwrap().runs;
+    let crowds = read_crowds(open("crowds_a100_40gb.csv"), &catalogue).unwrap().runs;
     let found = calibrate(&pairs, &crowds, &catalogue);
     assert_eq!(found.model, InterferenceModel::shipped());
     // The goals: unseen pairs to 5 %, by rows and by whole workloads; crowds to 10 %.

@@ -12,7 +12,7 @@ use carma_sim::{
 };
 use serde::Serialize;
 
-use crate::files::read_table as read;
+use crate::files::{read_observations, read_table};
 use crate::progress;
 use crate::simulate::{World, WorldArguments};
 use crate::units::wrapped;
@@ -78,13 +78,13 @@ struct Validation {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let world = arguments.world.load("3xA100-40GB")?;
     let trace = world.read_trace(&arguments.jobs)?;
-    let measured = read(&arguments.measured, read_measured)?;
+    let measured = read_table(&arguments.measured, read_measured)?;
     let rows = rows(arguments, &world, &trace, &measured)?;
     let catalogue = &world.catalogue;
     let accuracy = |scored: Vec<Scored>| Accuracy { mape: mean_absolute_error(&scored) };
-    let pairs = arguments.pairs.as_deref().map(|file| read(file, |table| read_pairs(table, catalogue))).transpose()?;
+    let pairs = arguments.pairs.as_deref().map(|file| read_observations(file, |table| read_pairs(table, catalogue))).transpose()?;
     let pairs = pairs.map(|runs| accuracy(runs.iter().flat_map(|pair| world.interference.score_pair(catalogue, pair)).collect()));
-    let crowds = arguments.crowds.as_deref().map(|file| read(file, |table| read_crowds(table, catalogue))).transpose()?;
+    let crowds = arguments.crowds.as_deref().map(|file| read_observations(file, |table| read_crowds(table, catalogue))).transpose()?;
     let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)[0]).collect()));
     let validation = Validation { rows, pairs, crowds };
     if arguments.json {
