@@ -8,7 +8,7 @@ use std::path::Path;
 use carma_bench::{Calls, Case, Suite};
 use carma_core::{Preset, Seconds, Settings};
 use carma_sim::trace::{DurationRule, Generation, ReadLimits, generate, map};
-use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Physics, Servers, Sharing, Simulation, Trace};
+use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Servers, Simulation, Trace};
 
 struct World {
     catalogue: Catalogue,
@@ -33,20 +33,8 @@ impl World {
     }
 
     fn run(&self) {
-        let run = Simulation {
-            catalogue: &self.catalogue,
-            interference: &self.interference,
-            physics: Physics::default(),
-            trace: &self.trace,
-            servers: &self.servers,
-            sharing: Sharing::Streams,
-            settings: &self.settings,
-            knowledge: &self.knowledge,
-            disturbances: &[],
-            seed: 0,
-            timeline: false,
-        }
-        .run();
+        let models = (&self.catalogue, &self.interference);
+        let run = Simulation::new(models, &self.trace, &self.servers, &self.settings, &self.knowledge).run();
         assert_eq!(run.unwrap().summary().succeeded, self.trace.jobs.len());
     }
 }

@@ -67,7 +67,30 @@ pub struct Simulation<'a> {
     pub timeline: bool,
 }
 
-impl Simulation<'_> {
+impl<'a> Simulation<'a> {
+    /// A run on time-sliced GPUs, undisturbed, with seed 0 and no timeline kept; the rest is set by struct update.
+    pub fn new(
+        (catalogue, interference): (&'a Catalogue, &'a InterferenceModel),
+        trace: &'a Trace,
+        servers: &'a Servers,
+        settings: &'a Settings,
+        knowledge: &'a Knowledge,
+    ) -> Self {
+        Self {
+            catalogue,
+            interference,
+            physics: Physics::default(),
+            trace,
+            servers,
+            sharing: Sharing::Streams,
+            settings,
+            knowledge,
+            disturbances: &[],
+            seed: 0,
+            timeline: false,
+        }
+    }
+
     /// Runs it.
     pub fn run(&self) -> Result<Run, SimulationError> {
         let scheduler = Scheduler::new(self.settings.check()?);

@@ -6,67 +6,20 @@ use carma_sim::{
     Servers, Sharing, Simulation, Trace, TraceJob,
 };
 
-/// Each presses 0.5 on the others and suffers all of it; `small`, `middle` and `large` take 4, 16 and 32 GiB; `calm` does not run much.
-const WORKLOADS: &str = r#"
-[source]
-lab = "made up"
-
-[[workload]]
-name = "small"
-model = "m"
-dataset = "d"
-gpus = 1
-seconds = 1000
-peak_mib = [4096]
-smact = [0.5]
-smocc = [0.2]
-drama = [0.1]
-utilisation = [1]
-power_w = [252]
-source = "lab"
-
-[[workload]]
-name = "middle"
-model = "m"
-dataset = "d"
-gpus = 1
-seconds = 1000
-peak_mib = [16384]
-smact = [0.5]
-smocc = [0.2]
-drama = [0.1]
-utilisation = [1]
-power_w = [252]
-source = "lab"
-
-[[workload]]
-name = "large"
-model = "m"
-dataset = "d"
-gpus = 1
-seconds = 1000
-peak_mib = [32768]
-smact = [0.5]
-smocc = [0.2]
-drama = [0.1]
-utilisation = [1]
-power_w = [252]
-source = "lab"
-
-[[workload]]
-name = "twin"
-model = "m"
-dataset = "d"
-gpus = 2
-seconds = 1000
-peak_mib = [4096, 4096]
-smact = [0.5, 0.5]
-smocc = [0.2, 0.2]
-drama = [0.1, 0.1]
-utilisation = [1, 1]
-power_w = [252, 252]
-source = "lab"
-"#;
+/// Workloads that keep half of each of their GPUs busy: `small`, `middle` and `large` take 4, 16 and 32 GiB, `twin` 4 on each of two.
+fn workloads() -> String {
+    let workload = |(name, mebibytes, gpus): (&str, u32, usize)| {
+        let each = |value: &str| vec![value; gpus].join(", ");
+        let counters = [("smact", "0.5"), ("smocc", "0.2"), ("drama", "0.1"), ("utilisation", "1"), ("power_w", "252")];
+        let counters: Vec<String> = counters.iter().map(|(key, value)| format!("{key} = [{}]", each(value))).collect();
+        let memory = each(&mebibytes.to_string());
+        let head =
+            format!("[[workload]]\nname = \"{name}\"\nmodel = \"m\"\ndataset = \"d\"\nsource = \"lab\"\ngpus = {gpus}\nseconds = 1000");
+        format!("{head}\npeak_mib = [{memory}]\n{}\n", counters.join("\n"))
+    };
+    let all = [("small", 4096, 1), ("middle", 16_384, 1), ("large", 32_768, 1), ("twin", 4096, 2)];
+    format!("[source]\nlab = \"made up\"\n{}", all.map(workload).concat())
+}
 
 /// A world to run traces in, all of it open to change.
 pub(crate) struct Lab {
@@ -83,10 +36,10 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// On these servers, under the published rules with this policy: no chance, and 10 s of start-up.
+    /// On these servers, under the published rules with this policy: no chance, 10 s of start-up, and every co-runner adds half to a job's time.
     pub(crate) fn new(servers: &str, policy: &str) -> Self {
         let mut catalogue = Catalogue::default();
-        catalogue.extend(WORKLOADS).unwrap();
+        catalogue.extend(&workloads()).unwrap();
         let mut settings = Settings { preset: Some(Preset::Aegis), policy: Some(policy.to_owned()), ..Settings::default() };
         settings.recovery.get_or_insert_default().ladder = Some(vec![Rung::WholeGpu]);
         settings.screen.get_or_insert_default().enabled = Some(false);
@@ -125,17 +78,12 @@ impl Lab {
 
     pub(crate) fn simulation(&self) -> Simulation<'_> {
         Simulation {
-            catalogue: &self.catalogue,
-            interference: &self.interference,
             physics: self.physics.clone(),
-            trace: &self.trace,
-            servers: &self.servers,
             sharing: self.sharing,
-            settings: &self.settings,
-            knowledge: &self.knowledge,
             disturbances: &self.disturbances,
             seed: self.seed,
             timeline: true,
+            ..Simulation::new((&self.catalogue, &self.interference), &self.trace, &self.servers, &self.settings, &self.knowledge)
         }
     }
 

@@ -58,18 +58,13 @@ impl World {
     }
 
     fn simulation<'a>(&'a self, case: &'a Case) -> Simulation<'a> {
+        let models = (&self.catalogue, &self.interference);
         Simulation {
-            catalogue: &self.catalogue,
-            interference: &self.interference,
-            physics: Physics::default(),
-            trace: &self.trace,
-            servers: &case.servers,
             sharing: case.sharing,
-            settings: &case.settings,
-            knowledge: &case.knowledge,
             disturbances: &case.disturbances,
             seed: case.seed,
             timeline: true,
+            ..Simulation::new(models, &self.trace, &case.servers, &case.settings, &case.knowledge)
         }
     }
 }

@@ -8,9 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use carma_core::{Config, JobId, MiB, Settings, Time};
 use carma_sim::trace::ReadLimits;
-use carma_sim::{
-    Catalogue, Estimates, Estimator, InterferenceModel, JobRecord, Knowledge, Physics, Run, Servers, Sharing, Simulation, Trace,
-};
+use carma_sim::{Catalogue, Estimates, Estimator, InterferenceModel, JobRecord, Knowledge, Run, Servers, Simulation, Trace};
 
 use crate::configuration::ConfigArguments;
 use crate::files::create;
@@ -55,20 +53,9 @@ impl Lab {
 
     /// Schedules the afternoon by these rules, and writes down what the scheduler hears and decides.
     fn run(&self, settings: &Settings, log: impl Write) -> Result<Run> {
-        let simulation = Simulation {
-            catalogue: &self.catalogue,
-            interference: &self.interference,
-            physics: Physics::default(),
-            trace: &self.trace,
-            servers: &self.servers,
-            sharing: Sharing::Streams,
-            settings,
-            knowledge: &self.knowledge,
-            disturbances: &[],
-            seed: 0,
-            timeline: true,
-        };
-        Ok(simulation.run_logged(log)?)
+        let models = (&self.catalogue, &self.interference);
+        let simulation = Simulation::new(models, &self.trace, &self.servers, settings, &self.knowledge);
+        Ok(Simulation { timeline: true, ..simulation }.run_logged(log)?)
     }
 
     fn workload(&self, job: usize) -> &str {

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use carma_sim::trace::{DurationRule, ReadLimits, map};
 use carma_sim::{
-    Catalogue, Disturbance, Estimates, Estimator, InterferenceModel, Knowledge, Physics, Servers, Sharing, Simulation, Trace,
-    extrapolated_share,
+    Catalogue, Disturbance, Estimates, Estimator, InterferenceModel, Knowledge, Servers, Sharing, Simulation, Trace, extrapolated_share,
 };
 use clap::Args;
 
@@ -117,17 +116,10 @@ impl World {
         seed: u64,
     ) -> Simulation<'a> {
         Simulation {
-            catalogue: &self.catalogue,
-            interference: &self.interference,
-            physics: Physics::default(),
-            trace,
-            servers: &self.servers,
             sharing: self.sharing,
-            settings,
-            knowledge,
             disturbances: &self.disturbances,
             seed,
-            timeline: false,
+            ..Simulation::new((&self.catalogue, &self.interference), trace, &self.servers, settings, knowledge)
         }
     }
 
