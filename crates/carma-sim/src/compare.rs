@@ -1,6 +1,5 @@
 //! Policies side by side on one trace: the same seeds, and everything as a share of exclusive.
 
-use carma_core::Time;
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
@@ -46,12 +45,12 @@ pub struct CurvePoint {
     pub oom_attempts: f64,
 }
 
-/// What no schedule can go below.
+/// Two yardsticks for a makespan, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LowerBounds {
-    /// The job that would end last if every job ran alone as soon as it was submitted.
+    /// The last end if every job ran alone as soon as it was submitted: no schedule is below, but for the few percent that run times vary.
     pub critical_path: f64,
-    /// GPU-seconds of all jobs run alone, shared out evenly among the GPUs. Sharing goes below this where jobs leave a GPU partly idle.
+    /// GPU-seconds of all jobs run alone, shared out evenly among the GPUs: no schedule of one job a GPU is below; sharing may be.
     pub work_over_capacity: f64,
 }
 
@@ -70,9 +69,7 @@ impl LowerBounds {
         let work: f64 = trace.jobs.iter().map(|job| alone(job) * f64::from(job.gpus)).sum();
         Self { critical_path: ends.fold(0.0, f64::max), work_over_capacity: work / f64::from(servers.gpus()) }
     }
-}
 
-impl LowerBounds {
     /// The mean over several orders of the same jobs.
     pub fn mean(bounds: impl Iterator<Item = Self>) -> Self {
         let (paths, works): (Vec<f64>, Vec<f64>) = bounds.map(|bound| (bound.critical_path, bound.work_over_capacity)).unzip();
@@ -87,13 +84,13 @@ pub struct Comparison {
     pub trace: String,
     /// How many jobs it has.
     pub jobs: usize,
-    /// The servers, as written in commands.
+    /// The servers and how they are shared, and what else is not as usual.
     pub servers: String,
     /// How many seeds each contender ran with.
     pub seeds: usize,
     /// Exclusive first.
     pub contenders: Vec<Contender>,
-    /// What no schedule can go below.
+    /// Yardsticks for the makespan.
     pub bounds: LowerBounds,
     /// Sweeps, where asked for.
     pub curves: Vec<Curve>,
@@ -147,7 +144,8 @@ pub fn spread(summaries: &[RunSummary], of: fn(&RunSummary) -> f64) -> (f64, f64
     let values: Vec<f64> = summaries.iter().map(of).collect();
     let middle = mean(&values);
     let squares: Vec<f64> = values.iter().map(|value| (value - middle).powi(2)).collect();
-    (middle, mean(&squares).sqrt())
+    let degrees = (values.len().max(2) - 1) as f64;
+    (middle, (squares.iter().sum::<f64>() / degrees).sqrt())
 }
 
 /// A part of a whole; 1 of nothing, so that tables hold numbers only.
@@ -180,9 +178,4 @@ fn row(contender: &Contender, exclusive: &Contender) -> ComparisonRow {
         worst_slowdown: of(|summary| summary.worst_slowdown).0,
         failed: of(|summary| summary.failed as f64).0,
     }
-}
-
-/// The end of the time axis of several runs.
-pub fn latest_end<'a>(runs: impl Iterator<Item = &'a Run>) -> Time {
-    runs.map(|run| run.ended).max().unwrap_or(Time::ZERO)
 }

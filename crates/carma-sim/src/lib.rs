@@ -12,6 +12,7 @@ mod parallel;
 pub mod report;
 mod simulation;
 mod summary;
+mod tables;
 pub mod trace;
 mod validate;
 

@@ -32,6 +32,8 @@ pub struct RunSummary {
     pub succeeded: usize,
     /// Jobs that ended otherwise, or never could.
     pub failed: usize,
+    /// Of those, jobs that never started: they fit nowhere, or wait for what never comes.
+    pub never_started: usize,
     /// Mean SMACT over all GPUs and the whole makespan.
     pub smact: f64,
     /// Mean SMOCC.
@@ -92,6 +94,7 @@ impl Run {
             retries: self.jobs.iter().map(|job| job.attempts.len().saturating_sub(1)).sum(),
             succeeded: succeeded.len(),
             failed: self.jobs.len() - succeeded.len(),
+            never_started: self.jobs.iter().filter(|job| job.attempts.is_empty()).count(),
             smact: total(|gpu| gpu.smact) / gpu_seconds,
             smocc: total(|gpu| gpu.smocc) / gpu_seconds,
             drama: total(|gpu| gpu.drama) / gpu_seconds,

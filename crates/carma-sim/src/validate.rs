@@ -1,10 +1,12 @@
-//! The simulator held against measured runs: every measured policy simulated, nothing fitted.
+//! Measured runs of whole traces: what was measured, and by which rules it is simulated again.
 
 use std::io::Read;
 
 use carma_core::{Preset, Rung, Settings};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::tables;
 
 /// What is wrong with a table of measured runs.
 #[derive(Debug, Error)]
@@ -14,7 +16,7 @@ pub enum MeasuredError {
     Form(#[from] csv::Error),
     /// A policy that is not known, or a number that cannot be.
     #[error("line {line}: {problem}")]
-    Policy {
+    Row {
         /// Where.
         line: u64,
         /// What is wrong with it.
@@ -26,7 +28,7 @@ pub enum MeasuredError {
 }
 
 /// A measured run of a whole trace.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredRun {
     /// The policy, as the table calls it.
     pub policy: String,
@@ -83,13 +85,15 @@ impl MeasuredPolicy {
 /// Reads measured runs: `policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive`, other columns aside.
 pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolicy)>, MeasuredError> {
     let mut runs = Vec::new();
-    for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
-        let run: MeasuredRun = row?;
-        let values = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution];
-        if let Some(wrong) = values.into_iter().find(|value| !(value.is_finite() && *value > 0.0)) {
-            return Err(MeasuredError::Policy { line, problem: format!("{wrong} is not a number above 0") });
+    for row in tables::rows(table) {
+        let (line, run): (u64, MeasuredRun) = row?;
+        let values = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution].into_iter().chain(run.energy_ratio);
+        let wrong =
+            values.filter(|value| !(value.is_finite() && *value > 0.0)).chain(Some(run.oom_attempts).filter(|value| !value.is_finite()));
+        if let Some(wrong) = wrong.into_iter().next() {
+            return Err(MeasuredError::Row { line, problem: format!("{wrong} is not a number above 0") });
         }
-        let policy = MeasuredPolicy::parse(&run.policy).map_err(|problem| MeasuredError::Policy { line, problem })?;
+        let policy = MeasuredPolicy::parse(&run.policy).map_err(|problem| MeasuredError::Row { line, problem })?;
         runs.push((run, policy));
     }
     if runs.iter().any(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")) { Ok(runs) } else { Err(MeasuredError::NoExclusive) }

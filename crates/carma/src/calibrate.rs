@@ -40,9 +40,14 @@ fn provenance(file: &Path) -> Result<String> {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = read_table(&arguments.solo, Catalogue::from_solo)?;
     let pairs = read_observations(&arguments.pairs, |table| read_pairs(table, &catalogue))?;
-    let crowds = arguments.crowds.as_deref().map(|file| read_observations(file, |table| read_crowds(table, &catalogue))).transpose()?;
+    let trials = arguments
+        .crowds
+        .as_deref()
+        .map(|file| read_observations(file, |table| read_crowds(table, &catalogue)))
+        .transpose()?
+        .unwrap_or_default();
     let bar = crate::progress::bar(0, "fitting");
-    let Calibration { model, fitted, held_out, crowds } = calibrate(&pairs, &crowds.unwrap_or_default(), &catalogue);
+    let Calibration { model, fitted, held_out, crowds } = calibrate(&pairs, &trials, &catalogue);
     bar.finish_and_clear();
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     writeln!(output, "{} pairs of {} workloads; mean absolute error of their times:", pairs.len(), model.workloads.len())?;
@@ -50,8 +55,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     writeln!(output, "  with a tenth of the pairs left out {:>7}", percent(held_out.rows))?;
     writeln!(output, "  with each workload left out        {:>7}", percent(held_out.workloads))?;
     writeln!(output, "  with each family left out          {:>7}", percent(held_out.families))?;
-    for Scored { measured, predicted } in &crowds {
-        writeln!(output, "crowd: mean slowdown {measured:.2} measured, {predicted:.2} predicted (fitted)")?;
+    for (trial, Scored { measured, predicted }) in trials.iter().zip(&crowds) {
+        writeln!(output, "{}: mean slowdown {measured:.2} measured, {predicted:.2} fitted", trial.name)?;
     }
     if let Some(file) = &arguments.output {
         let files = [Some(&arguments.solo), Some(&arguments.pairs), arguments.crowds.as_ref()];

@@ -42,7 +42,7 @@ enum Command {
     Catalogue(catalogue::Command),
     /// Replay an event log and check that it leads to the same decisions.
     ReplayLog {
-        /// A log written by `carma demo --event-log`.
+        /// A log written by `carma simulate --event-log` or `carma demo`.
         file: PathBuf,
     },
 }

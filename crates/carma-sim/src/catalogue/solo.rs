@@ -7,6 +7,7 @@ use carma_core::{Fraction, MiB, OutOfRange, Seconds, Watts};
 use serde::Deserialize;
 
 use super::{Catalogue, CatalogueError, RankProfile, Workload};
+use crate::tables;
 
 #[derive(Deserialize)]
 struct Row {
@@ -39,15 +40,19 @@ impl Row {
 }
 
 impl Catalogue {
-    /// From `workload,gpus,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w`, a row for each rank in order. Rows without
+    /// From `workload,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w`, a row for each rank in order. Rows without
     /// counters are left out. A family is what a name has before its batch size.
     pub fn from_solo(table: impl Read) -> Result<Self, CatalogueError> {
         let mut catalogue = Self { sources: BTreeMap::from([("solo".to_owned(), "the given table".to_owned())]), ..Self::default() };
         let mut workloads: Vec<Workload> = Vec::new();
-        for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
-            let row: Row = row.map_err(|error| CatalogueError::Table(error.to_string()))?;
+        for row in tables::rows(table) {
+            let (line, row): (u64, Row) = row.map_err(|error| CatalogueError::Table(error.to_string()))?;
             let invalid = |error: OutOfRange| CatalogueError::Table(format!("line {line}: {}: {error}", row.workload));
             let Some(profile) = row.profile().map_err(invalid)? else { continue };
+            let zero = row.peak_mib == 0 || row.end_to_end_s <= 0.0 || row.power_w.is_some_and(|watts| !(0.0..=10_000.0).contains(&watts));
+            if zero {
+                return Err(CatalogueError::Table(format!("line {line}: {}: time, memory and power must be more than 0", row.workload)));
+            }
             if row.gpu_rank > 0 {
                 workloads.iter_mut().filter(|workload| workload.name == row.workload).for_each(|workload| workload.ranks.push(profile));
                 continue;

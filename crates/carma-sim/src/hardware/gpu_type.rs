@@ -42,6 +42,11 @@ pub static GPU_TYPES: [GpuType; 13] = [
 ];
 
 impl GpuType {
+    /// Whether it can be cut into seven MIG slices.
+    pub fn has_seven_slices(&self) -> bool {
+        self.name.starts_with("A100") || self.name.starts_with("H100")
+    }
+
     /// The one the catalogue's facts were measured on.
     pub fn reference() -> &'static Self {
         &GPU_TYPES[0]

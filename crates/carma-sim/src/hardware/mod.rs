@@ -3,7 +3,9 @@
 mod gpu_type;
 mod power;
 mod servers;
+mod sharing;
 
 pub use gpu_type::{GPU_TYPES, GpuType};
-pub use power::{device_power, rank_power};
-pub use servers::{ServerGroup, Servers, ServersError, Sharing};
+pub(crate) use power::{device_power, rank_power};
+pub use servers::{ServerGroup, Servers, ServersError};
+pub use sharing::Sharing;

@@ -3,70 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use carma_core::{CollocationMode, Fraction, MiB};
 use thiserror::Error;
 
 use super::gpu_type::{GPU_TYPES, GpuType};
 
 /// More than anybody simulates; a slip of the finger should not take the machine's memory.
 const MOST_GPUS: u64 = 1_000_000;
-
-/// How processes share the GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sharing {
-    /// Time slices between plain processes.
-    #[default]
-    Streams,
-    /// An MPS server on each GPU.
-    Mps,
-    /// Each GPU cut into MIG instances of so many of its 7 slices.
-    Mig(u8),
-}
-
-impl Sharing {
-    /// The core's name for it.
-    pub const fn mode(self) -> CollocationMode {
-        match self {
-            Self::Streams => CollocationMode::Streams,
-            Self::Mps => CollocationMode::Mps { exclusive_process: false },
-            Self::Mig(_) => CollocationMode::Mig,
-        }
-    }
-
-    /// Devices that one GPU makes, and the share of the GPU each has.
-    pub(crate) fn devices(self) -> (u16, Fraction) {
-        match self {
-            Self::Streams | Self::Mps => (1, Fraction::ONE),
-            Self::Mig(slices) => (u16::from(7 / slices), Fraction::clamped(f64::from(slices) / 7.0)),
-        }
-    }
-
-    /// The memory of each device that a GPU with this much makes: instances have eighths.
-    pub(crate) fn memory(self, whole: MiB) -> MiB {
-        match self {
-            Self::Mig(1) => MiB(whole.0 / 8),
-            Self::Mig(2) => MiB(whole.0 / 4),
-            Self::Mig(3 | 4) => MiB(whole.0 / 2),
-            Self::Streams | Self::Mps | Self::Mig(_) => whole,
-        }
-    }
-}
-
-impl FromStr for Sharing {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "streams" => Ok(Self::Streams),
-            "mps" => Ok(Self::Mps),
-            "mig-1g" => Ok(Self::Mig(1)),
-            "mig-2g" => Ok(Self::Mig(2)),
-            "mig-3g" => Ok(Self::Mig(3)),
-            "mig-4g" => Ok(Self::Mig(4)),
-            "mig-7g" => Ok(Self::Mig(7)),
-            _ => Err(format!("{name:?} is no way to share: give streams, mps, mig-1g, mig-2g, mig-3g, mig-4g or mig-7g")),
-        }
-    }
-}
 
 /// Servers of one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]

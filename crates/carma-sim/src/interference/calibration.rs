@@ -112,10 +112,10 @@ fn fit(pairs: &[PairRun], catalogue: &Catalogue) -> InterferenceModel {
 }
 
 /// The error on each group of pairs of a model fitted to all others.
-fn leave_out<Group: Ord>(pairs: &[PairRun], catalogue: &Catalogue, groups: impl Fn(usize, &PairRun) -> Vec<Group>) -> f64 {
+fn leave_out<Group: Ord>(pairs: &[PairRun], catalogue: &Catalogue, groups: impl Fn(&PairRun) -> Vec<Group>) -> f64 {
     let mut members: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (place, pair) in pairs.iter().enumerate() {
-        for group in groups(place, pair) {
+        for group in groups(pair) {
             members.entry(group).or_default().push(place);
         }
     }
@@ -144,7 +144,7 @@ fn fold(pairings: &[[WorkloadId; 2]], pair: &PairRun) -> usize {
 fn fit_crowd(model: &InterferenceModel, crowds: &[CrowdTrial], catalogue: &Catalogue) -> f64 {
     let squares = |crowd: f64| -> f64 {
         let model = InterferenceModel { crowd, ..model.clone() };
-        crowds.iter().map(|trial| model.score_crowd(catalogue, trial)[0].error().powi(2)).sum()
+        crowds.iter().map(|trial| model.score_crowd(catalogue, trial).error().powi(2)).sum()
     };
     let candidates = (0..=100).map(|hundredth| f64::from(hundredth) / 100.0);
     candidates.map(|crowd| (crowd, squares(crowd))).min_by(|a, b| a.1.total_cmp(&b.1)).map_or(CROWD, |(crowd, _)| crowd)
@@ -170,10 +170,10 @@ pub fn calibrate(pairs: &[PairRun], crowds: &[CrowdTrial], catalogue: &Catalogue
     }
     let pairings = pairings(pairs);
     let held_out = HeldOut {
-        rows: leave_out(pairs, catalogue, |_, pair| vec![fold(&pairings, pair)]),
-        workloads: leave_out(pairs, catalogue, |_, pair| pair.workloads.to_vec()),
-        families: leave_out(pairs, catalogue, |_, pair| pair.workloads.map(|id| catalogue.get(id).family.clone()).to_vec()),
+        rows: leave_out(pairs, catalogue, |pair| vec![fold(&pairings, pair)]),
+        workloads: leave_out(pairs, catalogue, |pair| pair.workloads.to_vec()),
+        families: leave_out(pairs, catalogue, |pair| pair.workloads.map(|id| catalogue.get(id).family.clone()).to_vec()),
     };
-    let crowds = crowds.iter().map(|trial| model.score_crowd(catalogue, trial)[0]).collect();
+    let crowds = crowds.iter().map(|trial| model.score_crowd(catalogue, trial)).collect();
     Calibration { model, fitted: mean_absolute_error(&scored), held_out, crowds }
 }

@@ -11,6 +11,7 @@
 //! the family and the workload where pairs were observed.
 
 mod calibration;
+mod coverage;
 mod least_squares;
 mod model;
 mod observations;
@@ -19,9 +20,9 @@ mod score;
 mod together;
 
 pub use calibration::{Calibration, HeldOut, calibrate};
-pub use model::{
-    Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents, extrapolated_share,
-};
+pub use coverage::Extrapolated;
+pub use model::{Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents};
 pub use observations::{CrowdTrial, ObservationError, Observations, PairRun, read_crowds, read_pairs};
 pub use partition::slice_slowdown;
 pub use score::{Scored, mean_absolute_error};
+pub(crate) use together::START_UP;

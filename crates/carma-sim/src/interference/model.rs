@@ -6,8 +6,7 @@ use carma_core::{CollocationMode, Fraction};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::catalogue::{Catalogue, RankProfile, Workload};
-use crate::trace::Trace;
+use crate::catalogue::{RankProfile, Workload};
 
 /// What is wrong with a file of constants.
 #[derive(Debug, Error)]
@@ -193,16 +192,4 @@ impl InterferenceModel {
         let mode = if matches!(mode, CollocationMode::Mps { .. }) { self.mps } else { 1.0 };
         1.0 + mode * sensitivity * neighbours.sum * several
     }
-}
-
-/// The share of a trace's GPU-seconds alone that is of families in no measured pair: their interference comes from counters only.
-pub fn extrapolated_share(trace: &Trace, catalogue: &Catalogue, model: &InterferenceModel) -> f64 {
-    let mut seconds = [0.0, 0.0];
-    for job in &trace.jobs {
-        let Some(workload) = job.workload.map(|workload| catalogue.get(workload)) else { continue };
-        let alone = job.time_alone(catalogue).unwrap_or_default().get() * f64::from(job.gpus);
-        seconds[usize::from(model.families.contains_key(&workload.family))] += alone;
-    }
-    let all = seconds[0] + seconds[1];
-    if all > 0.0 { seconds[0] / all } else { 0.0 }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::catalogue::{Catalogue, WorkloadId};
+use crate::tables;
 
 /// What is wrong with a file of measurements.
 #[derive(Debug, Error)]
@@ -66,8 +67,6 @@ pub struct CrowdTrial {
     pub alone: Vec<f64>,
     /// Mean of collocated time over time alone.
     pub mean_slowdown: f64,
-    /// The largest.
-    pub worst_slowdown: f64,
 }
 
 #[derive(Deserialize)]
@@ -86,7 +85,6 @@ struct CrowdRow {
     jobs: String,
     solo_s: String,
     mean_slowdown: f64,
-    max_slowdown: f64,
 }
 
 /// What is wrong with a row.
@@ -106,9 +104,9 @@ fn rows<Row: for<'row> Deserialize<'row>, Run>(
     check: impl Fn(Row) -> Result<Run, Flaw>,
 ) -> Result<Observations<Run>, ObservationError> {
     let mut observations = Observations { runs: Vec::new(), unknown: BTreeSet::new() };
-    // The first line holds the names of the columns.
-    for (line, row) in (2..).zip(csv::Reader::from_reader(table).deserialize()) {
-        match check(row?) {
+    for row in tables::rows(table) {
+        let (line, row) = row?;
+        match check(row) {
             Ok(run) => observations.runs.push(run),
             Err(Flaw::Unknown(name)) => _ = observations.unknown.insert(name),
             Err(Flaw::Wrong(problem)) => return Err(ObservationError::Row { line, problem }),
@@ -139,7 +137,7 @@ pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Observation
     })
 }
 
-/// Reads crowds: `trial,jobs,solo_s,mean_slowdown,max_slowdown`, jobs and times separated by semicolons.
+/// Reads crowds: `trial,jobs,solo_s,mean_slowdown`, jobs and times separated by semicolons.
 pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Observations<CrowdTrial>, ObservationError> {
     rows(table, |row: CrowdRow| {
         let workloads = row.jobs.split(';').map(|name| workload(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
@@ -148,7 +146,7 @@ pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Observatio
         if alone.len() != workloads.len() {
             return Err(Flaw::Wrong(format!("{} jobs, but {} times alone", workloads.len(), alone.len())));
         }
-        let [mean_slowdown, worst_slowdown] = positive([row.mean_slowdown, row.max_slowdown])?;
-        Ok(CrowdTrial { name: row.trial, workloads, alone, mean_slowdown, worst_slowdown })
+        let [mean_slowdown] = positive([row.mean_slowdown])?;
+        Ok(CrowdTrial { name: row.trial, workloads, alone, mean_slowdown })
     })
 }

@@ -4,6 +4,7 @@ use super::model::InterferenceModel;
 use super::observations::{CrowdTrial, PairRun};
 use super::together::{Entrant, START_UP, run_together};
 use crate::catalogue::{Catalogue, WorkloadId};
+use crate::summary::mean;
 
 /// A crowd's next job starts once the one before has been seen on the GPU for so long.
 const OBSERVED: f64 = 30.0;
@@ -32,7 +33,7 @@ impl Scored {
 /// assert!((mean_absolute_error(&scored) - 0.06).abs() < 1e-12);
 /// ```
 pub fn mean_absolute_error(scored: &[Scored]) -> f64 {
-    scored.iter().map(|one| one.error().abs()).sum::<f64>() / scored.len() as f64
+    mean(&scored.iter().map(|one| one.error().abs()).collect::<Vec<_>>())
 }
 
 impl InterferenceModel {
@@ -48,14 +49,12 @@ impl InterferenceModel {
         [0, 1].map(|side| Scored { measured: pair.paired[side], predicted: took[side] })
     }
 
-    /// The mean slowdown of a crowd, and the worst.
-    pub fn score_crowd(&self, catalogue: &Catalogue, crowd: &CrowdTrial) -> [Scored; 2] {
+    /// The mean slowdown of a crowd.
+    pub fn score_crowd(&self, catalogue: &Catalogue, crowd: &CrowdTrial) -> Scored {
         let launches = (0..).map(|place| f64::from(place) * (START_UP + OBSERVED));
         let jobs = crowd.workloads.iter().zip(&crowd.alone).zip(launches);
         let entrants: Vec<Entrant> = jobs.map(|((workload, alone), launch)| self.entrant(catalogue, *workload, *alone, launch)).collect();
         let slowdowns: Vec<f64> = run_together(self, &entrants).iter().zip(&crowd.alone).map(|(took, alone)| took / alone).collect();
-        let mean = slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;
-        let worst = slowdowns.iter().copied().fold(0.0, f64::max);
-        [Scored { measured: crowd.mean_slowdown, predicted: mean }, Scored { measured: crowd.worst_slowdown, predicted: worst }]
+        Scored { measured: crowd.mean_slowdown, predicted: mean(&slowdowns) }
     }
 }

@@ -11,7 +11,7 @@ use super::sweep::sweep;
 use super::timeline::timeline;
 use super::wording::unique_slug;
 use super::{MOST_ATTEMPTS, MOST_GPUS, MOST_POINTS, PAGE_ATTEMPTS, PAGE_POINTS};
-use crate::compare::{Comparison, Curve, latest_end};
+use crate::compare::{Comparison, Curve};
 
 /// What is drawn of one contender.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Charts {
 }
 
 fn sections(comparison: &Comparison) -> Vec<Section> {
-    let end = latest_end(comparison.contenders.iter().map(|contender| &contender.example));
+    let end = comparison.contenders.iter().map(|contender| contender.example.ended).max().unwrap_or_default();
     let how_many = comparison.contenders.len().max(1);
     let most_attempts = MOST_ATTEMPTS.min(PAGE_ATTEMPTS / how_many);
     let mut slugs = BTreeSet::new();

@@ -43,6 +43,7 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
             figure(&mut html, "narrow", &sweep.chart);
         }
     }
+    let _ = writeln!(html, "<p class=\"note\">Made by carma {}.</p>", env!("CARGO_PKG_VERSION"));
     html.push_str("</main>\n</body>\n</html>\n");
     html
 }

@@ -3,7 +3,7 @@
 use carma_core::{Event, Owner, ProcessUse};
 
 use super::agenda::Item;
-use super::chance::{normal, stream};
+use super::chance::{Chance, Purpose};
 use super::driver::{Decider, SimulationError};
 use super::gpu::{Gpu, Resident, Who};
 use super::process::Phase;
@@ -19,21 +19,25 @@ impl<D: Decider> World<'_, D> {
             Who::Foreign(_) => 0,
         };
         gpus[gpu].contend(setup.interference, |me, other| {
-            if deviation > 0.0 { (deviation * normal(&mut stream(setup.seed, 5, workload(me), workload(other)))).exp() } else { 1.0 }
+            if deviation > 0.0 {
+                (deviation * Chance::new(setup.seed, Purpose::Pair, workload(me), workload(other)).normal()).exp()
+            } else {
+                1.0
+            }
         });
         let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
         let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
         let whole_gpus = server.len() as f64 / f64::from(setup.sharing.devices().0);
         let host = 1.0 + setup.physics.host_contention * (busy as f64 / whole_gpus - 1.0).max(0.0);
         let affected = if host.to_bits() == gpus[gpu].host.to_bits() { gpu..gpu + 1 } else { server };
-        for gpu in affected {
-            self.gpus[gpu].host = host;
-            for resident in 0..self.gpus[gpu].residents.len() {
-                if let Who::Rank { process, .. } = self.gpus[gpu].residents[resident].who {
+        for place in affected {
+            self.gpus[place].host = host;
+            for resident in 0..self.gpus[place].residents.len() {
+                if let Who::Rank { process, .. } = self.gpus[place].residents[resident].who {
                     self.adjust(process);
                 }
             }
-            self.measure(gpu);
+            self.measure(place);
         }
         self.touch(gpu);
     }

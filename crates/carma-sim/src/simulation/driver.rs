@@ -20,6 +20,9 @@ pub enum SimulationError {
     /// A job of which the trace says nothing but times.
     #[error("job {0} has no workload: map the trace onto the catalogue first")]
     Unmapped(String),
+    /// MIG where there is none.
+    #[error("a {0} cannot be cut into seven MIG slices: give A100 or H100 GPUs, or another mode")]
+    NoMig(&'static str),
     /// A disturbance of a GPU that is not there.
     #[error("there is no GPU {0}")]
     NoGpu(usize),

@@ -57,6 +57,7 @@ impl FactTable {
     pub(super) fn new(catalogue: &Catalogue, model: &InterferenceModel, servers: &Servers, sharing: Sharing) -> Self {
         let (_, share) = sharing.devices();
         let mut kinds: Vec<&'static GpuType> = servers.groups.iter().map(|group| group.kind).collect();
+        kinds.sort_unstable_by_key(|kind| kind.name);
         kinds.dedup();
         let of = |kind: &GpuType, workload: &Workload| {
             workload.ranks.iter().map(|rank| RankFacts::new(model, Some(workload), rank, kind, share)).collect()

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, SharingClass, Utilisation};
-use fastrand::Rng;
 use thiserror::Error;
 
-use super::chance::{normal, stream};
+use super::chance::{Chance, Purpose};
 use crate::catalogue::{Catalogue, Workload, WorkloadId};
 
 /// What is wrong with a table of estimates.
@@ -54,8 +53,9 @@ impl Estimates {
         };
         let (name, answer) = (column(["workload", "task"])?, column([estimator, &format!("{estimator}_mib")])?);
         let mut answers = HashMap::new();
-        for (line, row) in (2..).zip(reader.records()) {
+        for row in reader.records() {
             let row = row?;
+            let line = row.position().map_or(0, csv::Position::line);
             let value = row.get(answer).unwrap_or_default();
             let wrong = || EstimatesError::Value { line, value: value.to_owned() };
             let mebibytes: f64 = value.trim().parse().map_err(|_| wrong())?;
@@ -102,7 +102,7 @@ pub struct Knowledge {
 impl Knowledge {
     /// The submission of a job.
     pub(super) fn spec(&self, id: JobId, gpus: u32, (workload, facts): (WorkloadId, &Workload), seed: u64) -> JobSpec {
-        let mut chance = stream(seed, 3, id.0, 0);
+        let mut chance = Chance::new(seed, Purpose::Telling, id.0, 0);
         let memory_off = blur(self.memory_error, &mut chance);
         let utilisation_off = blur(self.utilisation_error, &mut chance);
         let answer = |memory: MiB| MemoryEstimate::exactly(MiB((memory.0 as f64 * memory_off).round() as u64));
@@ -113,7 +113,10 @@ impl Knowledge {
             Estimator::Oracle => Some(answer(peak)),
             Estimator::Table(estimates) => estimates.answers.get(&workload).copied().map(answer),
         };
-        let known = estimate.filter(|_| self.memory == Estimator::Oracle).map(|estimate| PerRank::Same(estimate.expected));
+        // What is blurred is nobody's knowledge: an estimate above every GPU is tried all the same, a known need is not.
+        let known = estimate
+            .filter(|_| self.memory == Estimator::Oracle && self.memory_error == 0.0)
+            .map(|estimate| PerRank::Same(estimate.expected));
         let busiest = |counter: fn(&crate::RankProfile) -> Fraction| {
             let most = facts.ranks.iter().map(counter).max().unwrap_or_default();
             Some(Fraction::clamped(most.get() * utilisation_off))
@@ -143,6 +146,6 @@ fn sharing_class(utilisation: Fraction) -> SharingClass {
     }
 }
 
-fn blur(error: f64, chance: &mut Rng) -> f64 {
-    (1.0 + error * normal(chance)).max(0.05)
+fn blur(error: f64, chance: &mut Chance) -> f64 {
+    (1.0 + error * chance.normal()).max(0.05)
 }

@@ -18,17 +18,18 @@ mod gpu;
 mod knowledge;
 mod life;
 mod meter;
+mod physics;
 mod process;
 mod record;
 mod telemetry;
 mod trouble;
 mod world;
 
-pub use chance::Physics;
 pub use disturbance::{Disturbance, DisturbanceError};
 pub use driver::SimulationError;
 pub use knowledge::{Estimates, EstimatesError, Estimator, Knowledge};
 pub use meter::{GpuTotals, Moment};
+pub use physics::Physics;
 pub use record::{AttemptRecord, GpuRecord, JobRecord, Run};
 
 use std::io::Write;

@@ -42,7 +42,7 @@ impl JobRecord {
     /// Seconds that its attempts ran, failed ones included.
     pub fn execution(&self) -> f64 {
         let ran = |attempt: &AttemptRecord| attempt.ended.map_or(0.0, |ended| (ended - attempt.launched).get());
-        self.attempts.iter().map(ran).sum()
+        self.attempts.iter().map(ran).fold(0.0, std::ops::Add::add)
     }
 
     /// Seconds that it waited, before the first attempt and between attempts.

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use carma_core::{MiB, Seconds, Statistics, Time, WindowRule, WindowSummary};
-use fastrand::Rng;
 
-use super::chance::normal;
+use super::chance::Chance;
 use crate::catalogue::RankProfile;
 
 /// How far above the middle the 95th percentile of noise lies, in standard deviations.
@@ -59,7 +58,7 @@ impl Monitor {
     }
 
     /// The window that ends now, with noise of this size.
-    pub(super) fn window(&self, now: Time, memory_used: MiB, rule: WindowRule, noise: f64, chance: &mut Rng) -> WindowSummary {
+    pub(super) fn window(&self, now: Time, memory_used: MiB, rule: WindowRule, noise: f64, chance: &mut Chance) -> WindowSummary {
         let ends = self.history.iter().skip(1).map(|(since, _)| *since).chain([now]);
         let parts: Vec<(f64, Levels)> = self
             .history
@@ -75,7 +74,7 @@ impl Monitor {
         // A device that changed this very moment has not been seen since.
         let parts = if parts.is_empty() { vec![(1.0, newest)] } else { parts };
         // The mean of a window's samples is off by less than each of them.
-        let shift = if noise > 0.0 { noise * normal(chance) / (rule.samples() as f64).sqrt() } else { 0.0 };
+        let shift = if noise > 0.0 { noise * chance.normal() / (rule.samples() as f64).sqrt() } else { 0.0 };
         let statistics = |counter: usize| Some(statistics(&parts, counter, rule, shift, noise));
         WindowSummary {
             full: true,

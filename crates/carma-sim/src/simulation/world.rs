@@ -1,13 +1,12 @@
-//! The simulated world: the loop over what happens, and what happens to GPUs and processes.
+//! The simulated world: its servers, its jobs, and the loop over what happens.
 
 use std::ops::Range;
 
 use carma_core::{Action, DeviceId, DeviceSpec, Event, JobId, MiB, Seconds, ServerId, ServerSpec, Time, WindowRule};
-use fastrand::Rng;
 
 use super::Simulation;
 use super::agenda::{Agenda, Item};
-use super::chance::stream;
+use super::chance::{Chance, Purpose};
 use super::driver::{Decider, SimulationError};
 use super::facts::{FactTable, RankFacts};
 use super::gpu::Gpu;
@@ -41,7 +40,7 @@ pub(super) struct World<'a, D> {
     pub(super) plans: u64,
     /// GPUs to be looked at before time goes on.
     pub(super) changed: Vec<usize>,
-    pub(super) noise: Rng,
+    pub(super) noise: Chance,
     pub(super) records: Vec<JobRecord>,
     pub(super) over: usize,
     pub(super) ended: Time,
@@ -50,6 +49,10 @@ pub(super) struct World<'a, D> {
 
 impl<'a, D: Decider> World<'a, D> {
     pub(super) fn new(setup: &'a Simulation<'a>, decider: D) -> Result<Self, SimulationError> {
+        let mut kinds = setup.servers.groups.iter().map(|group| group.kind);
+        if let (Sharing::Mig(_), Some(kind)) = (setup.sharing, kinds.find(|kind| !kind.has_seven_slices())) {
+            return Err(SimulationError::NoMig(kind.name));
+        }
         let task = |job: &crate::TraceJob| {
             let workload = job.workload.ok_or_else(|| SimulationError::Unmapped(job.name.clone()))?;
             Ok(Task { workload, alone: job.duration.unwrap_or(setup.catalogue.get(workload).seconds).get() })
@@ -77,7 +80,7 @@ impl<'a, D: Decider> World<'a, D> {
             free_places: Vec::new(),
             plans: 0,
             changed: Vec::new(),
-            noise: stream(setup.seed, 4, 0, 0),
+            noise: Chance::new(setup.seed, Purpose::Monitor, 0, 0),
             records: setup.trace.jobs.iter().map(record).collect(),
             over: 0,
             ended: begun,

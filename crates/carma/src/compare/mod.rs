@@ -75,8 +75,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         write_charts(folder, &report::svgs(&comparison))?;
     }
     if arguments.json {
-        let Comparison { bounds, curves, caveats, .. } = &comparison;
-        let written = serde_json::json!({ "rows": comparison.rows(), "bounds": bounds, "curves": curves, "caveats": caveats });
+        let Comparison { trace, jobs, servers, seeds, bounds, curves, caveats, .. } = &comparison;
+        let runs = comparison.contenders.iter().map(|one| serde_json::json!({ "policy": one.name, "runs": one.summaries }));
+        let written = serde_json::json!({
+            "trace": trace, "jobs": jobs, "servers": servers, "seeds": seeds, "rows": comparison.rows(), "bounds": bounds,
+            "curves": curves, "contenders": runs.collect::<Vec<_>>(), "caveats": caveats, "carma": env!("CARGO_PKG_VERSION"),
+        });
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&written)?)?);
     }
     table::print(&comparison, output)
@@ -136,7 +140,7 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
     Ok(Comparison {
         trace: name,
         jobs: trace.jobs.len(),
-        servers: world.servers.to_string(),
+        servers: world.describe(&entries[0].knowledge),
         seeds: arguments.seeds as usize,
         contenders,
         bounds: LowerBounds::mean(traces.iter().map(|trace| LowerBounds::of(trace, &world.catalogue, &world.servers))),

@@ -12,17 +12,16 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
     let Comparison { trace, jobs, servers, seeds, bounds, .. } = comparison;
     let runs = comparison.contenders.first().map_or(0, |contender| contender.summaries.len());
     let orders = if runs > *seeds { format!(" in {} orders", runs / seeds) } else { String::new() };
-    writeln!(output, "{trace}: {jobs} jobs on {servers}, {seeds} seeds{orders}; ratios to exclusive\n")?;
+    writeln!(output, "{trace}: {jobs} jobs on {servers}; ratios to exclusive; seeds: {seeds}{orders}\n")?;
     let rows = comparison.rows();
     let width = rows.iter().map(|row| row.policy.chars().count()).max().unwrap_or(0).max(22);
     writeln!(output, "{:<width$} {:>11} {:>11} {:>6} {:>6} {:>6} {:>9}", "", "makespan", "mean JCT", "p95", "energy", "OOM", "slowdown")?;
     for row in &rows {
         let with_spread = |ratio: f64, spread: f64| format!("{ratio:.3}±{spread:.3}");
         let ComparisonRow { makespan_ratio, makespan_spread, mean_jct_ratio, mean_jct_spread, .. } = *row;
-        let failed = if row.failed > 0.0 { format!("  {:.1} failed", row.failed) } else { String::new() };
         writeln!(
             output,
-            "{:<width$} {:>11} {:>11} {:>6.3} {:>6.3} {:>6.1} {:>9}{failed}",
+            "{:<width$} {:>11} {:>11} {:>6.3} {:>6.3} {:>6.1} {:>9}",
             row.policy,
             with_spread(makespan_ratio, makespan_spread),
             with_spread(mean_jct_ratio, mean_jct_spread),
@@ -34,11 +33,14 @@ pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<
     }
     if let Some(exclusive) = comparison.contenders.first() {
         let (makespan, _) = spread(&exclusive.summaries, |summary| summary.makespan);
-        writeln!(output, "{:<width$} {:>5.3}", "bound: critical path", bounds.critical_path / makespan)?;
-        writeln!(output, "{:<width$} {:>5.3}", "bound: work / capacity", bounds.work_over_capacity / makespan)?;
+        writeln!(output, "{:<width$} {:>5.3}", "critical path", bounds.critical_path / makespan)?;
+        writeln!(output, "{:<width$} {:>5.3}", "work / capacity", bounds.work_over_capacity / makespan)?;
     }
-    writeln!(output, "\nSlowdown is mean/worst of run time over time alone. The second bound holds")?;
-    writeln!(output, "where GPUs are not shared.")?;
+    writeln!(output, "\n± is one standard deviation over the runs; slowdown is the mean and the worst of")?;
+    writeln!(output, "run time over time alone; sharing may go below work / capacity.")?;
+    for row in rows.iter().filter(|row| row.failed > 0.0) {
+        writeln!(output, "{}: {:.1} jobs a run did not succeed, and are not in the means.", row.policy, row.failed)?;
+    }
     for curve in &comparison.curves {
         writeln!(output, "\n{} with {}", curve.policy, curve.setting)?;
         writeln!(output, "  {:>8} {:>9} {:>9} {:>7} {:>6}", "", "makespan", "mean JCT", "energy", "OOM")?;

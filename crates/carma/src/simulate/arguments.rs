@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use carma_sim::trace::{DurationRule, ReadLimits, map};
 use carma_sim::{
-    Catalogue, Disturbance, Estimates, Estimator, InterferenceModel, Knowledge, Servers, Sharing, Simulation, Trace, extrapolated_share,
+    Catalogue, Disturbance, Estimates, Estimator, Extrapolated, InterferenceModel, Knowledge, Servers, Sharing, Simulation, Trace,
 };
 use clap::Args;
 
@@ -21,7 +21,7 @@ pub(crate) struct WorldArguments {
     /// for validate 3xA100-40GB, where the published runs were measured]
     #[arg(long)]
     server: Option<Servers>,
-    /// How GPUs are shared: streams, mps, or mig-1g to mig-7g.
+    /// How GPUs are shared: streams, mps, mig-1g, mig-2g, mig-3g, mig-4g, mig-7g.
     #[arg(long, default_value = "streams")]
     mode: Sharing,
     #[command(flatten)]
@@ -30,8 +30,8 @@ pub(crate) struct WorldArguments {
     /// shipped ones.
     #[arg(long, value_name = "FILE")]
     interference: Option<PathBuf>,
-    /// Estimators' answers: CSV with a column workload and one for each
-    /// estimator, in MiB.
+    /// Estimators' answers: CSV with a column workload (or task) and one for each
+    /// estimator, in MiB, by its name or its name and `_mib`.
     #[arg(long, value_name = "FILE")]
     estimates: Option<PathBuf>,
     /// Blur what the scheduler is told of memory by this share.
@@ -103,7 +103,7 @@ impl World {
         if unmapped == 0 {
             return Ok(trace);
         }
-        eprintln!("carma: {unmapped} jobs name no workload and were given one, as by carma trace map --seed 0");
+        eprintln!("carma: {unmapped} jobs name no workload and were given one, as by carma trace map");
         Ok(map(&trace, &self.catalogue, 0, DurationRule::Own))
     }
 
@@ -125,9 +125,27 @@ impl World {
 
     /// What must be said beside every figure.
     pub(crate) fn caveat(&self, trace: &Trace) -> String {
-        let share = 100.0 * extrapolated_share(trace, &self.catalogue, &self.interference);
+        let Extrapolated { workloads, families } = Extrapolated::of(trace, &self.catalogue, &self.interference);
         format!(
-            "Simulated. {share:.0} % of the GPU-seconds are of workloads in no measured pair: their interference is extrapolated from counters."
+            "Simulated. {:.0} % of the GPU-seconds are of workloads in no measured pair ({:.0} % of model families in none): their interference is \
+             extrapolated, from counters and from their family where that was measured.",
+            100.0 * workloads,
+            100.0 * families
         )
+    }
+
+    /// The servers, how they are shared, and whatever else is not as usual.
+    pub(crate) fn describe(&self, knowledge: &Knowledge) -> String {
+        let unusual = |what: &str, size: f64| (size > 0.0).then(|| format!("{what} error {size}"));
+        let disturbances = (!self.disturbances.is_empty()).then(|| format!("{} disturbances", self.disturbances.len()));
+        let sharing = (self.sharing != Sharing::Streams).then(|| self.sharing.to_string());
+        let parts = [
+            Some(self.servers.to_string()),
+            sharing,
+            unusual("memory", knowledge.memory_error),
+            unusual("utilisation", knowledge.utilisation_error),
+            disturbances,
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }

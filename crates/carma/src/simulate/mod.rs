@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         output,
         "{} jobs on {} under {} ({} preset), estimator {}, seed {}\n",
         trace.jobs.len(),
-        world.servers,
+        world.describe(&knowledge),
         config.mapping,
         config.preset.name(),
         arguments.estimator,

@@ -11,7 +11,8 @@ use crate::units::duration;
 pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl Write) -> Result<()> {
     let RunSummary { makespan, mean_wait, mean_execution, mean_jct, p50_jct, p95_jct, .. } = *summary;
     let mut line = |name: &str, value: String| writeln!(output, "  {name:<22} {value}");
-    line("jobs", format!("{} succeeded, {} did not", summary.succeeded, summary.failed))?;
+    let never = if summary.never_started > 0 { format!(" ({} never started)", summary.never_started) } else { String::new() };
+    line("jobs", format!("{} succeeded, {} did not{never}", summary.succeeded, summary.failed))?;
     line("makespan", format!("{} (critical path {})", duration(makespan), duration(bounds.critical_path)))?;
     line("waiting, mean", duration(mean_wait))?;
     line("execution, mean", duration(mean_execution))?;
@@ -19,7 +20,7 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     line("slowdown, mean", format!("{:.2} (worst {:.2})", summary.mean_slowdown, summary.worst_slowdown))?;
     line("out of memory", format!("{} attempts ({} retries in all)", summary.oom_attempts, summary.retries))?;
     line("SMACT, SMOCC, DRAMA", format!("{:.3}, {:.3}, {:.3}", summary.smact, summary.smocc, summary.drama))?;
-    line("memory", format!("{:.0} MiB a GPU", summary.memory_mib))?;
+    line("memory", format!("{:.0} MiB a device", summary.memory_mib))?;
     line("GPUs in use", format!("{:.1} % of the time", 100.0 * summary.active))?;
     line("energy", format!("{:.2} kWh", summary.energy / 3.6e6))?;
     line("energy-delay product", format!("{:.2} kWh h", summary.energy_delay / 3.6e6 / 3600.0))?;

@@ -86,7 +86,7 @@ pub(crate) struct MapArguments {
     #[command(flatten)]
     pub(super) source: Source,
     /// What the draw follows: the same seed, the same workloads.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
     /// How long jobs take alone.
     #[arg(long, value_enum, default_value_t = Whose::Own)]

@@ -5,10 +5,10 @@ mod view;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use carma_sim::{
-    Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean, mean_absolute_error, on_all_cores, read_crowds, read_measured,
-    read_pairs,
+    Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean_absolute_error, on_all_cores, read_crowds, read_measured,
+    read_pairs, spread,
 };
 use serde::Serialize;
 
@@ -56,10 +56,8 @@ struct Row {
     energy_ratio_difference: Option<f64>,
     makespan_spread: f64,
     screened: bool,
-    #[serde(skip)]
-    simulated: [f64; 6],
-    #[serde(skip)]
-    measured: [Option<f64>; 6],
+    simulated: MeasuredRun,
+    measured: MeasuredRun,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let pairs = arguments.pairs.as_deref().map(|file| read_observations(file, |table| read_pairs(table, catalogue))).transpose()?;
     let pairs = pairs.map(|runs| accuracy(runs.iter().flat_map(|pair| world.interference.score_pair(catalogue, pair)).collect()));
     let crowds = arguments.crowds.as_deref().map(|file| read_observations(file, |table| read_crowds(table, catalogue))).transpose()?;
-    let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)[0]).collect()));
+    let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)).collect()));
     let validation = Validation { rows, pairs, crowds };
     if arguments.json {
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&validation)?)?);
@@ -97,7 +95,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(MeasuredRun, MeasuredPolicy)]) -> Result<Vec<Row>> {
     let knowledge = |policy: &MeasuredPolicy| match &policy.estimator {
         None => arguments.world.knowledge("oracle", &world.catalogue),
-        Some(estimator) => arguments.world.knowledge(estimator, &world.catalogue),
+        Some(estimator) => {
+            let wanted = || format!("the measured runs with estimates of {estimator:?} need --estimates");
+            arguments.world.knowledge(estimator, &world.catalogue).with_context(wanted)
+        }
     };
     let told = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
     let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
@@ -110,37 +111,34 @@ fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(Measur
     bar.finish_and_clear();
     let by_row: Vec<&[RunSummary]> = summaries.chunks_exact(arguments.seeds as usize).collect();
     let exclusive = measured.iter().position(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")).unwrap_or_default();
-    let energy = over(by_row[exclusive], |summary| summary.energy);
+    let energy = spread(by_row[exclusive], |summary| summary.energy).0;
     Ok(measured.iter().zip(by_row).map(|((run, policy), summaries)| row(run, policy, summaries, energy)).collect())
 }
 
-fn over(summaries: &[RunSummary], of: fn(&RunSummary) -> f64) -> f64 {
-    mean(&summaries.iter().map(of).collect::<Vec<_>>())
-}
-
-fn row(run: &MeasuredRun, policy: &MeasuredPolicy, summaries: &[RunSummary], exclusive_energy: f64) -> Row {
-    let of = |of: fn(&RunSummary) -> f64| over(summaries, of);
+fn row(measured: &MeasuredRun, policy: &MeasuredPolicy, summaries: &[RunSummary], exclusive_energy: f64) -> Row {
+    let of = |of: fn(&RunSummary) -> f64| spread(summaries, of).0;
     let error = |simulated: f64, measured: f64| simulated / measured - 1.0;
-    let simulated = [
-        of(|summary| summary.makespan),
-        of(|summary| summary.mean_jct),
-        of(|summary| summary.p95_jct),
-        of(|summary| summary.mean_execution),
-        of(|summary| summary.oom_attempts as f64),
-        of(|summary| summary.energy) / exclusive_energy,
-    ];
-    let measured = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution, run.oom_attempts];
+    let energy_ratio = of(|summary| summary.energy) / exclusive_energy;
+    let simulated = MeasuredRun {
+        policy: measured.policy.clone(),
+        makespan: of(|summary| summary.makespan),
+        mean_jct: of(|summary| summary.mean_jct),
+        p95_jct: of(|summary| summary.p95_jct),
+        mean_execution: of(|summary| summary.mean_execution),
+        oom_attempts: of(|summary| summary.oom_attempts as f64),
+        energy_ratio: Some(energy_ratio),
+    };
     Row {
-        policy: run.policy.clone(),
-        makespan_error: error(simulated[0], run.makespan),
-        mean_jct_error: error(simulated[1], run.mean_jct),
-        p95_jct_error: error(simulated[2], run.p95_jct),
-        execution_error: error(simulated[3], run.mean_execution),
-        oom_difference: simulated[4] - run.oom_attempts,
-        energy_ratio_difference: run.energy_ratio.map(|ratio| simulated[5] - ratio),
-        makespan_spread: carma_sim::spread(summaries, |summary| summary.makespan).1,
+        policy: measured.policy.clone(),
+        makespan_error: error(simulated.makespan, measured.makespan),
+        mean_jct_error: error(simulated.mean_jct, measured.mean_jct),
+        p95_jct_error: error(simulated.p95_jct, measured.p95_jct),
+        execution_error: error(simulated.mean_execution, measured.mean_execution),
+        oom_difference: simulated.oom_attempts - measured.oom_attempts,
+        energy_ratio_difference: measured.energy_ratio.map(|ratio| energy_ratio - ratio),
+        makespan_spread: spread(summaries, |summary| summary.makespan).1,
         screened: policy.screened,
         simulated,
-        measured: std::array::from_fn(|place| measured.get(place).copied().map_or(run.energy_ratio, Some)),
+        measured: measured.clone(),
     }
 }

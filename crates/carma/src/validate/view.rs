@@ -3,34 +3,39 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_sim::mean;
+use carma_sim::{MeasuredRun, mean};
 
 use super::{Accuracy, Row, Validation};
+use crate::units::wrapped;
 
 type Measure = fn(&Row) -> f64;
+type Time = (&'static str, fn(&MeasuredRun) -> f64, Measure);
+type Count = (&'static str, fn(&MeasuredRun) -> Option<f64>, usize);
+
+const TIMES: [Time; 4] = [
+    ("makespan, s", |run| run.makespan, |row| row.makespan_error),
+    ("mean completion, s", |run| run.mean_jct, |row| row.mean_jct_error),
+    ("p95 completion, s", |run| run.p95_jct, |row| row.p95_jct_error),
+    ("mean execution, s", |run| run.mean_execution, |row| row.execution_error),
+];
+const COUNTS: [Count; 2] =
+    [("out-of-memory attempts", |run| Some(run.oom_attempts), 1), ("energy over exclusive's", |run| run.energy_ratio, 3)];
 
 /// Prints every policy, measure by measure, and the errors in all.
 pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write) -> Result<()> {
     let Validation { rows, pairs, crowds } = validation;
-    let names = ["makespan, s", "mean completion, s", "p95 completion, s", "mean execution, s"];
-    for (place, name) in names.into_iter().enumerate() {
+    for (name, of, error) in TIMES {
         writeln!(output, "{name:<24} {:>10} {:>10} {:>8}", "simulated", "measured", "error")?;
         for row in rows {
-            let (simulated, measured) = (row.simulated[place], row.measured[place].unwrap_or_default());
-            let spread = if place == 0 { format!("  ± {:.0} over seeds", row.makespan_spread) } else { String::new() };
-            writeln!(
-                output,
-                "  {:<22} {simulated:>10.0} {measured:>10.0} {:>+7.1} %{spread}",
-                row.policy,
-                100.0 * (simulated / measured - 1.0)
-            )?;
+            let (simulated, measured) = (of(&row.simulated), of(&row.measured));
+            writeln!(output, "  {:<22} {simulated:>10.0} {measured:>10.0} {:>+7.1} %", row.policy, 100.0 * error(row))?;
         }
         writeln!(output)?;
     }
-    for (place, name, digits) in [(4, "out-of-memory attempts", 1), (5, "energy over exclusive's", 3)] {
+    for (name, of, digits) in COUNTS {
         writeln!(output, "{name:<24} {:>10} {:>10} {:>10}", "simulated", "measured", "difference")?;
         for row in rows {
-            let (Some(measured), simulated) = (row.measured[place], row.simulated[place]) else { continue };
+            let (Some(simulated), Some(measured)) = (of(&row.simulated), of(&row.measured)) else { continue };
             writeln!(output, "  {:<22} {simulated:>10.digits$} {measured:>10.digits$} {:>+10.digits$}", row.policy, simulated - measured)?;
         }
         writeln!(output)?;
@@ -41,6 +46,11 @@ pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write
     };
     let worst = |of: fn(&Row) -> f64, screened: bool| 100.0 * errors(of, Some(screened)).into_iter().fold(0.0, f64::max);
     let measures: [(&str, Measure); 2] = [("makespan", |row| row.makespan_error), ("mean completion", |row| row.mean_jct_error)];
+    let without: Vec<&str> = rows.iter().filter(|row| !row.screened).map(|row| row.policy.as_str()).collect();
+    let spreads = rows.iter().map(|row| 100.0 * row.makespan_spread / row.simulated.makespan);
+    let (least, most) = spreads.fold((f64::INFINITY, 0.0_f64), |(least, most), spread| (least.min(spread), most.max(spread)));
+    writeln!(output, "Makespans vary by {least:.1} to {most:.1} % over seeds (one standard deviation).")?;
+    writeln!(output, "{}\n", wrapped(&format!("Without a utilisation screen: {}.", without.join(", "))))?;
     writeln!(output, "In all, {seeds} seeds a policy:")?;
     for (name, of) in measures {
         let all = 100.0 * mean(&errors(of, None));

@@ -117,3 +117,28 @@ fn wrong_input_is_refused_by_name_and_changes_nothing() {
     let told: Vec<String> = cases.iter().map(|case| stderr(case).replace(folder, "FOLDER")).collect();
     insta::assert_snapshot!("wrong-input", told.join(""));
 }
+
+/// The accuracy that the documents state, where the published measurements are at hand.
+#[test]
+fn published_runs_are_met_as_stated() {
+    let Some(data) = std::env::var_os("CARMA_DATA").map(std::path::PathBuf::from).filter(|folder| folder.is_dir()) else {
+        eprintln!("not run: CARMA_DATA names no folder with the published measurements");
+        return;
+    };
+    let file = |name: &str| data.join(name).to_str().unwrap().to_owned();
+    let [jobs, measured, estimates] = ["philly60_jobs.csv", "philly60_measured.csv", "estimates.csv"].map(file);
+    let json = stdout(&["validate", "--jobs", &jobs, "--measured", &measured, "--estimates", &estimates, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let errors = |key: &str, of: &dyn Fn(&serde_json::Value) -> bool| -> Vec<f64> {
+        rows.iter().filter(|row| of(row)).filter_map(|row| row[key].as_f64()).map(f64::abs).collect()
+    };
+    let (mean, worst) =
+        (|values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64, |values: Vec<f64>| values.into_iter().fold(0.0, f64::max));
+    let screened = |row: &serde_json::Value| row["screened"] == true;
+    assert!(mean(errors("makespan_error", &|_| true)) < 0.03);
+    assert!(worst(errors("makespan_error", &screened)) < 0.06);
+    assert!(worst(errors("makespan_error", &|row| !screened(row))) < 0.10);
+    assert!(mean(errors("mean_jct_error", &|_| true)) < 0.04 && worst(errors("mean_jct_error", &|_| true)) < 0.10);
+    assert!(mean(errors("oom_difference", &|_| true)) < 2.0 && worst(errors("energy_ratio_difference", &|_| true)) < 0.03);
+}

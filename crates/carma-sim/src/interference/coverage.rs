@@ -1,0 +1,29 @@
+//! How much of a trace the measured pairs speak of.
+
+use super::model::InterferenceModel;
+use crate::catalogue::{Catalogue, Workload};
+use crate::trace::Trace;
+
+/// Shares of a trace's GPU-seconds alone whose interference comes from counters only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extrapolated {
+    /// Of workloads in no measured pair.
+    pub workloads: f64,
+    /// Of workloads whose whole family is in none.
+    pub families: f64,
+}
+
+impl Extrapolated {
+    /// Of a trace whose jobs have workloads.
+    pub fn of(trace: &Trace, catalogue: &Catalogue, model: &InterferenceModel) -> Self {
+        let seconds = |counts: &dyn Fn(&Workload) -> bool| -> f64 {
+            let jobs = trace.jobs.iter().filter(|job| job.workload.is_some_and(|workload| counts(catalogue.get(workload))));
+            jobs.map(|job| job.time_alone(catalogue).unwrap_or_default().get() * f64::from(job.gpus)).sum()
+        };
+        let all = seconds(&|_| true).max(f64::MIN_POSITIVE);
+        Self {
+            workloads: seconds(&|workload| !model.workloads.contains_key(&workload.name)) / all,
+            families: seconds(&|workload| !model.families.contains_key(&workload.family)) / all,
+        }
+    }
+}
