@@ -85,8 +85,7 @@ impl MeasuredPolicy {
 /// Reads measured runs: `policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive`, other columns aside.
 pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolicy)>, MeasuredError> {
     let mut runs = Vec::new();
-    for row in tables::rows(table) {
-        let (line, run): (u64, MeasuredRun) = row?;
+    for (line, run) in tables::rows::<MeasuredRun>(table)? {
         let values = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution].into_iter().chain(run.energy_ratio);
         let wrong =
             values.filter(|value| !(value.is_finite() && *value > 0.0)).chain(Some(run.oom_attempts).filter(|value| !value.is_finite()));

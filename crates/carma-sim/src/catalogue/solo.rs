@@ -45,8 +45,8 @@ impl Catalogue {
     pub fn from_solo(table: impl Read) -> Result<Self, CatalogueError> {
         let mut catalogue = Self { sources: BTreeMap::from([("solo".to_owned(), "the given table".to_owned())]), ..Self::default() };
         let mut workloads: Vec<Workload> = Vec::new();
-        for row in tables::rows(table) {
-            let (line, row): (u64, Row) = row.map_err(|error| CatalogueError::Table(error.to_string()))?;
+        let rows: Vec<(u64, Row)> = tables::rows(table).map_err(|error| CatalogueError::Table(error.to_string()))?;
+        for (line, row) in rows {
             let invalid = |error: OutOfRange| CatalogueError::Table(format!("line {line}: {}: {error}", row.workload));
             let Some(profile) = row.profile().map_err(invalid)? else { continue };
             let zero = row.peak_mib == 0 || row.end_to_end_s <= 0.0 || row.power_w.is_some_and(|watts| !(0.0..=10_000.0).contains(&watts));

@@ -104,8 +104,7 @@ fn rows<Row: for<'row> Deserialize<'row>, Run>(
     check: impl Fn(Row) -> Result<Run, Flaw>,
 ) -> Result<Observations<Run>, ObservationError> {
     let mut observations = Observations { runs: Vec::new(), unknown: BTreeSet::new() };
-    for row in tables::rows(table) {
-        let (line, row) = row?;
+    for (line, row) in tables::rows(table)? {
         match check(row) {
             Ok(run) => observations.runs.push(run),
             Err(Flaw::Unknown(name)) => _ = observations.unknown.insert(name),

@@ -109,12 +109,11 @@ fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: 
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let quantile = |share: f64| {
         let mut below = 0.0;
-        let reached = |&&(_, held): &&(f64, f64)| {
+        let reached = sorted.iter().find(|(_, held)| {
             below += held;
             below >= share * whole
-        };
-        let mut reached = reached;
-        sorted.iter().find(|part| reached(part)).or(sorted.last()).map_or(0.0, |(value, _)| *value)
+        });
+        reached.or(sorted.last()).map_or(0.0, |(value, _)| *value)
     };
     let keep = 1.0 - 2.0 / (rule.samples() as f64 + 1.0);
     let first = parts.first().map_or(0.0, |(_, levels)| level(levels));
