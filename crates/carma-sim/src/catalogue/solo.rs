@@ -43,7 +43,8 @@ impl Catalogue {
     /// From `workload,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w`, a row for each rank in order. Rows without
     /// counters are left out. A family is what a name has before its batch size.
     pub fn from_solo(table: impl Read) -> Result<Self, CatalogueError> {
-        let mut catalogue = Self { sources: BTreeMap::from([("solo".to_owned(), "the given table".to_owned())]), ..Self::default() };
+        let mut catalogue =
+            Self { sources: BTreeMap::from([("solo".to_owned(), "a table of measurements alone".to_owned())]), ..Self::default() };
         let mut workloads: Vec<Workload> = Vec::new();
         let rows: Vec<(u64, Row)> = tables::rows(table).map_err(|error| CatalogueError::Table(error.to_string()))?;
         for (line, row) in rows {

@@ -8,11 +8,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use carma_sim::Catalogue;
 use toml::{Table, Value};
 
-use super::{extend, own_file, read, read_if_there, same};
+use super::{extend, own_file, read, read_if_there, same, view};
+use crate::files::read_table;
 
 /// Checks the workloads of `file` together with all others and adds them to the catalogue `to`.
 pub(super) fn add(file: &Path, to: &Path, output: &mut impl Write) -> Result<()> {
-    let (added, present) = (read(file)?, read_if_there(to)?);
+    let measured = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    let (added, present) = (if measured { from_table(file)? } else { read(file)? }, read_if_there(to)?);
     let mut catalogue = Catalogue::shipped();
     // The user's own file is always read, so what is added to another must go with it.
     if let Some(own) = own_file().filter(|own| own.exists() && !same(own, to)) {
@@ -31,6 +33,12 @@ pub(super) fn add(file: &Path, to: &Path, output: &mut impl Write) -> Result<()>
     }
     replace(to, &joined(&present, &added)?)?;
     Ok(writeln!(output, "{workloads} added to {}", to.display())?)
+}
+
+/// Workloads measured alone, in the form of a catalogue file.
+fn from_table(file: &Path) -> Result<String> {
+    let measured = read_table(file, Catalogue::from_solo)?;
+    view::file(&measured, measured.iter().map(|(_, workload)| workload))
 }
 
 /// Both files in one. Where both list sources, tables must be merged, and comments are lost.

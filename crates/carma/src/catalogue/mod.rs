@@ -82,14 +82,15 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Add workloads of your own, from a file as `carma catalogue show` prints it.
+    /// Add workloads of your own, from a file as `carma catalogue show` prints it,
+    /// or from the table of solo measurements that `carma calibrate` reads (.csv).
     ///
     /// They are checked together with the shipped ones. If anything is wrong,
     /// nothing is written. Your own catalogue is read by every command that
     /// knows workloads; the configuration folder is ~/.config, or what
     /// `$XDG_CONFIG_HOME` names.
     Add {
-        /// The file (TOML).
+        /// The file (TOML or CSV).
         file: PathBuf,
         /// The catalogue they are added to, made if it is not there [default:
         /// your own, carma/workloads.toml in your configuration folder].

@@ -44,12 +44,20 @@ pub(super) fn show(catalogue: &Catalogue, name: &str, json: bool, output: &mut i
     if json {
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&facts(catalogue, workload))?)?);
     }
-    let source = catalogue.sources().get(&workload.source).cloned().unwrap_or_default();
-    let sources = Table::from_iter([(workload.source.clone(), Value::String(source))]);
-    let mut file = Table::new();
-    file.insert("source".to_owned(), Value::Table(sources));
-    file.insert("workload".to_owned(), Value::Array(vec![Value::Table(entry(workload))]));
-    Ok(write!(output, "{}", toml::to_string(&file)?)?)
+    Ok(write!(output, "{}", file(catalogue, [workload])?)?)
+}
+
+/// Workloads as a catalogue file, with the sources they name.
+pub(super) fn file<'a>(catalogue: &Catalogue, workloads: impl IntoIterator<Item = &'a Workload>) -> Result<String> {
+    let mut sources = Table::new();
+    let mut entries = Vec::new();
+    for workload in workloads {
+        let source = catalogue.sources().get(&workload.source).cloned().unwrap_or_default();
+        sources.insert(workload.source.clone(), Value::String(source));
+        entries.push(Value::Table(entry(workload)));
+    }
+    let file = [("source".to_owned(), Value::Table(sources)), ("workload".to_owned(), Value::Array(entries))];
+    Ok(toml::to_string(&Table::from_iter(file))?)
 }
 
 /// A workload as a catalogue file has it.

@@ -108,3 +108,18 @@ fn workloads_of_ones_own_are_added_and_known_everywhere() {
     let left: Vec<_> = fs::read_dir(home.path().join("carma")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["workloads.toml"], "nothing is left beside it");
 }
+
+#[test]
+fn a_table_of_solo_measurements_becomes_workloads() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [table, catalogue] = ["solo.csv", "mine.toml"].map(|name| scratch.path().join(name).to_str().unwrap().to_owned());
+    let rows = "workload,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w\n\n\
+                mine_bs8,0,100,2000,80,0.5,0.2,0.1,150\nmine_bs8,1,100,1500,70,0.4,0.2,0.1,140\n";
+    fs::write(&table, rows).unwrap();
+    assert!(stdout(&["catalogue", "add", &table, "--to", &catalogue]).starts_with("1 added to "));
+    let shown = stdout(&["catalogue", "show", "mine_bs8", "--catalogue", &catalogue]);
+    assert!(shown.contains("family = \"mine\"") && shown.contains("peak_mib = [2000, 1500]"), "{shown}");
+    fs::write(&table, rows.replace("0.4,0.2", "1.4,0.2")).unwrap();
+    let error = stderr(&["catalogue", "add", &table, "--to", &catalogue]);
+    assert!(error.contains("line 4: mine_bs8: 1.4 is not a fraction"), "{error}");
+}
