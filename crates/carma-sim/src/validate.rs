@@ -47,7 +47,7 @@ pub struct MeasuredRun {
     /// Attempts that ran out of memory.
     pub oom_attempts: f64,
     /// Energy over that of exclusive, where measured.
-    #[serde(rename = "energy_vs_exclusive")]
+    #[serde(rename = "energy_vs_exclusive", default)]
     pub energy_ratio: Option<f64>,
 }
 

@@ -19,6 +19,7 @@ struct Row {
     smact: Option<f64>,
     smocc: Option<f64>,
     drama: Option<f64>,
+    #[serde(default)]
     power_w: Option<f64>,
 }
 

@@ -89,6 +89,9 @@ fn the_simulator_is_held_against_what_was_measured() {
     assert!(json["rows"][0]["makespan_error"].as_f64().unwrap().abs() < 0.03, "{json}");
     assert_eq!(json["rows"][1]["policy"], "OR-MAGM");
     assert!(json["rows"][1]["energy_ratio_difference"].is_null() && json["pairs"].is_null());
+    let short = "policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts\nExclusive,2000,1498,1946,1000,0\n";
+    let without_energy = written(scratch.path(), "short.csv", short);
+    assert!(stdout(&["validate", "--jobs", &jobs, "--measured", &without_energy, "--seeds", "2"]).contains("mean error"));
     let no_exclusive = written(scratch.path(), "other.csv", &format!("{header}OR-MAGM,1500,20,1400,1450,1300,0,\n"));
     assert!(stderr(&["validate", "--jobs", &jobs, "--measured", &no_exclusive]).contains("there must be a row Exclusive"));
 }
