@@ -59,7 +59,9 @@ pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write
     }
     let energies: Vec<f64> = rows.iter().filter_map(|row| row.energy_ratio_difference).map(f64::abs).collect();
     writeln!(output, "  out of memory    mean difference {:.1} attempts", mean(&errors(|row| row.oom_difference, None)))?;
-    writeln!(output, "  energy ratio     within {:.3}", energies.into_iter().fold(0.0, f64::max))?;
+    if let Some(most) = energies.into_iter().reduce(f64::max) {
+        writeln!(output, "  energy ratio     within {most:.3}")?;
+    }
     for (name, accuracy) in [("pairs", pairs), ("crowds", crowds)] {
         if let Some(Accuracy { mape }) = accuracy {
             writeln!(output, "  {name:<16} mean error {:.1} %", 100.0 * mape)?;
