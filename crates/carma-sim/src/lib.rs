@@ -23,5 +23,6 @@ pub use interference::*;
 pub use parallel::on_all_cores;
 pub use simulation::*;
 pub use summary::{RunSummary, mean, percentile};
+pub use tables::TableError;
 pub use trace::{Trace, TraceJob};
 pub use validate::*;

@@ -4,28 +4,8 @@ use std::io::Read;
 
 use carma_core::{Preset, Rung, Settings};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::tables;
-
-/// What is wrong with a table of measured runs.
-#[derive(Debug, Error)]
-pub enum MeasuredError {
-    /// Not a table of this form.
-    #[error(transparent)]
-    Form(#[from] csv::Error),
-    /// A policy that is not known, or a number that cannot be.
-    #[error("line {line}: {problem}")]
-    Row {
-        /// Where.
-        line: u64,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// No row, or none of exclusive.
-    #[error("there must be a row Exclusive, for the others to be compared with")]
-    NoExclusive,
-}
+use crate::tables::{self, TableError};
 
 /// A measured run of a whole trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,17 +63,21 @@ impl MeasuredPolicy {
 }
 
 /// Reads measured runs: `policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive`, other columns aside.
-pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolicy)>, MeasuredError> {
+pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolicy)>, TableError> {
     let mut runs = Vec::new();
     for (line, run) in tables::rows::<MeasuredRun>(table)? {
         let values = [run.makespan, run.mean_jct, run.p95_jct, run.mean_execution].into_iter().chain(run.energy_ratio);
         let wrong =
             values.filter(|value| !(value.is_finite() && *value > 0.0)).chain(Some(run.oom_attempts).filter(|value| !value.is_finite()));
         if let Some(wrong) = wrong.into_iter().next() {
-            return Err(MeasuredError::Row { line, problem: format!("{wrong} is not a number above 0") });
+            return Err(TableError::Row { line, problem: format!("{wrong} is not a number above 0") });
         }
-        let policy = MeasuredPolicy::parse(&run.policy).map_err(|problem| MeasuredError::Row { line, problem })?;
+        let policy = MeasuredPolicy::parse(&run.policy).map_err(|problem| TableError::Row { line, problem })?;
         runs.push((run, policy));
     }
-    if runs.iter().any(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")) { Ok(runs) } else { Err(MeasuredError::NoExclusive) }
+    if runs.iter().any(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")) {
+        Ok(runs)
+    } else {
+        Err(TableError::Missing("there must be a row Exclusive, for the others to be compared with"))
+    }
 }

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use carma_sim::trace::sha256;
 use carma_sim::{Calibration, Catalogue, Scored, calibrate, read_crowds, read_pairs};
 
-use crate::files::{read_observations, read_table};
+use crate::files::{identity, read_observations, read_table};
 
 /// What the model is fitted to.
 #[derive(Debug, clap::Args)]
@@ -22,18 +21,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pairs: PathBuf,
     /// Crowds started one after the other on one GPU: CSV with `trial`, `jobs`,
-    /// `solo_s`, `mean_slowdown`, `max_slowdown`.
+    /// `solo_s`, `mean_slowdown`.
     #[arg(long, value_name = "FILE")]
     crowds: Option<PathBuf>,
     /// Write the constants to this file, for --interference.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-/// A line that says what a file was, without saying where.
-fn provenance(file: &Path) -> Result<String> {
-    let digest = sha256(file).with_context(|| format!("cannot read {} again", file.display()))?;
-    Ok(format!("#   {}, SHA-256 {digest}\n", file.file_name().unwrap_or_default().display()))
 }
 
 /// Fits, says how well, and writes the constants.
@@ -60,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     if let Some(file) = &arguments.output {
         let files = [Some(&arguments.solo), Some(&arguments.pairs), arguments.crowds.as_ref()];
-        let sources = files.into_iter().flatten().map(|file| provenance(file)).collect::<Result<String>>()?;
+        let sources = files.into_iter().flatten().map(|file| Ok(format!("#   {}\n", identity(file)?))).collect::<Result<String>>()?;
         let written = format!("# Made by carma calibrate from\n{sources}\n{}", toml::to_string(&model)?);
         fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
         eprintln!("carma: wrote {}", file.display());

@@ -5,7 +5,8 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use carma_sim::{ObservationError, Observations};
+use carma_sim::trace::sha256;
+use carma_sim::{Observations, TableError, Trace};
 
 /// Reads a table with a reader of its own.
 pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
@@ -17,10 +18,7 @@ pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// Reads measurements, and says which workloads are not known.
-pub(crate) fn read_observations<Run>(
-    file: &Path,
-    read: impl FnOnce(File) -> Result<Observations<Run>, ObservationError>,
-) -> Result<Vec<Run>> {
+pub(crate) fn read_observations<Run>(file: &Path, read: impl FnOnce(File) -> Result<Observations<Run>, TableError>) -> Result<Vec<Run>> {
     let Observations { runs, unknown } = read_table(file, read)?;
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.into_iter().collect();
@@ -43,4 +41,17 @@ pub(crate) fn write_charts(folder: &Path, charts: &[(String, String)]) -> Result
     }
     eprintln!("carma: wrote {} charts to {}", charts.len(), folder.display());
     Ok(())
+}
+
+/// Says which jobs of a trace were left out, and why.
+pub(crate) fn tell_skipped(trace: &Trace) {
+    for (why, jobs) in &trace.skipped {
+        eprintln!("carma: {jobs} jobs left out: {why}");
+    }
+}
+
+/// What a file is, so that it can be told from others. Its folder is nobody's business.
+pub(crate) fn identity(file: &Path) -> Result<String> {
+    let digest = sha256(file).with_context(|| format!("cannot read {} again", file.display()))?;
+    Ok(format!("{}, SHA-256 {digest}", file.file_name().unwrap_or_default().display()))
 }

@@ -22,7 +22,7 @@ mod together;
 pub use calibration::{Calibration, HeldOut, calibrate};
 pub use coverage::Extrapolated;
 pub use model::{Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents};
-pub use observations::{CrowdTrial, ObservationError, Observations, PairRun, read_crowds, read_pairs};
+pub use observations::{CrowdTrial, Observations, PairRun, read_crowds, read_pairs};
 pub use partition::slice_slowdown;
 pub use score::{Scored, mean_absolute_error};
 pub(crate) use together::START_UP;

@@ -4,29 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use serde::Deserialize;
-use thiserror::Error;
 
 use crate::catalogue::{Catalogue, WorkloadId};
-use crate::tables;
-
-/// What is wrong with a file of measurements.
-#[derive(Debug, Error)]
-pub enum ObservationError {
-    /// Not a table of this form.
-    #[error(transparent)]
-    Form(#[from] csv::Error),
-    /// A row that makes no sense.
-    #[error("line {line}: {problem}")]
-    Row {
-        /// Which.
-        line: u64,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Nothing in it that can be used.
-    #[error("no row names workloads of the catalogue only")]
-    Empty,
-}
+use crate::tables::{self, TableError};
 
 /// What a table of measurements holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,16 +82,16 @@ impl From<String> for Flaw {
 fn rows<Row: for<'row> Deserialize<'row>, Run>(
     table: impl Read,
     check: impl Fn(Row) -> Result<Run, Flaw>,
-) -> Result<Observations<Run>, ObservationError> {
+) -> Result<Observations<Run>, TableError> {
     let mut observations = Observations { runs: Vec::new(), unknown: BTreeSet::new() };
     for (line, row) in tables::rows(table)? {
         match check(row) {
             Ok(run) => observations.runs.push(run),
             Err(Flaw::Unknown(name)) => _ = observations.unknown.insert(name),
-            Err(Flaw::Wrong(problem)) => return Err(ObservationError::Row { line, problem }),
+            Err(Flaw::Wrong(problem)) => return Err(TableError::Row { line, problem }),
         }
     }
-    if observations.runs.is_empty() { Err(ObservationError::Empty) } else { Ok(observations) }
+    if observations.runs.is_empty() { Err(TableError::Missing("no row names workloads of the catalogue only")) } else { Ok(observations) }
 }
 
 fn workload(catalogue: &Catalogue, name: &str) -> Result<WorkloadId, Flaw> {
@@ -126,7 +106,7 @@ fn positive<const N: usize>(values: [f64; N]) -> Result<[f64; N], String> {
 }
 
 /// Reads pairs: `a,b,solo_a_s,solo_b_s,pair_a_s,pair_b_s`.
-pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Observations<PairRun>, ObservationError> {
+pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Observations<PairRun>, TableError> {
     rows(table, |row: PairRow| {
         Ok(PairRun {
             workloads: [workload(catalogue, &row.a)?, workload(catalogue, &row.b)?],
@@ -137,7 +117,7 @@ pub fn read_pairs(table: impl Read, catalogue: &Catalogue) -> Result<Observation
 }
 
 /// Reads crowds: `trial,jobs,solo_s,mean_slowdown`, jobs and times separated by semicolons.
-pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Observations<CrowdTrial>, ObservationError> {
+pub fn read_crowds(table: impl Read, catalogue: &Catalogue) -> Result<Observations<CrowdTrial>, TableError> {
     rows(table, |row: CrowdRow| {
         let workloads = row.jobs.split(';').map(|name| workload(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
         let second = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number")).and_then(|value| Ok(positive([value])?[0]));

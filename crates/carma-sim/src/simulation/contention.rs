@@ -51,8 +51,10 @@ impl<D: Decider> World<'_, D> {
             gpus[*gpu].rank(place, rank).map_or(1.0, |rank| rank.slowdown * rank.facts.stretch * gpus[*gpu].host)
         };
         let slowest = process.gpus.iter().enumerate().map(slowdown).fold(0.0, f64::max);
-        let Some(end) = process.set_speed(if training { 1.0 / slowest } else { 0.0 }, self.now) else { return };
-        if let Some(end) = end {
+        if !process.set_speed(if training { 1.0 / slowest } else { 0.0 }, self.now) {
+            return;
+        }
+        if let Some(end) = process.trained_at() {
             self.plans += 1;
             process.end_plan = self.plans;
             self.agenda.plan(end, Item::WindDown { process: place, plan: self.plans });

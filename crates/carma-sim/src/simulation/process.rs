@@ -49,17 +49,21 @@ impl Process {
         Self { attempt, job, gpus, phase, requests: 0, draw, work, done: 0.0, speed: 0.0, since: now, plan, end_plan: 0 }
     }
 
-    /// Goes on at another speed. Returns when it will have done its training, if ever; nothing if the speed is the same.
-    #[expect(clippy::option_option, reason = "no change and no end are two things")]
-    pub(super) fn set_speed(&mut self, speed: f64, now: Time) -> Option<Option<Time>> {
+    /// Goes on at another speed. Returns whether it is another one.
+    pub(super) fn set_speed(&mut self, speed: f64, now: Time) -> bool {
         // Speeds are compared as they are: equal inputs give equal bits.
         if speed.to_bits() == self.speed.to_bits() {
-            return None;
+            return false;
         }
         self.done += (now - self.since).get() * self.speed;
         (self.since, self.speed) = (now, speed);
-        let left = ((self.work - self.done) / speed).max(0.0);
+        true
+    }
+
+    /// When it will have done its training at its present speed; unset while it does not train.
+    pub(super) fn trained_at(&self) -> Option<Time> {
+        let left = ((self.work - self.done) / self.speed).max(0.0);
         // More than a clock can count is never.
-        Some((speed > 0.0).then(|| Seconds::new(left).map_or(Time::MAX, |left| now + left)))
+        (self.speed > 0.0).then(|| Seconds::new(left).map_or(Time::MAX, |left| self.since + left))
     }
 }

@@ -11,13 +11,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use carma_core::Settings;
 use carma_sim::trace::shuffle;
-use carma_sim::{
-    Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, on_all_cores, ratio, report, spread,
-};
+use carma_sim::{Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, ratio, report, spread};
 
 use crate::configuration::RuleArguments;
 use crate::files::write_charts;
-use crate::progress;
+use crate::progress::simulate_all;
 use crate::simulate::{SERVERS, World, WorldArguments};
 use contender::Entry;
 use sweep::Sweep;
@@ -115,7 +113,6 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
     let subjects: Vec<_> = of_entries.chain(of_steps).collect();
     let each = traces.len() * arguments.seeds as usize;
     let runs: Vec<(usize, usize)> = (0..subjects.len()).flat_map(|subject| (0..each).map(move |run| (subject, run))).collect();
-    let bar = progress::bar(runs.len(), "simulating");
     let simulate = |(subject, run): &(usize, usize)| -> Result<(RunSummary, Option<Run>), SimulationError> {
         let (settings, knowledge) = subjects[*subject];
         let (trace, seed) = (&traces[run / arguments.seeds as usize], *run as u64 % arguments.seeds);
@@ -125,8 +122,7 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
         let run = simulation.run()?;
         Ok((run.summary(), shown.then_some(run)))
     };
-    let results = on_all_cores(&runs, simulate, || bar.inc(1)).into_iter().collect::<Result<Vec<_>, _>>()?;
-    bar.finish_and_clear();
+    let results = simulate_all(&runs, simulate)?;
     let (summaries, examples): (Vec<RunSummary>, Vec<Option<Run>>) = results.into_iter().unzip();
     let (contended, swept) = summaries.split_at(entries.len() * each);
     let contenders: Vec<Contender> = entries

@@ -11,7 +11,7 @@ use carma_sim::{
 use clap::Args;
 
 use crate::catalogue::CatalogueArguments;
-use crate::files::read_table;
+use crate::files::{read_table, tell_skipped};
 
 /// Flags that describe the simulated world.
 #[derive(Debug, Args)]
@@ -96,9 +96,7 @@ impl World {
     /// Reads a trace; jobs of which it says nothing but times are given workloads.
     pub(crate) fn read_trace(&self, file: &Path) -> Result<Trace> {
         let trace = Trace::read(file, &self.catalogue, &ReadLimits::default())?;
-        for (why, jobs) in &trace.skipped {
-            eprintln!("carma: {jobs} jobs left out: {why}");
-        }
+        tell_skipped(&trace);
         let unmapped = trace.jobs.iter().filter(|job| job.workload.is_none()).count();
         if unmapped == 0 {
             return Ok(trace);

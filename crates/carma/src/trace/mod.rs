@@ -4,11 +4,11 @@ mod arguments;
 
 use std::io::Write;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use carma_sim::trace::{self, Analysis, DurationRule, Generation, ReadLimits, Window};
 use carma_sim::{Catalogue, Trace, report};
 
-use crate::files::write_charts;
+use crate::files::{identity, tell_skipped, write_charts};
 
 use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArguments, Source};
 
@@ -101,16 +101,8 @@ impl Source {
     }
 }
 
-fn tell_skipped(trace: &Trace) {
-    for (why, jobs) in &trace.skipped {
-        eprintln!("carma: {jobs} jobs left out: {why}");
-    }
-}
-
-/// What a trace was made from, and how, so that it can be made again. Folders are nobody's business.
+/// What a trace was made from, and how, so that it can be made again.
 fn provenance(tool: &str, source: &Source, rule: &str) -> Result<[String; 3]> {
-    let file = source.trace.file_name().unwrap_or_default().to_string_lossy();
-    let digest = trace::sha256(&source.trace).with_context(|| format!("cannot read {} again", source.trace.display()))?;
     let made = format!("made by carma {} trace {tool}", env!("CARGO_PKG_VERSION"));
-    Ok([made, format!("from {file}, SHA-256 {digest}"), rule.to_owned()])
+    Ok([made, format!("from {}", identity(&source.trace)?), rule.to_owned()])
 }

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use carma_sim::{
-    Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean_absolute_error, on_all_cores, read_crowds, read_measured,
-    read_pairs, spread,
+    Knowledge, MeasuredPolicy, MeasuredRun, RunSummary, Scored, Trace, mean_absolute_error, read_crowds, read_measured, read_pairs, spread,
 };
 use serde::Serialize;
 
 use crate::files::{read_observations, read_table};
-use crate::progress;
+use crate::progress::simulate_all;
 use crate::simulate::{World, WorldArguments};
 use crate::units::wrapped;
 
@@ -102,13 +101,11 @@ fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(Measur
     };
     let told = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
     let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
-    let bar = progress::bar(runs.len(), "simulating");
     let simulate = |(row, seed): &(usize, u64)| {
         let simulation = world.simulation(trace, &measured[*row].1.settings, &told[*row], *seed);
         simulation.run().map(|run| run.summary())
     };
-    let summaries = on_all_cores(&runs, simulate, || bar.inc(1)).into_iter().collect::<Result<Vec<_>, _>>()?;
-    bar.finish_and_clear();
+    let summaries = simulate_all(&runs, simulate)?;
     let by_row: Vec<&[RunSummary]> = summaries.chunks_exact(arguments.seeds as usize).collect();
     let exclusive = measured.iter().position(|(run, _)| run.policy.eq_ignore_ascii_case("exclusive")).unwrap_or_default();
     let energy = spread(by_row[exclusive], |summary| summary.energy).0;
