@@ -1,0 +1,9 @@
+//! How much GPU memory and compute a training job will need, before it runs.
+//!
+//! A description of the model (a printed summary, a configuration file, an exported graph) is read into one [`model::Model`]: a list of
+//! layers with shapes and edges. Together with a [`training::Training`] (batch, optimizer, precision ...) it is turned into the
+//! allocations and frees of a few training iterations, which a model of PyTorch's caching allocator replays.
+
+pub mod model;
+pub mod parse;
+pub mod training;

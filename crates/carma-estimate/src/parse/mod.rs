@@ -1,0 +1,1 @@
+//! Model descriptions in: each format becomes one [`Model`](crate::model::Model).

@@ -1,0 +1,134 @@
+//! What a model's description lacks: how it is trained.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ElementType;
+
+/// How a model is trained, as far as memory is concerned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// Samples in a batch, over all GPUs when the job is data-parallel in one process, per rank otherwise.
+    pub batch: u64,
+    /// Tokens in a sample, for models over sequences.
+    pub sequence: Option<u64>,
+    /// Shape of one sample, such as `[3, 224, 224]`.
+    pub input: Option<Vec<u64>>,
+    /// What updates the weights.
+    pub optimizer: Optimizer,
+    /// Types of weights and activations.
+    pub precision: Precision,
+    /// Whether activations are recomputed block by block in the backward pass.
+    pub checkpointing: bool,
+    /// Whether elementwise operators are fused (`torch.compile`).
+    pub fusion: bool,
+    /// Division of the work over GPUs.
+    pub parallel: Parallel,
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Self {
+            batch: 1,
+            sequence: None,
+            input: None,
+            optimizer: Optimizer::Adam,
+            precision: Precision::Float32,
+            checkpointing: false,
+            fusion: false,
+            parallel: Parallel::Single,
+        }
+    }
+}
+
+/// What updates the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimizer {
+    /// No training: forward passes only.
+    None,
+    /// Plain gradient descent.
+    Sgd,
+    /// Gradient descent with momentum.
+    Momentum,
+    /// Adam, and its relatives with two moments (`RAdam`, `NAdam`).
+    Adam,
+    /// Adam with decoupled weight decay.
+    AdamW,
+    /// Adam in one fused kernel.
+    FusedAdam,
+    /// Adam with 8-bit moments.
+    Adam8bit,
+    /// Root mean square propagation.
+    RmsProp,
+    /// Accumulated squares.
+    Adagrad,
+    /// Factored second moments.
+    Adafactor,
+    /// Sign of the momentum.
+    Lion,
+}
+
+/// Types of weights and activations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Everything in 4 bytes.
+    Float32,
+    /// Weights in 4 bytes, matrix products and what follows in 2 (automatic mixed precision).
+    Mixed,
+    /// Everything in 2 bytes (`float16` or `bfloat16`).
+    Half,
+}
+
+impl Precision {
+    /// Type of the weights.
+    pub const fn weights(self) -> ElementType {
+        match self {
+            Self::Float32 | Self::Mixed => ElementType::Float32,
+            Self::Half => ElementType::BFloat16,
+        }
+    }
+
+    /// Type of most activations.
+    pub const fn activations(self) -> ElementType {
+        match self {
+            Self::Float32 => ElementType::Float32,
+            Self::Mixed | Self::Half => ElementType::BFloat16,
+        }
+    }
+}
+
+/// Division of the work over GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Parallel {
+    /// One GPU.
+    Single,
+    /// `nn.DataParallel`: one process, the batch divided, results gathered on the first GPU.
+    DataParallel {
+        /// GPUs in all.
+        gpus: u64,
+    },
+    /// One process per GPU with a whole copy (`DistributedDataParallel`).
+    Distributed {
+        /// Processes in all.
+        gpus: u64,
+    },
+    /// Optimizer state (1), gradients (2) and weights (3) divided over the processes.
+    Zero {
+        /// ZeRO stage, 1 to 3.
+        stage: u8,
+        /// Processes in all.
+        gpus: u64,
+    },
+}
+
+impl Parallel {
+    /// GPUs in all.
+    pub const fn gpus(self) -> u64 {
+        match self {
+            Self::Single => 1,
+            Self::DataParallel { gpus } | Self::Distributed { gpus } | Self::Zero { gpus, .. } => gpus,
+        }
+    }
+}
