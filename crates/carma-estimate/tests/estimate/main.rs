@@ -1,0 +1,3 @@
+//! One test binary for the crate: linking once is quicker than once a file.
+
+mod allocator;
