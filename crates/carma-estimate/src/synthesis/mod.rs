@@ -113,12 +113,12 @@ impl<'model> Synthesis<'model> {
         self.saved.clear();
         let layers = self.model.layers.len();
         self.forward(0..layers, true);
-        // The loop's variables still hold the last iteration's outputs and loss until they are overwritten.
+        // The loop's variables hold the last iteration's outputs until they are overwritten.
         let outputs = self.keep_outputs();
-        let loss = self.loss();
         for storage in std::mem::replace(&mut self.held, outputs) {
             self.tape.release(storage);
         }
+        let loss = self.loss();
         if self.training.optimizer != Optimizer::None {
             self.tape.mark(Mark::Backward);
             self.backward(loss);
@@ -127,16 +127,16 @@ impl<'model> Synthesis<'model> {
         }
     }
 
-    /// The batch is copied to the GPU before the variable that holds the last one is overwritten.
+    /// The loop's variables hold the next batch on the host before it is copied, so the last one is gone by then.
     fn load_batch(&mut self) {
-        let mut inputs = Vec::with_capacity(self.model.inputs.len());
+        for old in std::mem::take(&mut self.inputs) {
+            self.tape.release(old.storage);
+        }
         for input in &self.model.inputs {
             let element = input.element.unwrap_or(self.training.precision.weights());
             let bytes = input.shape.elements(self.training.batch).saturating_mul(element.bytes());
-            inputs.push(Made { storage: self.tape.allocate(bytes, Purpose::Inputs), element });
-        }
-        for old in std::mem::replace(&mut self.inputs, inputs) {
-            self.tape.release(old.storage);
+            let storage = self.tape.allocate(bytes, Purpose::Inputs);
+            self.inputs.push(Made { storage, element });
         }
     }
 

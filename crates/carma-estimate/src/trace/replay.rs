@@ -46,7 +46,8 @@ pub fn replay(events: impl IntoIterator<Item = Event>, settings: AllocatorSettin
         tensors: 0,
         peak_tensors: 0,
         peak_tensors_before_optimizer: 0,
-        optimizing: false,
+        phase: Mark::Forward,
+        matrix_handles: [false; 2],
         library_workspace: 0,
         used: [0; PURPOSES],
         breakdown: Breakdown::default(),
@@ -79,7 +80,9 @@ struct Replayer {
     tensors: u64,
     peak_tensors: u64,
     peak_tensors_before_optimizer: u64,
-    optimizing: bool,
+    phase: Mark,
+    /// Whether the user's thread and the backward pass' own have taken their handle of cuBLAS.
+    matrix_handles: [bool; 2],
     library_workspace: u64,
     used: [u64; PURPOSES],
     breakdown: Breakdown,
@@ -104,12 +107,14 @@ impl Replayer {
                     self.allocator.free(allocation);
                 }
             }
-            Event::MatrixProduct if self.library_workspace == 0 && stack.matrix_workspace > 0 => {
-                self.library_workspace = stack.matrix_workspace;
-                self.take(stack.matrix_workspace, 0)?;
+            Event::MatrixProduct => {
+                let handle = &mut self.matrix_handles[usize::from(self.phase == Mark::Backward)];
+                if !std::mem::replace(handle, true) && stack.matrix_workspace > 0 {
+                    self.library_workspace += stack.matrix_workspace;
+                    self.take(stack.matrix_workspace, 0)?;
+                }
             }
-            Event::Mark(mark) => self.optimizing = mark == Mark::Optimizer,
-            Event::MatrixProduct => {}
+            Event::Mark(mark) => self.phase = mark,
         }
         Ok(())
     }
@@ -143,7 +148,7 @@ impl Replayer {
         let allocation = self.take(bytes, 0)?;
         self.tensors += bytes;
         self.peak_tensors = self.peak_tensors.max(self.tensors);
-        if !self.optimizing {
+        if self.phase != Mark::Optimizer {
             self.peak_tensors_before_optimizer = self.peak_tensors_before_optimizer.max(self.tensors);
         }
         self.storages[position] = Some(Storage { allocation, bytes, purpose });
