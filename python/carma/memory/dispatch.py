@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional
 
 import torch
@@ -11,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import constants, convolutions, data_dependent, scratch_memory
 from .events import ACTIVATION, BUFFER, INPUT, TEMPORARY, WEIGHT, Trace
 from .phases import Phases
+from .quiet import unseen
 from .storages import HOST, Storages
 
 aten = torch.ops.aten
@@ -48,7 +48,6 @@ class MemoryMode(TorchDispatchMode):
         self.phases = phases
         self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
-        self.busy = False  # PyTorch 1.13 cannot switch off function modes: the script's view asks for this
         self.moved: Optional[str] = None  # kind of what is being moved to a GPU, when known
         self.overrides: dict[Any, Callable[..., Any]] = {
             aten.convolution.default: self._convolution,
@@ -60,27 +59,19 @@ class MemoryMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        with self.unseen():
+        with unseen():
             self.storages.collect()
             override = self.overrides.get(func)
             if override is not None:
                 return override(func, args, kwargs)
             return self.run(func, args, kwargs)
 
-    @contextmanager
-    def unseen(self) -> Iterator[None]:
-        """Work of the tracer itself on tensors, which the script's view must not translate."""
-        before, self.busy = self.busy, True
-        try:
-            with torch._C.DisableTorchFunction():
-                yield
-        finally:
-            self.busy = before
-
     def run(self, func, args, kwargs):
         """An operator without anything special: what it returns is new unless it shares a storage with what is known."""
         device = self.device_of(args, kwargs)
-        if func in INDEXING and device is not None:
+        if device == HOST:
+            args, kwargs = self._as_host_stand_ins(args), self._as_host_stand_ins(kwargs)
+        elif func in INDEXING and device is not None:
             args = self._indices_on_gpu(args)
         shadow = constants.before(self.storages, func, args, kwargs)
         result = func(*args, **kwargs)
@@ -118,6 +109,20 @@ class MemoryMode(TorchDispatchMode):
             return self.requested_device
         return operand
 
+    def _as_host_stand_ins(self, operands: Any) -> Any:
+        """Work in host memory on stand-ins (a model tried out before it is moved) needs no real numbers either."""
+        if isinstance(operands, torch.Tensor):
+            if operands.is_meta or operands.dim() == 0:
+                return operands
+            stand_in = torch.empty_strided(operands.shape, operands.stride(), dtype=operands.dtype, device="meta")
+            constants.remember(self.storages.follow(stand_in, HOST, WEIGHT), operands, stand_in)
+            return stand_in
+        if type(operands) in (list, tuple):
+            return type(operands)(self._as_host_stand_ins(item) for item in operands)
+        if isinstance(operands, dict):
+            return {name: self._as_host_stand_ins(item) for name, item in operands.items()}
+        return operands
+
     def _indices_on_gpu(self, args):
         """CUDA takes indices in host memory for a tensor on the GPU; `meta` does not."""
         indices = [
@@ -129,11 +134,12 @@ class MemoryMode(TorchDispatchMode):
 
     def _convolution(self, func, args, kwargs):
         device = self.device_of(args, kwargs)
+        if device is None or device < 0:
+            return self.run(func, args, kwargs)
         result = func(*args, **kwargs)
         self.note(result, device)
-        if device is not None and device >= 0:
-            data, weight, _, stride, _, _, transposed, _, groups = args
-            convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
+        data, weight, _, stride, _, _, transposed, _, groups = args
+        convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
         return result
 
     def _convolution_backward(self, func, args, kwargs):

@@ -48,8 +48,6 @@ class ScriptView(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self.memory.busy:
-            return func(*args, **kwargs)
         rule = self._rules.get(func)
         if rule is not None:
             return rule(args, kwargs)

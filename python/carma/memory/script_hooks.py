@@ -9,6 +9,7 @@ import torch
 
 from .events import BUFFER, WEIGHT
 from .patches import Patches
+from .quiet import unseen
 
 if TYPE_CHECKING:
     from .session import Session
@@ -32,7 +33,7 @@ def _parameters(session: "Session", patches: Patches) -> None:
 
     def new(cls, data=None, *args, **kwargs):
         if data is not None and isinstance(data, torch.Tensor):
-            with session.memory.unseen():
+            with unseen():
                 if not data.is_meta and data.layout == torch.strided and type(data) in (torch.Tensor, torch.nn.Parameter):
                     data = session.in_host_memory(data)
                 else:

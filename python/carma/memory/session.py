@@ -12,6 +12,7 @@ from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
 from .patches import Patches
 from .phases import Phases
+from .quiet import unseen
 from .storages import HOST, Storages
 
 try:  # imported by PyTorch on first need, which must not fall into the time when torch.cuda is replaced
@@ -64,7 +65,7 @@ class Session:
         return stand_in
 
     def note_gradients(self, optimizer: torch.optim.Optimizer) -> None:
-        with self.memory.unseen():
+        with unseen():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     self.storages.reclassify(parameter, WEIGHT)
@@ -72,7 +73,7 @@ class Session:
                         self.storages.reclassify(parameter.grad, GRADIENT)
 
     def note_optimizer_state(self, optimizer: torch.optim.Optimizer) -> None:
-        with self.memory.unseen():
+        with unseen():
             for state in optimizer.state.values():
                 for tensor in tensors_in(state):
                     self.storages.reclassify(tensor, OPTIMIZER_STATE)

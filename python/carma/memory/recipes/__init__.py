@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import random_networks, real_models, timm_models
-from .workload import RecipeError, Workload, train
+from .workload import RecipeError, Workload, to_gpu, train
 
 KINDS: dict[str, Callable[[dict[str, Any]], Workload]] = {
     "timm": timm_models.timm_model,
@@ -30,4 +30,4 @@ def build(recipe: dict[str, Any]) -> Workload:
     return workload
 
 
-__all__ = ["RecipeError", "Workload", "build", "train"]
+__all__ = ["RecipeError", "Workload", "build", "to_gpu", "train"]
