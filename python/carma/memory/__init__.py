@@ -1,0 +1,1 @@
+"""GPU memory of a training script, told without a GPU."""
