@@ -23,6 +23,9 @@ pub struct Training {
     pub fusion: bool,
     /// Division of the work over GPUs.
     pub parallel: Parallel,
+    /// Samples of a forward pass that runs before training: printing a summary with torchsummary does it with 2, and what the
+    /// allocator reserves for that pass is too small to serve the training.
+    pub rehearsal: Option<u64>,
 }
 
 impl Default for Training {
@@ -36,6 +39,7 @@ impl Default for Training {
             checkpointing: false,
             fusion: false,
             parallel: Parallel::Single,
+            rehearsal: None,
         }
     }
 }

@@ -31,8 +31,13 @@ impl Synthesis<'_> {
         if let Some(gradient) = self.gradients[position].take() {
             let gradient = self.contiguous(layer, gradient);
             self.input_gradients(layer, gradient);
+            // A learned slope (PReLU) gets a gradient for each element, summed up afterwards.
+            let slopes = (matches!(layer.kind, LayerKind::Activation(_)) && layer.parameters > 0)
+                .then(|| self.tape.allocate(self.gradient_bytes(layer.output.elements(self.batch)), Purpose::Temporaries));
             self.weight_gradients(position, layer);
-            self.tape.release(gradient.storage);
+            for storage in slopes.into_iter().chain([gradient.storage]) {
+                self.tape.release(storage);
+            }
         }
         let (begin, end) = self.saved_of[position];
         for index in begin..end {

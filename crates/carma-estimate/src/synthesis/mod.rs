@@ -24,6 +24,9 @@ pub const ITERATIONS: u32 = 3;
 pub fn events(model: &Model, training: &Training) -> Vec<Event> {
     let mut synthesis = Synthesis::new(model, training);
     synthesis.place_weights();
+    if let Some(samples) = training.rehearsal {
+        synthesis.rehearse(samples);
+    }
     for iteration in 1..=ITERATIONS {
         synthesis.iteration(iteration);
     }
@@ -101,6 +104,19 @@ impl<'model> Synthesis<'model> {
             parameter_gradients: Vec::new(),
             held: Vec::new(),
         }
+    }
+
+    /// One forward pass whose results nobody wants.
+    fn rehearse(&mut self, samples: u64) {
+        let batch = std::mem::replace(&mut self.batch, samples);
+        let input = self.model.inputs.iter().map(|input| input.shape.elements(samples)).sum::<u64>();
+        let input = self.tape.allocate(input.saturating_mul(4), Purpose::Inputs);
+        self.forward(0..self.model.layers.len(), true);
+        for storage in self.keep_outputs().into_iter().chain(std::mem::take(&mut self.saved)) {
+            self.tape.release(storage);
+        }
+        self.tape.release(input);
+        self.batch = batch;
     }
 
     fn iteration(&mut self, number: u32) {
