@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from . import constants, cuda_kernels
 from .autocast import Autocast
 from .dispatch import PLAIN_META, MemoryMode, kind_of_moved
+from .quiet import unseen
 from .storages import HOST
 
 Tensor = torch.Tensor
@@ -117,7 +118,8 @@ class ScriptView(TorchFunctionMode):
 
     def move(self, tensor: Tensor, index: int, dtype: Optional[torch.dtype], copy: bool = False, memory_format=None) -> Tensor:
         """A tensor on the GPU of that number; the tensor itself when it is there already."""
-        there = self.memory.storages.device(tensor) == index
+        with unseen():
+            there = self.memory.storages.device(tensor) == index
         if there and not copy and (dtype is None or dtype == tensor.dtype):
             return tensor if memory_format is None else tensor.to(memory_format=memory_format)
         kwargs: dict[str, Any] = {"device": torch.device("meta")}
@@ -125,7 +127,7 @@ class ScriptView(TorchFunctionMode):
             kwargs["dtype"] = dtype
         if memory_format is not None:
             kwargs["memory_format"] = memory_format
-        with self.requesting(index, kind_of_moved(tensor)):
+        with self.requesting(index, kind_of_moved(tensor)), unseen():
             return torch.ops.aten._to_copy.default(tensor, **kwargs)
 
     def _to_host(self, tensor: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:

@@ -173,7 +173,7 @@ def install(patches: Patches, view: "ScriptView", devices: int) -> None:
                 patches.set_where_present(module, name, answer)
     patches.set(torch.version, "cuda", torch.version.cuda or "12.4")
     _install_libraries(patches)
-    _install_accelerator(patches, memory, devices)
+    _install_accelerator(patches, memory, devices, DeviceContext, set_device)
 
 
 def _install_libraries(patches: Patches) -> None:
@@ -192,7 +192,7 @@ def _compile(model: Any = None, *_: Any, **__: Any) -> Any:
     return (lambda function: function) if model is None else model
 
 
-def _install_accelerator(patches: Patches, memory: Any, devices: int) -> None:
+def _install_accelerator(patches: Patches, memory: Any, devices: int, context: Any, set_device: Any) -> None:
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is None:
         return
@@ -204,6 +204,10 @@ def _install_accelerator(patches: Patches, memory: Any, devices: int) -> None:
         "current_device_idx": lambda: memory.current_device,
         "synchronize": lambda *_, **__: None,
         "current_stream": lambda *_, **__: Stream(),
+        "device_index": context,
+        "set_device_index": set_device,
+        "set_device_idx": set_device,
+        "set_stream": lambda *_: None,
     }
     for name, answer in answers.items():
         patches.set_where_present(accelerator, name, answer)

@@ -27,12 +27,14 @@ class Record:
         self.watch: object = None
 
 
-if hasattr(torch.Tensor, "untyped_storage"):
-    def storage_of(tensor: torch.Tensor):
-        return tensor.untyped_storage()
-else:  # PyTorch 1.13
-    def storage_of(tensor: torch.Tensor):
-        return tensor._storage()
+_HAS_UNTYPED = hasattr(torch.Tensor, "untyped_storage")  # not in PyTorch 1.13
+
+
+def storage_of(tensor: torch.Tensor):
+    """The storage of a tensor; of a sparse one that of its values."""
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor._values()
+    return tensor.untyped_storage() if _HAS_UNTYPED else tensor._storage()
 
 
 class Storages:
