@@ -32,6 +32,11 @@ impl Graph {
         Source::Input(self.model.inputs.len() - 1)
     }
 
+    /// Whether the model has an input already.
+    pub(super) fn has_input(&self) -> bool {
+        !self.model.inputs.is_empty()
+    }
+
     /// Layers so far.
     pub(super) fn layers(&self) -> &[Layer] {
         &self.model.layers

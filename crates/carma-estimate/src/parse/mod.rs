@@ -3,6 +3,9 @@
 mod convolution;
 mod error;
 mod graph;
+mod output;
+mod own;
+mod parameters;
 mod recognise;
 mod role;
 mod text;
@@ -10,6 +13,7 @@ mod torchsummary;
 mod tree;
 mod wiring;
 
+pub use own::write_toml;
 pub use error::{ParseError, Place, Problem};
 pub use recognise::Format;
 
@@ -72,6 +76,7 @@ pub fn read(bytes: &[u8], file_name: Option<&str>, training: &Training) -> Resul
     let text = || text_of(bytes);
     match format {
         Format::TorchSummary => torchsummary::read(text()?, training).and_then(|graph| description(format, graph)),
+        Format::Toml => own::read(text()?, training),
         _ => Err(Problem::UnknownFormat.at_line(1)),
     }
 }

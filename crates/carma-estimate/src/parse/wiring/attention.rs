@@ -1,6 +1,7 @@
 //! Attention within trees of modules: query, key and value side by side or in one, and the fused kernel that no module stands for.
 
 use super::super::error::ParseError;
+use super::super::output::with_features;
 use super::super::role::Role;
 use super::super::tree::children;
 use super::Wiring;
@@ -47,11 +48,7 @@ impl Wiring<'_, '_> {
 
     /// Attention over the current result, which holds query, key and value side by side.
     pub(super) fn fused_attention(&mut self, width: u64) -> Result<(), ParseError> {
-        let shape = self.shape(self.current);
-        let mut dimensions = shape.dimensions().to_vec();
-        dimensions.pop();
-        dimensions.push(width);
-        let output = if shape.is_batched() { Shape::batched(dimensions) } else { Shape::fixed(dimensions) };
+        let output = with_features(&self.shape(self.current), width);
         self.graph.note("heads of attention are not written: 64 features a head were assumed");
         let kind = LayerKind::Attention { heads: usual_heads(width), dropout: 0.0 };
         self.function("scaled_dot_product_attention", kind, vec![self.current], output)
@@ -79,12 +76,6 @@ impl Wiring<'_, '_> {
         let input = self.shape(self.current);
         let width = projection.and_then(|projection| projection.attributes.inputs).unwrap_or_else(|| input.features());
         let heads = module.attributes.heads.unwrap_or_else(|| usual_heads(width));
-        let with_features = |features: u64| {
-            let mut dimensions = input.dimensions().to_vec();
-            dimensions.pop();
-            dimensions.push(features);
-            Shape::batched(dimensions)
-        };
         let square = width.saturating_mul(width);
         let base = self.layer(module, LayerKind::Linear, Vec::new(), input.clone()).name;
         let stated = module.parameters.filter(|&parameters| parameters > 0).map(|own| {
@@ -94,11 +85,11 @@ impl Wiring<'_, '_> {
         let biased = stated.is_none_or(|stated| stated > square.saturating_mul(4));
         let bias = |features: u64| if biased { features } else { 0 };
         let (triple, kind) = (width.saturating_mul(3), LayerKind::Attention { heads, dropout: 0.0 });
-        let joint = Layer::new(format!("{base}.in_proj"), "Linear", LayerKind::Linear, vec![self.current], with_features(triple));
+        let joint = Layer::new(format!("{base}.in_proj"), "Linear", LayerKind::Linear, vec![self.current], with_features(&input, triple));
         self.push(joint.with_tensors([square.saturating_mul(3), bias(triple)]))?;
-        let attention = Layer::new(format!("{base}.attention"), "scaled_dot_product_attention", kind, vec![self.current], with_features(width));
+        let attention = Layer::new(format!("{base}.attention"), "scaled_dot_product_attention", kind, vec![self.current], with_features(&input, width));
         self.push(attention)?;
-        let out = Layer::new(format!("{base}.out_proj"), "Linear", LayerKind::Linear, vec![self.current], with_features(width));
+        let out = Layer::new(format!("{base}.out_proj"), "Linear", LayerKind::Linear, vec![self.current], with_features(&input, width));
         self.push(out.with_tensors([square, bias(width)]))?;
         if module.attributes.heads.is_none() {
             self.graph.note("heads of attention are not written: 64 features a head were assumed");

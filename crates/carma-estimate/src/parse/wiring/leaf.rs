@@ -1,10 +1,9 @@
 //! Modules without children.
 
-use super::super::convolution;
 use super::super::error::ParseError;
+use super::super::output;
 use super::super::role::Role;
 use super::super::tree::Module;
-use super::source::{channels, window_dimensions};
 use super::{RELU, Wiring};
 use crate::model::{LayerKind, Reshaping, Shape, Source};
 
@@ -148,21 +147,14 @@ impl Wiring<'_, '_> {
             }
         }
         let input = self.shape(self.current);
-        let output = module.output.clone().unwrap_or_else(|| pooled(module, &input));
+        let output = module.output.clone().unwrap_or_else(|| output::of(module, &[&input]));
         let layer = self.layer(module, module.kind.clone(), vec![self.current], output);
         self.push(layer)
     }
 
     fn resized(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
         let input = self.shape(self.current);
-        let output = module.output.clone().unwrap_or_else(|| {
-            let scale = module.attributes.scale.unwrap_or(2.0);
-            let grow = |size: u64| (size as f64 * scale) as u64;
-            match *input.dimensions() {
-                [channels, height, width] => Shape::batched([channels, grow(height), grow(width)]),
-                _ => input.clone(),
-            }
-        });
+        let output = module.output.clone().unwrap_or_else(|| output::of(module, &[&input]));
         let layer = self.layer(module, LayerKind::Upsample, vec![self.current], output);
         self.push(layer)
     }
@@ -178,9 +170,8 @@ impl Wiring<'_, '_> {
                 }
                 output.clone()
             }
-            (None, "Flatten") => Shape::batched([input.per_sample()]),
             (None, "Permute") => self.permuted(&input),
-            (None, _) => input,
+            (None, _) => output::of(module, &[&input]),
         };
         let layer = self.layer(module, module.kind.clone(), vec![self.current], output);
         self.push(layer)
@@ -199,14 +190,8 @@ impl Wiring<'_, '_> {
     fn recurrent(&mut self, module: &Module<'_>, gates: u64) -> Result<(), ParseError> {
         let attributes = &module.attributes;
         let directions = if attributes.bidirectional { 2 } else { 1 };
-        let input = self.shape(self.current);
-        let hidden = attributes.outputs.unwrap_or_else(|| module.output.as_ref().map_or(1, Shape::features) / directions);
-        let output = module.output.clone().unwrap_or_else(|| {
-            let mut dimensions = input.dimensions().to_vec();
-            dimensions.pop();
-            dimensions.push(hidden.saturating_mul(directions));
-            Shape::batched(dimensions)
-        });
+        let output = module.output.clone().unwrap_or_else(|| output::of(module, &[&self.shape(self.current)]));
+        let hidden = attributes.outputs.unwrap_or_else(|| output.features() / directions);
         let kind = LayerKind::Recurrent { gates, hidden, layers: attributes.layers.unwrap_or(1).saturating_mul(directions) };
         let layer = self.layer(module, kind, vec![self.current], output);
         self.push(layer)
@@ -274,21 +259,4 @@ impl Wiring<'_, '_> {
         }
         Ok(self.current)
     }
-}
-
-/// Output shape of a pool by its arguments.
-fn pooled(module: &Module<'_>, input: &Shape) -> Shape {
-    let attributes = &module.attributes;
-    let rank = if module.class.contains("1d") { 1 } else { 2 };
-    let Some(channels) = channels(input, rank) else { return input.clone() };
-    let size = window_dimensions(input, rank);
-    let side = |axis: usize| match (attributes.output_size, attributes.kernel) {
-        (Some(output), _) => if output[axis] == 0 { size[axis] } else { output[axis] },
-        (None, Some(kernel)) => {
-            let stride = attributes.stride.unwrap_or(kernel)[axis];
-            convolution::slide(size[axis], kernel[axis], stride, attributes.padding.unwrap_or([0, 0])[axis], attributes.dilation.unwrap_or([1, 1])[axis], attributes.round_up)
-        }
-        (None, None) => 1,
-    };
-    if rank == 1 { Shape::batched([channels, side(1)]) } else { Shape::batched([channels, side(0), side(1)]) }
 }

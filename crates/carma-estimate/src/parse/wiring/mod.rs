@@ -12,6 +12,7 @@ mod weighted;
 
 use super::error::ParseError;
 use super::graph::Graph;
+use super::parameters;
 use super::role::Role;
 use super::tree::{Module, children};
 use crate::model::{Activation, Layer, LayerKind, Normalisation, Shape, Source};
@@ -148,7 +149,8 @@ impl<'a, 't> Wiring<'a, 't> {
         } else {
             module.name.clone().into_owned()
         };
-        Layer::new(name, module.class, kind, inputs, output).with_tensors(tensors(module))
+        let tensors = parameters::tensors(module, &output, module.parameters.unwrap_or(0));
+        Layer::new(name, module.class, kind, inputs, output).with_tensors(tensors)
     }
 
     fn push(&mut self, layer: Layer) -> Result<(), ParseError> {
@@ -198,20 +200,6 @@ impl<'a, 't> Wiring<'a, 't> {
 
     fn is_normalised(&self, source: Source) -> bool {
         self.graph.layer(source).is_some_and(|layer| matches!(layer.kind, LayerKind::Normalisation(_)))
-    }
-}
-
-/// Sizes of a module's parameter tensors, as far as its kind tells.
-fn tensors(module: &Module<'_>) -> Vec<u64> {
-    let parameters = module.parameters.unwrap_or(0);
-    match (&module.kind, module.attributes.outputs.or_else(|| module.output.as_ref().map(Shape::features))) {
-        (LayerKind::Normalisation(_), _) if parameters % 2 == 0 && module.attributes.bias != Some(false) => {
-            vec![parameters / 2, parameters / 2]
-        }
-        (LayerKind::Linear, Some(outputs)) if module.attributes.bias == Some(true) && parameters > outputs => {
-            vec![parameters - outputs, outputs]
-        }
-        _ => vec![parameters],
     }
 }
 

@@ -13,24 +13,6 @@ const BLOCK_INPUT: u32 = 2;
 const WITHIN_BRANCHES: u32 = 25;
 const ANY_RECENT: u32 = 60;
 
-/// The channels of a convolution over `rank` dimensions.
-pub(super) fn channels(shape: &Shape, rank: usize) -> Option<u64> {
-    let dimensions = shape.dimensions();
-    dimensions.len().checked_sub(rank + 1).and_then(|place| dimensions.get(place)).copied()
-}
-
-/// The dimensions that a window slides over, as height and width.
-pub(super) fn window_dimensions(shape: &Shape, rank: usize) -> [u64; 2] {
-    let dimensions = shape.dimensions();
-    let spatial = dimensions.get(dimensions.len().saturating_sub(rank)..).unwrap_or_default();
-    match *spatial {
-        [length] => [1, length],
-        [height, width] => [height, width],
-        [depth, height, width] => [depth.saturating_mul(height), width],
-        _ => [1, 1],
-    }
-}
-
 impl Wiring<'_, '_> {
     /// The source that fits best: `misfit` of a shape is 0 where all is as usual, and nothing where it cannot be.
     pub(super) fn find(&self, misfit: impl Fn(&Shape) -> Option<u32>) -> Option<(Source, u32)> {

@@ -2,25 +2,14 @@
 
 use super::super::convolution::{self, Filter};
 use super::super::error::ParseError;
+use super::super::output::{self, channels, rank, window_dimensions};
 use super::super::role::Role;
 use super::super::tree::Module;
 use super::Wiring;
-use super::source::{channels, window_dimensions};
 use crate::model::{ElementType, LayerKind, Reshaping, Shape, Source};
 
 /// From here on a misfit means grouped channels or a far source: a concatenation is more likely.
 const UNUSUAL: u32 = 40;
-
-/// Dimensions that a convolution's window slides over.
-fn rank(module: &Module<'_>) -> usize {
-    if module.class.contains("1d") || module.class.contains("1D") {
-        1
-    } else if module.class.contains("3d") {
-        3
-    } else {
-        2
-    }
-}
 
 impl Wiring<'_, '_> {
     pub(super) fn convolution(&mut self, place: usize, module: &Module<'_>, transposed: bool) -> Result<(), ParseError> {
@@ -48,7 +37,7 @@ impl Wiring<'_, '_> {
         let attributes = &module.attributes;
         let kernel = attributes.kernel.or(filter.map(|filter| filter.kernel)).unwrap_or([1, 1]);
         let groups = attributes.groups.or(filter.map(|filter| filter.groups)).unwrap_or(1);
-        let output = module.output.clone().unwrap_or_else(|| convolved(module, &input, rank, transposed));
+        let output = module.output.clone().unwrap_or_else(|| output::of(module, &[&input]));
         let stride = attributes.stride.unwrap_or_else(|| {
             let (from, to) = (window_dimensions(&input, rank), window_dimensions(&output, rank));
             let (from, to) = if transposed { (to, from) } else { (from, to) };
@@ -158,13 +147,7 @@ impl Wiring<'_, '_> {
             Some(need) if token => self.function("getitem", LayerKind::Reshape(Reshaping::View), vec![source], Shape::batched([need]))?,
             _ => {}
         }
-        let output = module.output.clone().unwrap_or_else(|| {
-            let input = self.shape(self.current);
-            let mut dimensions = input.dimensions().to_vec();
-            dimensions.pop();
-            dimensions.push(module.attributes.outputs.unwrap_or(1));
-            if input.is_batched() { Shape::batched(dimensions) } else { Shape::fixed(dimensions) }
-        });
+        let output = module.output.clone().unwrap_or_else(|| output::of(module, &[&self.shape(self.current)]));
         let outputs = output.features();
         let mut layer = self.layer(module, LayerKind::Linear, vec![self.current], output);
         if let Some(bias) = need.and_then(|need| layer.parameters.checked_sub(need.saturating_mul(outputs)))
@@ -240,23 +223,4 @@ fn filter_over(module: &Module<'_>, shape: &Shape, rank: usize, transposed: bool
     let outputs = module.output.as_ref().and_then(|output| channels(output, rank))?;
     // A transposed convolution's weight has the channels the other way round, which makes no difference to the count.
     convolution::filter(module.parameters.filter(|&parameters| parameters > 0)?, inputs, outputs, attributes.kernel, attributes.groups)
-}
-
-/// Output shape of a convolution by its arguments.
-fn convolved(module: &Module<'_>, input: &Shape, rank: usize, transposed: bool) -> Shape {
-    let attributes = &module.attributes;
-    let outputs = attributes.outputs.unwrap_or(1);
-    let kernel = attributes.kernel.unwrap_or([1, 1]);
-    let (stride, padding) = (attributes.stride.unwrap_or([1, 1]), attributes.padding.unwrap_or([0, 0]));
-    let dilation = attributes.dilation.unwrap_or([1, 1]);
-    let size = window_dimensions(input, rank);
-    let side = |axis: usize| {
-        let (kernel, stride, padding) = (kernel[axis], stride[axis], padding[axis]);
-        if transposed {
-            size[axis].saturating_sub(1).saturating_mul(stride).saturating_add(kernel).saturating_sub(padding.saturating_mul(2)).max(1)
-        } else {
-            convolution::slide(size[axis], kernel, stride, padding, dilation[axis], false)
-        }
-    };
-    if rank == 1 { Shape::batched([outputs, side(1)]) } else { Shape::batched([outputs, side(0), side(1)]) }
 }
