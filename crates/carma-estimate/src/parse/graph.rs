@@ -26,6 +26,11 @@ impl Graph {
         Self { model, read: Vec::new(), notes: Vec::new(), block: None, line: 1 }
     }
 
+    /// What the description calls the model.
+    pub(super) fn name(&mut self, name: &str) {
+        self.model.name = Some(name.to_owned()).filter(|name| !name.is_empty());
+    }
+
     /// One more input of the model.
     pub(super) fn input(&mut self, shape: Shape, element: Option<ElementType>) -> Source {
         self.model.inputs.push(Tensor { shape, element });

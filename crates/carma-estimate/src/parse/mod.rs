@@ -3,6 +3,7 @@
 mod convolution;
 mod error;
 mod graph;
+mod huggingface;
 mod output;
 mod own;
 mod parameters;
@@ -10,6 +11,7 @@ mod recognise;
 mod role;
 mod text;
 mod torchsummary;
+mod transformer;
 mod tree;
 mod wiring;
 
@@ -76,6 +78,7 @@ pub fn read(bytes: &[u8], file_name: Option<&str>, training: &Training) -> Resul
     let text = || text_of(bytes);
     match format {
         Format::TorchSummary => torchsummary::read(text()?, training).and_then(|graph| description(format, graph)),
+        Format::HuggingFaceConfig => huggingface::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::Toml => own::read(text()?, training),
         _ => Err(Problem::UnknownFormat.at_line(1)),
     }

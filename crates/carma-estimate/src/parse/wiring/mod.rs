@@ -10,6 +10,8 @@ mod leaf;
 mod source;
 mod weighted;
 
+pub(super) use attention::usual_heads;
+
 use super::error::ParseError;
 use super::graph::Graph;
 use super::parameters;
