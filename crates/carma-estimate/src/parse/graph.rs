@@ -31,6 +31,11 @@ impl Graph {
         self.model.name = Some(name.to_owned()).filter(|name| !name.is_empty());
     }
 
+    /// Whether the model is called one of these.
+    pub(super) fn is_named(&self, names: &[&str]) -> bool {
+        self.model.name.as_deref().is_some_and(|name| names.contains(&name))
+    }
+
     /// One more input of the model.
     pub(super) fn input(&mut self, shape: Shape, element: Option<ElementType>) -> Source {
         self.model.inputs.push(Tensor { shape, element });

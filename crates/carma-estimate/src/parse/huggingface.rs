@@ -43,7 +43,8 @@ impl Keys<'_> {
     fn size(&self, names: &[&str]) -> Result<u64, ParseError> {
         self.number(names).filter(|&size| size > 0).ok_or_else(|| {
             let wanted = names.first().copied().unwrap_or_default();
-            Problem::Missing(format!("{wanted} is missing or no whole number above 0: is this the config.json of a transformer?")).at_line(1)
+            Problem::Missing(format!("{wanted} is missing or no whole number above 0: is this the config.json of a transformer?"))
+                .at_line(1)
         })
     }
 }
@@ -59,7 +60,8 @@ fn config(keys: &Keys<'_>, training: &Training, graph: &mut Graph) -> Result<Tra
     let labels = keys.0.get("id2label").and_then(Value::as_object).map(|labels| labels.len() as u64);
     let labels = labels.or_else(|| keys.number(&["num_labels"])).unwrap_or(2);
     config.head = TransformerConfig::head_of_class(family, class, labels);
-    config.pooler = family == "bert" && !matches!(config.head, Head::Masked | Head::Causal { .. }) && !class.ends_with("TokenClassification");
+    config.pooler =
+        family == "bert" && !matches!(config.head, Head::Masked | Head::Causal { .. }) && !class.ends_with("TokenClassification");
     if class.is_empty() {
         graph.note("architectures is missing: no head was assumed");
     }
@@ -71,7 +73,9 @@ fn config(keys: &Keys<'_>, training: &Training, graph: &mut Graph) -> Result<Tra
         (positions, _) => positions,
     };
     if config.patches.is_none() {
-        config.sequence = sequence(training, most, graph);
+        // RoBERTa counts places from two on.
+        let usable = if family.contains("roberta") { most.map(|rows| rows.saturating_sub(2)) } else { most };
+        config.sequence = sequence(training, usable, graph);
     } else if let Some(&[_, height, width]) = training.input.as_deref() {
         config.patches = config.patches.map(|patches| Patches { image: [height, width], ..patches });
     }
@@ -92,7 +96,8 @@ pub(super) fn sequence(training: &Training, most: Option<u64>, graph: &mut Graph
 fn sizes(keys: &Keys<'_>, config: &mut TransformerConfig) -> Result<(), ParseError> {
     config.hidden = keys.size(&["hidden_size", "n_embd", "d_model", "dim"])?;
     config.layers = keys.size(&["num_hidden_layers", "n_layer", "n_layers", "num_layers"])?;
-    config.heads = keys.number(&["num_attention_heads", "n_head", "n_heads", "num_heads"]).unwrap_or_else(|| usual_heads(config.hidden)).max(1);
+    config.heads =
+        keys.number(&["num_attention_heads", "n_head", "n_heads", "num_heads"]).unwrap_or_else(|| usual_heads(config.hidden)).max(1);
     config.key_heads = keys.number(&["num_key_value_heads"]).unwrap_or(config.heads).max(1);
     config.head_width = keys.number(&["head_dim", "d_kv", "d_head"]).unwrap_or(config.hidden / config.heads);
     let inner = keys.number(&["intermediate_size", "n_inner", "ffn_dim", "hidden_dim", "d_ff", "d_inner"]);
@@ -117,7 +122,9 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
     if config.token_types > 0 {
         config.token_types = keys.number(&["type_vocab_size"]).unwrap_or(config.token_types);
     }
-    if let Some(name) = keys.text(&["hidden_act", "activation_function", "activation", "ff_activation", "dense_act_fn", "feed_forward_proj"]) {
+    if let Some(name) =
+        keys.text(&["hidden_act", "activation_function", "activation", "ff_activation", "dense_act_fn", "feed_forward_proj"])
+    {
         let plain = name.strip_prefix("gated-").unwrap_or(name);
         config.gated |= plain != name;
         config.activation = activation(plain).to_owned();
@@ -126,7 +133,8 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
     let dropout = ["hidden_dropout_prob", "resid_pdrop", "dropout", "dropout_rate", "hidden_dropout"];
     config.dropout = keys.share(&dropout).unwrap_or(config.dropout);
     let of_scores = keys.share(&["attention_probs_dropout_prob", "attn_pdrop", "attention_dropout"]);
-    config.attention_dropout = of_scores.unwrap_or(if matches!(family, "t5" | "xlnet") { config.dropout } else { config.attention_dropout });
+    config.attention_dropout =
+        of_scores.unwrap_or(if matches!(family, "t5" | "xlnet") { config.dropout } else { config.attention_dropout });
     config.tied = keys.flag("tie_word_embeddings").unwrap_or(config.tied);
     if keys.flag("attention_bias") == Some(true) && matches!(config.norm, Norm::RootMeanSquare(_)) {
         config.projection_bias = true;

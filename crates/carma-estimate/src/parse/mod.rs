@@ -4,6 +4,7 @@ mod convolution;
 mod error;
 mod graph;
 mod huggingface;
+mod module_repr;
 mod output;
 mod own;
 mod parameters;
@@ -15,8 +16,8 @@ mod transformer;
 mod tree;
 mod wiring;
 
-pub use own::write_toml;
 pub use error::{ParseError, Place, Problem};
+pub use own::write_toml;
 pub use recognise::Format;
 
 use crate::model::Model;
@@ -78,6 +79,7 @@ pub fn read(bytes: &[u8], file_name: Option<&str>, training: &Training) -> Resul
     let text = || text_of(bytes);
     match format {
         Format::TorchSummary => torchsummary::read(text()?, training).and_then(|graph| description(format, graph)),
+        Format::ModuleRepr => module_repr::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::HuggingFaceConfig => huggingface::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::Toml => own::read(text()?, training),
         _ => Err(Problem::UnknownFormat.at_line(1)),

@@ -65,7 +65,9 @@ fn beginning(bytes: &[u8]) -> Option<&str> {
     let text = match std::str::from_utf8(window) {
         Ok(text) => text,
         // A character that the window cuts in two is no sign of binary data.
-        Err(error) if error.error_len().is_none() && bytes.len() > window.len() => std::str::from_utf8(window.get(..error.valid_up_to())?).ok()?,
+        Err(error) if error.error_len().is_none() && bytes.len() > window.len() => {
+            std::str::from_utf8(window.get(..error.valid_up_to())?).ok()?
+        }
         Err(_) => return None,
     };
     (!text.contains('\0')).then(|| text.trim_start_matches('\u{feff}'))
@@ -116,7 +118,9 @@ fn looks_like_toml(text: &str) -> bool {
     text.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')).is_some_and(|line| {
         line.split_once('=').is_some_and(|(key, value)| {
             let key = key.trim();
-            !key.is_empty() && !value.trim().is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+            !key.is_empty()
+                && !value.trim().is_empty()
+                && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         })
     })
 }

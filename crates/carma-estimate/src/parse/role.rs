@@ -23,6 +23,8 @@ pub(super) enum Role {
     ForkedBranches,
     /// Joins the results of branches.
     Branches,
+    /// Has a result of its own that nothing else reads, such as a classifier half way.
+    Aside,
 }
 
 impl Role {
@@ -32,6 +34,7 @@ impl Role {
             "InceptionA" | "InceptionC" => return Self::PooledBranches,
             "InceptionE" => return Self::ForkedBranches,
             "InceptionB" | "InceptionD" | "Inception" | "Fire" => return Self::Branches,
+            "InceptionAux" => return Self::Aside,
             "BasicConv2d" => return Self::WrapperWithActivation,
             "Sequential" | "ModuleList" | "ModuleDict" => return Self::Plain,
             "SqueezeExcite" | "SqueezeExcitation" | "SEModule" | "SELayer" | "SEBlock" | "SqueezeExcitationBlock" => {
@@ -58,7 +61,12 @@ impl Role {
             Self::Wrapper
         } else if has("DecoderBlock") || has("ConvBlock") || has("DenseBlock") {
             Self::Plain
-        } else if has("Bottleneck") || has("InvertedResidual") || has("Residual") || class.ends_with("Block") || class.ends_with("BasicBlockV2") {
+        } else if has("Bottleneck")
+            || has("InvertedResidual")
+            || has("Residual")
+            || class.ends_with("Block")
+            || class.ends_with("BasicBlockV2")
+        {
             Self::Residual
         } else {
             Self::Plain

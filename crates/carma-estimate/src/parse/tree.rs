@@ -68,7 +68,9 @@ impl<'t> Tree<'t> {
         if let Some((_, kind, role)) = self.classes.iter().find(|(known, ..)| *known == class) {
             return (kind.clone(), *role);
         }
-        let (kind, role) = (LayerKind::of_class(class), Role::of_class(class));
+        // Hugging Face calls a product with weights a convolution, with a capital D.
+        let kind = if class == "Conv1D" { LayerKind::Linear } else { LayerKind::of_class(class) };
+        let role = Role::of_class(class);
         if self.classes.len() < REMEMBERED {
             self.classes.push((class, kind.clone(), role));
         }
@@ -115,6 +117,16 @@ impl<'t> Tree<'t> {
         while self.open.len() > depth {
             self.close();
         }
+    }
+
+    /// The module that was opened last.
+    pub(super) fn innermost(&mut self) -> Option<&mut Module<'t>> {
+        self.modules.get_mut(*self.open.last()?)
+    }
+
+    /// Whether the module that was opened last has no children so far.
+    pub(super) fn innermost_is_leaf(&self) -> bool {
+        self.open.last().is_some_and(|&place| place + 1 == self.modules.len())
     }
 
     /// Modules that are open.

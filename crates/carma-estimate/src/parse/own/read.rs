@@ -107,7 +107,9 @@ impl<'f> Reader<'f> {
         let first = shapes.first();
         if entry.output.is_none() {
             if first.is_none() {
-                return Err(Problem::Missing("output is missing, and the input's size: give `input = [3, 224, 224]` or the like above".to_owned()));
+                return Err(Problem::Missing(
+                    "output is missing, and the input's size: give `input = [3, 224, 224]` or the like above".to_owned(),
+                ));
             }
             self.complete(&mut module, entry);
         }

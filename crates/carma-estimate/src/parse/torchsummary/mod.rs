@@ -75,7 +75,8 @@ fn rows<'t>(text: &'t str, tree: &mut Tree<'t>) -> Result<(Vec<Row<'t>>, Totals)
 }
 
 fn row<'t>(line: &'t str, number: usize, tree: &mut Tree<'t>) -> Result<Row<'t>, ParseError> {
-    let wrong = || Problem::expected(line, "a layer, its output shape in brackets and its parameters, such as `Conv2d-1 [-1, 64, 112, 112] 9,408`");
+    let wrong =
+        || Problem::expected(line, "a layer, its output shape in brackets and its parameters, such as `Conv2d-1 [-1, 64, 112, 112] 9,408`");
     let parsed = line.find('[').and_then(|bracket| {
         let name = line.get(..bracket)?.trim();
         let (output, rest) = text::shape(line.get(bracket..)?)?;

@@ -144,8 +144,9 @@ fn align(rows: &[Row<'_>], blocks: &mut [Span]) {
         }
     }
     for block in blocks {
-        let Some(&(_, from, to)) =
-            rows.get(block.end).and_then(|row| templates.iter().find(|(known, ..)| *known == row.class)) else { continue };
+        let Some(&(_, from, to)) = rows.get(block.end).and_then(|row| templates.iter().find(|(known, ..)| *known == row.class)) else {
+            continue;
+        };
         if block.end - block.start <= to - from || block.end - block.start > LONGEST {
             continue;
         }

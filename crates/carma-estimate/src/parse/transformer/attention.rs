@@ -16,7 +16,8 @@ impl Builder<'_> {
         let bias = config.projection_bias;
         let inputs = if config.joint && memory.is_none() {
             let all = width.saturating_add(key_width.saturating_mul(2));
-            vec![self.linear(&format!("{name}.qkv"), input, config.hidden, all, bias)?]
+            let joint = self.linear(&format!("{name}.qkv"), input, config.hidden, all, bias)?;
+            if config.positions == Positions::Rotary { self.parted(name, joint, width, key_width)? } else { vec![joint] }
         } else {
             let from = memory.unwrap_or(input);
             let query = self.linear(&format!("{name}.query"), input, config.hidden, width, bias)?;
@@ -35,12 +36,29 @@ impl Builder<'_> {
         self.linear(&format!("{name}.output"), mixed, width, config.hidden, config.output_bias)
     }
 
+    /// Query, key and value as parts of one result.
+    fn parted(&mut self, name: &str, joint: Source, width: u64, key_width: u64) -> Result<Vec<Source>, ParseError> {
+        let mut part = |part: &str, features: u64| {
+            let shape = self.sequence(features);
+            self.operator(&format!("{name}.{part}"), "getitem", LayerKind::Reshape(Reshaping::View), vec![joint], shape)
+        };
+        let parts = [part("query", width)?, part("key", key_width)?, part("value", key_width)?];
+        self.placed(name, parts, key_width, width)
+    }
+
     /// Queries and keys rotated by their places; keys and values repeated where several queries share them.
-    fn placed(&mut self, name: &str, [mut query, mut key, mut value]: [Source; 3], key_width: u64, width: u64) -> Result<Vec<Source>, ParseError> {
+    fn placed(
+        &mut self,
+        name: &str,
+        [mut query, mut key, mut value]: [Source; 3],
+        key_width: u64,
+        width: u64,
+    ) -> Result<Vec<Source>, ParseError> {
         if self.config.positions == Positions::Rotary {
             for (part, source, features) in [("query", &mut query, width), ("key", &mut key, key_width)] {
                 let shape = self.sequence(features);
-                let turned = self.operator(&format!("{name}.{part}_rotated"), "cat", LayerKind::Concatenate, vec![*source], shape.clone())?;
+                let turned =
+                    self.operator(&format!("{name}.{part}_rotated"), "cat", LayerKind::Concatenate, vec![*source], shape.clone())?;
                 *source = self.operator(&format!("{name}.{part}_placed"), "add", LayerKind::Add, vec![*source, turned], shape)?;
             }
         }
@@ -117,7 +135,8 @@ impl Builder<'_> {
         let value = product(self, "attention.value", input, &wide, vec![matrix])?;
         // Encodings of distances are the same for every layer, and copied for every sample.
         let encodings = Shape::batched([tokens.saturating_mul(2), config.hidden]);
-        let encoded = self.operator("attention.distances", "expand", LayerKind::Reshape(Reshaping::Copy), vec![Source::Input(0)], encodings)?;
+        let encoded =
+            self.operator("attention.distances", "expand", LayerKind::Reshape(Reshaping::Copy), vec![Source::Input(0)], encodings)?;
         let distance = product(self, "attention.distance", encoded, &distances, vec![matrix])?;
         let scores = Shape::batched([config.heads, tokens, tokens]);
         // Segments have biases too (two rows and one), which are made but not used without segment ids.

@@ -90,9 +90,14 @@ pub(in super::super) enum Head {
     /// A layer, a normalisation and the vocabulary, with a bias for each word.
     Masked,
     /// The vocabulary; with a bias for each word in XLNet.
-    Causal { bias: bool },
+    Causal {
+        bias: bool,
+    },
     /// Classes.
-    Classifier { labels: u64, style: Classifier },
+    Classifier {
+        labels: u64,
+        style: Classifier,
+    },
 }
 
 /// How the classes of a classifier are computed.
@@ -242,7 +247,11 @@ impl TransformerConfig {
         ];
         let known = FAMILIES.iter().filter(|(prefix, _)| {
             class.strip_prefix(prefix).is_some_and(|rest| {
-                rest.starts_with("For") || rest == "Model" || rest == "LMHeadModel" || rest.ends_with("HeadsModel") || rest == "EncoderModel"
+                rest.starts_with("For")
+                    || rest == "Model"
+                    || rest == "LMHeadModel"
+                    || rest.ends_with("HeadsModel")
+                    || rest == "EncoderModel"
             })
         });
         known.max_by_key(|(prefix, _)| prefix.len()).map(|&(_, family)| family)

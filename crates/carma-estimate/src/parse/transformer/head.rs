@@ -12,7 +12,8 @@ impl Builder<'_> {
         let config = self.config;
         // XLNet has a row of its own for words to be predicted, used or not.
         if config.attention == Attention::Relative {
-            let mask = self.named("mask_embedding", "Parameter", LayerKind::Reshape(Reshaping::View), vec![last], Shape::fixed([config.hidden]));
+            let mask =
+                self.named("mask_embedding", "Parameter", LayerKind::Reshape(Reshaping::View), vec![last], Shape::fixed([config.hidden]));
             self.graph.push(mask.with_tensors([config.hidden]))?;
         }
         let hidden = config.hidden;

@@ -62,7 +62,8 @@ impl Builder<'_> {
         let mut sum = self.graph.push(words.with_tensors([self.config.vocabulary.saturating_mul(hidden)]))?;
         if self.config.token_types > 0 {
             let types = self.graph.input(Shape::batched([tokens]), Some(ElementType::Int64));
-            let kinds = self.named("embeddings.token_type_embeddings", "Embedding", LayerKind::Embedding, vec![types], self.sequence(hidden));
+            let kinds =
+                self.named("embeddings.token_type_embeddings", "Embedding", LayerKind::Embedding, vec![types], self.sequence(hidden));
             let kinds = self.graph.push(kinds.with_tensors([self.config.token_types.saturating_mul(hidden)]))?;
             sum = self.operator("embeddings.add_types", "add", LayerKind::Add, vec![sum, kinds], self.sequence(hidden))?;
         }

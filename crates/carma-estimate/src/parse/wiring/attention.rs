@@ -87,7 +87,8 @@ impl Wiring<'_, '_> {
         let (triple, kind) = (width.saturating_mul(3), LayerKind::Attention { heads, dropout: 0.0 });
         let joint = Layer::new(format!("{base}.in_proj"), "Linear", LayerKind::Linear, vec![self.current], with_features(&input, triple));
         self.push(joint.with_tensors([square.saturating_mul(3), bias(triple)]))?;
-        let attention = Layer::new(format!("{base}.attention"), "scaled_dot_product_attention", kind, vec![self.current], with_features(&input, width));
+        let attention =
+            Layer::new(format!("{base}.attention"), "scaled_dot_product_attention", kind, vec![self.current], with_features(&input, width));
         self.push(attention)?;
         let out = Layer::new(format!("{base}.out_proj"), "Linear", LayerKind::Linear, vec![self.current], with_features(&input, width));
         self.push(out.with_tensors([square, bias(width)]))?;

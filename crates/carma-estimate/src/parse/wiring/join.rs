@@ -37,6 +37,7 @@ impl Wiring<'_, '_> {
                 self.reconcile(module, first, input)?;
             }
             Role::NormalisedActivation => {}
+            Role::Aside => self.current = input,
             _ => {
                 self.add_own_parameters(module)?;
                 self.reconcile(module, first, input)?;

@@ -5,7 +5,7 @@ use super::super::output;
 use super::super::role::Role;
 use super::super::tree::Module;
 use super::{RELU, Wiring};
-use crate::model::{LayerKind, Reshaping, Shape, Source};
+use crate::model::{Layer, LayerKind, Normalisation, Reshaping, Shape, Source};
 
 impl Wiring<'_, '_> {
     pub(super) fn leaf(&mut self, place: usize) -> Result<(), ParseError> {
@@ -31,7 +31,8 @@ impl Wiring<'_, '_> {
 
     /// A container that is shown without its inside and without a shape: only its parameters count.
     fn is_hidden(&self, module: &Module<'_>) -> bool {
-        let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList");
+        let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList")
+            || (module.class == "Sequential" && module.parameters.unwrap_or(0) == 0);
         // Fused kernels drop attention scores themselves; the module is listed but not run.
         listed || (matches!(&*module.name, "attn_drop" | "attn_dropout") && module.output.is_none())
     }
@@ -47,13 +48,20 @@ impl Wiring<'_, '_> {
 
     /// Normalisations, activations, dropout: the output is as large as the input.
     fn elementwise(&mut self, place: usize, module: &Module<'_>) -> Result<(), ParseError> {
-        let direct = self.innermost().filter(|(_, parent)| parent.role == Role::Residual).map(|(frame, parent)| (frame.attends, parent.end));
+        let direct =
+            self.innermost().filter(|(_, parent)| parent.role == Role::Residual).map(|(frame, parent)| (frame.attends, parent.end));
         let normalises = matches!(module.kind, LayerKind::Normalisation(_));
         match direct {
             Some((true, _)) if normalises => self.add_shortcut()?,
             // The last activation of a residual block comes after the sum.
             Some((false, end)) if end == place + 1 && matches!(module.kind, LayerKind::Activation(_)) => self.add_shortcut()?,
             _ => {}
+        }
+        if self.skips_depth(module) {
+            return Ok(());
+        }
+        if matches!(module.kind, LayerKind::Dropout { .. }) && module.output.is_none() {
+            self.prepare_classifier(place)?;
         }
         if normalises {
             self.feed_normalisation(module)?;
@@ -75,7 +83,9 @@ impl Wiring<'_, '_> {
         if let Some((true, _)) = direct
             && normalises
             && self.graph.layer(source).is_some_and(|before| before.kind == LayerKind::Add)
-            && self.innermost().is_some_and(|(frame, _)| self.modules.get(frame.module + 1).is_some_and(|first| first.role == Role::Attention || first.class == "MultiheadAttention"))
+            && self.innermost().is_some_and(|(frame, _)| {
+                self.modules.get(frame.module + 1).is_some_and(|first| first.role == Role::Attention || first.class == "MultiheadAttention")
+            })
             && let Some(frame) = self.frames.last_mut()
         {
             frame.shortcut = current;
@@ -85,6 +95,30 @@ impl Wiring<'_, '_> {
             self.function("relu", RELU, vec![self.current], shape)?;
         }
         Ok(())
+    }
+
+    /// Stochastic depth is listed in every block and run only in those that add their input.
+    fn skips_depth(&self, module: &Module<'_>) -> bool {
+        module.output.is_none()
+            && matches!(module.class, "StochasticDepth" | "DropPath")
+            && self.innermost().is_some_and(|(frame, _)| self.graph.shape(frame.shortcut) != self.graph.shape(self.current))
+    }
+
+    /// Dropout before a classifier: the mean over the image, or its flattening, that no module stands for comes before it.
+    fn prepare_classifier(&mut self, place: usize) -> Result<(), ParseError> {
+        let after = self.modules.get(place + 1..).unwrap_or_default();
+        let next = after
+            .iter()
+            .find(|module| !matches!(module.kind, LayerKind::Activation(_) | LayerKind::Dropout { .. } | LayerKind::Reshape(_)));
+        let Some(need) = next.filter(|next| next.kind == LayerKind::Linear).and_then(|next| next.attributes.inputs) else { return Ok(()) };
+        let shape = self.shape(self.current);
+        match *shape.dimensions() {
+            [_, _, _] if shape.per_sample() == need => {
+                self.function("flatten", LayerKind::Reshape(Reshaping::View), vec![self.current], Shape::batched([need]))
+            }
+            [channels, _, _] if channels == need => self.function("mean", LayerKind::Reduce, vec![self.current], Shape::batched([need])),
+            _ => Ok(()),
+        }
     }
 
     /// A normalisation's channels are its output's: where the current result has others, branches were joined before it.
@@ -109,8 +143,8 @@ impl Wiring<'_, '_> {
             return self.bridge(output);
         }
         let (Some(wanted), false) = (module.attributes.inputs, shape.dimensions().is_empty()) else { return Ok(()) };
-        if module.kind == LayerKind::Normalisation(crate::model::Normalisation::Layer) {
-            return self.as_tokens(wanted);
+        if module.kind == LayerKind::Normalisation(Normalisation::Layer) {
+            return if module.class.ends_with("2d") { Ok(()) } else { self.as_tokens(wanted) };
         }
         let had = shape.dimensions().first().copied().unwrap_or(0);
         if had != wanted
@@ -136,12 +170,28 @@ impl Wiring<'_, '_> {
         }
     }
 
+    /// The patches of torchvision's and timm's vision transformers: a token for the class joins them, and each gets a position. Both are
+    /// parameters that a printed model does not show.
+    pub(super) fn class_token(&mut self) -> Result<(), ParseError> {
+        let [features, height, width] = *self.shape(self.current).dimensions() else { return Ok(()) };
+        self.as_tokens(features)?;
+        let tokens = height.saturating_mul(width).saturating_add(1);
+        let shape = Shape::batched([tokens, features]);
+        let joined = Layer::new("class_token", "cat", LayerKind::Concatenate, vec![self.current], shape.clone());
+        self.push(joined.with_tensors([features]))?;
+        let placed = Layer::new("pos_embedding", "add", LayerKind::Add, vec![self.current], shape);
+        self.push(placed.with_tensors([tokens.saturating_mul(features)]))?;
+        self.graph.note("a token for the class and a position for each patch were added: a printed model does not show them");
+        Ok(())
+    }
+
     fn pool(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
         if let Some(input) = &module.input {
             self.bridge(input)?;
         } else if let Some(output) = &module.output {
             let wanted = output.dimensions().first().copied();
-            let fits = |shape: &Shape| (shape.dimensions().first().copied() == wanted && shape.per_sample() >= output.per_sample()).then_some(0);
+            let fits =
+                |shape: &Shape| (shape.dimensions().first().copied() == wanted && shape.per_sample() >= output.per_sample()).then_some(0);
             if let Some((source, _)) = self.find(fits) {
                 self.current = source;
             }
@@ -181,7 +231,11 @@ impl Wiring<'_, '_> {
     fn permuted(&mut self, input: &Shape) -> Shape {
         let mut dimensions = input.dimensions().to_vec();
         if !dimensions.is_empty() {
-            if self.channels_last { dimensions.rotate_right(1) } else { dimensions.rotate_left(1) }
+            if self.channels_last {
+                dimensions.rotate_right(1)
+            } else {
+                dimensions.rotate_left(1)
+            }
             self.channels_last = !self.channels_last;
         }
         Shape::batched(dimensions)
@@ -226,7 +280,9 @@ impl Wiring<'_, '_> {
                 self.graph.note("a shrinking function between listed modules is taken to be a maximum over windows");
                 ("max_pool2d", LayerKind::MaxPool)
             }
-            ([from, height, width], [to, more, wider]) if from == to && more >= height && wider >= width => ("interpolate", LayerKind::Upsample),
+            ([from, height, width], [to, more, wider]) if from == to && more >= height && wider >= width => {
+                ("interpolate", LayerKind::Upsample)
+            }
             _ => {
                 if let Some(source) = self.find_shape(wanted) {
                     self.current = source;
@@ -243,7 +299,12 @@ impl Wiring<'_, '_> {
     pub(super) fn bridge_to(&mut self, module: &Module<'_>) -> Result<Source, ParseError> {
         if let Some(input) = &module.input {
             let ends = self.graph.loose_ends(self.frames.last().map_or(0, |frame| frame.first));
-            let skip = self.shape(self.current).dimensions().first().zip(input.dimensions().first()).and_then(|(had, want)| want.checked_sub(*had));
+            let skip = self
+                .shape(self.current)
+                .dimensions()
+                .first()
+                .zip(input.dimensions().first())
+                .and_then(|(had, want)| want.checked_sub(*had));
             if self.shape(self.current).dimensions().get(1..) == input.dimensions().get(1..)
                 && let Some(skip) = skip.filter(|&missing| missing > 0).and_then(|missing| self.find_skip(missing))
             {

@@ -69,7 +69,11 @@ pub(super) fn wire(modules: &[Module<'_>], graph: &mut Graph, naming: Naming) ->
             wiring.multihead(place)?;
             module.end
         } else {
-            if module.end > place + 1 { wiring.open(place)? } else { wiring.leaf(place)? }
+            if module.end > place + 1 {
+                wiring.open(place)?
+            } else {
+                wiring.leaf(place)?
+            }
             place + 1
         };
     }
@@ -123,8 +127,7 @@ impl<'a, 't> Wiring<'a, 't> {
         !first
             && match parent.role {
                 Role::Residual => {
-                    !frame.attends
-                        && (shortcut || (module.class == "Sequential" && matches!(parent.class, "BasicBlock" | "Bottleneck")))
+                    !frame.attends && (shortcut || (module.class == "Sequential" && matches!(parent.class, "BasicBlock" | "Bottleneck")))
                 }
                 Role::Branches => parent.class == "Inception",
                 _ => false,
@@ -193,7 +196,10 @@ impl<'a, 't> Wiring<'a, 't> {
                 matches!(before.kind, LayerKind::Normalisation(_) | LayerKind::Convolution { .. } | LayerKind::Add)
                     || (before.class == "Identity" && before.inputs.iter().all(|&input| self.is_normalised(input)))
             })
-            && !self.frames.iter().any(|frame| frame.input == source && self.module(frame).is_some_and(|module| module.role == Role::Residual));
+            && !self
+                .frames
+                .iter()
+                .any(|frame| frame.input == source && self.module(frame).is_some_and(|module| module.role == Role::Residual));
         if usual {
             self.graph.note("activations after a normalisation or convolution are taken to run in place, as in torchvision and timm");
         }

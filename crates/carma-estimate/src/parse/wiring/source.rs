@@ -53,7 +53,14 @@ impl Wiring<'_, '_> {
         if let Some(frame) = self.frames.iter().rev().find(|frame| self.graph.shape(frame.input) == Some(shape)) {
             return Some(frame.input);
         }
-        self.graph.layers().iter().enumerate().rev().take(FAR).find(|(_, layer)| layer.output == *shape).map(|(place, _)| Source::Layer(place))
+        self.graph
+            .layers()
+            .iter()
+            .enumerate()
+            .rev()
+            .take(FAR)
+            .find(|(_, layer)| layer.output == *shape)
+            .map(|(place, _)| Source::Layer(place))
     }
 
     /// An earlier result with this many channels and the current one's size, to be joined with it: the skip connection of a U-Net, or what

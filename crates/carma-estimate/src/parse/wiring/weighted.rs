@@ -50,14 +50,19 @@ impl Wiring<'_, '_> {
             let weight = layer.parameters - outputs;
             layer = layer.with_tensors([weight, outputs]);
         }
-        self.push(layer)
+        self.push(layer)?;
+        let patches = module.output.is_none() && self.graph.layers().len() == 1 && self.graph.is_named(&["VisionTransformer"]);
+        if patches { self.class_token() } else { Ok(()) }
     }
 
     /// A gate of a squeeze-and-excite module begins with a mean over the image, which timm computes without a module.
     fn pool_for_gate(&mut self, module: &Module<'_>, rank: usize) -> Result<(), ParseError> {
         let gate = self.innermost().is_some_and(|(_, parent)| parent.role == Role::SqueezeExcite);
         let shape = self.shape(self.current);
-        if gate && window_dimensions(&shape, rank) != [1, 1] && module.output.as_ref().is_none_or(|to| window_dimensions(to, rank) == [1, 1]) {
+        if gate
+            && window_dimensions(&shape, rank) != [1, 1]
+            && module.output.as_ref().is_none_or(|to| window_dimensions(to, rank) == [1, 1])
+        {
             let pooled = Shape::batched([channels(&shape, rank).unwrap_or(1), 1, 1]);
             self.function("mean", LayerKind::Reduce, vec![self.current], pooled)?;
         }
@@ -68,7 +73,8 @@ impl Wiring<'_, '_> {
     fn join_skip(&mut self, module: &Module<'_>, rank: usize) -> Result<Option<Source>, ParseError> {
         let shape = self.shape(self.current);
         let Some(current) = channels(&shape, rank) else { return Ok(None) };
-        let needed: Vec<u64> = match (module.attributes.inputs, module.parameters, module.output.as_ref().and_then(|to| channels(to, rank))) {
+        let needed: Vec<u64> = match (module.attributes.inputs, module.parameters, module.output.as_ref().and_then(|to| channels(to, rank)))
+        {
             (Some(inputs), ..) => vec![inputs],
             (None, Some(parameters), Some(outputs)) if outputs > 0 => {
                 let areas = module.attributes.kernel.map_or(vec![9, 1], |kernel| vec![kernel[0].saturating_mul(kernel[1]).max(1)]);
@@ -102,8 +108,10 @@ impl Wiring<'_, '_> {
 
     /// Whether a mean over windows, which no module stands for, comes before this convolution: the last branch of an Inception block.
     fn begins_with_mean(&self, place: usize, module: &Module<'_>, source: Source) -> bool {
-        let Some(frame) =
-            self.frames.iter().rev().find(|frame| self.module(frame).is_some_and(|parent| parent.role.joins_branches())) else { return false };
+        let Some(frame) = self.frames.iter().rev().find(|frame| self.module(frame).is_some_and(|parent| parent.role.joins_branches()))
+        else {
+            return false;
+        };
         let Some(parent) = self.module(frame) else { return false };
         let pooled = matches!(parent.role, Role::PooledBranches | Role::ForkedBranches);
         let last = self
