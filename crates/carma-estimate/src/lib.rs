@@ -6,6 +6,7 @@
 
 pub mod allocator;
 pub mod data;
+pub mod estimators;
 pub mod model;
 pub mod parse;
 pub mod stack;

@@ -20,6 +20,7 @@ impl Synthesis<'_> {
         }
         self.gradients[last] = Some(Gradient { storage: inner, slice: false });
         for position in (0..=last).rev() {
+            self.recompute_before(position);
             self.differentiate(position);
         }
         self.reduce_replicas();
@@ -111,7 +112,7 @@ impl Synthesis<'_> {
 
     fn weight_gradients(&mut self, position: usize, layer: &Layer) {
         let bytes = self.training.precision.weights().bytes();
-        let sizes: Vec<u64> = self.tensors(position).collect();
+        let sizes = self.trained_tensors(position);
         for (number, elements) in sizes.into_iter().enumerate() {
             let kept = self.share(elements, 2);
             let storage = self.tape.allocate(kept.saturating_mul(bytes), Purpose::Gradients);
@@ -130,7 +131,7 @@ impl Synthesis<'_> {
             return;
         }
         let bytes = self.training.precision.weights().bytes();
-        let mut left = self.model.parameters().saturating_mul(bytes);
+        let mut left = self.trained_parameters().saturating_mul(bytes);
         let mut sums = Vec::new();
         while left > 0 {
             sums.push(self.tape.allocate(left.min(BUCKET), Purpose::Gradients));

@@ -4,6 +4,7 @@
 //! are made in reverse order, accumulated in place where nobody else holds them, and dropped once used.
 
 mod backward;
+mod checkpointing;
 mod forward;
 mod loss;
 mod optimizer;
@@ -11,9 +12,12 @@ mod saving;
 mod tape;
 mod weights;
 
+use std::ops::Range;
+
 use crate::model::{ElementType, LayerKind, Model, Source};
 use crate::trace::{Event, Mark, Purpose, StorageId};
 use crate::training::{Optimizer, Parallel, Training};
+use checkpointing::Checkpoint;
 use tape::Tape;
 
 /// Iterations after which the allocator has seen everything: the optimizer's state appears at the end of the first, so the second is the
@@ -64,6 +68,9 @@ struct Synthesis<'model> {
     /// What the backward pass of each layer needs: the range of each layer in `saved`.
     saved: Vec<StorageId>,
     saved_of: Vec<(u32, u32)>,
+    /// Blocks to be recomputed, and those of this iteration that have not been yet.
+    checkpointed: Vec<Range<usize>>,
+    checkpoints: Vec<Checkpoint>,
     gradients: Vec<Option<Gradient>>,
     parameter_gradients: Vec<StorageId>,
     /// The loss and what the user's loop still holds of the last iteration.
@@ -76,7 +83,7 @@ impl<'model> Synthesis<'model> {
         let mut last_reader: Vec<usize> = (0..layers).collect();
         let mut differentiable = Vec::with_capacity(layers);
         for (position, layer) in model.layers.iter().enumerate() {
-            let mut flows = layer.parameters > 0;
+            let mut flows = training.trained_elements(layer) > 0;
             for source in &layer.inputs {
                 if let Source::Layer(before) = *source {
                     last_reader[before] = position;
@@ -100,6 +107,12 @@ impl<'model> Synthesis<'model> {
             made: vec![None; layers],
             saved: Vec::new(),
             saved_of: vec![(0, 0); layers],
+            checkpointed: if training.checkpointing && training.optimizer != Optimizer::None {
+                checkpointing::blocks(model)
+            } else {
+                Vec::new()
+            },
+            checkpoints: Vec::new(),
             gradients: vec![None; layers],
             parameter_gradients: Vec::new(),
             held: Vec::new(),
@@ -127,20 +140,21 @@ impl<'model> Synthesis<'model> {
         self.load_batch();
         self.tape.mark(Mark::Forward);
         self.saved.clear();
-        let layers = self.model.layers.len();
-        self.forward(0..layers, true);
+        self.forward_pass();
         // The loop's variables hold the last iteration's outputs until they are overwritten.
         let outputs = self.keep_outputs();
         for storage in std::mem::replace(&mut self.held, outputs) {
             self.tape.release(storage);
         }
         let loss = self.loss();
-        if self.training.optimizer != Optimizer::None {
-            self.tape.mark(Mark::Backward);
-            self.backward(loss);
-            self.tape.mark(Mark::Optimizer);
-            self.step(number == 1);
+        if self.training.optimizer == Optimizer::None {
+            loss.saved.into_iter().for_each(|storage| self.tape.release(storage));
+            return;
         }
+        self.tape.mark(Mark::Backward);
+        self.backward(loss);
+        self.tape.mark(Mark::Optimizer);
+        self.step(number == 1);
     }
 
     /// The loop's variables hold the next batch on the host before it is copied, so the last one is gone by then.

@@ -29,8 +29,10 @@ const fn needs(optimizer: Optimizer) -> Needs {
 impl Synthesis<'_> {
     pub(super) fn step(&mut self, first: bool) {
         let needs = needs(self.training.optimizer);
-        let sizes: Vec<u64> =
-            (0..self.model.layers.len()).flat_map(|position| self.tensors(position)).map(|elements| self.share(elements, 1)).collect();
+        let sizes: Vec<u64> = (0..self.model.layers.len())
+            .flat_map(|position| self.trained_tensors(position))
+            .map(|elements| self.share(elements, 1))
+            .collect();
         if first {
             for &elements in &sizes {
                 for &bytes in needs.state {

@@ -11,10 +11,23 @@ pub(super) const BUCKET: u64 = 25 << 20;
 
 impl Synthesis<'_> {
     /// Sizes of a layer's parameter tensors, in elements.
-    pub(super) fn tensors(&self, position: usize) -> impl Iterator<Item = u64> + use<'_> {
+    fn tensors(&self, position: usize) -> Vec<u64> {
         let layer = &self.model.layers[position];
-        let whole = (layer.tensors.is_empty() && layer.parameters > 0).then_some(layer.parameters);
-        layer.tensors.iter().copied().chain(whole)
+        if layer.tensors.is_empty() && layer.parameters > 0 { vec![layer.parameters] } else { layer.tensors.clone() }
+    }
+
+    /// Sizes of the tensors of a layer that are trained: its own, or those of its adapters.
+    pub(super) fn trained_tensors(&self, position: usize) -> Vec<u64> {
+        match (self.training.adapters, self.training.trained_elements(&self.model.layers[position])) {
+            (None, _) => self.tensors(position),
+            (Some(_), 0) => Vec::new(),
+            (Some(_), adapters) => vec![adapters],
+        }
+    }
+
+    /// Trained elements of all layers.
+    pub(super) fn trained_parameters(&self) -> u64 {
+        self.model.layers.iter().map(|layer| self.training.trained_elements(layer)).fold(0, u64::saturating_add)
     }
 
     /// Share of a tensor that this process keeps from a ZeRO stage on.
@@ -28,8 +41,9 @@ impl Synthesis<'_> {
     pub(super) fn place_weights(&mut self) {
         let bytes = self.training.precision.weights().bytes();
         for position in 0..self.model.layers.len() {
-            let sizes: Vec<u64> = self.tensors(position).collect();
-            for elements in &sizes {
+            let sizes = self.tensors(position);
+            let adapters = if self.training.adapters.is_some() { self.trained_tensors(position) } else { Vec::new() };
+            for elements in sizes.iter().chain(&adapters) {
                 let kept = self.share(*elements, 3);
                 self.tape.allocate(kept.saturating_mul(bytes), Purpose::Weights);
             }
@@ -42,7 +56,7 @@ impl Synthesis<'_> {
             }
         }
         if matches!(self.training.parallel, Parallel::Distributed { .. }) {
-            let mut left = self.model.parameters().saturating_mul(bytes);
+            let mut left = self.trained_parameters().saturating_mul(bytes);
             while left > 0 {
                 self.tape.allocate(left.min(BUCKET), Purpose::Gradients);
                 left = left.saturating_sub(BUCKET);

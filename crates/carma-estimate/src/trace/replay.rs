@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Event, Mark, Purpose, StorageId};
 use crate::allocator::{Allocation, AllocatorSettings, CachingAllocator, OutOfMemory};
-use crate::stack::Stack;
+use crate::stack::{MIB, Stack};
 
 /// What a replay found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -109,9 +109,10 @@ impl Replayer {
             }
             Event::MatrixProduct => {
                 let handle = &mut self.matrix_handles[usize::from(self.phase == Mark::Backward)];
-                if !std::mem::replace(handle, true) && stack.matrix_workspace > 0 {
-                    self.library_workspace += stack.matrix_workspace;
-                    self.take(stack.matrix_workspace, 0)?;
+                let workspace = (stack.matrix_workspace * MIB) as u64;
+                if !std::mem::replace(handle, true) && workspace > 0 {
+                    self.library_workspace += workspace;
+                    self.take(workspace, 0)?;
                 }
             }
             Event::Mark(mark) => self.phase = mark,

@@ -4,3 +4,4 @@
 
 mod allocator;
 mod data;
+mod synthesis;
