@@ -11,6 +11,7 @@ mod parameters;
 mod recognise;
 mod role;
 mod text;
+mod torchinfo;
 mod torchsummary;
 mod transformer;
 mod tree;
@@ -79,6 +80,7 @@ pub fn read(bytes: &[u8], file_name: Option<&str>, training: &Training) -> Resul
     let text = || text_of(bytes);
     match format {
         Format::TorchSummary => torchsummary::read(text()?, training).and_then(|graph| description(format, graph)),
+        Format::TorchInfo => torchinfo::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::ModuleRepr => module_repr::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::HuggingFaceConfig => huggingface::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::Toml => own::read(text()?, training),

@@ -9,7 +9,7 @@ use crate::model::{LayerKind, Normalisation};
 use crate::training::Training;
 
 /// The configuration of the transformer whose root is the first module, if it is one of a known family.
-pub(super) fn config(modules: &[Module<'_>], training: &Training, graph: &mut Graph) -> Option<TransformerConfig> {
+pub(in super::super) fn config(modules: &[Module<'_>], training: &Training, graph: &mut Graph) -> Option<TransformerConfig> {
     let root = modules.first()?;
     let family = TransformerConfig::family_of_class(root.class)?;
     let mut config = TransformerConfig::of_family(family);
