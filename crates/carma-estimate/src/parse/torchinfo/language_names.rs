@@ -34,7 +34,8 @@ pub(super) fn assign(modules: &mut [Module<'_>]) -> bool {
             }
             LayerKind::Linear => {
                 module.attributes.outputs = Some(features);
-                module.attributes.bias = Some(features > 0 && parameters % hidden != 0);
+                // Widths are even: an odd number of parameters for each output has a bias among them.
+                module.attributes.bias = parameters.checked_div(features).map(|each| each % 2 == 1);
                 linears += 1;
                 match linears {
                     _ if place >= attention_end => "linear",
