@@ -3,7 +3,7 @@
 use super::messages::Node;
 use super::shapes::Known;
 use super::{Origin, Reader};
-use crate::model::{Activation, Layer, LayerKind, Normalisation, Reshaping, Source};
+use crate::model::{Activation, Layer, LayerKind, Normalisation, Reshaping};
 
 /// The class that PyTorch calls the operator by, where it has another name.
 pub(super) fn class<'a>(node: &Node<'a>) -> &'a str {
@@ -51,7 +51,8 @@ impl<'a> Reader<'a, '_> {
             "LeakyRelu" | "Elu" | "Selu" | "Celu" | "HardSwish" | "HardSigmoid" | "Softplus" | "Softsign" | "Mish" | "Gelu" | "PRelu"
             | "Log" | "Abs" | "Pow" | "Swish" | "Erf" | "Reciprocal" => LayerKind::Activation(Activation::KeepsInput),
             "Dropout" => {
-                let ratio = node.attribute("ratio").and_then(|attribute| attribute.float);
+                let written = node.attribute("ratio").and_then(|attribute| attribute.float);
+                let ratio = written.or_else(|| known.get(1)?.fraction);
                 LayerKind::Dropout { probability: ratio.map(f64::from).filter(|share| (0.0..=1.0).contains(share)).unwrap_or(0.5) }
             }
             "MaxPool" | "GlobalMaxPool" => LayerKind::MaxPool,
@@ -88,12 +89,14 @@ impl<'a> Reader<'a, '_> {
 
     /// As in torchvision and timm.
     pub(super) fn runs_in_place(&self, node: &Node<'_>, layer: &Layer) -> bool {
+        let before = layer.inputs.first().and_then(|&source| self.graph.layer(source));
+        // A bias that is exported as a sum of its own is part of the product before it.
+        if node.operator == "Add" && layer.parameters > 0 && before.is_some_and(|before| before.kind == LayerKind::Linear) {
+            return true;
+        }
         matches!(node.operator, "Relu" | "Clip")
-            && layer.inputs.first().is_some_and(|&before: &Source| {
-                self.graph.layer(before).is_some_and(|before| {
-                    matches!(before.kind, LayerKind::Normalisation(_) | LayerKind::Convolution { .. } | LayerKind::Add)
-                })
-            })
+            && before
+                .is_some_and(|before| matches!(before.kind, LayerKind::Normalisation(_) | LayerKind::Convolution { .. } | LayerKind::Add))
     }
 }
 

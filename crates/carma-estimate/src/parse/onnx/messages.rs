@@ -42,6 +42,8 @@ pub(super) struct Tensor<'a> {
     pub element: u64,
     /// Whole numbers, where there are few of them.
     pub numbers: Vec<i64>,
+    /// The only number, where it is a fraction.
+    pub fraction: Option<f32>,
 }
 
 #[derive(Default)]
@@ -61,6 +63,7 @@ pub(super) enum Dimension<'a> {
 /// Element types of ONNX.
 pub(super) const FLOATS: [u64; 4] = [1, 10, 11, 16];
 pub(super) const INT64: u64 = 7;
+const FLOAT: u64 = 1;
 
 impl<'a> Graph<'a> {
     pub(super) fn of_file(bytes: &'a [u8]) -> Result<Self, ParseError> {
@@ -165,6 +168,7 @@ impl<'a> Tensor<'a> {
         if tensor.element == INT64 && raw.len() <= 8 * FEW {
             tensor.numbers.extend(raw.chunks_exact(8).map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default())));
         }
+        tensor.fraction = (tensor.element == FLOAT).then(|| raw.try_into().ok().map(f32::from_le_bytes)).flatten();
         Ok(tensor)
     }
 

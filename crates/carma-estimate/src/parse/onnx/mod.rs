@@ -1,5 +1,6 @@
 //! ONNX: a graph with true edges; initializers are the parameters. The weights themselves are never looked at.
 
+mod contents;
 mod layers;
 mod messages;
 mod shapes;
@@ -36,13 +37,20 @@ enum Origin {
     Constant,
 }
 
+/// A tensor of weights, as far as it matters.
+struct Parameter {
+    elements: u64,
+    /// Whether it can be trained: floating-point, and more than a single number.
+    trains: bool,
+    counted: bool,
+}
+
 struct Reader<'a, 'f> {
-    file: &'f messages::Graph<'a>,
     graph: &'f mut Graph,
     values: HashMap<&'a str, (Origin, Known)>,
     stored: HashMap<&'a str, Vec<u64>>,
-    /// Weights that have been counted.
-    counted: Vec<bool>,
+    /// Initializers, and copies of them that are parameters of their own.
+    weights: Vec<Parameter>,
     /// Values within an expanded GELU, and how many operators of it are still to come.
     within_gelu: HashMap<&'a str, u8>,
     batch: u64,
@@ -75,13 +83,16 @@ impl<'a, 'f> Reader<'a, 'f> {
         let mut values: HashMap<&'a str, (Origin, Known)> = HashMap::with_capacity(file.nodes.len() + weights.len());
         for (place, tensor) in file.initializers.iter().enumerate() {
             let content = Some(tensor.numbers.clone()).filter(|numbers| !numbers.is_empty());
-            values.insert(tensor.name, (Origin::Weight(place), Known { dimensions: Some(tensor.dimensions.clone()), content }));
+            values.insert(
+                tensor.name,
+                (Origin::Weight(place), Known { dimensions: Some(tensor.dimensions.clone()), content, ..Known::default() }),
+            );
         }
         for input in file.inputs.iter().filter(|input| !weights.contains_key(input.name)) {
             let dimensions = input.dimensions.as_deref().map(&mut sizes);
             let shape = Shape::written(dimensions.as_deref().unwrap_or_default(), batch);
             let source = graph.input(shape, element(input.element));
-            values.insert(input.name, (Origin::Source(source), Known { dimensions, content: None }));
+            values.insert(input.name, (Origin::Source(source), Known { dimensions, content: None, ..Known::default() }));
         }
         let known = |info: &&messages::ValueInfo<'a>| {
             let all = |dimension: &Dimension<'_>| !matches!(dimension, Dimension::Named(name) if Some(*name) != batch_name);
@@ -92,8 +103,13 @@ impl<'a, 'f> Reader<'a, 'f> {
             let length = training.sequence.unwrap_or(512);
             graph.note(&format!("sizes that the graph leaves open are taken to be {length}, the sequence length"));
         }
-        let counted = vec![false; file.initializers.len()];
-        Self { file, graph, values, stored, counted, within_gelu: HashMap::new(), batch }
+        let parameter = |tensor: &messages::Tensor<'_>| Parameter {
+            elements: tensor.elements(),
+            trains: FLOATS.contains(&tensor.element) && !tensor.dimensions.is_empty(),
+            counted: false,
+        };
+        let weights = file.initializers.iter().map(parameter).collect();
+        Self { graph, values, stored, weights, within_gelu: HashMap::new(), batch }
     }
 
     fn node(&mut self, place: usize, node: &'f messages::Node<'a>) -> Result<(), ParseError> {
@@ -108,6 +124,11 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
         let sources: Vec<Source> =
             inputs.iter().filter_map(|(origin, _)| if let Origin::Source(source) = origin { Some(*source) } else { None }).collect();
+        if let (true, Some((Origin::Weight(place), _))) = (keeps_weight(node.operator), inputs.first()) {
+            let origin = self.copied(node, *place, &result);
+            self.values.insert(output, (origin, result));
+            return Ok(());
+        }
         // Shapes and masks that are computed from constants, or are lists of sizes, take no memory worth counting.
         if node.operator == "Shape" || result.content.is_some() || (sources.is_empty() && !self.reads_table(node, &inputs)) {
             self.values.insert(output, (Origin::Constant, result));
@@ -131,7 +152,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         // Other results of the same operator: the parts of a split, or statistics that nothing reads.
         for other in node.outputs.iter().skip(1).filter(|name| !name.is_empty()) {
             let dimensions = self.stored.get(other).cloned().or_else(|| Some(dimensions.clone()));
-            self.values.insert(other, (Origin::Source(source), Known { dimensions, content: None }));
+            self.values.insert(other, (Origin::Source(source), Known { dimensions, content: None, ..Known::default() }));
         }
         Ok(())
     }
@@ -142,28 +163,45 @@ impl<'a, 'f> Reader<'a, 'f> {
     }
 
     fn is_float(&self, place: usize) -> bool {
-        self.file.initializers.get(place).is_some_and(|tensor| FLOATS.contains(&tensor.element))
+        self.weights.get(place).is_some_and(|weight| weight.trains)
     }
 
-    /// Elements of the parameters that a node reads first. Running statistics are no parameters, nor are single numbers.
+    /// A weight behind a node that only looks at it in another way. Exports name equal vectors once, as fresh biases all are; those are
+    /// parameters of their own. Equal matrices are the same one.
+    fn copied(&mut self, node: &messages::Node<'_>, place: usize, result: &Known) -> Origin {
+        let vector = result.dimensions.as_ref().is_some_and(|dimensions| dimensions.len() == 1);
+        match self.weights.get(place) {
+            Some(weight) if node.operator == "Identity" && vector => {
+                let copy = Parameter { counted: false, ..*weight };
+                self.weights.push(copy);
+                Origin::Weight(self.weights.len() - 1)
+            }
+            _ => Origin::Weight(place),
+        }
+    }
+
+    /// Elements of the parameters that a node is the first to read. Running statistics are no parameters, nor are single numbers.
     fn weights(&mut self, node: &messages::Node<'_>, inputs: &[(Origin, Known)]) -> Vec<u64> {
         let trained = if node.operator == "BatchNormalization" { 3 } else { inputs.len() };
         let mut elements = Vec::new();
         for (origin, _) in inputs.iter().take(trained) {
-            let Origin::Weight(place) = *origin else { continue };
-            let float = self.is_float(place);
-            if let (Some(tensor), Some(counted)) = (self.file.initializers.get(place), self.counted.get_mut(place))
-                && float
-                && !*counted
-                && !tensor.dimensions.is_empty()
+            if let Origin::Weight(place) = *origin
+                && let Some(weight) = self.weights.get_mut(place)
+                && weight.trains
+                && !weight.counted
             {
-                *counted = true;
-                elements.push(tensor.elements());
+                weight.counted = true;
+                elements.push(weight.elements);
             }
         }
         elements.sort_unstable_by(|a, b| b.cmp(a));
         elements
     }
+}
+
+/// Whether what an operator makes of weights is still the same weights.
+fn keeps_weight(operator: &str) -> bool {
+    matches!(operator, "Identity" | "Transpose" | "Cast" | "Reshape" | "Unsqueeze" | "Squeeze")
 }
 
 fn element(number: u64) -> Option<ElementType> {

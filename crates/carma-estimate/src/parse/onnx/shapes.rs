@@ -1,6 +1,7 @@
 //! Shapes of results that the file does not store, for the operators that are common.
 
 use super::super::convolution;
+use super::contents;
 use super::messages::Node;
 
 /// Dimensions with the batch among them.
@@ -11,6 +12,8 @@ pub(super) type Dimensions = Vec<u64>;
 pub(super) struct Known {
     pub dimensions: Option<Dimensions>,
     pub content: Option<Vec<i64>>,
+    /// The only number, where it is a fraction.
+    pub fraction: Option<f32>,
 }
 
 /// What is known of a node's first result.
@@ -29,7 +32,10 @@ pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
             let (outer, inner) = input.split_at(place(node.number("axis").unwrap_or(1), input.len()).min(input.len()));
             vec![product(outer), product(inner)]
         }),
-        "Reshape" => dimensions(0).zip(content(1)).and_then(|(input, wanted)| reshaped(input, wanted)),
+        "Reshape" => {
+            let shape = dimensions(0).zip(content(1)).and_then(|(input, wanted)| reshaped(input, wanted));
+            return Known { dimensions: shape, content: content(0).map(<[i64]>::to_vec), ..Known::default() };
+        }
         "Expand" => dimensions(0).zip(content(1)).and_then(|(input, wanted)| {
             let wanted: Dimensions = wanted.iter().map(|&size| u64::try_from(size).unwrap_or(1)).collect();
             broadcast(input, &wanted)
@@ -54,7 +60,7 @@ pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
         }
         "Shape" => {
             let content = dimensions(0).map(|input| input.iter().map(|&size| i64::try_from(size).unwrap_or(i64::MAX)).collect::<Vec<_>>());
-            return Known { dimensions: content.as_ref().map(|sizes| vec![sizes.len() as u64]), content };
+            return Known { dimensions: content.as_ref().map(|sizes| vec![sizes.len() as u64]), content, ..Known::default() };
         }
         "Constant" => {
             let attribute = node.attributes.first();
@@ -68,20 +74,32 @@ pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
             return Known {
                 dimensions: Some(tensor.map_or_else(Vec::new, |tensor| tensor.dimensions.clone())),
                 content: numbers.filter(|numbers| !numbers.is_empty()),
+                fraction: tensor.and_then(|tensor| tensor.fraction),
             };
         }
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Equal" | "Less" | "Greater" | "And" | "Or" | "Max" | "Min" | "PRelu" | "Mod" => {
             let shape = dimensions(0).zip(dimensions(1)).and_then(|(left, right)| broadcast(left, right));
-            let content = content(0).zip(content(1)).and_then(|(left, right)| arithmetic(node.operator, left, right));
-            return Known { dimensions: shape, content };
+            let content = content(0).zip(content(1)).and_then(|(left, right)| contents::arithmetic(node.operator, left, right));
+            return Known { dimensions: shape, content, ..Known::default() };
+        }
+        "Where" if content(0).is_some() && content(1).is_some() => {
+            let content = content(0).zip(content(1)).zip(content(2)).and_then(|((chosen, yes), no)| contents::chosen(chosen, yes, no));
+            return Known { dimensions: content.as_ref().map(|content| vec![content.len() as u64]), content, ..Known::default() };
         }
         "Where" => dimensions(1).zip(dimensions(2)).and_then(|(left, right)| broadcast(left, right)),
         "Cast" | "Identity" => return inputs.first().cloned().unwrap_or_default(),
-        "ConstantOfShape" => content(0).map(|sizes| sizes.iter().map(|&size| u64::try_from(size).unwrap_or(1)).collect()),
+        "ConstantOfShape" => {
+            let shape: Option<Dimensions> = content(0).map(|sizes| sizes.iter().map(|&size| u64::try_from(size).unwrap_or(1)).collect());
+            let content = shape.as_deref().and_then(|shape| contents::filled(node, shape));
+            return Known { dimensions: shape, content, ..Known::default() };
+        }
+        "GatherElements" => dimensions(1).cloned(),
+        "Slice" => return sliced(inputs),
+        "Split" => dimensions(0).map(|input| parted(node, input, content(1))),
         operator if keeps_shape(operator) => dimensions(0).cloned(),
         _ => None,
     };
-    Known { dimensions: shape, content: None }
+    Known { dimensions: shape, content: None, ..Known::default() }
 }
 
 fn keeps_shape(operator: &str) -> bool {
@@ -233,7 +251,7 @@ fn unsqueezed(inputs: &[Known], axes: Option<Vec<i64>>) -> Known {
         }
         sizes
     });
-    Known { dimensions, content: input.content.clone() }
+    Known { dimensions, content: input.content.clone(), ..Known::default() }
 }
 
 fn squeezed(inputs: &[Known], axes: Option<Vec<i64>>) -> Known {
@@ -245,7 +263,7 @@ fn squeezed(inputs: &[Known], axes: Option<Vec<i64>>) -> Known {
         };
         sizes.iter().enumerate().filter(|&(axis, &size)| !gone(axis, size)).map(|(_, &size)| size).collect()
     });
-    Known { dimensions, content: input.content.clone() }
+    Known { dimensions, content: input.content.clone(), ..Known::default() }
 }
 
 fn concatenated(node: &Node<'_>, inputs: &[Known]) -> Known {
@@ -257,7 +275,7 @@ fn concatenated(node: &Node<'_>, inputs: &[Known]) -> Known {
         Some(sizes)
     });
     let content: Option<Vec<i64>> = inputs.iter().map(|input| input.content.clone()).collect::<Option<Vec<_>>>().map(|all| all.concat());
-    Known { dimensions, content: content.filter(|content| content.len() <= 64) }
+    Known { dimensions, content: content.filter(|content| content.len() <= contents::LONGEST), ..Known::default() }
 }
 
 fn gathered(node: &Node<'_>, inputs: &[Known]) -> Known {
@@ -269,22 +287,38 @@ fn gathered(node: &Node<'_>, inputs: &[Known]) -> Known {
     });
     let content = data.and_then(|data| data.content.as_ref()).zip(indices.and_then(|indices| indices.content.as_ref()));
     let content = content.and_then(|(data, indices)| indices.iter().map(|&index| data.get(place(index, data.len())).copied()).collect());
-    Known { dimensions, content }
+    Known { dimensions, content, ..Known::default() }
 }
 
-fn arithmetic(operator: &str, left: &[i64], right: &[i64]) -> Option<Vec<i64>> {
-    let length = left.len().max(right.len());
-    let at = |numbers: &[i64], place: usize| numbers.get(if numbers.len() == 1 { 0 } else { place }).copied();
-    (0..length)
-        .map(|place| {
-            let (a, b) = (at(left, place)?, at(right, place)?);
-            match operator {
-                "Add" => a.checked_add(b),
-                "Sub" => a.checked_sub(b),
-                "Mul" => a.checked_mul(b),
-                "Div" => a.checked_div(b),
-                _ => None,
-            }
-        })
+/// Starts, ends, axes and steps are inputs.
+fn sliced(inputs: &[Known]) -> Known {
+    let list = |place: usize| inputs.get(place).and_then(|input| input.content.as_deref());
+    let (Some(input), Some(starts), Some(ends)) = (inputs.first(), list(1), list(2)) else { return Known::default() };
+    let mut dimensions = input.dimensions.clone();
+    let mut content = input.content.clone();
+    for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
+        let axis = list(3).and_then(|axes| axes.get(number).copied()).unwrap_or(number as i64);
+        let step = list(4).and_then(|steps| steps.get(number).copied()).unwrap_or(1);
+        let Some(sizes) = dimensions.as_mut() else { break };
+        let axis = place(axis, sizes.len());
+        let Some(size) = sizes.get_mut(axis) else { break };
+        let length = usize::try_from(*size).unwrap_or(usize::MAX);
+        let (from, to) = (place(start, length).min(length), place(end, length).min(length));
+        let kept = to.saturating_sub(from);
+        *size = (kept as u64).div_ceil(step.unsigned_abs().max(1));
+        content = content.filter(|_| step == 1).and_then(|content| content.get(from..to.max(from)).map(<[i64]>::to_vec));
+    }
+    Known { dimensions, content, ..Known::default() }
+}
+
+/// The first part of a tensor that is split into as many as the operator has results, or as long as it says.
+fn parted(node: &Node<'_>, input: &[u64], sizes: Option<&[i64]>) -> Dimensions {
+    let axis = place(node.number("axis").unwrap_or(0), input.len());
+    let first = node.numbers("split").or(sizes).and_then(|sizes| sizes.first()).and_then(|&size| u64::try_from(size).ok());
+    let parts = node.outputs.len().max(1) as u64;
+    input
+        .iter()
+        .enumerate()
+        .map(|(place, &size)| if place == axis { first.unwrap_or_else(|| size.div_ceil(parts)) } else { size })
         .collect()
 }
