@@ -5,12 +5,16 @@ mod error;
 mod graph;
 mod huggingface;
 mod module_repr;
+mod onnx;
 mod output;
 mod own;
 mod parameters;
+mod rad;
 mod recognise;
 mod role;
+mod safetensors;
 mod text;
+mod torchinfo;
 mod torchsummary;
 mod transformer;
 mod tree;
@@ -79,10 +83,13 @@ pub fn read(bytes: &[u8], file_name: Option<&str>, training: &Training) -> Resul
     let text = || text_of(bytes);
     match format {
         Format::TorchSummary => torchsummary::read(text()?, training).and_then(|graph| description(format, graph)),
+        Format::Onnx => onnx::read(bytes, training).and_then(|graph| description(format, graph)),
+        Format::TorchInfo => torchinfo::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::ModuleRepr => module_repr::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::HuggingFaceConfig => huggingface::read(text()?, training).and_then(|graph| description(format, graph)),
         Format::Toml => own::read(text()?, training),
-        _ => Err(Problem::UnknownFormat.at_line(1)),
+        Format::SafeTensors => safetensors::read(bytes, training).and_then(|graph| description(format, graph)),
+        Format::Rad => rad::read(text()?),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::{LayerKind, Normalisation};
 use crate::training::Training;
 
 /// The configuration of the transformer whose root is the first module, if it is one of a known family.
-pub(super) fn config(modules: &[Module<'_>], training: &Training, graph: &mut Graph) -> Option<TransformerConfig> {
+pub(in super::super) fn config(modules: &[Module<'_>], training: &Training, graph: &mut Graph) -> Option<TransformerConfig> {
     let root = modules.first()?;
     let family = TransformerConfig::family_of_class(root.class)?;
     let mut config = TransformerConfig::of_family(family);
@@ -98,7 +98,8 @@ fn block(inside: &[Module<'_>], config: &mut TransformerConfig, graph: &mut Grap
     let output = linear(&["o_proj", "out_proj", "out_lin", "o", "c_proj"]);
     config.joint = query.is_some_and(|query| matches!(&*query.name, "c_attn" | "query_key_value"));
     let first = linear(&["gate_proj", "wi_0", "wi", "c_fc", "fc1", "lin1", "layer_1", "dense_h_to_4h"]).or_else(|| {
-        inside.iter().find(|module| module.kind == LayerKind::Linear && width(module, hidden).is_some_and(|width| width > hidden))
+        let widens = |module: &&Module<'_>| module.kind == LayerKind::Linear && width(module, hidden).is_some_and(|width| width > hidden);
+        inside.iter().find(|module| widens(module) && !matches!(&*module.name, "c_attn" | "query_key_value"))
     });
     config.intermediate = width(first?, hidden)?;
     config.gated = linear(&["gate_proj", "wi_0"]).is_some();

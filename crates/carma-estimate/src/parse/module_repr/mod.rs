@@ -2,7 +2,7 @@
 
 mod arguments;
 mod execution_order;
-mod language;
+pub(super) mod language;
 mod lines;
 
 use super::error::{ParseError, Problem};

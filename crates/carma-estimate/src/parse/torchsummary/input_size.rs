@@ -6,7 +6,7 @@ use crate::model::LayerKind;
 
 /// Bytes of an element in these tables.
 const ELEMENT: f64 = 4.0;
-const MEBIBYTE: f64 = 1024.0 * 1024.0;
+pub(super) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// Half of the last digit in which the megabytes are written.
 const ROUNDING: f64 = 0.005;

@@ -6,7 +6,7 @@ mod spans;
 use super::error::{ParseError, Problem};
 use super::graph::{Graph, MOST_LAYERS};
 use super::text;
-use super::tree::Tree;
+use super::tree::{Module, Tree};
 use super::wiring::{self, Naming};
 use crate::model::{LayerKind, Shape};
 use crate::training::Training;
@@ -46,6 +46,14 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
     spans::build(&rows, &mut tree)?;
     wiring::wire(&tree.modules, &mut graph, Naming::Own)?;
     Ok(graph)
+}
+
+/// What a model reads whose first module is this one, and a sample of whose input has so many million bytes.
+pub(super) fn first_input(module: &Module<'_>, megabytes: Option<f64>) -> Option<Shape> {
+    let output: Vec<u64> = std::iter::once(1).chain(module.output.as_ref()?.dimensions().iter().copied()).collect();
+    let row = Row { name: "", class: module.class, kind: module.kind.clone(), output, parameters: module.parameters?, line: module.line };
+    let totals = Totals { input_megabytes: megabytes.map(|size| size * 1e6 / input_size::MEBIBYTE), ..Totals::default() };
+    input_size::infer(&[row], &totals, 1, None).map(Shape::batched)
 }
 
 /// The lines of the table, and what stands below it.

@@ -126,7 +126,7 @@ impl Builder<'_> {
         let (tokens, matrix) = (self.tokens(), config.hidden.saturating_mul(width));
         let wide = self.sequence(width);
         let distances = Shape::batched([tokens.saturating_mul(2), width]);
-        let mut product = |builder: &mut Self, name: &str, from: Source, output: &Shape, tensors: Vec<u64>| {
+        let product = |builder: &mut Self, name: &str, from: Source, output: &Shape, tensors: Vec<u64>| {
             let layer = builder.named(name, "einsum", LayerKind::Linear, vec![from], output.clone());
             builder.graph.push(layer.with_tensors(tensors))
         };

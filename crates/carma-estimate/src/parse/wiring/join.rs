@@ -51,10 +51,13 @@ impl Wiring<'_, '_> {
         if module.parameters.is_none_or(|own| own == 0) {
             return Ok(());
         }
-        let output = self.shape(self.current);
-        let mut layer = self.layer(module, LayerKind::Multiply, vec![self.current], output);
+        // Those of a whole model or encoder, such as positions, are used somewhere within: only their number counts.
+        let scales = module.role == Role::Residual;
+        let (kind, output) =
+            if scales { (LayerKind::Multiply, self.shape(self.current)) } else { (LayerKind::Reshape(Reshaping::View), Shape::fixed([])) };
+        let mut layer = self.layer(module, kind, vec![self.current], output);
         layer.name.push_str(".parameters");
-        self.push(layer)
+        if scales { self.push(layer) } else { self.graph.push(layer).map(|_| ()) }
     }
 
     /// The last layer overwrites its first input.

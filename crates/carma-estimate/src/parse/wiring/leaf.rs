@@ -271,6 +271,14 @@ impl Wiring<'_, '_> {
         if *wanted == shape || (shape.dimensions().is_empty() && self.graph.shape(self.current).is_none()) {
             return Ok(());
         }
+        // Patches of an image as tokens, one for the class among them.
+        if let ([from, height, width], [tokens, to]) = (shape.dimensions(), wanted.dimensions())
+            && from == to
+            && height.saturating_mul(*width).checked_add(1) == Some(*tokens)
+        {
+            self.as_tokens(*from)?;
+            return self.function("cat", LayerKind::Concatenate, vec![self.current], wanted.clone());
+        }
         let (class, kind) = match (shape.dimensions(), wanted.dimensions()) {
             _ if shape.per_sample() == wanted.per_sample() => ("view", LayerKind::Reshape(Reshaping::View)),
             ([from, _, _], [to]) if from == to => ("mean", LayerKind::Reduce),
