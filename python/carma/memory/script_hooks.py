@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from . import constants
 from .events import BUFFER, WEIGHT
 from .patches import Patches
 from .quiet import unseen
+from .storages import HOST
 
 if TYPE_CHECKING:
     from .session import Session
+
+SHOWN_ELEMENTS = 1000
 
 
 def install(session: "Session", patches: Patches) -> None:
@@ -23,6 +27,7 @@ def install(session: "Session", patches: Patches) -> None:
     _python_functions(patches)
     _defaults(session, patches)
     _mixed_precision(session, patches)
+    _printing(session, patches)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, inputs: session.phases.module_called())
     session.closers.append(handle.remove)
 
@@ -171,3 +176,19 @@ def _mixed_precision(session: "Session", patches: Patches) -> None:
 
     for owner in {cls for cls in scaler.__mro__ if "_maybe_opt_step" in vars(cls)}:
         patches.set(owner, "_maybe_opt_step", always_step)
+
+
+def _printing(session: "Session", patches: Patches) -> None:
+    show = torch._tensor_str._str
+
+    def shown(tensor: torch.Tensor, **kwargs: Any) -> str:
+        with unseen():
+            device = session.storages.device(tensor)
+            if device is None:
+                return show(tensor, **kwargs)
+            place = "" if device == HOST else f", device='cuda:{device}'"
+            if tensor.numel() > SHOWN_ELEMENTS:
+                return f"tensor(..., size={tuple(tensor.shape)}, dtype={tensor.dtype}{place})"
+            return show(constants.to_host(session.storages, tensor.detach()))[:-1] + place + ")"
+
+    patches.set(torch._tensor_str, "_str", shown)

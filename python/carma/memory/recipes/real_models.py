@@ -43,6 +43,13 @@ def _package(name: str) -> Any:
         raise RecipeError(f"the package {name} is not installed: pip install {name}") from None
 
 
+_FACTS_OF_REPLICAS = {
+    "dtype": torch.float32,
+    "device": property(lambda self: torch.device("cuda", torch.cuda.current_device())),
+}
+"""Current transformers asks parameters() for these, of which replicas have none."""
+
+
 def _language(config: str, model: str, length: int, causal: bool, **options: Any) -> Callable[[dict[str, Any]], Workload]:
     """A language model whose own loss is used: every token is a label."""
 
@@ -61,9 +68,8 @@ def _language(config: str, model: str, length: int, causal: bool, **options: Any
         workload = Workload(model, network, make, loss=lambda output, _: output["loss"].mean(), optimizer="adamw", batch_size=batch)
         gpus = int(recipe.get("gpus", 1))
         if gpus > 1:
-            # replicas have no parameters() to ask for their type, which current transformers does
-            network.__class__ = type(model, (type(network),), {"dtype": torch.float32})
-            network.base_model.__class__ = type(model, (type(network.base_model),), {"dtype": torch.float32})
+            for part in (network, network.base_model):
+                part.__class__ = type(model, (type(part),), _FACTS_OF_REPLICAS)
             workload.wrap = lambda inner: nn.DataParallel(inner, device_ids=list(range(gpus)))
         return workload
 
