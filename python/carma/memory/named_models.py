@@ -10,7 +10,7 @@ from typing import Any, Optional
 import torch
 
 from . import failure
-from .describe import describe_workload
+from .recording import describe_workload
 from .recipes import RecipeError, Workload, build
 from .recipes.workload import images
 from .session import Session

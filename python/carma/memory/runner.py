@@ -74,7 +74,8 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
         if not session.phases.completed:
             code, problem = FAILED, failure.of_exception(error)
     except BaseException as error:  # KeyboardInterrupt is the user's own: told like any other end
-        code, problem = FAILED, failure.of_exception(error)
+        if not session.phases.finished:
+            code, problem = FAILED, failure.of_exception(error)
     finally:
         patches.undo()
     if problem is None and not session.phases.completed:

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.overrides
 
 from . import constants
 from .events import BUFFER, WEIGHT
@@ -28,6 +29,7 @@ def install(session: "Session", patches: Patches) -> None:
     _defaults(session, patches)
     _mixed_precision(session, patches)
     _printing(session, patches)
+    _saved_tensors(session, patches)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, inputs: session.phases.module_called())
     session.closers.append(handle.remove)
 
@@ -192,3 +194,23 @@ def _printing(session: "Session", patches: Patches) -> None:
             return show(constants.to_host(session.storages, tensor.detach()))[:-1] + place + ")"
 
     patches.set(torch._tensor_str, "_str", shown)
+
+
+def _saved_tensors(session: "Session", patches: Patches) -> None:
+    """Hooks on saved tensors (gradient checkpointing) are called from within operators, where the script's view is off."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    initialise = hooks.__init__
+
+    def in_view(hook: Any) -> Any:
+        def run(value: Any) -> Any:
+            if session.view in torch.overrides._get_current_function_mode_stack():
+                return hook(value)
+            with session.view:
+                return hook(value)
+
+        return run
+
+    def init(self, pack_hook, unpack_hook, *args, **kwargs):
+        initialise(self, in_view(pack_hook), in_view(unpack_hook), *args, **kwargs)
+
+    patches.set(hooks, "__init__", init)

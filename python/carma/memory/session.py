@@ -55,7 +55,7 @@ class Session:
 
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
-        self.trace.mark("end")
+        self.trace.close()
 
     def in_host_memory(self, data: torch.Tensor) -> torch.Tensor:
         """A stand-in without memory for a tensor that the script believes to be in host memory."""
