@@ -32,7 +32,7 @@ def run_one(request: dict[str, Any]) -> None:
     if mode == "trace":
         trace_recipe(recipe).trace.write(request["output"])
     elif mode == "describe":
-        from .describe import describe_recipe
+        from .recording import describe_recipe
 
         text = describe_recipe(recipe)
         with open(request["output"], "w", encoding="utf-8") as file:

@@ -75,7 +75,7 @@ class MemoryMode(TorchDispatchMode):
             args = self._indices_on_gpu(args)
         shadow = constants.before(self.storages, func, args, kwargs)
         result = func(*args, **kwargs)
-        self.note(result, self._device_of_result(device))
+        self.note(result, self._device_of_result(device, kwargs))
         if device is not None and device >= 0:
             if func in MATRIX_PRODUCTS:
                 self.trace.matrix_product(device)
@@ -104,9 +104,12 @@ class MemoryMode(TorchDispatchMode):
                 found = device
         return found
 
-    def _device_of_result(self, operand: Optional[int]) -> Optional[int]:
+    def _device_of_result(self, operand: Optional[int], kwargs: Any) -> Optional[int]:
         if self.requested_device is not None:
             return self.requested_device
+        named = kwargs.get("device")
+        if operand is None and named is not None and named.type == "meta":
+            return self.current_device  # made inside PyTorch for an operand on the GPU: the script's own name their device
         return operand
 
     def _as_host_stand_ins(self, operands: Any) -> Any:

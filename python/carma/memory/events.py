@@ -18,15 +18,16 @@ class Trace:
         self.lines: list[str] = []
         self.facts: dict[str, Any] = {}
         self._next_id = 1
+        self._closed = False
 
     def allocate(self, size: int, kind: str, device: int) -> int:
         identity = self._next_id
         self._next_id += 1
-        self.lines.append(f"+ {identity} {size} {kind}{_suffix(device)}")
+        self._add(f"+ {identity} {size} {kind}{_suffix(device)}")
         return identity
 
     def free(self, identity: int) -> None:
-        self.lines.append(f"- {identity}")
+        self._add(f"- {identity}")
 
     def transient(self, size: int, kind: str, device: int) -> None:
         """Memory that an operator asks for and gives back before it returns."""
@@ -34,17 +35,27 @@ class Trace:
             self.free(self.allocate(size, kind, device))
 
     def reclassify(self, identity: int, kind: str) -> None:
-        self.lines.append(f"k {identity} {kind}")
+        self._add(f"k {identity} {kind}")
 
     def mark(self, name: str) -> None:
-        self.lines.append(f"@ {name}")
+        self._add(f"@ {name}")
 
     def convolution(self, direction: str, numbers: Iterable[int], dtype: str, transposed: bool) -> None:
         shape = " ".join(str(number) for number in numbers)
-        self.lines.append(f"c {direction} {shape} {dtype}{' t' if transposed else ''}")
+        self._add(f"c {direction} {shape} {dtype}{' t' if transposed else ''}")
 
     def matrix_product(self, device: int) -> None:
-        self.lines.append(f"m{_suffix(device)}")
+        self._add(f"m{_suffix(device)}")
+
+    def close(self) -> None:
+        """What comes after the end (a script unwinding) is no part of the trace."""
+        if not self._closed:
+            self.mark("end")
+            self._closed = True
+
+    def _add(self, line: str) -> None:
+        if not self._closed:
+            self.lines.append(line)
 
     def write(self, path: str) -> None:
         with open(path, "w", encoding="utf-8", buffering=1 << 20) as file:

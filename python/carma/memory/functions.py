@@ -134,8 +134,13 @@ class ScriptView(TorchFunctionMode):
         device = self.memory.storages.device(tensor)
         if device is None or device == HOST:
             return tensor if dtype is None else tensor.to(dtype)
-        self.memory.storages.collect()
+        if self.memory.moved is not None:  # a whole module goes back: its parameters keep their identity
+            return self._host_stand_in(tensor.detach(), dtype)
         return constants.to_host(self.memory.storages, tensor.detach(), dtype)
+
+    def _host_stand_in(self, tensor: Tensor, dtype: Optional[torch.dtype]) -> Tensor:
+        with self.requesting(HOST):
+            return torch.empty_like(tensor, dtype=dtype or tensor.dtype)
 
     # -- attributes and methods
 

@@ -23,6 +23,7 @@ class Phases:
         self.stop = stop
         self.phase = BUILDING
         self.completed = 0
+        self.finished = False  # what a script does on its way out is no failure any more
         self._started = False
         self._steps: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
         self._backward_depth = 0
@@ -68,6 +69,8 @@ class Phases:
         if done > self.completed:
             self.completed = done
             if self.stop and self.completed >= self.wanted:
+                self.finished = True
+                self.trace.close()
                 raise TraceComplete
             self.trace.mark(f"iteration {self.completed + 1}")
 

@@ -6,13 +6,18 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.overrides
 
+from . import constants
 from .events import BUFFER, WEIGHT
 from .patches import Patches
 from .quiet import unseen
+from .storages import HOST
 
 if TYPE_CHECKING:
     from .session import Session
+
+SHOWN_ELEMENTS = 1000
 
 
 def install(session: "Session", patches: Patches) -> None:
@@ -23,6 +28,8 @@ def install(session: "Session", patches: Patches) -> None:
     _python_functions(patches)
     _defaults(session, patches)
     _mixed_precision(session, patches)
+    _printing(session, patches)
+    _saved_tensors(session, patches)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, inputs: session.phases.module_called())
     session.closers.append(handle.remove)
 
@@ -171,3 +178,39 @@ def _mixed_precision(session: "Session", patches: Patches) -> None:
 
     for owner in {cls for cls in scaler.__mro__ if "_maybe_opt_step" in vars(cls)}:
         patches.set(owner, "_maybe_opt_step", always_step)
+
+
+def _printing(session: "Session", patches: Patches) -> None:
+    show = torch._tensor_str._str
+
+    def shown(tensor: torch.Tensor, **kwargs: Any) -> str:
+        with unseen():
+            device = session.storages.device(tensor)
+            if device is None:
+                return show(tensor, **kwargs)
+            place = "" if device == HOST else f", device='cuda:{device}'"
+            if tensor.numel() > SHOWN_ELEMENTS:
+                return f"tensor(..., size={tuple(tensor.shape)}, dtype={tensor.dtype}{place})"
+            return show(constants.to_host(session.storages, tensor.detach()))[:-1] + place + ")"
+
+    patches.set(torch._tensor_str, "_str", shown)
+
+
+def _saved_tensors(session: "Session", patches: Patches) -> None:
+    """Hooks on saved tensors (gradient checkpointing) are called from within operators, where the script's view is off."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    initialise = hooks.__init__
+
+    def in_view(hook: Any) -> Any:
+        def run(value: Any) -> Any:
+            if session.view in torch.overrides._get_current_function_mode_stack():
+                return hook(value)
+            with session.view:
+                return hook(value)
+
+        return run
+
+    def init(self, pack_hook, unpack_hook, *args, **kwargs):
+        initialise(self, in_view(pack_hook), in_view(unpack_hook), *args, **kwargs)
+
+    patches.set(hooks, "__init__", init)

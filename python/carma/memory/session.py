@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 import torch
 
 from . import constants, data_parallel, pretended_gpu, script_hooks
-from .dispatch import MemoryMode, tensors_in
+from .dispatch import PLAIN_META, MemoryMode, tensors_in
 from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
 from .patches import Patches
@@ -55,11 +55,12 @@ class Session:
 
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
-        self.trace.mark("end")
+        self.trace.close()
 
     def in_host_memory(self, data: torch.Tensor) -> torch.Tensor:
         """A stand-in without memory for a tensor that the script believes to be in host memory."""
-        stand_in = torch.empty_strided(data.shape, data.stride(), dtype=data.dtype, device="meta")
+        with self.view.requesting(PLAIN_META):
+            stand_in = torch.empty_strided(data.shape, data.stride(), dtype=data.dtype, device="meta")
         record = self.storages.follow(stand_in, HOST, WEIGHT)
         constants.remember(record, data, stand_in)
         return stand_in

@@ -7,6 +7,7 @@ from typing import Iterator, Optional
 
 import torch
 
+from .dispatch import PLAIN_META
 from .events import BUFFER, WEIGHT
 from .quiet import unseen
 from .session import Session
@@ -22,7 +23,7 @@ def weights_on_gpu(session: Session, model: torch.nn.Module) -> Iterator[None]:
         if tensor is None:
             return None
         if id(tensor) not in made:
-            with unseen():
+            with unseen(), session.view.requesting(PLAIN_META):
                 empty = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
                 session.storages.follow(empty, session.memory.current_device, kind)
             is_parameter = isinstance(tensor, torch.nn.Parameter)

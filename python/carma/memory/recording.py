@@ -194,13 +194,15 @@ def _record(session: Session, model: torch.nn.Module, description: ModelDescript
         stop()
 
 
-def describe_recipe(recipe: dict[str, Any]) -> str:
-    session = Session(stop=False)
-    with session:
-        workload = recipes.build(recipe)
-        model = workload.model.cuda().train()
-        description = ModelDescription(workload.name, workload.batch_size, workload.precision)
-        operands, _ = workload.batch()
-        named = operands if isinstance(operands, dict) else {}
-        _record(session, model, description, () if named else operands, named)
+def describe_workload(session: Session, workload: recipes.Workload) -> str:
+    model = workload.model.cuda().train()
+    description = ModelDescription(workload.name, workload.batch_size, workload.precision)
+    operands, _ = workload.batch()
+    named = operands if isinstance(operands, dict) else {}
+    _record(session, model, description, () if named else operands, named)
     return description.to_toml()
+
+
+def describe_recipe(recipe: dict[str, Any]) -> str:
+    with Session(stop=False) as session:
+        return describe_workload(session, recipes.build(recipe))
