@@ -65,16 +65,16 @@ pub(in super::super) fn read(text: &str, training: &Training) -> Result<Descript
 }
 
 /// A model in the making.
-struct Reader<'f> {
+struct Reader {
     graph: Graph,
-    names: HashMap<&'f str, Source>,
+    names: HashMap<String, Source>,
     batch: u64,
     /// Whether this is the full form, in which what is absent is false.
     strict: bool,
 }
 
-impl<'f> Reader<'f> {
-    fn inputs(&mut self, file: &'f File, training: &Training) -> Result<(), Problem> {
+impl Reader {
+    fn inputs(&mut self, file: &File, training: &Training) -> Result<(), Problem> {
         for input in &file.inputs {
             let element = match &input.dtype {
                 Some(name) => Some(element(name.get_ref())?),
@@ -95,7 +95,7 @@ impl<'f> Reader<'f> {
         if fixed { Shape::fixed(dimensions) } else { Shape::written(dimensions, self.batch) }
     }
 
-    fn layer(&mut self, entry: &'f schema::Layer) -> Result<(), Problem> {
+    fn layer(&mut self, entry: &schema::Layer) -> Result<(), Problem> {
         let place = self.graph.layers().len();
         let inputs = match &entry.inputs {
             Some(names) => names.iter().map(|name| self.source(name)).collect::<Result<Vec<_>, _>>()?,
@@ -103,6 +103,10 @@ impl<'f> Reader<'f> {
         };
         let kind = self.kind(entry)?;
         let mut module = module(entry, &kind);
+        let stated = entry.output.as_ref().map(|output| self.shape(output, entry.fixed));
+        if let Some(output) = stated.as_ref().filter(|_| !self.graph.has_input() && inputs.contains(&Source::Input(0))) {
+            self.guess_input(&module, output);
+        }
         let shapes: Vec<Shape> = inputs.iter().filter_map(|&source| self.graph.shape(source).cloned()).collect();
         let first = shapes.first();
         if entry.output.is_none() {
@@ -114,16 +118,10 @@ impl<'f> Reader<'f> {
             self.complete(&mut module, entry);
         }
         module.attributes.inputs = first.map(|shape| parameters::inputs(&module, shape));
-        let output = match &entry.output {
-            Some(output) => self.shape(output, entry.fixed),
-            None => output::of(&module, &shapes.iter().collect::<Vec<_>>()),
-        };
+        let output = stated.unwrap_or_else(|| output::of(&module, &shapes.iter().collect::<Vec<_>>()));
         let kind = attributed(kind, &module, entry, &output);
         let name = entry.name.clone().unwrap_or_else(|| format!("{}.{place}", entry.class));
-        if entry.output.is_some() && !self.graph.has_input() && inputs.contains(&Source::Input(0)) {
-            self.guess_input(&module, &kind, &output);
-        }
-        let mut layer = Layer::new(name, &*entry.class, kind, inputs, output);
+        let mut layer = Layer::new(&*name, &*entry.class, kind, inputs, output);
         let own = match (entry.parameters, &entry.shares, &entry.output) {
             (Some(own), ..) => own,
             (None, Some(_), _) | (None, None, Some(_)) => 0,
@@ -143,12 +141,10 @@ impl<'f> Reader<'f> {
             None => None,
         };
         let source = self.graph.push(layer).map_err(|error| error.problem)?;
-        if let Some(name) = &entry.name
-            && self.names.insert(name, source).is_some()
-        {
-            return Err(Problem::expected(name, "a name of its own: another layer has it, so write it with #2"));
+        match self.names.insert(name.clone(), source) {
+            Some(_) => Err(Problem::expected(&name, "a name of its own: another layer has it, so write it with #2")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Where the shortest form leaves out what most people use.
@@ -186,13 +182,14 @@ impl<'f> Reader<'f> {
     }
 
     /// The model's input where only its first reader is described.
-    fn guess_input(&mut self, module: &Module<'_>, kind: &LayerKind, output: &Shape) {
+    fn guess_input(&mut self, module: &Module<'_>, output: &Shape) {
         let own = module.parameters.unwrap_or(0);
-        let shape = match (kind, output.image()) {
-            (LayerKind::Convolution { kernel, stride, groups, transposed: false }, Some([outputs, height, width])) => {
+        let shape = match (&module.kind, output.image()) {
+            (LayerKind::Convolution { transposed: false, .. }, Some([outputs, height, width])) => {
+                let (kernel, stride) = (module.attributes.kernel.unwrap_or([1, 1]), module.attributes.stride.unwrap_or([1, 1]));
                 let area = kernel[0].saturating_mul(kernel[1]).saturating_mul(outputs).max(1);
                 Shape::batched([
-                    (own / area).saturating_mul(*groups).max(1),
+                    (own / area).saturating_mul(module.attributes.groups.unwrap_or(1)).max(1),
                     height.saturating_mul(stride[0]),
                     width.saturating_mul(stride[1]),
                 ])
