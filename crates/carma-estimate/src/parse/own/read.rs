@@ -15,7 +15,7 @@ use crate::model::{Activation, ElementType, Layer, LayerKind, Reshaping, Shape, 
 use crate::training::{Precision, Training};
 
 pub(in super::super) fn read(text: &str, training: &Training) -> Result<Description, ParseError> {
-    let line_of = |byte: usize| text.as_bytes().iter().take(byte).filter(|&&byte| byte == b'\n').count() + 1;
+    let line_of = |byte: usize| lines_in(text, 0, byte) + 1;
     let file: File = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(span.start));
         Problem::Form(error.message().to_owned()).at_line(line)
@@ -55,13 +55,18 @@ pub(in super::super) fn read(text: &str, training: &Training) -> Result<Descript
     let (mut line, mut from) = (1, 0);
     for layer in &file.layers {
         let start = layer.span().start;
-        line += text.as_bytes().get(from..start).unwrap_or_default().iter().filter(|&&byte| byte == b'\n').count();
+        line += lines_in(text, from, start);
         from = from.max(start);
         reader.graph.line = line;
         reader.layer(layer.get_ref()).map_err(|problem| problem.at_line(line))?;
     }
     let (model, notes) = reader.graph.finish()?;
     Ok(Description { format: Format::Toml, model, hints, notes })
+}
+
+/// Ends of lines between two bytes.
+fn lines_in(text: &str, from: usize, to: usize) -> usize {
+    text.get(from..to.min(text.len())).unwrap_or_default().matches('\n').count()
 }
 
 /// A model in the making.
