@@ -1,5 +1,9 @@
-//! What the crate does with whole descriptions.
+//! Behaviour of the crate from outside, in one binary: linking once is quicker than once a file.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod allocator;
+mod data;
 mod hostile;
 mod parse_agreement;
 mod parse_attributes;
@@ -9,3 +13,4 @@ mod parse_own;
 mod parse_published;
 mod parse_small;
 mod parse_totals;
+mod synthesis;

@@ -17,13 +17,17 @@ fn facts(model: &Model) -> [u64; 5] {
 }
 
 fn agree(name: &str, files: &[&str]) {
-    let in_place = |model: &Model| model.layers.iter().filter(|layer| layer.in_place).count();
+    // Tables do not show that a dropout overwrites.
+    let in_place =
+        |model: &Model| model.layers.iter().filter(|layer| layer.in_place && !matches!(layer.kind, LayerKind::Dropout { .. })).count();
     let expected = model(name, files[0]);
     for file in &files[1..] {
         let other = model(name, file);
         assert_eq!(facts(&other), facts(&expected), "{name}: {file} against {}", files[0]);
         // A graph does not say whether a sum overwrites.
-        assert!(file.ends_with("onnx") || in_place(&other) == in_place(&expected), "{name}: {file} against {}", files[0]);
+        if !file.ends_with("onnx") {
+            assert_eq!(in_place(&other), in_place(&expected), "{name}: {file} against {}", files[0]);
+        }
     }
 }
 

@@ -101,3 +101,11 @@ fn blocks_are_named_for_checkpointing() {
         assert_eq!(inside, resnet.layers.len() - 7, "{file}: all but stem and classifier");
     }
 }
+
+#[test]
+fn grouped_convolutions_are_told_from_their_parameters() {
+    for file in ["torchsummary.txt", "repr.txt"] {
+        let resnext = model("resnext50", file);
+        assert_eq!(count(&resnext, |kind| matches!(kind, LayerKind::Convolution { groups: 32, kernel: [3, 3], .. })), 16, "{file}");
+    }
+}

@@ -11,7 +11,7 @@ use super::arguments;
 pub(super) fn tree(text: &str) -> Result<(Vec<Module<'_>>, Option<u64>), ParseError> {
     let mut reader = Reader::default();
     let mut stated = None;
-    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim())) {
+    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim_ascii())) {
         if reader.tree.depth() > 0 || reader.tree.modules.is_empty() {
             reader.line(line, number)?;
         } else if let Some(total) = text::labelled(line, "Total params") {

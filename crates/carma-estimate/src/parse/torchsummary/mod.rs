@@ -61,7 +61,7 @@ fn rows<'t>(text: &'t str, tree: &mut Tree<'t>) -> Result<(Vec<Row<'t>>, Totals)
     let mut rows: Vec<Row<'t>> = Vec::with_capacity(text.len() / 64);
     let mut totals = Totals::default();
     let mut in_table = false;
-    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim())) {
+    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim_ascii())) {
         if line.is_empty() || line.starts_with("---") || line.starts_with("===") {
             continue;
         }
@@ -86,10 +86,10 @@ fn row<'t>(line: &'t str, number: usize, tree: &mut Tree<'t>) -> Result<Row<'t>,
     let wrong =
         || Problem::expected(line, "a layer, its output shape in brackets and its parameters, such as `Conv2d-1 [-1, 64, 112, 112] 9,408`");
     let parsed = line.find('[').and_then(|bracket| {
-        let name = line.get(..bracket)?.trim();
+        let name = line.get(..bracket)?.trim_ascii_end();
         let (output, rest) = text::shape(line.get(bracket..)?)?;
         let class = name.rsplit_once('-').map_or(name, |(class, _)| class);
-        (!class.is_empty()).then_some((name, class, output, text::count(rest.trim())?))
+        (!class.is_empty()).then_some((name, class, output, text::count(rest.trim_ascii())?))
     });
     let (name, class, output, parameters) = parsed.ok_or_else(|| wrong().at_line(number))?;
     let (kind, _) = tree.class(class);

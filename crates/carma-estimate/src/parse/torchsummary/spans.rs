@@ -134,13 +134,9 @@ fn align(rows: &[Row<'_>], blocks: &mut [Span]) {
         let Some(class) = rows.get(block.end).map(|row| row.class) else { continue };
         let room = templates.len() < MOST_CLASSES;
         match templates.iter_mut().find(|(known, ..)| *known == class) {
-            Some((_, start, end)) => {
-                if block.end - block.start < *end - *start {
-                    (*start, *end) = (block.start, block.end);
-                }
-            }
+            Some((_, start, end)) if block.end - block.start < *end - *start => (*start, *end) = (block.start, block.end),
             None if room => templates.push((class, block.start, block.end)),
-            None => {}
+            _ => {}
         }
     }
     for block in blocks {

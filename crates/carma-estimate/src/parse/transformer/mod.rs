@@ -142,7 +142,7 @@ impl Builder<'_> {
         if let Some(memory) = memory {
             current = self.residual("cross_attention", current, |builder, source| builder.attention(layer, source, Some(memory)))?;
         }
-        self.residual("feed_forward", current, |builder, source| builder.feed_forward(source))
+        self.residual("feed_forward", current, Builder::feed_forward)
     }
 
     /// A part of a block with its dropout, sum and normalisation, the latter first or last.

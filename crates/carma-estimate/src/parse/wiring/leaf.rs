@@ -10,7 +10,7 @@ use crate::model::{Layer, LayerKind, Normalisation, Reshaping, Shape, Source};
 impl Wiring<'_, '_> {
     pub(super) fn leaf(&mut self, place: usize) -> Result<(), ParseError> {
         let Some(module) = self.modules.get(place) else { return Ok(()) };
-        if self.is_hidden(module) {
+        if is_hidden(module) {
             return self.set_aside(module);
         }
         if self.starts_branch(place) {
@@ -27,14 +27,6 @@ impl Wiring<'_, '_> {
             LayerKind::Unknown => self.unknown(module),
             _ => self.elementwise(place, module),
         }
-    }
-
-    /// A container that is shown without its inside and without a shape: only its parameters count.
-    fn is_hidden(&self, module: &Module<'_>) -> bool {
-        let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList")
-            || (module.class == "Sequential" && module.parameters.unwrap_or(0) == 0);
-        // Fused kernels drop attention scores themselves; the module is listed but not run.
-        listed || (matches!(&*module.name, "attn_drop" | "attn_dropout") && module.output.is_none())
     }
 
     fn set_aside(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
@@ -232,9 +224,9 @@ impl Wiring<'_, '_> {
         let mut dimensions = input.dimensions().to_vec();
         if !dimensions.is_empty() {
             if self.channels_last {
-                dimensions.rotate_right(1)
+                dimensions.rotate_right(1);
             } else {
-                dimensions.rotate_left(1)
+                dimensions.rotate_left(1);
             }
             self.channels_last = !self.channels_last;
         }
@@ -328,4 +320,12 @@ impl Wiring<'_, '_> {
         }
         Ok(self.current)
     }
+}
+
+/// A container that is shown without its inside and without a shape: only its parameters count.
+fn is_hidden(module: &Module<'_>) -> bool {
+    let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList")
+        || (module.class == "Sequential" && module.parameters.unwrap_or(0) == 0);
+    // Fused kernels drop attention scores themselves; the module is listed but not run.
+    listed || (matches!(&*module.name, "attn_drop" | "attn_dropout") && module.output.is_none())
 }

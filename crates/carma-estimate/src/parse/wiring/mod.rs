@@ -70,9 +70,9 @@ pub(super) fn wire(modules: &[Module<'_>], graph: &mut Graph, naming: Naming) ->
             module.end
         } else {
             if module.end > place + 1 {
-                wiring.open(place)?
+                wiring.open(place)?;
             } else {
-                wiring.leaf(place)?
+                wiring.leaf(place)?;
             }
             place + 1
         };
