@@ -115,11 +115,11 @@ impl Wiring<'_, '_> {
 
     /// A normalisation's channels are its output's: where the current result has others, branches were joined before it.
     fn feed_normalisation(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
+        if module.output.is_some() && self.graph.shape(self.current) == module.output.as_ref() {
+            return Ok(());
+        }
         let shape = self.shape(self.current);
         if let Some(output) = &module.output {
-            if *output == shape {
-                return Ok(());
-            }
             let wanted = output.dimensions().first().copied().unwrap_or(0);
             let had = shape.dimensions().first().copied().unwrap_or(0);
             if let Some(missing) = wanted.checked_sub(had).filter(|&missing| missing > 0)
@@ -259,10 +259,10 @@ impl Wiring<'_, '_> {
 
     /// Makes the current result one of this shape by the function that most likely stood between.
     pub(super) fn bridge(&mut self, wanted: &Shape) -> Result<(), ParseError> {
-        let shape = self.shape(self.current);
-        if *wanted == shape || (shape.dimensions().is_empty() && self.graph.shape(self.current).is_none()) {
+        if self.graph.shape(self.current).is_none_or(|shape| shape == wanted) {
             return Ok(());
         }
+        let shape = self.shape(self.current);
         // Patches of an image as tokens, one for the class among them.
         if let ([from, height, width], [tokens, to]) = (shape.dimensions(), wanted.dimensions())
             && from == to
