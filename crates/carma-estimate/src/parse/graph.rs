@@ -42,6 +42,13 @@ impl Graph {
         Source::Input(self.model.inputs.len() - 1)
     }
 
+    /// Makes room for layers: growing bit by bit would copy them many times.
+    pub(super) fn reserve(&mut self, layers: usize) {
+        let layers = layers.min(MOST_LAYERS);
+        self.model.layers.reserve(layers);
+        self.read.reserve(layers);
+    }
+
     /// Whether the model has an input already.
     pub(super) fn has_input(&self) -> bool {
         !self.model.inputs.is_empty()

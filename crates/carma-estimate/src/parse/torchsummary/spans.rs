@@ -18,6 +18,7 @@ const MOST_CLASSES: usize = 64;
 /// Fills the tree with the rows, containers before their children.
 pub(super) fn build<'t>(rows: &mut [Row<'t>], tree: &mut Tree<'t>) -> Result<(), ParseError> {
     let mut spans = spans(rows);
+    tree.modules.reserve(rows.len());
     // Outer containers open first.
     spans.sort_unstable_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
     let mut spans = spans.into_iter().peekable();
