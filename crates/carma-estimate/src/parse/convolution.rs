@@ -36,21 +36,21 @@ pub(super) fn filter(parameters: u64, inputs: u64, outputs: u64, kernel: Option<
 
 /// Filters for a number of elements per output channel.
 fn filters_of(per_output: u64, inputs: u64, outputs: u64) -> impl Iterator<Item = Filter> {
-    let dense = (per_output % inputs == 0).then(|| per_output / inputs).and_then(|area| {
+    let dense = per_output.is_multiple_of(inputs).then(|| per_output / inputs).and_then(|area| {
         let (kernel, oddity) = sides(area)?;
         Some(Filter { kernel, groups: 1, bias: false, oddity })
     });
-    let depthwise = (outputs % inputs == 0 && inputs > 1).then_some(per_output).and_then(|area| {
+    let depthwise = (outputs.is_multiple_of(inputs) && inputs > 1).then_some(per_output).and_then(|area| {
         let (kernel, oddity) = sides(area)?;
-        // Over the few channels of an image a depthwise filter is not usual.
-        let rare = if inputs < 8 { 31 } else { 1 };
+        // Depthwise filters are odd, and not over the few channels of an image; grouped ones (below) are more likely than others.
+        let rare = if inputs < 8 || oddity > 20 { 46 } else { 1 };
         Some(Filter { kernel, groups: inputs, bias: false, oddity: rare + oddity })
     });
     let grouped = [(3, 40), (5, 41), (7, 42), (1, 43)].into_iter().filter_map(move |(side, oddity)| {
         let area = side * side;
-        let width = (per_output % area == 0).then_some(per_output / area)?;
-        let groups = (width > 0 && inputs % width == 0).then_some(inputs / width)?;
-        (groups > 1 && outputs % groups == 0).then_some(Filter { kernel: [side, side], groups, bias: false, oddity })
+        let width = per_output.is_multiple_of(area).then_some(per_output / area)?;
+        let groups = (width > 0 && inputs.is_multiple_of(width)).then_some(inputs / width)?;
+        (groups > 1 && outputs.is_multiple_of(groups)).then_some(Filter { kernel: [side, side], groups, bias: false, oddity })
     });
     dense.into_iter().chain(depthwise).chain(grouped)
 }

@@ -42,6 +42,13 @@ impl Graph {
         Source::Input(self.model.inputs.len() - 1)
     }
 
+    /// Makes room for layers: growing bit by bit would copy them many times.
+    pub(super) fn reserve(&mut self, layers: usize) {
+        let layers = layers.min(MOST_LAYERS);
+        self.model.layers.reserve(layers);
+        self.read.reserve(layers);
+    }
+
     /// Whether the model has an input already.
     pub(super) fn has_input(&self) -> bool {
         !self.model.inputs.is_empty()
@@ -116,10 +123,16 @@ impl Graph {
         if self.model.layers.is_empty() {
             return Err(Problem::Empty.at_line(self.line));
         }
-        let mut seen: HashSet<&str> = HashSet::with_capacity(self.model.layers.len());
-        let again: Vec<usize> =
-            self.model.layers.iter().enumerate().filter(|(_, layer)| !seen.insert(layer.name.as_str())).map(|(place, _)| place).collect();
-        if !again.is_empty() {
+        if self.names_may_repeat() {
+            let mut seen: HashSet<&str> = HashSet::with_capacity(self.model.layers.len());
+            let again: Vec<usize> = self
+                .model
+                .layers
+                .iter()
+                .enumerate()
+                .filter(|(_, layer)| !seen.insert(layer.name.as_str()))
+                .map(|(place, _)| place)
+                .collect();
             let mut taken: HashSet<String> = self.model.layers.iter().map(|layer| layer.name.clone()).collect();
             for place in again {
                 if let Some(layer) = self.model.layers.get_mut(place) {
@@ -133,6 +146,15 @@ impl Graph {
             }
         }
         Ok((self.model, self.notes))
+    }
+
+    /// A quick look, since names are almost always unique: whether two have the same checksum (FNV-1a).
+    fn names_may_repeat(&self) -> bool {
+        let checksum =
+            |name: &str| name.bytes().fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let mut checksums: Vec<u64> = self.model.layers.iter().map(|layer| checksum(&layer.name)).collect();
+        checksums.sort_unstable();
+        checksums.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
     }
 
     /// What the description states of the whole.

@@ -127,7 +127,7 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
     {
         let plain = name.strip_prefix("gated-").unwrap_or(name);
         config.gated |= plain != name;
-        config.activation = activation(plain).to_owned();
+        activation(plain).clone_into(&mut config.activation);
     }
     config.gated |= keys.flag("is_gated_act") == Some(true);
     let dropout = ["hidden_dropout_prob", "resid_pdrop", "dropout", "dropout_rate", "hidden_dropout"];

@@ -90,9 +90,9 @@ fn convolved(module: &Module<'_>, input: &Shape, transposed: bool) -> Shape {
     let kernel = attributes.kernel.unwrap_or([1, 1]);
     let (stride, padding) = (attributes.stride.unwrap_or([1, 1]), attributes.padding.unwrap_or([0, 0]));
     let dilation = attributes.dilation.unwrap_or([1, 1]);
-    let size = window_dimensions(input, rank);
+    let from = window_dimensions(input, rank);
     let side = |axis: usize| {
-        let (size, kernel, stride, padding) = (size[axis], kernel[axis], stride[axis], padding[axis]);
+        let (size, kernel, stride, padding) = (from[axis], kernel[axis], stride[axis], padding[axis]);
         if transposed {
             size.saturating_sub(1).saturating_mul(stride).saturating_add(kernel).saturating_sub(padding.saturating_mul(2)).max(1)
         } else {

@@ -72,7 +72,7 @@ pub(super) fn tensors(module: &Module<'_>, output: &Shape, own: u64) -> Vec<u64>
     match (weight(module, outputs), &module.kind) {
         _ if own == 0 => Vec::new(),
         (Some(weight), _) if weight > 0 && weight.checked_add(outputs) == Some(own) => vec![weight, outputs],
-        (_, LayerKind::Normalisation(_)) if own % 2 == 0 && module.attributes.bias != Some(false) => vec![own / 2, own / 2],
+        (_, LayerKind::Normalisation(_)) if own.is_multiple_of(2) && module.attributes.bias != Some(false) => vec![own / 2, own / 2],
         _ => vec![own],
     }
 }

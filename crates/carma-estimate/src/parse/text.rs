@@ -37,7 +37,7 @@ pub(super) fn shape(text: &str) -> Option<(Vec<u64>, &str)> {
     }
     let end = open.find([']', ')'])?;
     let mut dimensions = Vec::with_capacity(4);
-    for part in open.get(..end)?.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+    for part in open.get(..end)?.split(',').map(str::trim_ascii).filter(|part| !part.is_empty()) {
         dimensions.push(if part == "-1" { 0 } else { count(part)? });
     }
     Some((dimensions, open.get(end + 1..)?))

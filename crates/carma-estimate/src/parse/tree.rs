@@ -79,13 +79,24 @@ impl<'t> Tree<'t> {
 
     /// Opens a module within those that are open, and returns it to be completed.
     pub(super) fn open(&mut self, name: impl Into<Cow<'t, str>>, class: &'t str, line: usize) -> Result<&mut Module<'t>, ParseError> {
+        let known = self.class(class);
+        self.open_known(name, class, known, line)
+    }
+
+    /// The same for a class that has been looked up.
+    pub(super) fn open_known(
+        &mut self,
+        name: impl Into<Cow<'t, str>>,
+        class: &'t str,
+        (kind, role): (LayerKind, Role),
+        line: usize,
+    ) -> Result<&mut Module<'t>, ParseError> {
         if self.open.len() >= DEEPEST {
             return Err(Problem::TooDeep(DEEPEST).at_line(line));
         }
         if self.modules.len() >= MOST_LAYERS {
             return Err(Problem::TooManyLayers(MOST_LAYERS).at_line(line));
         }
-        let (kind, role) = self.class(class);
         let place = self.modules.len();
         self.open.push(place);
         self.modules.push(Module {

@@ -9,12 +9,11 @@ use crate::model::{LayerKind, Normalisation};
 pub(super) fn read(module: &mut Module<'_>, arguments: &str) {
     let mut place = 0;
     for argument in split(arguments) {
-        match argument.split_once('=') {
-            Some((key, value)) => named(module, key.trim(), value.trim()),
-            None => {
-                positional(module, place, argument);
-                place += 1;
-            }
+        if let Some((key, value)) = argument.split_once('=') {
+            named(module, key.trim(), value.trim());
+        } else {
+            positional(module, place, argument);
+            place += 1;
         }
     }
 }
@@ -43,12 +42,12 @@ fn positional(module: &mut Module<'_>, place: usize, value: &str) {
     let attributes = &mut module.attributes;
     let number = text::count(value);
     match (&module.kind, place) {
-        (LayerKind::Convolution { .. } | LayerKind::Linear | LayerKind::Recurrent { .. }, 0) => attributes.inputs = number,
-        (LayerKind::Convolution { .. } | LayerKind::Linear | LayerKind::Recurrent { .. }, 1) => attributes.outputs = number,
-        (LayerKind::Embedding, 0) => attributes.inputs = number,
-        (LayerKind::Embedding, 1) => attributes.outputs = number,
+        (LayerKind::Convolution { .. } | LayerKind::Linear | LayerKind::Recurrent { .. } | LayerKind::Embedding, 0)
+        | (LayerKind::Normalisation(Normalisation::Group), 1) => attributes.inputs = number,
+        (LayerKind::Convolution { .. } | LayerKind::Linear | LayerKind::Recurrent { .. } | LayerKind::Embedding, 1) => {
+            attributes.outputs = number;
+        }
         (LayerKind::Normalisation(Normalisation::Group), 0) if !module.class.starts_with("Instance") => attributes.groups = number,
-        (LayerKind::Normalisation(Normalisation::Group), 1) => attributes.inputs = number,
         (LayerKind::Normalisation(_), 0) => {
             let shape = text::shape(value).map(|(shape, _)| shape);
             // A normalisation over several dimensions has a parameter pair for each element.

@@ -11,7 +11,7 @@ use super::arguments;
 pub(super) fn tree(text: &str) -> Result<(Vec<Module<'_>>, Option<u64>), ParseError> {
     let mut reader = Reader::default();
     let mut stated = None;
-    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim())) {
+    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim_ascii())) {
         if reader.tree.depth() > 0 || reader.tree.modules.is_empty() {
             reader.line(line, number)?;
         } else if let Some(total) = text::labelled(line, "Total params") {
@@ -40,10 +40,9 @@ impl<'t> Reader<'t> {
         if let Some(after) = line.strip_prefix(')') {
             return self.close(suffix(after), number);
         }
-        let (name, module) = match line.strip_prefix('(').and_then(|rest| rest.split_once("): ")) {
-            Some((name, module)) => (name, module),
-            None => ("", line),
-        };
+        let named =
+            line.strip_prefix('(').and_then(|rest| rest.split_once(')')).and_then(|(name, rest)| Some((name, rest.strip_prefix(": ")?)));
+        let (name, module) = named.unwrap_or(("", line));
         let (times, module) = repeated(module);
         let Some((class, rest)) = module.split_once('(').filter(|(class, _)| is_class(class)) else {
             // Arguments of a container stand on a line of their own; anything before the model is a note.
@@ -120,7 +119,9 @@ fn suffix(text: &str) -> Option<u64> {
 
 /// `12 x Block(` is twelve times `Block(`.
 fn repeated(module: &str) -> (usize, &str) {
-    match module.split_once(" x ") {
+    // Only such lines begin with a digit; looking for the cross in all takes time.
+    let counted = module.starts_with(|first: char| first.is_ascii_digit()).then(|| module.split_once(" x ")).flatten();
+    match counted {
         Some((times, rest)) if !times.is_empty() && times.len() < 10 && times.bytes().all(|byte| byte.is_ascii_digit()) => {
             (times.parse().unwrap_or(1), rest)
         }
@@ -131,5 +132,5 @@ fn repeated(module: &str) -> (usize, &str) {
 fn is_class(class: &str) -> bool {
     !class.is_empty()
         && class.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && class.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.')
+        && class.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'_' || letter == b'.')
 }

@@ -29,7 +29,7 @@ impl<'a> Reader<'a, '_> {
             "Conv" | "ConvTranspose" => {
                 let pair = |name: &str| node.numbers(name).map(sides);
                 let kernel = pair("kernel_shape").or_else(|| {
-                    let weight: Vec<i64> = known.get(1)?.dimensions.as_ref()?.iter().skip(2).map(|&size| size as i64).collect();
+                    let weight: Vec<i64> = known.get(1)?.dimensions.as_ref()?.iter().skip(2).map(|&size| size.cast_signed()).collect();
                     Some(sides(&weight))
                 });
                 LayerKind::Convolution {

@@ -41,12 +41,12 @@ pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
             broadcast(input, &wanted)
         }),
         "Transpose" => dimensions(0).and_then(|input| {
-            let reversed: Vec<i64> = (0..input.len() as i64).rev().collect();
+            let reversed: Vec<i64> = (0_i64..).take(input.len()).collect::<Vec<_>>().into_iter().rev().collect();
             let order = node.numbers("perm").unwrap_or(&reversed);
             order.iter().map(|&axis| input.get(usize::try_from(axis).ok()?).copied()).collect()
         }),
         "Unsqueeze" => return unsqueezed(inputs, axes()),
-        "Squeeze" => return squeezed(inputs, axes()),
+        "Squeeze" => return squeezed(inputs, axes().as_deref()),
         "Concat" => return concatenated(node, inputs),
         "Gather" => return gathered(node, inputs),
         "Gemm" => dimensions(0).zip(dimensions(1)).and_then(|(input, weight)| {
@@ -153,7 +153,8 @@ fn product(sizes: &[u64]) -> u64 {
 
 /// An axis that may be counted from the end.
 fn place(axis: i64, rank: usize) -> usize {
-    if axis < 0 { (rank as i64).saturating_add(axis).max(0) as usize } else { axis as usize }
+    let number = usize::try_from(axis.unsigned_abs()).unwrap_or(usize::MAX);
+    if axis < 0 { rank.saturating_sub(number) } else { number }
 }
 
 fn side(numbers: Option<&[i64]>, axis: usize, usual: u64) -> u64 {
@@ -254,10 +255,10 @@ fn unsqueezed(inputs: &[Known], axes: Option<Vec<i64>>) -> Known {
     Known { dimensions, content: input.content.clone(), ..Known::default() }
 }
 
-fn squeezed(inputs: &[Known], axes: Option<Vec<i64>>) -> Known {
+fn squeezed(inputs: &[Known], axes: Option<&[i64]>) -> Known {
     let Some(input) = inputs.first() else { return Known::default() };
     let dimensions = input.dimensions.as_ref().map(|sizes| {
-        let gone = |axis: usize, size: u64| match &axes {
+        let gone = |axis: usize, size: u64| match axes {
             Some(axes) => axes.iter().any(|&squeezed| place(squeezed, sizes.len()) == axis),
             None => size == 1,
         };
@@ -296,8 +297,8 @@ fn sliced(inputs: &[Known]) -> Known {
     let (Some(input), Some(starts), Some(ends)) = (inputs.first(), list(1), list(2)) else { return Known::default() };
     let mut dimensions = input.dimensions.clone();
     let mut content = input.content.clone();
-    for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
-        let axis = list(3).and_then(|axes| axes.get(number).copied()).unwrap_or(number as i64);
+    for (number, (usual, (&start, &end))) in (0_i64..).zip(starts.iter().zip(ends)).enumerate() {
+        let axis = list(3).and_then(|axes| axes.get(number).copied()).unwrap_or(usual);
         let step = list(4).and_then(|steps| steps.get(number).copied()).unwrap_or(1);
         let Some(sizes) = dimensions.as_mut() else { break };
         let axis = place(axis, sizes.len());

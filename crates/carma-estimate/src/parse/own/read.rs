@@ -15,7 +15,7 @@ use crate::model::{Activation, ElementType, Layer, LayerKind, Reshaping, Shape, 
 use crate::training::{Precision, Training};
 
 pub(in super::super) fn read(text: &str, training: &Training) -> Result<Description, ParseError> {
-    let line_of = |byte: usize| text.as_bytes().iter().take(byte).filter(|&&byte| byte == b'\n').count() + 1;
+    let line_of = |byte: usize| lines_in(text, 0, byte) + 1;
     let file: File = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(span.start));
         Problem::Form(error.message().to_owned()).at_line(line)
@@ -55,7 +55,7 @@ pub(in super::super) fn read(text: &str, training: &Training) -> Result<Descript
     let (mut line, mut from) = (1, 0);
     for layer in &file.layers {
         let start = layer.span().start;
-        line += text.as_bytes().get(from..start).unwrap_or_default().iter().filter(|&&byte| byte == b'\n').count();
+        line += lines_in(text, from, start);
         from = from.max(start);
         reader.graph.line = line;
         reader.layer(layer.get_ref()).map_err(|problem| problem.at_line(line))?;
@@ -64,17 +64,22 @@ pub(in super::super) fn read(text: &str, training: &Training) -> Result<Descript
     Ok(Description { format: Format::Toml, model, hints, notes })
 }
 
+/// Ends of lines between two bytes.
+fn lines_in(text: &str, from: usize, to: usize) -> usize {
+    text.get(from..to.min(text.len())).unwrap_or_default().matches('\n').count()
+}
+
 /// A model in the making.
-struct Reader<'f> {
+struct Reader {
     graph: Graph,
-    names: HashMap<&'f str, Source>,
+    names: HashMap<String, Source>,
     batch: u64,
     /// Whether this is the full form, in which what is absent is false.
     strict: bool,
 }
 
-impl<'f> Reader<'f> {
-    fn inputs(&mut self, file: &'f File, training: &Training) -> Result<(), Problem> {
+impl Reader {
+    fn inputs(&mut self, file: &File, training: &Training) -> Result<(), Problem> {
         for input in &file.inputs {
             let element = match &input.dtype {
                 Some(name) => Some(element(name.get_ref())?),
@@ -95,7 +100,7 @@ impl<'f> Reader<'f> {
         if fixed { Shape::fixed(dimensions) } else { Shape::written(dimensions, self.batch) }
     }
 
-    fn layer(&mut self, entry: &'f schema::Layer) -> Result<(), Problem> {
+    fn layer(&mut self, entry: &schema::Layer) -> Result<(), Problem> {
         let place = self.graph.layers().len();
         let inputs = match &entry.inputs {
             Some(names) => names.iter().map(|name| self.source(name)).collect::<Result<Vec<_>, _>>()?,
@@ -103,6 +108,10 @@ impl<'f> Reader<'f> {
         };
         let kind = self.kind(entry)?;
         let mut module = module(entry, &kind);
+        let stated = entry.output.as_ref().map(|output| self.shape(output, entry.fixed));
+        if let Some(output) = stated.as_ref().filter(|_| !self.graph.has_input() && inputs.contains(&Source::Input(0))) {
+            self.guess_input(&module, output);
+        }
         let shapes: Vec<Shape> = inputs.iter().filter_map(|&source| self.graph.shape(source).cloned()).collect();
         let first = shapes.first();
         if entry.output.is_none() {
@@ -114,16 +123,10 @@ impl<'f> Reader<'f> {
             self.complete(&mut module, entry);
         }
         module.attributes.inputs = first.map(|shape| parameters::inputs(&module, shape));
-        let output = match &entry.output {
-            Some(output) => self.shape(output, entry.fixed),
-            None => output::of(&module, &shapes.iter().collect::<Vec<_>>()),
-        };
+        let output = stated.unwrap_or_else(|| output::of(&module, &shapes.iter().collect::<Vec<_>>()));
         let kind = attributed(kind, &module, entry, &output);
         let name = entry.name.clone().unwrap_or_else(|| format!("{}.{place}", entry.class));
-        if entry.output.is_some() && !self.graph.has_input() && inputs.contains(&Source::Input(0)) {
-            self.guess_input(&module, &kind, &output);
-        }
-        let mut layer = Layer::new(name, &*entry.class, kind, inputs, output);
+        let mut layer = Layer::new(&*name, &*entry.class, kind, inputs, output);
         let own = match (entry.parameters, &entry.shares, &entry.output) {
             (Some(own), ..) => own,
             (None, Some(_), _) | (None, None, Some(_)) => 0,
@@ -143,12 +146,10 @@ impl<'f> Reader<'f> {
             None => None,
         };
         let source = self.graph.push(layer).map_err(|error| error.problem)?;
-        if let Some(name) = &entry.name
-            && self.names.insert(name, source).is_some()
-        {
-            return Err(Problem::expected(name, "a name of its own: another layer has it, so write it with #2"));
+        match self.names.insert(name.clone(), source) {
+            Some(_) => Err(Problem::expected(&name, "a name of its own: another layer has it, so write it with #2")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Where the shortest form leaves out what most people use.
@@ -186,13 +187,14 @@ impl<'f> Reader<'f> {
     }
 
     /// The model's input where only its first reader is described.
-    fn guess_input(&mut self, module: &Module<'_>, kind: &LayerKind, output: &Shape) {
+    fn guess_input(&mut self, module: &Module<'_>, output: &Shape) {
         let own = module.parameters.unwrap_or(0);
-        let shape = match (kind, output.image()) {
-            (LayerKind::Convolution { kernel, stride, groups, transposed: false }, Some([outputs, height, width])) => {
+        let shape = match (&module.kind, output.image()) {
+            (LayerKind::Convolution { transposed: false, .. }, Some([outputs, height, width])) => {
+                let (kernel, stride) = (module.attributes.kernel.unwrap_or([1, 1]), module.attributes.stride.unwrap_or([1, 1]));
                 let area = kernel[0].saturating_mul(kernel[1]).saturating_mul(outputs).max(1);
                 Shape::batched([
-                    (own / area).saturating_mul(*groups).max(1),
+                    (own / area).saturating_mul(module.attributes.groups.unwrap_or(1)).max(1),
                     height.saturating_mul(stride[0]),
                     width.saturating_mul(stride[1]),
                 ])

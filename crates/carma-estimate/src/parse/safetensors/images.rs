@@ -55,8 +55,11 @@ pub(super) fn wire(weights: &[Weight], training: &Training, graph: &mut Graph) -
 fn attributes(shape: &[u64], bias: bool, before: u64, size: &mut u64) -> Attributes {
     match *shape {
         [outputs, inputs, height, width] => {
-            let groups =
-                if inputs > 0 && before > inputs && before % inputs == 0 && outputs % (before / inputs) == 0 { before / inputs } else { 1 };
+            let groups = if inputs > 0 && before > inputs && before.is_multiple_of(inputs) && outputs.is_multiple_of(before / inputs) {
+                before / inputs
+            } else {
+                1
+            };
             let shrinks = height > 1 && *size > SMALLEST && (outputs > inputs.saturating_mul(groups)) && (inputs > 3 || height > 3);
             let stride = if shrinks { 2 } else { 1 };
             *size /= stride;

@@ -35,9 +35,8 @@ pub(super) fn infer(rows: &[Row<'_>], totals: &Totals, batch: u64, given: Option
             let inputs = with_bias.filter(|&inputs| near(inputs)).unwrap_or(inputs);
             Some(before.iter().copied().chain([inputs]).collect())
         }
-        (LayerKind::Embedding, _) => None,
+        (LayerKind::Embedding, _) | (_, []) => None,
         (_, [_, rest @ ..]) => Some(rest.to_vec()),
-        (_, []) => None,
     }
 }
 
@@ -50,13 +49,13 @@ fn image(parameters: u64, outputs: u64, [height, width]: [u64; 2], allowed: Opti
         let kernel = filter.kernel[0];
         for stride in [1, 2, 4, kernel] {
             for (padding, left_over) in (0..=kernel / 2).flat_map(|padding| (0..stride).map(move |left_over| (padding, left_over))) {
-                let side = |size: u64| {
-                    let reach = size.saturating_sub(1).saturating_mul(stride).saturating_add(kernel + left_over);
+                let side = |output: u64| {
+                    let reach = output.saturating_sub(1).saturating_mul(stride).saturating_add(kernel + left_over);
                     reach.checked_sub(2 * padding).filter(|&side| side > 0)
                 };
                 let (Some(high), Some(wide)) = (side(height), side(width)) else { continue };
-                let size = channels as f64 * high as f64 * wide as f64;
-                if allowed.is_some_and(|(least, most)| size < least || size > most) {
+                let elements = channels as f64 * high as f64 * wide as f64;
+                if allowed.is_some_and(|(least, most)| elements < least || elements > most) {
                     continue;
                 }
                 let usual = if high == wide && USUAL_SIDES.contains(&high) { 100 } else { i64::from((high | wide).trailing_zeros()) };

@@ -5,6 +5,7 @@ mod spans;
 
 use super::error::{ParseError, Problem};
 use super::graph::{Graph, MOST_LAYERS};
+use super::role::Role;
 use super::text;
 use super::tree::{Module, Tree};
 use super::wiring::{self, Naming};
@@ -17,6 +18,7 @@ pub(super) struct Row<'t> {
     pub name: &'t str,
     pub class: &'t str,
     pub kind: LayerKind,
+    pub role: Role,
     pub output: Vec<u64>,
     pub parameters: u64,
     pub line: usize,
@@ -31,7 +33,7 @@ pub(super) struct Totals {
 
 pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError> {
     let mut tree = Tree::default();
-    let (rows, totals) = rows(text, &mut tree)?;
+    let (mut rows, totals) = rows(text, &mut tree)?;
     let stated = rows.first().and_then(|row| row.output.first().copied()).filter(|&batch| batch > 0);
     let batch = stated.filter(|&batch| rows.iter().all(|row| row.output.first() == Some(&batch)));
     let mut graph = Graph::new(None);
@@ -43,7 +45,7 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
         }
         graph.input(Shape::batched(input), None);
     }
-    spans::build(&rows, &mut tree)?;
+    spans::build(&mut rows, &mut tree)?;
     wiring::wire(&tree.modules, &mut graph, Naming::Own)?;
     Ok(graph)
 }
@@ -51,7 +53,15 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
 /// What a model reads whose first module is this one, and a sample of whose input has so many million bytes.
 pub(super) fn first_input(module: &Module<'_>, megabytes: Option<f64>) -> Option<Shape> {
     let output: Vec<u64> = std::iter::once(1).chain(module.output.as_ref()?.dimensions().iter().copied()).collect();
-    let row = Row { name: "", class: module.class, kind: module.kind.clone(), output, parameters: module.parameters?, line: module.line };
+    let row = Row {
+        name: "",
+        class: module.class,
+        kind: module.kind.clone(),
+        role: module.role,
+        output,
+        parameters: module.parameters?,
+        line: module.line,
+    };
     let totals = Totals { input_megabytes: megabytes.map(|size| size * 1e6 / input_size::MEBIBYTE), ..Totals::default() };
     input_size::infer(&[row], &totals, 1, None).map(Shape::batched)
 }
@@ -61,7 +71,7 @@ fn rows<'t>(text: &'t str, tree: &mut Tree<'t>) -> Result<(Vec<Row<'t>>, Totals)
     let mut rows: Vec<Row<'t>> = Vec::with_capacity(text.len() / 64);
     let mut totals = Totals::default();
     let mut in_table = false;
-    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim())) {
+    for (number, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line.trim_ascii())) {
         if line.is_empty() || line.starts_with("---") || line.starts_with("===") {
             continue;
         }
@@ -86,12 +96,12 @@ fn row<'t>(line: &'t str, number: usize, tree: &mut Tree<'t>) -> Result<Row<'t>,
     let wrong =
         || Problem::expected(line, "a layer, its output shape in brackets and its parameters, such as `Conv2d-1 [-1, 64, 112, 112] 9,408`");
     let parsed = line.find('[').and_then(|bracket| {
-        let name = line.get(..bracket)?.trim();
+        let name = line.get(..bracket)?.trim_ascii_end();
         let (output, rest) = text::shape(line.get(bracket..)?)?;
         let class = name.rsplit_once('-').map_or(name, |(class, _)| class);
-        (!class.is_empty()).then_some((name, class, output, text::count(rest.trim())?))
+        (!class.is_empty()).then_some((name, class, output, text::count(rest.trim_ascii())?))
     });
     let (name, class, output, parameters) = parsed.ok_or_else(|| wrong().at_line(number))?;
-    let (kind, _) = tree.class(class);
-    Ok(Row { name, class, kind, output, parameters, line: number })
+    let (kind, role) = tree.class(class);
+    Ok(Row { name, class, kind, role, output, parameters, line: number })
 }

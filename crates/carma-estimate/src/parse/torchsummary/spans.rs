@@ -16,18 +16,18 @@ struct Span {
 const MOST_CLASSES: usize = 64;
 
 /// Fills the tree with the rows, containers before their children.
-pub(super) fn build<'t>(rows: &[Row<'t>], tree: &mut Tree<'t>) -> Result<(), ParseError> {
-    let roles: Vec<Role> = rows.iter().map(|row| tree.class(row.class).1).collect();
-    let mut spans = spans(rows, &roles);
+pub(super) fn build<'t>(rows: &mut [Row<'t>], tree: &mut Tree<'t>) -> Result<(), ParseError> {
+    let mut spans = spans(rows);
+    tree.modules.reserve(rows.len());
     // Outer containers open first.
     spans.sort_unstable_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
     let mut spans = spans.into_iter().peekable();
     let mut open: Vec<usize> = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for place in 0..rows.len() {
         while let Some(span) = spans.next_if(|span| span.start == place) {
             // Containers that would overlap rather than nest are left out: their start was a guess.
             if open.iter().all(|&end| span.end <= end)
-                && let Some(container) = rows.get(span.end)
+                && let Some(container) = rows.get_mut(span.end)
             {
                 enter(container, tree)?;
                 open.push(span.end);
@@ -36,7 +36,9 @@ pub(super) fn build<'t>(rows: &[Row<'t>], tree: &mut Tree<'t>) -> Result<(), Par
         if open.last() == Some(&place) {
             open.pop();
             tree.close();
-        } else if !is_container(row, roles.get(place).copied().unwrap_or(Role::Plain)) || row.parameters > 0 {
+        } else if let Some(row) = rows.get_mut(place)
+            && (!is_container(row) || row.parameters > 0)
+        {
             enter(row, tree)?;
             tree.close();
         }
@@ -44,30 +46,34 @@ pub(super) fn build<'t>(rows: &[Row<'t>], tree: &mut Tree<'t>) -> Result<(), Par
     Ok(())
 }
 
-fn enter<'t>(row: &Row<'t>, tree: &mut Tree<'t>) -> Result<(), ParseError> {
-    let module = tree.open(row.name, row.class, row.line)?;
-    module.output = Some(Shape::batched(row.output.get(1..).unwrap_or_default()));
+/// Opens a row's module, which takes the row's shape with it.
+fn enter<'t>(row: &mut Row<'t>, tree: &mut Tree<'t>) -> Result<(), ParseError> {
+    let module = tree.open_known(row.name, row.class, (row.kind.clone(), row.role), row.line)?;
+    let mut output = std::mem::take(&mut row.output);
+    if !output.is_empty() {
+        output.remove(0);
+    }
+    module.output = Some(Shape::batched(output));
     module.parameters = Some(row.parameters);
     Ok(())
 }
 
-fn is_container(row: &Row<'_>, role: Role) -> bool {
-    row.kind == LayerKind::Unknown || role == Role::NormalisedActivation
+fn is_container(row: &Row<'_>) -> bool {
+    row.kind == LayerKind::Unknown || row.role == Role::NormalisedActivation
 }
 
 /// Where each container begins.
-fn spans(rows: &[Row<'_>], roles: &[Role]) -> Vec<Span> {
-    let role = |place: usize| roles.get(place).copied().unwrap_or(Role::Plain);
+fn spans(rows: &[Row<'_>]) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let mut blocks: Vec<Span> = Vec::new();
     // Classes that follow a block at once contain it, and need no frame of their own.
     let mut outer: Vec<&str> = Vec::new();
     let mut container_before = 0;
     for (place, row) in rows.iter().enumerate() {
-        if !is_container(row, role(place)) {
+        if !is_container(row) {
             continue;
         }
-        let start = match role(place) {
+        let start = match row.role {
             Role::NormalisedActivation => gathered(rows, place, 2, |row| {
                 matches!(row.kind, LayerKind::Activation(_) | LayerKind::Dropout { .. } | LayerKind::Reshape(Reshaping::View))
             }),
@@ -75,7 +81,7 @@ fn spans(rows: &[Row<'_>], roles: &[Role]) -> Vec<Span> {
             Role::Wrapper | Role::WrapperWithActivation | Role::Attention => {
                 let weighted = |row: &Row<'_>| matches!(row.kind, LayerKind::Convolution { .. } | LayerKind::Linear);
                 // A wrapper of one weighted layer begins with it; attention and perceptrons have two.
-                let count = if role(place) == Role::WrapperWithActivation { 1 } else { 2 };
+                let count = if row.role == Role::WrapperWithActivation { 1 } else { 2 };
                 nth_before(rows, place, container_before, count, weighted).unwrap_or(place)
             }
             _ => {
@@ -134,13 +140,9 @@ fn align(rows: &[Row<'_>], blocks: &mut [Span]) {
         let Some(class) = rows.get(block.end).map(|row| row.class) else { continue };
         let room = templates.len() < MOST_CLASSES;
         match templates.iter_mut().find(|(known, ..)| *known == class) {
-            Some((_, start, end)) => {
-                if block.end - block.start < *end - *start {
-                    (*start, *end) = (block.start, block.end);
-                }
-            }
+            Some((_, start, end)) if block.end - block.start < *end - *start => (*start, *end) = (block.start, block.end),
             None if room => templates.push((class, block.start, block.end)),
-            None => {}
+            _ => {}
         }
     }
     for block in blocks {

@@ -119,7 +119,7 @@ impl Builder<'_> {
         self.operator(&format!("{name}.score_dropout"), "Dropout", LayerKind::Dropout { probability }, vec![kept], shape.clone())
     }
 
-    /// XLNet's attention: scores by content and scores by distance, from products whose weights are three-dimensional.
+    /// Attention of `XLNet`: scores by content and scores by distance, from products whose weights are three-dimensional.
     fn relative(&mut self, input: Source) -> Result<Source, ParseError> {
         let config = self.config;
         let width = config.heads.saturating_mul(config.head_width);

@@ -2,6 +2,7 @@
 
 /// Sizes and choices of a transformer.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own that families combine freely")]
 pub(in super::super) struct TransformerConfig {
     /// Class or name of the model.
     pub name: String,
@@ -79,7 +80,7 @@ pub(in super::super) enum Attention {
     Fused,
     /// Step by step: scores and their dropout mask are kept.
     Eager,
-    /// Step by step with relative positions, as in XLNet.
+    /// Step by step with relative positions, as in `XLNet`.
     Relative,
 }
 
@@ -89,7 +90,7 @@ pub(in super::super) enum Head {
     None,
     /// A layer, a normalisation and the vocabulary, with a bias for each word.
     Masked,
-    /// The vocabulary; with a bias for each word in XLNet.
+    /// The vocabulary; with a bias for each word in `XLNet`.
     Causal {
         bias: bool,
     },

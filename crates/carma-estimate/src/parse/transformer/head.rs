@@ -26,10 +26,9 @@ impl Builder<'_> {
         match config.head {
             Head::None => Ok(()),
             Head::Masked => {
-                let activation = config.activation.clone();
                 let dense = self.linear("head.transform", last, hidden, hidden, true)?;
                 let shape = self.sequence(hidden);
-                let active = self.operator("head.activation", &activation, LayerKind::of_class(&activation), vec![dense], shape)?;
+                let active = self.operator("head.activation", &config.activation, self.activation.clone(), vec![dense], shape)?;
                 let normed = self.norm("head.LayerNorm", active, hidden)?;
                 self.vocabulary(normed, true)
             }

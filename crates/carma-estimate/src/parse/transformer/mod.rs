@@ -17,11 +17,12 @@ struct Builder<'a> {
     config: &'a TransformerConfig,
     /// The path of the block that is being built, with a dot at its end.
     path: String,
+    activation: LayerKind,
 }
 
 /// Adds all operators of a transformer.
 pub(super) fn build(config: &TransformerConfig, graph: &mut Graph) -> Result<(), ParseError> {
-    let mut builder = Builder { graph, config, path: String::new() };
+    let mut builder = Builder { graph, config, path: String::new(), activation: LayerKind::of_class(&config.activation) };
     let embedded = if let Some(patches) = config.patches { builder.patches(patches)? } else { builder.words()? };
     let mut last = builder.stack("encoder", config.layers, embedded, None)?;
     if config.decoder_layers > 0 {
@@ -46,7 +47,10 @@ impl Builder<'_> {
     }
 
     fn named(&mut self, name: &str, class: &str, kind: LayerKind, inputs: Vec<Source>, output: Shape) -> Layer {
-        Layer::new(format!("{}{name}", self.path), class, kind, inputs, output)
+        let mut full = String::with_capacity(self.path.len() + name.len());
+        full.push_str(&self.path);
+        full.push_str(name);
+        Layer::new(full, class, kind, inputs, output)
     }
 
     fn operator(&mut self, name: &str, class: &str, kind: LayerKind, inputs: Vec<Source>, output: Shape) -> Result<Source, ParseError> {
@@ -142,7 +146,7 @@ impl Builder<'_> {
         if let Some(memory) = memory {
             current = self.residual("cross_attention", current, |builder, source| builder.attention(layer, source, Some(memory)))?;
         }
-        self.residual("feed_forward", current, |builder, source| builder.feed_forward(source))
+        self.residual("feed_forward", current, Builder::feed_forward)
     }
 
     /// A part of a block with its dropout, sum and normalisation, the latter first or last.

@@ -12,7 +12,7 @@ pub(in super::super) const HEAD_WIDTH: u64 = 64;
 
 /// Heads of a width, where nothing says otherwise.
 pub(in super::super) const fn usual_heads(width: u64) -> u64 {
-    if width >= HEAD_WIDTH && width % HEAD_WIDTH == 0 { width / HEAD_WIDTH } else { 1 }
+    if width >= HEAD_WIDTH && width.is_multiple_of(HEAD_WIDTH) { width / HEAD_WIDTH } else { 1 }
 }
 
 impl Wiring<'_, '_> {

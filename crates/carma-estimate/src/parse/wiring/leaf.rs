@@ -10,7 +10,7 @@ use crate::model::{Layer, LayerKind, Normalisation, Reshaping, Shape, Source};
 impl Wiring<'_, '_> {
     pub(super) fn leaf(&mut self, place: usize) -> Result<(), ParseError> {
         let Some(module) = self.modules.get(place) else { return Ok(()) };
-        if self.is_hidden(module) {
+        if is_hidden(module) {
             return self.set_aside(module);
         }
         if self.starts_branch(place) {
@@ -27,14 +27,6 @@ impl Wiring<'_, '_> {
             LayerKind::Unknown => self.unknown(module),
             _ => self.elementwise(place, module),
         }
-    }
-
-    /// A container that is shown without its inside and without a shape: only its parameters count.
-    fn is_hidden(&self, module: &Module<'_>) -> bool {
-        let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList")
-            || (module.class == "Sequential" && module.parameters.unwrap_or(0) == 0);
-        // Fused kernels drop attention scores themselves; the module is listed but not run.
-        listed || (matches!(&*module.name, "attn_drop" | "attn_dropout") && module.output.is_none())
     }
 
     fn set_aside(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
@@ -123,11 +115,11 @@ impl Wiring<'_, '_> {
 
     /// A normalisation's channels are its output's: where the current result has others, branches were joined before it.
     fn feed_normalisation(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
+        if module.output.is_some() && self.graph.shape(self.current) == module.output.as_ref() {
+            return Ok(());
+        }
         let shape = self.shape(self.current);
         if let Some(output) = &module.output {
-            if *output == shape {
-                return Ok(());
-            }
             let wanted = output.dimensions().first().copied().unwrap_or(0);
             let had = shape.dimensions().first().copied().unwrap_or(0);
             if let Some(missing) = wanted.checked_sub(had).filter(|&missing| missing > 0)
@@ -232,9 +224,9 @@ impl Wiring<'_, '_> {
         let mut dimensions = input.dimensions().to_vec();
         if !dimensions.is_empty() {
             if self.channels_last {
-                dimensions.rotate_right(1)
+                dimensions.rotate_right(1);
             } else {
-                dimensions.rotate_left(1)
+                dimensions.rotate_left(1);
             }
             self.channels_last = !self.channels_last;
         }
@@ -267,10 +259,10 @@ impl Wiring<'_, '_> {
 
     /// Makes the current result one of this shape by the function that most likely stood between.
     pub(super) fn bridge(&mut self, wanted: &Shape) -> Result<(), ParseError> {
-        let shape = self.shape(self.current);
-        if *wanted == shape || (shape.dimensions().is_empty() && self.graph.shape(self.current).is_none()) {
+        if self.graph.shape(self.current).is_none_or(|shape| shape == wanted) {
             return Ok(());
         }
+        let shape = self.shape(self.current);
         // Patches of an image as tokens, one for the class among them.
         if let ([from, height, width], [tokens, to]) = (shape.dimensions(), wanted.dimensions())
             && from == to
@@ -328,4 +320,12 @@ impl Wiring<'_, '_> {
         }
         Ok(self.current)
     }
+}
+
+/// A container that is shown without its inside and without a shape: only its parameters count.
+fn is_hidden(module: &Module<'_>) -> bool {
+    let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList")
+        || (module.class == "Sequential" && module.parameters.unwrap_or(0) == 0);
+    // Fused kernels drop attention scores themselves; the module is listed but not run.
+    listed || (matches!(&*module.name, "attn_drop" | "attn_dropout") && module.output.is_none())
 }

@@ -61,6 +61,8 @@ pub(super) struct Wiring<'a, 't> {
 pub(super) fn wire(modules: &[Module<'_>], graph: &mut Graph, naming: Naming) -> Result<(), ParseError> {
     let mut wiring =
         Wiring { modules, graph, frames: Vec::new(), current: Source::Input(0), naming, path: String::new(), channels_last: false };
+    // A few functions come on top of the modules.
+    wiring.graph.reserve(modules.len() + modules.len() / 8);
     let mut place = 0;
     while let Some(module) = modules.get(place) {
         wiring.close_to(place)?;
@@ -70,9 +72,9 @@ pub(super) fn wire(modules: &[Module<'_>], graph: &mut Graph, naming: Naming) ->
             module.end
         } else {
             if module.end > place + 1 {
-                wiring.open(place)?
+                wiring.open(place)?;
             } else {
-                wiring.leaf(place)?
+                wiring.leaf(place)?;
             }
             place + 1
         };

@@ -21,25 +21,24 @@ impl Wiring<'_, '_> {
             Some((source, misfit.saturating_add(penalty)))
         };
         let mut best = rate(self.current, 0);
-        if best.is_some_and(|(_, misfit)| misfit == 0) {
-            return best;
-        }
-        let mut consider = |found: Option<(Source, u32)>| {
-            if let Some((_, misfit)) = found
-                && best.is_none_or(|(_, least)| misfit < least)
-            {
-                best = found;
-            }
+        // Rating takes time: a source that cannot be better than what was found is not rated.
+        let cannot_improve = |best: Option<(Source, u32)>, penalty: u32| best.is_some_and(|(_, least)| least <= penalty);
+        let better = |best: Option<(Source, u32)>, source: Source, penalty: u32| {
+            let found = if cannot_improve(best, penalty) { None } else { rate(source, penalty) };
+            found.filter(|(_, misfit)| !cannot_improve(best, *misfit)).or(best)
         };
         for (level, frame) in self.frames.iter().rev().enumerate() {
-            consider(rate(frame.input, BLOCK_INPUT + level as u32));
+            best = better(best, frame.input, BLOCK_INPUT + level as u32);
+        }
+        if cannot_improve(best, WITHIN_BRANCHES) {
+            return best;
         }
         let branches = self.frames.iter().rev().find(|frame| self.module(frame).is_some_and(|module| module.role.joins_branches()));
         let newest = self.graph.layers().len();
         for (distance, layer) in (newest.saturating_sub(RECENT)..newest).rev().enumerate() {
             let within = branches.is_some_and(|frame| layer >= frame.first);
             let penalty = if within { WITHIN_BRANCHES + distance.min(10) as u32 } else { ANY_RECENT + distance as u32 };
-            consider(rate(Source::Layer(layer), penalty));
+            best = better(best, Source::Layer(layer), penalty);
         }
         best
     }

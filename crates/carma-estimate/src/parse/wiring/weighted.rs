@@ -57,12 +57,11 @@ impl Wiring<'_, '_> {
 
     /// A gate of a squeeze-and-excite module begins with a mean over the image, which timm computes without a module.
     fn pool_for_gate(&mut self, module: &Module<'_>, rank: usize) -> Result<(), ParseError> {
-        let gate = self.innermost().is_some_and(|(_, parent)| parent.role == Role::SqueezeExcite);
+        if self.innermost().is_none_or(|(_, parent)| parent.role != Role::SqueezeExcite) {
+            return Ok(());
+        }
         let shape = self.shape(self.current);
-        if gate
-            && window_dimensions(&shape, rank) != [1, 1]
-            && module.output.as_ref().is_none_or(|to| window_dimensions(to, rank) == [1, 1])
-        {
+        if window_dimensions(&shape, rank) != [1, 1] && module.output.as_ref().is_none_or(|to| window_dimensions(to, rank) == [1, 1]) {
             let pooled = Shape::batched([channels(&shape, rank).unwrap_or(1), 1, 1]);
             self.function("mean", LayerKind::Reduce, vec![self.current], pooled)?;
         }
