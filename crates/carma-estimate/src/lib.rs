@@ -5,6 +5,7 @@
 //! allocations and frees of a few training iterations, which a model of PyTorch's caching allocator replays.
 
 pub mod data;
+pub mod learning;
 pub mod model;
 pub mod parse;
 pub mod training;

@@ -1,0 +1,3 @@
+//! Estimators that learn: honest division of rows, scores by hand, training that can be repeated.
+
+mod scores;
