@@ -1,6 +1,11 @@
 //! Estimators that learn from measurements, and how far they can be trusted.
 
+pub mod dataset;
 pub mod evaluate;
+mod features;
+pub mod gpumemnet;
+mod neural;
 mod parallel;
 
+pub use features::{Features, LayerToken};
 pub use parallel::on_all_cores;

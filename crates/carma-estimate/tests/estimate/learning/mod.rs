@@ -1,3 +1,4 @@
 //! Estimators that learn: honest division of rows, scores by hand, training that can be repeated.
 
+mod dataset;
 mod scores;

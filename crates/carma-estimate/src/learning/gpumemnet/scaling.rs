@@ -1,0 +1,62 @@
+//! Features brought to zero mean and unit variance, by the rows that are learned from.
+
+use crate::learning::features::{Features, LayerToken};
+use crate::learning::neural::Token;
+
+/// Means and one over standard deviations.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Scaling {
+    pub(super) whole: Vec<(f32, f32)>,
+    pub(super) layers: Vec<(f32, f32)>,
+}
+
+impl Scaling {
+    /// By the features of all rows.
+    pub(super) fn of<'a>(rows: impl Iterator<Item = &'a Features> + Clone) -> Self {
+        let width = rows.clone().next().map_or(0, |features| features.whole.len());
+        let whole = (0..width).map(|place| standard(rows.clone().map(|features| (features.whole[place], 1.0)))).collect();
+        let tokens = rows.flat_map(|features| &features.tokens);
+        let layer = |place: usize| standard(tokens.clone().map(|token| (logarithms(token)[place], token.count as f32)));
+        Self { whole, layers: (0..2).map(layer).collect() }
+    }
+
+    /// Scaled features, into buffers.
+    pub(super) fn apply(&self, features: &Features, whole: &mut Vec<f32>, tokens: &mut Vec<Token>) {
+        whole.clear();
+        append(whole, &features.whole, &self.whole);
+        tokens.clear();
+        let scaled = |token: &LayerToken| {
+            let mut features = logarithms(token);
+            features.iter_mut().zip(&self.layers).for_each(|(value, (mean, scale))| *value = (*value - mean) * scale);
+            Token { kind: token.kind, features, count: token.count as f32 }
+        };
+        tokens.extend(features.tokens.iter().map(scaled));
+    }
+}
+
+/// Means and scales of each column.
+pub(super) fn columns(rows: &[Vec<f32>]) -> Vec<(f32, f32)> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width).map(|place| standard(rows.iter().map(|row| (row[place], 1.0)))).collect()
+}
+
+/// Appends a row, scaled.
+pub(super) fn append(features: &mut Vec<f32>, row: &[f32], columns: &[(f32, f32)]) {
+    features.extend(row.iter().zip(columns).map(|(value, (mean, scale))| (value - mean) * scale));
+}
+
+fn logarithms(token: &LayerToken) -> [f32; 2] {
+    [token.activations, token.parameters].map(|number| (number as f32).ln_1p())
+}
+
+/// Mean and one over the standard deviation of weighted values; what does not vary is left as it is.
+fn standard(values: impl Iterator<Item = (f32, f32)> + Clone) -> (f32, f32) {
+    let (weight, sum) = values.clone().fold((0.0, 0.0), |(all, sum), (value, weight)| {
+        let weight = f64::from(weight);
+        (all + weight, sum + weight * f64::from(value))
+    });
+    let mean = sum / f64::max(weight, 1e-9);
+    let squares: f64 = values.map(|(value, weight)| f64::from(weight) * (f64::from(value) - mean).powi(2)).sum();
+    let variance = squares / weight.max(1e-9);
+    (mean as f32, if variance > 1e-12 { (1.0 / variance.sqrt()) as f32 } else { 1.0 })
+}
