@@ -1,6 +1,8 @@
 //! Estimators that learn from measurements, and how far they can be trusted.
 
+pub mod boosted_trees;
 pub mod dataset;
+pub mod dnnperf;
 pub mod evaluate;
 mod features;
 pub mod gpumemnet;

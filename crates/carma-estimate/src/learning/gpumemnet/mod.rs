@@ -29,10 +29,7 @@ pub struct GpuMemNet {
     architecture: Architecture,
     classes: Classes,
     scaling: Scaling,
-    encoders: Vec<Member>,
-    /// Means and scales of what the encoders make.
-    pooled: Vec<(f32, f32)>,
-    heads: Vec<Member>,
+    members: Vec<Member>,
 }
 
 /// Encoders of the Transformer ensemble.
@@ -42,19 +39,21 @@ const ENCODERS: [EncoderShape; 2] = [
 ];
 
 impl Architecture {
-    /// What reads the layers before the heads do.
-    fn encoders(self) -> &'static [EncoderShape] {
+    /// Untrained members: an encoder, if any, and the depth of the stack. Encoders read the layers too well to be left alone: stacks that see
+    /// only the whole keep them honest.
+    fn members(self) -> Vec<(Option<EncoderShape>, i32)> {
+        let plain = DEPTHS.map(|depth| (None, depth)).into_iter();
         match self {
-            Self::Mlp => &[],
-            Self::Transformer => &ENCODERS,
+            Self::Mlp => plain.collect(),
+            Self::Transformer => ENCODERS.map(|encoder| (Some(encoder), 1)).into_iter().chain(plain).collect(),
         }
     }
 }
 
-/// Depths of the heads, the shallow ones more often: they do better, the deep ones differ more.
+/// Depths of stacks, the shallow ones more often: they do better, the deep ones differ more.
 const DEPTHS: [i32; 15] = [1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 8];
 
-/// Widths of a head of this depth.
+/// Widths of a stack of this depth.
 fn widths(depth: i32) -> Vec<usize> {
     (0..depth).map(|layer| ((8.0 * 0.5_f64.powi(layer)) as usize).max(4)).collect()
 }
@@ -80,30 +79,15 @@ impl GpuMemNet {
             scaling.apply(features, &mut sample.whole, &mut sample.tokens);
             sample
         });
-        let mut samples: Vec<Sample> = samples.collect();
-        let width = |samples: &[Sample]| samples.first().map_or(0, |sample| sample.whole.len());
-        let seed_of = |turn: usize| seed.wrapping_mul(1009).wrapping_add(turn as u64);
-        // Encoders learn with a head of their own, which is then left behind.
-        let shapes: Vec<_> = architecture.encoders().iter().enumerate().collect();
-        let encoders = on_all_cores(&shapes, |(turn, shape)| {
-            let member = Member::new(width(&samples), Some(**shape), &widths(2), classes.count);
-            train_member(member, &samples, schedule, seed_of(100 + turn))
-        });
-        let mut work = Workspace::default();
-        let mut sums: Vec<Vec<f32>> = Vec::with_capacity(samples.len());
-        for sample in &samples {
-            sums.push(read_all(&encoders, &sample.tokens, &mut work));
-        }
-        let pooled = scaling::columns(&sums);
-        for (sample, sums) in samples.iter_mut().zip(&sums) {
-            scaling::append(&mut sample.whole, sums, &pooled);
-        }
-        let depths: Vec<_> = DEPTHS.into_iter().enumerate().collect();
-        let heads = on_all_cores(&depths, |(turn, depth)| {
-            train_member(Member::new(width(&samples), None, &widths(*depth), classes.count), &samples, schedule, seed_of(*turn))
+        let samples: Vec<Sample> = samples.collect();
+        let width = samples.first().map_or(0, |sample| sample.whole.len());
+        let shapes: Vec<_> = architecture.members().into_iter().enumerate().collect();
+        let members = on_all_cores(&shapes, |(turn, (encoder, depth))| {
+            let member = Member::new(width, *encoder, &widths(*depth), classes.count);
+            train_member(member, &samples, schedule, seed.wrapping_mul(1009).wrapping_add(*turn as u64))
         });
         let family = rows.first().map_or(Family::Mlp, |(features, _)| features.family);
-        Self { family, architecture, classes, scaling, encoders, pooled, heads }
+        Self { family, architecture, classes, scaling, members }
     }
 
     /// The family that it was trained for.
@@ -118,7 +102,7 @@ impl GpuMemNet {
 
     /// Everything that was learned, in numbers.
     pub fn parameters(&self) -> usize {
-        self.encoders.iter().chain(&self.heads).map(|member| member.parameters.len()).sum()
+        self.members.iter().map(|member| member.parameters.len()).sum()
     }
 
     /// How likely each class is.
@@ -130,13 +114,11 @@ impl GpuMemNet {
     pub fn predict_with(&self, features: &Features, memory: &mut Memory) -> Prediction {
         self.scaling.apply(features, &mut memory.whole, &mut memory.tokens);
         let mut sums = vec![0.0; self.classes.count];
-        let pooled = read_all(&self.encoders, &memory.tokens, &mut memory.work);
-        scaling::append(&mut memory.whole, &pooled, &self.pooled);
-        for head in &self.heads {
-            head.logits(&memory.whole, &[], &mut memory.work, &mut sums);
+        for member in &self.members {
+            member.logits(&memory.whole, &memory.tokens, &mut memory.work, &mut sums);
         }
         for sum in &mut sums {
-            *sum /= self.heads.len().max(1) as f32;
+            *sum /= self.members.len().max(1) as f32;
         }
         Prediction::of_logits(self.classes, sums)
     }
@@ -145,15 +127,6 @@ impl GpuMemNet {
     pub fn predict_model(&self, model: &Model, batch: u64) -> Prediction {
         self.predict(&Features::of(model, batch, self.family))
     }
-}
-
-/// What all encoders make of the tokens.
-fn read_all(encoders: &[Member], tokens: &[Token], work: &mut Workspace) -> Vec<f32> {
-    let mut sums = Vec::new();
-    for encoder in encoders {
-        encoder.read(tokens, work, &mut sums);
-    }
-    sums
 }
 
 /// Buffers of a prediction.

@@ -23,7 +23,7 @@ impl Scaling {
     /// Scaled features, into buffers.
     pub(super) fn apply(&self, features: &Features, whole: &mut Vec<f32>, tokens: &mut Vec<Token>) {
         whole.clear();
-        append(whole, &features.whole, &self.whole);
+        whole.extend(features.whole.iter().zip(&self.whole).map(|(value, (mean, scale))| (value - mean) * scale));
         tokens.clear();
         let scaled = |token: &LayerToken| {
             let mut features = logarithms(token);
@@ -32,17 +32,6 @@ impl Scaling {
         };
         tokens.extend(features.tokens.iter().map(scaled));
     }
-}
-
-/// Means and scales of each column.
-pub(super) fn columns(rows: &[Vec<f32>]) -> Vec<(f32, f32)> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|place| standard(rows.iter().map(|row| (row[place], 1.0)))).collect()
-}
-
-/// Appends a row, scaled.
-pub(super) fn append(features: &mut Vec<f32>, row: &[f32], columns: &[(f32, f32)]) {
-    features.extend(row.iter().zip(columns).map(|(value, (mean, scale))| (value - mean) * scale));
 }
 
 fn logarithms(token: &LayerToken) -> [f32; 2] {

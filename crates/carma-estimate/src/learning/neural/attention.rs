@@ -1,6 +1,6 @@
 //! Attention with one head, each sample by itself. A token that stands for several equal ones weighs as much as they would.
 
-use super::lanes::{add_scaled, dot, exp, largest, sum};
+use super::lanes::{LANES, add_scaled, dot, exp, lanes, lanes_mut, largest, sum};
 
 /// The tokens of one sample among those of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,22 @@ impl Attention {
             let tokens = segment.start..segment.start + segment.padded;
             for query in 0..segment.real {
                 let scores = &mut weights[segment.weights + query * segment.padded..][..segment.padded];
-                scores.copy_from_slice(&counts[tokens.clone()]);
-                for feature in 0..width {
-                    add_scaled(scores, scale * row(0, feature)[segment.start + query], &row(1, feature)[tokens.clone()]);
+                let wanted = |feature: usize| scale * row(0, feature)[segment.start + query];
+                for (place, (score, count)) in lanes_mut(scores).iter_mut().zip(lanes(&counts[tokens.clone()])).enumerate() {
+                    let mut sums = *count;
+                    for feature in 0..width {
+                        let (factor, keys) = (wanted(feature), &lanes(&row(1, feature)[tokens.clone()])[place]);
+                        for lane in 0..LANES {
+                            sums[lane] += factor * keys[lane];
+                        }
+                    }
+                    *score = sums;
                 }
                 let most = largest(scores);
-                for score in scores.iter_mut() {
-                    *score = exp(*score - most);
+                for scores in lanes_mut(scores) {
+                    for score in scores {
+                        *score = exp(*score - most);
+                    }
                 }
                 let share = 1.0 / sum(scores);
                 for score in scores.iter_mut() {

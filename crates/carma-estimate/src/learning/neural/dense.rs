@@ -1,6 +1,6 @@
 //! A linear map with bias.
 
-use super::lanes::{LANES, dot, sum};
+use super::lanes::{LANES, dot, lanes, lanes_mut, sum};
 
 /// A linear map whose weights (a row for each output) and biases stand at a place among a network's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +36,15 @@ impl Dense {
         let (weights, biases) = self.of(parameters);
         let rows = outputs.chunks_exact_mut(length).zip(weights.chunks_exact(self.inputs)).zip(biases);
         for ((row, weights), &bias) in rows {
-            for (place, out) in row.chunks_exact_mut(LANES).enumerate() {
+            for (place, out) in lanes_mut(row).iter_mut().enumerate() {
                 let mut sums = [bias; LANES];
                 for (&weight, input) in weights.iter().zip(inputs.chunks_exact(length)) {
-                    let input = &input[place * LANES..][..LANES];
+                    let input = &lanes(input)[place];
                     for lane in 0..LANES {
                         sums[lane] += weight * input[lane];
                     }
                 }
-                out.copy_from_slice(&sums);
+                *out = sums;
             }
         }
     }
@@ -64,10 +64,10 @@ impl Dense {
     pub(super) fn pull(&self, parameters: &[f32], outputs: &[f32], length: usize, inputs: &mut [f32]) {
         let (weights, _) = self.of(parameters);
         for (place, row) in inputs.chunks_exact_mut(length).enumerate().take(self.inputs) {
-            for (chunk, into) in row.chunks_exact_mut(LANES).enumerate() {
+            for (chunk, into) in lanes_mut(row).iter_mut().enumerate() {
                 let mut sums = [0.0; LANES];
                 for (weights, output) in weights.chunks_exact(self.inputs).zip(outputs.chunks_exact(length)) {
-                    let (weight, output) = (weights[place], &output[chunk * LANES..][..LANES]);
+                    let (weight, output) = (weights[place], &lanes(output)[chunk]);
                     for lane in 0..LANES {
                         sums[lane] += weight * output[lane];
                     }
