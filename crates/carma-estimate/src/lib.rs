@@ -4,8 +4,13 @@
 //! layers with shapes and edges. Together with a [`training::Training`] (batch, optimizer, precision ...) it is turned into the
 //! allocations and frees of a few training iterations, which a model of PyTorch's caching allocator replays.
 
+pub mod allocator;
 pub mod data;
+pub mod estimators;
 pub mod learning;
 pub mod model;
 pub mod parse;
+pub mod stack;
+pub mod synthesis;
+pub mod trace;
 pub mod training;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::ElementType;
+use crate::model::{ElementType, Layer, LayerKind};
 
 /// How a model is trained, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,11 @@ pub struct Training {
     pub fusion: bool,
     /// Division of the work over GPUs.
     pub parallel: Parallel,
+    /// Samples of a forward pass that runs before training: printing a summary with torchsummary does it with 2, and what the
+    /// allocator reserves for that pass is too small to serve the training.
+    pub rehearsal: Option<u64>,
+    /// Rank of low-rank adapters: only they are trained, and the weights are frozen.
+    pub adapters: Option<u64>,
 }
 
 impl Default for Training {
@@ -36,6 +41,23 @@ impl Default for Training {
             checkpointing: false,
             fusion: false,
             parallel: Parallel::Single,
+            rehearsal: None,
+            adapters: None,
+        }
+    }
+}
+
+impl Training {
+    /// Elements of a layer that are trained: all of them, or those of the adapters beside a linear layer.
+    pub fn trained_elements(&self, layer: &Layer) -> u64 {
+        match self.adapters {
+            None => layer.parameters,
+            Some(rank) if layer.kind == LayerKind::Linear => {
+                let weight = layer.tensors.first().copied().unwrap_or(layer.parameters);
+                let (output, input) = (layer.output.features().max(1), weight / layer.output.features().max(1));
+                rank.saturating_mul(input.saturating_add(output))
+            }
+            Some(_) => 0,
         }
     }
 }

@@ -49,7 +49,9 @@ impl Observation {
             Network::Transformer(network) => Some(network.sequence),
             _ => None,
         };
-        Training { batch: self.batch, sequence, input: self.network.input(), ..Training::default() }
+        // The random networks' layers were listed by torchsummary in the process that then trained them.
+        let rehearsal = matches!(self.network, Network::Mlp(_) | Network::Cnn(_) | Network::Transformer(_)).then_some(2);
+        Training { batch: self.batch, sequence, input: self.network.input(), rehearsal, ..Training::default() }
     }
 }
 

@@ -8,6 +8,8 @@ mod features;
 pub mod gpumemnet;
 mod neural;
 mod parallel;
+mod shipped;
 
 pub use features::{Features, LayerToken};
 pub use parallel::on_all_cores;
+pub use shipped::{Weights, class_size, train, train_all};

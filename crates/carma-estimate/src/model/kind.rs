@@ -180,8 +180,8 @@ impl LayerKind {
             | "globalavgpool2d" => Self::AveragePool,
             "softmax" | "logsoftmax" | "softmax2d" => Self::Softmax,
             "scaleddotproductattention" => Self::Attention { heads: 1, dropout: 0.0 },
-            "add" | "sub" | "iadd" | "radd" | "subtract" | "rsub" | "neg" | "addcmul" | "droppath" | "maskedfill" | "maskedfill "
-            | "where" => Self::Add,
+            "add" | "sub" | "iadd" | "radd" | "subtract" | "rsub" | "neg" | "addcmul" | "droppath" | "stochasticdepth" | "maskedfill"
+            | "maskedfill " | "where" => Self::Add,
             "mul" | "div" | "truediv" | "imul" | "rmul" | "multiply" | "layerscale" | "layerscale2d" | "floatfunctional" => Self::Multiply,
             "cat" | "concat" | "stack" | "concatenate" => Self::Concatenate,
             "mean" | "sum" | "norm" | "var" | "std" | "amax" | "max" | "logsumexp" => Self::Reduce,

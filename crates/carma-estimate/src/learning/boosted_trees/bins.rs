@@ -1,5 +1,7 @@
 //! Features as small numbers: each column is cut at quantiles, so that splits need only be looked for between a few values.
 
+use crate::learning::neural::short;
+
 /// Cuts in a column at most.
 const CUTS: usize = 63;
 
@@ -23,7 +25,7 @@ impl Bins {
             sorted.sort_unstable_by(f32::total_cmp);
             sorted.dedup();
             // Half way between neighbours: new values fall on the nearer side.
-            let between = |place: usize| f32::midpoint(sorted[place], sorted[place + 1]);
+            let between = |place: usize| short(f32::midpoint(sorted[place], sorted[place + 1]));
             let gaps = sorted.len().saturating_sub(1);
             let mut cuts: Vec<f32> = if gaps <= CUTS {
                 (0..gaps).map(between).collect()

@@ -2,6 +2,7 @@
 
 use super::bins::Bins;
 use super::{Loss, Node, Options, Tree, quantile};
+use crate::learning::neural::short;
 
 /// A node still to be decided: its place, its rows, questions above it.
 struct Open {
@@ -48,7 +49,7 @@ fn leaf(rows: &[usize], residuals: &[f64], options: &Options) -> f32 {
         Loss::Squared => rest.iter().sum::<f64>() / rest.len().max(1) as f64,
         Loss::Quantile(share) => quantile(&mut rest, share),
     };
-    (options.rate * value) as f32
+    short((options.rate * value) as f32)
 }
 
 /// The feature and cut that leave the least spread on both sides, if any leaves less.

@@ -2,8 +2,10 @@
 
 mod classes;
 mod scaling;
+mod weights;
 
 pub use classes::{Classes, Prediction};
+pub use weights::WeightsError;
 
 use crate::data::{Family, Observation};
 use crate::learning::features::{Features, KINDS};

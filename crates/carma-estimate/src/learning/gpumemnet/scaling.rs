@@ -1,10 +1,10 @@
 //! Features brought to zero mean and unit variance, by the rows that are learned from.
 
 use crate::learning::features::{Features, LayerToken};
-use crate::learning::neural::Token;
+use crate::learning::neural::{Token, short};
 
 /// Means and one over standard deviations.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Scaling {
     pub(super) whole: Vec<(f32, f32)>,
     pub(super) layers: Vec<(f32, f32)>,
@@ -47,5 +47,5 @@ fn standard(values: impl Iterator<Item = (f32, f32)> + Clone) -> (f32, f32) {
     let mean = sum / f64::max(weight, 1e-9);
     let squares: f64 = values.map(|(value, weight)| f64::from(weight) * (f64::from(value) - mean).powi(2)).sum();
     let variance = squares / weight.max(1e-9);
-    (mean as f32, if variance > 1e-12 { (1.0 / variance.sqrt()) as f32 } else { 1.0 })
+    (short(mean as f32), short(if variance > 1e-12 { (1.0 / variance.sqrt()) as f32 } else { 1.0 }))
 }

@@ -100,6 +100,10 @@ impl Encoder {
         Self { shape, kinds, embed, layers: (0..layers).map(layer).collect() }
     }
 
+    pub(crate) fn shape(&self) -> EncoderShape {
+        self.shape
+    }
+
     pub(crate) fn draw(&self, parameters: &mut [f32], random: &mut fastrand::Rng) {
         for parameter in &mut parameters[self.kinds..self.kinds + self.shape.kinds * self.shape.width] {
             *parameter = 2.0 * random.f32() - 1.0;

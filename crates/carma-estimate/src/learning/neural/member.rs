@@ -52,6 +52,16 @@ impl Member {
         Self { encoder, stack, features, classes, parameters: vec![0.0; next], state: vec![0.0; state], maps: Vec::new() }
     }
 
+    /// Sizes of its encoder, if any.
+    pub(crate) fn encoder_shape(&self) -> Option<EncoderShape> {
+        self.encoder.as_ref().map(|(encoder, _)| encoder.shape())
+    }
+
+    /// Layers of its stack, but the last.
+    pub(crate) fn depth(&self) -> i32 {
+        self.stack.depth()
+    }
+
     /// Classes that it tells.
     pub(crate) fn classes(&self) -> usize {
         self.classes

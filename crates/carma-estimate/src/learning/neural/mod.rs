@@ -10,9 +10,11 @@ mod encoder;
 mod lanes;
 mod member;
 mod normalisation;
+mod short;
 mod stack;
 mod train;
 
 pub(crate) use encoder::{EncoderShape, Token};
 pub(crate) use member::{Member, Sample, Workspace};
+pub(crate) use short::short;
 pub(crate) use train::{Schedule, train_member};

@@ -33,6 +33,11 @@ impl Stack {
         Self { hidden, last: Dense::new(before, classes, next) }
     }
 
+    /// Layers but the last.
+    pub(super) fn depth(&self) -> i32 {
+        self.hidden.iter().map(|_| 1).sum()
+    }
+
     pub(super) fn draw(&self, parameters: &mut [f32], state: &mut [f32], random: &mut fastrand::Rng) {
         for (dense, norm) in &self.hidden {
             dense.draw(parameters, random);

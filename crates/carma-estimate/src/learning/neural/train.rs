@@ -3,6 +3,7 @@
 use super::adam::Adam;
 use super::lanes::exp;
 use super::member::{Member, Sample, Workspace};
+use super::short::short;
 
 /// How long and in which steps is learned.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,6 +56,9 @@ pub(crate) fn train_member(mut member: Member, samples: &[Sample], schedule: Sch
         }
     }
     (member.parameters, member.state) = (best.1, best.2);
+    for number in member.parameters.iter_mut().chain(&mut member.state) {
+        *number = short(*number);
+    }
     member.ready();
     member
 }

@@ -1,0 +1,56 @@
+//! Estimates by replay: of made-up events, of recorded ones, and the live peak alone.
+
+use crate::allocator::AllocatorSettings;
+use crate::stack::Allocation;
+use crate::synthesis;
+use crate::trace::{Event, replay};
+
+use super::{Answer, Question, Unanswered, convolves, growth};
+
+pub(super) fn from_graph(question: &Question<'_>) -> Result<Answer, Unanswered> {
+    let model = question.model()?;
+    if question.stack.allocation == Allocation::Growth {
+        return Ok(growth::estimate(model, question));
+    }
+    let events = synthesis::events(model, question.training);
+    Ok(replayed(&events, question, question.stack.context_bytes(convolves(model))))
+}
+
+pub(super) fn from_recording(question: &Question<'_>) -> Result<Answer, Unanswered> {
+    let events = busiest(question)?;
+    let convolves = events.iter().any(|event| matches!(event, Event::Convolution(_)));
+    Ok(replayed(events, question, question.stack.context_bytes(convolves)))
+}
+
+/// What a fake-tensor run would see: no optimizer, no allocator, no context.
+pub(super) fn live_peak(question: &Question<'_>) -> Result<Answer, Unanswered> {
+    let peak = replay(busiest(question)?.iter().copied(), AllocatorSettings::default(), question.stack);
+    Ok(Answer::plain(peak.map_or(u64::MAX, |peak| peak.peak_tensors_before_optimizer)))
+}
+
+/// The device that needs most decides.
+fn busiest<'job>(question: &Question<'job>) -> Result<&'job [Event], Unanswered> {
+    let devices = &question.recording.ok_or(Unanswered::NeedsRecording)?.devices;
+    let peak = |events: &&Vec<Event>| {
+        replay(events.iter().copied(), AllocatorSettings::default(), question.stack).map_or(0, |found| found.peak_reserved)
+    };
+    let busiest = if devices.len() == 1 { devices.first() } else { devices.iter().max_by_key(peak) };
+    busiest.map(Vec::as_slice).ok_or(Unanswered::NeedsRecording)
+}
+
+/// Replays within the GPU's memory, and without bounds where it does not suffice: then that says how much would.
+fn replayed(events: &[Event], question: &Question<'_>, context: u64) -> Answer {
+    let bounded = AllocatorSettings { capacity: question.gpu.map(|gpu| gpu.saturating_sub(context)), ..question.allocator };
+    let unbounded = AllocatorSettings { capacity: None, ..question.allocator };
+    let run = |settings| replay(events.iter().copied(), settings, question.stack);
+    let (found, out_of_memory) = match run(bounded) {
+        Ok(found) => (Ok(found), false),
+        Err(_) => (run(unbounded), true),
+    };
+    match found {
+        Ok(found) => {
+            Answer { bytes: found.peak_reserved.saturating_add(context), breakdown: Some((found.breakdown, context)), out_of_memory }
+        }
+        Err(_) => Answer { bytes: u64::MAX, breakdown: None, out_of_memory: true },
+    }
+}

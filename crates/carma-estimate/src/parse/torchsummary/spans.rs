@@ -1,0 +1,162 @@
+//! Which rows of a table are whose children: a container is listed after them, and nothing says where they begin.
+
+use super::super::error::ParseError;
+use super::super::role::Role;
+use super::super::tree::Tree;
+use super::Row;
+use crate::model::{LayerKind, Reshaping, Shape};
+
+/// A container and the rows that it contains, as half-open range; the container's own row is at `end`.
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+/// Classes that are told apart; real tables have a handful, and a hostile one must not take quadratic time.
+const MOST_CLASSES: usize = 64;
+
+/// Fills the tree with the rows, containers before their children.
+pub(super) fn build<'t>(rows: &[Row<'t>], tree: &mut Tree<'t>) -> Result<(), ParseError> {
+    let roles: Vec<Role> = rows.iter().map(|row| tree.class(row.class).1).collect();
+    let mut spans = spans(rows, &roles);
+    // Outer containers open first.
+    spans.sort_unstable_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
+    let mut spans = spans.into_iter().peekable();
+    let mut open: Vec<usize> = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        while let Some(span) = spans.next_if(|span| span.start == place) {
+            // Containers that would overlap rather than nest are left out: their start was a guess.
+            if open.iter().all(|&end| span.end <= end)
+                && let Some(container) = rows.get(span.end)
+            {
+                enter(container, tree)?;
+                open.push(span.end);
+            }
+        }
+        if open.last() == Some(&place) {
+            open.pop();
+            tree.close();
+        } else if !is_container(row, roles.get(place).copied().unwrap_or(Role::Plain)) || row.parameters > 0 {
+            enter(row, tree)?;
+            tree.close();
+        }
+    }
+    Ok(())
+}
+
+fn enter<'t>(row: &Row<'t>, tree: &mut Tree<'t>) -> Result<(), ParseError> {
+    let module = tree.open(row.name, row.class, row.line)?;
+    module.output = Some(Shape::batched(row.output.get(1..).unwrap_or_default()));
+    module.parameters = Some(row.parameters);
+    Ok(())
+}
+
+fn is_container(row: &Row<'_>, role: Role) -> bool {
+    row.kind == LayerKind::Unknown || role == Role::NormalisedActivation
+}
+
+/// Where each container begins.
+fn spans(rows: &[Row<'_>], roles: &[Role]) -> Vec<Span> {
+    let role = |place: usize| roles.get(place).copied().unwrap_or(Role::Plain);
+    let mut spans: Vec<Span> = Vec::new();
+    let mut blocks: Vec<Span> = Vec::new();
+    // Classes that follow a block at once contain it, and need no frame of their own.
+    let mut outer: Vec<&str> = Vec::new();
+    let mut container_before = 0;
+    for (place, row) in rows.iter().enumerate() {
+        if !is_container(row, role(place)) {
+            continue;
+        }
+        let start = match role(place) {
+            Role::NormalisedActivation => gathered(rows, place, 2, |row| {
+                matches!(row.kind, LayerKind::Activation(_) | LayerKind::Dropout { .. } | LayerKind::Reshape(Reshaping::View))
+            }),
+            Role::SqueezeExcite => gate(rows, place),
+            Role::Wrapper | Role::WrapperWithActivation | Role::Attention => {
+                let weighted = |row: &Row<'_>| matches!(row.kind, LayerKind::Convolution { .. } | LayerKind::Linear);
+                // A wrapper of one weighted layer begins with it; attention and perceptrons have two.
+                let count = if role(place) == Role::WrapperWithActivation { 1 } else { 2 };
+                nth_before(rows, place, container_before, count, weighted).unwrap_or(place)
+            }
+            _ => {
+                let last = blocks.last().map_or(0, |block| block.end + 1);
+                if last == place || outer.contains(&row.class) {
+                    if outer.len() < MOST_CLASSES && !outer.contains(&row.class) {
+                        outer.push(row.class);
+                    }
+                    container_before = place + 1;
+                    continue;
+                }
+                blocks.push(Span { start: last, end: place });
+                container_before = place + 1;
+                continue;
+            }
+        };
+        container_before = place + 1;
+        if start < place {
+            spans.push(Span { start, end: place });
+        }
+    }
+    align(rows, &mut blocks);
+    spans.extend(blocks);
+    spans
+}
+
+/// Up to `most` rows of a sort that stand right before a place.
+fn gathered(rows: &[Row<'_>], place: usize, most: usize, sort: impl Fn(&Row<'_>) -> bool) -> usize {
+    let before = rows.get(..place).unwrap_or_default();
+    place - before.iter().rev().take(most).take_while(|row| sort(row)).count()
+}
+
+/// Where the `count`-th row of a sort before a place stands, or the furthest there is, no earlier than `first`.
+fn nth_before(rows: &[Row<'_>], place: usize, first: usize, count: usize, sort: impl Fn(&Row<'_>) -> bool) -> Option<usize> {
+    (first..place).rev().filter(|&row| rows.get(row).is_some_and(&sort)).take(count).last()
+}
+
+/// A gate has two weighted layers, and a mean over the image before them where that is a module.
+fn gate(rows: &[Row<'_>], place: usize) -> usize {
+    let weighted = |row: &Row<'_>| matches!(row.kind, LayerKind::Convolution { .. } | LayerKind::Linear);
+    let start = nth_before(rows, place, 0, 2, weighted).unwrap_or(place);
+    match start.checked_sub(1) {
+        Some(before) if rows.get(before).is_some_and(|row| row.kind == LayerKind::AveragePool) => before,
+        _ => start,
+    }
+}
+
+/// The first block also gets the layers before it, and others what stands between blocks. Blocks of one class begin alike: each is cut
+/// to begin as the shortest of its class does.
+fn align(rows: &[Row<'_>], blocks: &mut [Span]) {
+    // Comparing all starts with all blocks would take quadratic time on a hostile table.
+    const LONGEST: usize = 512;
+    let classes = |start: usize, end: usize| rows.get(start..end).unwrap_or_default();
+    let mut templates: Vec<(&str, usize, usize)> = Vec::new();
+    for block in &*blocks {
+        let Some(class) = rows.get(block.end).map(|row| row.class) else { continue };
+        let room = templates.len() < MOST_CLASSES;
+        match templates.iter_mut().find(|(known, ..)| *known == class) {
+            Some((_, start, end)) => {
+                if block.end - block.start < *end - *start {
+                    (*start, *end) = (block.start, block.end);
+                }
+            }
+            None if room => templates.push((class, block.start, block.end)),
+            None => {}
+        }
+    }
+    for block in blocks {
+        let Some(&(_, from, to)) = rows.get(block.end).and_then(|row| templates.iter().find(|(known, ..)| *known == row.class)) else {
+            continue;
+        };
+        if block.end - block.start <= to - from || block.end - block.start > LONGEST {
+            continue;
+        }
+        let template = classes(from, to);
+        let alike = |start: usize| classes(start, block.end).iter().zip(template).take_while(|(a, b)| a.class == b.class).count();
+        let best = (block.start..block.end).map(|start| (alike(start), start)).max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        if let Some((matching, start)) = best
+            && matching > 2
+        {
+            block.start = start;
+        }
+    }
+}

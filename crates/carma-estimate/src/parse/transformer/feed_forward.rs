@@ -1,0 +1,23 @@
+//! The perceptron of a block.
+
+use super::super::error::ParseError;
+use super::Builder;
+use crate::model::{LayerKind, Source};
+
+impl Builder<'_> {
+    pub(super) fn feed_forward(&mut self, input: Source) -> Result<Source, ParseError> {
+        let (hidden, inner, bias) = (self.config.hidden, self.config.intermediate, self.config.feed_forward_bias);
+        let wide = self.sequence(inner);
+        let activation = self.config.activation.clone();
+        let mut current = self.linear(if self.config.gated { "mlp.gate" } else { "mlp.in" }, input, hidden, inner, bias)?;
+        current = self.operator("mlp.activation", &activation, LayerKind::of_class(&activation), vec![current], wide.clone())?;
+        if self.config.gated {
+            let up = self.linear("mlp.up", input, hidden, inner, bias)?;
+            current = self.operator("mlp.mul", "mul", LayerKind::Multiply, vec![current, up], wide)?;
+        }
+        if self.config.inner_dropout {
+            current = self.dropout("mlp.dropout", current)?;
+        }
+        self.linear("mlp.out", current, inner, hidden, bias)
+    }
+}

@@ -1,0 +1,55 @@
+//! The optimizer's step: state that it creates in the first one and what it needs for a moment in each.
+
+use crate::trace::{Purpose, StorageId};
+use crate::training::Optimizer;
+
+use super::Synthesis;
+
+/// What an optimizer keeps and uses for each parameter.
+struct Needs {
+    /// Bytes of each state tensor for an element.
+    state: &'static [u64],
+    /// Bytes of temporaries for an element, all parameters at once: the default for CUDA tensors updates them in groups.
+    temporary: u64,
+}
+
+const fn needs(optimizer: Optimizer) -> Needs {
+    match optimizer {
+        Optimizer::None | Optimizer::Sgd => Needs { state: &[], temporary: 0 },
+        Optimizer::Momentum | Optimizer::Lion => Needs { state: &[4], temporary: 0 },
+        Optimizer::Adam | Optimizer::AdamW => Needs { state: &[4, 4], temporary: 4 },
+        Optimizer::FusedAdam => Needs { state: &[4, 4], temporary: 0 },
+        Optimizer::Adam8bit => Needs { state: &[1, 1], temporary: 0 },
+        Optimizer::RmsProp | Optimizer::Adagrad => Needs { state: &[4], temporary: 4 },
+        // Two vectors instead of a matrix; updates are computed one parameter after another.
+        Optimizer::Adafactor => Needs { state: &[], temporary: 0 },
+    }
+}
+
+impl Synthesis<'_> {
+    pub(super) fn step(&mut self, first: bool) {
+        let needs = needs(self.training.optimizer);
+        let sizes: Vec<u64> = (0..self.model.layers.len())
+            .flat_map(|position| self.trained_tensors(position))
+            .map(|elements| self.share(elements, 1))
+            .collect();
+        if first {
+            for &elements in &sizes {
+                for &bytes in needs.state {
+                    self.tape.allocate(elements.saturating_mul(bytes), Purpose::Optimizer);
+                }
+            }
+        }
+        if needs.temporary > 0 {
+            let temporaries: Vec<StorageId> =
+                sizes.iter().map(|&elements| self.tape.allocate(elements.saturating_mul(needs.temporary), Purpose::Temporaries)).collect();
+            for storage in temporaries {
+                self.tape.release(storage);
+            }
+        } else if self.training.optimizer == Optimizer::Adafactor {
+            for elements in sizes {
+                self.tape.pass(elements.saturating_mul(4), Purpose::Temporaries);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Replays allocation events through the allocator and says where the memory went.
+
+use serde::Serialize;
+
+use super::{Event, Mark, Purpose, StorageId};
+use crate::allocator::{Allocation, AllocatorSettings, CachingAllocator, OutOfMemory};
+use crate::stack::{MIB, Stack};
+
+/// What a replay found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Replay {
+    /// Most bytes reserved from the driver.
+    pub peak_reserved: u64,
+    /// Most bytes in live blocks.
+    pub peak_live: u64,
+    /// Most bytes in live tensors, before any rounding and without the libraries' workspaces: what a fake-tensor run sees.
+    pub peak_tensors: u64,
+    /// The same within the forward and backward passes alone.
+    pub peak_tensors_before_optimizer: u64,
+    /// Where the memory was when the most was reserved.
+    pub breakdown: Breakdown,
+}
+
+/// Bytes by what they are for, at the moment at which reserved memory grew for the last time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Breakdown {
+    /// Parameters and buffers.
+    pub weights: u64,
+    /// Gradients of parameters.
+    pub gradients: u64,
+    /// State of the optimizer.
+    pub optimizer: u64,
+    /// The batch, what the forward pass made and what backward pass and optimizer use for a moment.
+    pub activations: u64,
+    /// Workspaces of the libraries, as far as they come from the allocator.
+    pub workspace: u64,
+    /// Reserved but not in use.
+    pub fragmentation: u64,
+}
+
+/// Replays `events` on an empty device. Fails when the settings name a capacity and it does not suffice.
+pub fn replay(events: impl IntoIterator<Item = Event>, settings: AllocatorSettings, stack: &Stack) -> Result<Replay, OutOfMemory> {
+    let mut replayer = Replayer {
+        allocator: CachingAllocator::new(settings),
+        storages: Vec::new(),
+        tensors: 0,
+        peak_tensors: 0,
+        peak_tensors_before_optimizer: 0,
+        phase: Mark::Forward,
+        matrix_handles: [false; 2],
+        library_workspace: 0,
+        used: [0; PURPOSES],
+        breakdown: Breakdown::default(),
+    };
+    for event in events {
+        replayer.apply(event, stack)?;
+    }
+    Ok(Replay {
+        peak_reserved: replayer.allocator.peak_reserved(),
+        peak_live: replayer.allocator.peak_live(),
+        peak_tensors: replayer.peak_tensors,
+        peak_tensors_before_optimizer: replayer.peak_tensors_before_optimizer,
+        breakdown: replayer.breakdown,
+    })
+}
+
+const PURPOSES: usize = Purpose::Temporaries as usize + 1;
+
+#[derive(Clone, Copy)]
+struct Storage {
+    allocation: Allocation,
+    bytes: u64,
+    purpose: Purpose,
+}
+
+struct Replayer {
+    allocator: CachingAllocator,
+    /// By storage: numbers are dense, so a vector beats a map.
+    storages: Vec<Option<Storage>>,
+    tensors: u64,
+    peak_tensors: u64,
+    peak_tensors_before_optimizer: u64,
+    phase: Mark,
+    /// Whether the user's thread and the backward pass' own have taken their handle of cuBLAS.
+    matrix_handles: [bool; 2],
+    library_workspace: u64,
+    used: [u64; PURPOSES],
+    breakdown: Breakdown,
+}
+
+impl Replayer {
+    fn apply(&mut self, event: Event, stack: &Stack) -> Result<(), OutOfMemory> {
+        match event {
+            Event::Allocate { storage, bytes, purpose } => self.allocate(storage, bytes, purpose)?,
+            Event::Free(storage) => self.free(storage),
+            Event::Reveal { storage, purpose } => {
+                if let Some(Some(known)) = self.storages.get_mut(storage as usize) {
+                    self.used[known.purpose as usize] -= known.bytes;
+                    self.used[purpose as usize] += known.bytes;
+                    known.purpose = purpose;
+                }
+            }
+            Event::Convolution(convolution) => {
+                let workspace = stack.convolutions.workspace(&convolution);
+                // Where there is no room, PyTorch falls back to an algorithm that needs none.
+                if let Some(allocation) = (workspace > 0).then(|| self.take(workspace, workspace).ok()).flatten() {
+                    self.allocator.free(allocation);
+                }
+            }
+            Event::MatrixProduct => {
+                let handle = &mut self.matrix_handles[usize::from(self.phase == Mark::Backward)];
+                let workspace = (stack.matrix_workspace * MIB) as u64;
+                if !std::mem::replace(handle, true) && workspace > 0 {
+                    self.library_workspace += workspace;
+                    self.take(workspace, 0)?;
+                }
+            }
+            Event::Mark(mark) => self.phase = mark,
+        }
+        Ok(())
+    }
+
+    /// Allocates, and notes where the memory is whenever more has to be reserved.
+    fn take(&mut self, bytes: u64, passing_workspace: u64) -> Result<Allocation, OutOfMemory> {
+        let before = self.allocator.peak_reserved();
+        let allocation = self.allocator.allocate(bytes)?;
+        if self.allocator.peak_reserved() > before {
+            let [weights, gradients, optimizer, inputs, activations, temporaries] = self.used;
+            let workspace = self.library_workspace + passing_workspace;
+            let in_use = weights + gradients + optimizer + inputs + activations + temporaries + workspace;
+            self.breakdown = Breakdown {
+                weights,
+                gradients,
+                optimizer,
+                activations: inputs + activations + temporaries,
+                workspace,
+                fragmentation: self.allocator.reserved().saturating_sub(in_use),
+            };
+        }
+        Ok(allocation)
+    }
+
+    fn allocate(&mut self, storage: StorageId, bytes: u64, purpose: Purpose) -> Result<(), OutOfMemory> {
+        let position = storage as usize;
+        if position >= self.storages.len() {
+            self.storages.resize(position + 1, None);
+        }
+        self.used[purpose as usize] += bytes;
+        let allocation = self.take(bytes, 0)?;
+        self.tensors += bytes;
+        self.peak_tensors = self.peak_tensors.max(self.tensors);
+        if self.phase != Mark::Optimizer {
+            self.peak_tensors_before_optimizer = self.peak_tensors_before_optimizer.max(self.tensors);
+        }
+        self.storages[position] = Some(Storage { allocation, bytes, purpose });
+        Ok(())
+    }
+
+    fn free(&mut self, storage: StorageId) {
+        if let Some(Storage { allocation, bytes, purpose }) = self.storages.get_mut(storage as usize).and_then(Option::take) {
+            self.allocator.free(allocation);
+            self.used[purpose as usize] -= bytes;
+            self.tensors -= bytes;
+        }
+    }
+}

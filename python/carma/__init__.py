@@ -1,0 +1,1 @@
+"""CARMA's Python side. `carma.memory` says what GPU memory a training script will ask for."""

@@ -1,0 +1,67 @@
+"""The trace: what is allocated and freed, in order, as the lines of a `carma-memory-trace 1` file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterable
+
+FORMAT = "carma-memory-trace 1"
+
+WEIGHT, BUFFER, GRADIENT, OPTIMIZER_STATE = "w", "b", "g", "o"
+INPUT, ACTIVATION, TEMPORARY = "i", "a", "t"
+
+
+class Trace:
+    """Collects events in memory. A trace has some ten thousand lines an iteration, and its header is known only at the end."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.facts: dict[str, Any] = {}
+        self._next_id = 1
+        self._closed = False
+
+    def allocate(self, size: int, kind: str, device: int) -> int:
+        identity = self._next_id
+        self._next_id += 1
+        self._add(f"+ {identity} {size} {kind}{_suffix(device)}")
+        return identity
+
+    def free(self, identity: int) -> None:
+        self._add(f"- {identity}")
+
+    def transient(self, size: int, kind: str, device: int) -> None:
+        """Memory that an operator asks for and gives back before it returns."""
+        if size > 0:
+            self.free(self.allocate(size, kind, device))
+
+    def reclassify(self, identity: int, kind: str) -> None:
+        self._add(f"k {identity} {kind}")
+
+    def mark(self, name: str) -> None:
+        self._add(f"@ {name}")
+
+    def convolution(self, direction: str, numbers: Iterable[int], dtype: str, transposed: bool) -> None:
+        shape = " ".join(str(number) for number in numbers)
+        self._add(f"c {direction} {shape} {dtype}{' t' if transposed else ''}")
+
+    def matrix_product(self, device: int) -> None:
+        self._add(f"m{_suffix(device)}")
+
+    def close(self) -> None:
+        """What comes after the end (a script unwinding) is no part of the trace."""
+        if not self._closed:
+            self.mark("end")
+            self._closed = True
+
+    def _add(self, line: str) -> None:
+        if not self._closed:
+            self.lines.append(line)
+
+    def write(self, path: str) -> None:
+        with open(path, "w", encoding="utf-8", buffering=1 << 20) as file:
+            file.write(f"{FORMAT}\n{json.dumps(self.facts)}\n")
+            file.writelines(f"{line}\n" for line in self.lines)
+
+
+def _suffix(device: int) -> str:
+    return "" if device == 0 else f" {device}"

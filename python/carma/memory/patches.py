@@ -1,0 +1,33 @@
+"""Attributes replaced for the time of a trace and put back after it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+_MISSING = object()
+
+
+class Patches:
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Replaces an attribute. `owner.__dict__` is asked, so that static and class methods come back as they were."""
+        before = vars(owner).get(name, _MISSING) if hasattr(owner, "__dict__") else getattr(owner, name, _MISSING)
+
+        def undo() -> None:
+            if before is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
+        setattr(owner, name, value)
+        self._undo.append(undo)
+
+    def set_where_present(self, owner: Any, name: str, value: Any) -> None:
+        if hasattr(owner, name):
+            self.set(owner, name, value)
+
+    def undo(self) -> None:
+        while self._undo:
+            self._undo.pop()()

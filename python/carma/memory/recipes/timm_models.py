@@ -1,0 +1,25 @@
+"""Models of the timm library at their default input size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .workload import RecipeError, Workload, images
+
+CLASSES = 1000
+
+
+def timm_model(recipe: dict[str, Any]) -> Workload:
+    try:
+        import timm
+    except ImportError:
+        raise RecipeError("the package timm is not installed: pip install timm") from None
+    name, batch = recipe["model"], int(recipe.get("batch", 32))
+    try:
+        model = timm.create_model(name, pretrained=False, num_classes=int(recipe.get("classes", CLASSES)))
+    except RuntimeError as error:
+        if "Unknown model" in str(error):
+            raise RecipeError(f"timm {timm.__version__} has no model {name!r}") from None
+        raise
+    shape = tuple(recipe.get("input") or model.default_cfg["input_size"])
+    return Workload(name, model, images(batch, shape), batch_size=batch)

@@ -1,0 +1,75 @@
+"""A training job in the form that all recipes give it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import torch
+
+OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
+    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-3),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-2),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9),
+    "rmsprop": lambda parameters: torch.optim.RMSprop(parameters, lr=1e-3),
+}
+PRECISIONS = {"float32": None, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class RecipeError(ValueError):
+    """A recipe that names what is not there; the message says what and what would do."""
+
+
+def cross_entropy(output: Any, target: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.cross_entropy(output, target)
+
+
+@dataclass
+class Workload:
+    """A model still in host memory, and how it is trained."""
+
+    name: str
+    model: torch.nn.Module
+    batch: Callable[[], tuple[Any, Any]]
+    """Makes the operands of the model (a tuple, or a dictionary of named ones) and the target, in host memory."""
+    loss: Callable[[Any, Any], torch.Tensor] = cross_entropy
+    optimizer: str = "adam"
+    precision: str = "float32"
+    batch_size: int = 0
+    wrap: Callable[[torch.nn.Module], torch.nn.Module] = field(default=lambda model: model)
+
+
+def images(batch: int, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+    """Images and labels. Host memory that nothing was written to does: only sizes are looked at."""
+    return lambda: ((torch.empty(batch, *shape),), torch.zeros(batch, dtype=torch.int64))
+
+
+def to_gpu(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.cuda()
+    if isinstance(value, dict):
+        return {name: to_gpu(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_gpu(item) for item in value)
+    return value
+
+
+def train(workload: Workload) -> None:
+    """The plain loop of a training script; it ends when the trace has what it wants."""
+    if workload.optimizer not in OPTIMIZERS:
+        raise RecipeError(f"unknown optimizer {workload.optimizer!r}: use one of {', '.join(OPTIMIZERS)}")
+    if workload.precision not in PRECISIONS:
+        raise RecipeError(f"unknown precision {workload.precision!r}: use one of {', '.join(PRECISIONS)}")
+    lower = PRECISIONS[workload.precision]
+    model = workload.wrap(workload.model.cuda())
+    model.train()
+    optimizer = OPTIMIZERS[workload.optimizer](model.parameters())
+    while True:
+        operands, target = to_gpu(workload.batch())
+        optimizer.zero_grad()
+        with torch.autocast("cuda", enabled=lower is not None, dtype=lower or torch.float16):
+            output = model(**operands) if isinstance(operands, dict) else model(*operands)
+            loss = workload.loss(output, target)
+        loss.backward()
+        optimizer.step()

@@ -1,0 +1,117 @@
+"""Runs a user's training script, unmodified, under a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import runpy
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Iterator, Optional
+
+from . import distributed, failure, loaders, muting
+from .patches import Patches
+from .phases import TraceComplete
+from .session import Session
+from .time_limit import TimeLimitReached, time_limit
+
+DONE, USAGE, FAILED, OUT_OF_TIME = 0, 2, 3, 4
+
+
+@dataclass
+class Run:
+    """What to run and how far."""
+
+    output: str
+    script: str
+    arguments: list[str] = field(default_factory=list)
+    is_module: bool = False
+    iterations: int = 3
+    seconds: float = 120.0
+    devices: int = 1
+    scratch: Optional[str] = None
+    network: bool = False
+
+
+def trace_script(run: Run) -> int:
+    """Writes the trace of a script and returns the exit code; failures are told on stderr."""
+    output = os.path.abspath(run.output)
+    if not run.is_module and not os.path.isfile(run.script):
+        failure.report(failure.Failure(f"no such script: {run.script}"))
+        return USAGE
+    with contextlib.ExitStack() as stack:
+        scratch = run.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="carma-"))
+        os.makedirs(scratch, exist_ok=True)
+        stack.enter_context(_stdout_to_stderr())
+        code, problem, session = _run(run, scratch)
+        if problem is None:
+            session.trace.facts["script"] = run.script
+            session.trace.write(output)
+            return DONE
+    failure.report(problem)
+    return code
+
+
+def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Session]:
+    patches = Patches()
+    session = Session(run.iterations, run.devices)
+    code, problem = DONE, None
+    try:
+        with time_limit(run.seconds), session:
+            muting.install(patches, scratch, run.network)
+            loaders.install(patches)
+            distributed.install(session, patches)
+            _execute(run)
+    except TraceComplete:
+        pass
+    except TimeLimitReached:
+        session.trace.facts["time_limit"] = run.seconds
+        if not session.phases.completed:
+            code, problem = OUT_OF_TIME, failure.Failure(f"no training iteration was complete after {run.seconds:g} s: use a longer --time-limit")
+    except SystemExit as error:
+        if not session.phases.completed:
+            code, problem = FAILED, failure.of_exception(error)
+    except BaseException as error:  # KeyboardInterrupt is the user's own: told like any other end
+        if not session.phases.finished:
+            code, problem = FAILED, failure.of_exception(error)
+    finally:
+        patches.undo()
+    if problem is None and not session.phases.completed:
+        code, problem = FAILED, failure.Failure(f"{run.script} ended without a step of an optimizer: nothing was trained")
+    if problem is None and not any(line.startswith("+") for line in session.trace.lines):
+        code, problem = FAILED, failure.Failure(f"{run.script} trained without putting anything on a GPU")
+    return code, problem, session
+
+
+def _execute(run: Run) -> None:
+    """As `python script.py ARGS` or `python -m module ARGS` would."""
+    sys.argv = [run.script, *run.arguments]
+    if run.is_module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(run.script, run_name="__main__", alter_sys=True)
+        return
+    sys.path.insert(0, os.path.dirname(os.path.abspath(run.script)))
+    main = ModuleType("__main__")
+    main.__file__ = run.script
+    main.__builtins__ = __builtins__
+    sys.modules["__main__"] = main  # dataclasses and pickle look names up there
+    with open(run.script, "rb") as file:
+        source = file.read()
+    exec(compile(source, run.script, "exec"), main.__dict__)
+
+
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """What the script prints goes to stderr, from C and from child processes too."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(saved, 1)
+        os.close(saved)

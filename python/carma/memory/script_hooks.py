@@ -1,0 +1,216 @@
+"""Patches of PyTorch that tell the tracer what a script does: parameters made, modules moved, backward, optimizer steps."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.overrides
+
+from . import constants
+from .events import BUFFER, WEIGHT
+from .patches import Patches
+from .quiet import unseen
+from .storages import HOST
+
+if TYPE_CHECKING:
+    from .session import Session
+
+SHOWN_ELEMENTS = 1000
+
+
+def install(session: "Session", patches: Patches) -> None:
+    _parameters(session, patches)
+    _moves(session, patches)
+    _backward(session, patches)
+    _optimizers(session, patches)
+    _python_functions(patches)
+    _defaults(session, patches)
+    _mixed_precision(session, patches)
+    _printing(session, patches)
+    _saved_tensors(session, patches)
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, inputs: session.phases.module_called())
+    session.closers.append(handle.remove)
+
+
+def _parameters(session: "Session", patches: Patches) -> None:
+    """Parameters are on `meta` from the start: they cost no memory here, and `.cuda()` then keeps their identity as CUDA does."""
+    make = torch.nn.Parameter.__new__
+
+    def new(cls, data=None, *args, **kwargs):
+        if data is not None and isinstance(data, torch.Tensor):
+            with unseen():
+                if not data.is_meta and data.layout == torch.strided and type(data) in (torch.Tensor, torch.nn.Parameter):
+                    data = session.in_host_memory(data)
+                else:
+                    session.storages.reclassify(data, WEIGHT)
+        return make(cls, data, *args, **kwargs)
+
+    patches.set(torch.nn.Parameter, "__new__", staticmethod(new))
+
+
+def _moves(session: "Session", patches: Patches) -> None:
+    apply = torch.nn.Module._apply
+
+    @functools.wraps(apply)
+    def moving(module, function, *args, **kwargs):
+        before = session.memory.moved
+        session.memory.moved = BUFFER
+        try:
+            return apply(module, function, *args, **kwargs)
+        finally:
+            session.memory.moved = before
+
+    patches.set(torch.nn.Module, "_apply", moving)
+
+
+def _backward(session: "Session", patches: Patches) -> None:
+    def wrapped(function):
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            session.phases.backward_begins()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                session.phases.backward_ends()
+
+        return run
+
+    patches.set(torch.autograd, "backward", wrapped(torch.autograd.backward))
+    patches.set(torch.autograd, "grad", wrapped(torch.autograd.grad))
+
+
+def _optimizers(session: "Session", patches: Patches) -> None:
+    initialise = torch.optim.Optimizer.__init__
+    wrapped_classes: set[type] = set()
+
+    def wrap(cls: type) -> None:
+        step = cls.step
+
+        @functools.wraps(step)
+        def run(self, *args, **kwargs):
+            session.note_gradients(self)
+            session.phases.step_begins()
+            try:
+                result = step(self, *args, **kwargs)
+            except BaseException:
+                session.phases.step_abandoned()
+                raise
+            session.phases.step_ends(self, lambda: session.note_optimizer_state(self))
+            return result
+
+        patches.set(cls, "step", run)
+
+    @functools.wraps(initialise)
+    def new_init(self, *args, **kwargs):
+        initialise(self, *args, **kwargs)
+        cls = type(self)
+        if cls not in wrapped_classes:
+            wrapped_classes.add(cls)
+            wrap(cls)
+        session.trace.facts.setdefault("optimizer", cls.__name__)
+
+    patches.set(torch.optim.Optimizer, "__init__", new_init)
+
+
+def _python_functions(patches: Patches) -> None:
+    """Functions written in Python run as they are, so that each built-in function that they call is seen by itself."""
+
+    def only_subclasses(*values: Any) -> bool:
+        return any(
+            type(value) not in (torch.Tensor, torch.nn.Parameter) and hasattr(type(value), "__torch_function__")
+            and isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
+            for value in values
+        )
+
+    def of_tuple(values: Any) -> bool:
+        return only_subclasses(*values)
+
+    for module in (torch.nn.functional, torch.functional, torch._tensor, torch.autograd):
+        patches.set_where_present(module, "has_torch_function", of_tuple)
+        patches.set_where_present(module, "has_torch_function_unary", only_subclasses)
+        patches.set_where_present(module, "has_torch_function_variadic", only_subclasses)
+
+
+def _defaults(session: "Session", patches: Patches) -> None:
+    view = session.view
+
+    def set_default_device(device: Any) -> None:
+        view.default_device = view.gpu_index(device)
+
+    patches.set_where_present(torch, "set_default_device", set_default_device)
+    set_type = torch.set_default_tensor_type
+
+    def set_default_tensor_type(kind: Any) -> None:
+        name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+        if ".cuda." in name:
+            view.default_device = session.memory.current_device
+            torch.set_default_dtype(getattr(torch, name.rsplit(".", 1)[1]).dtype)
+        else:
+            view.default_device = None
+            set_type(kind)
+
+    patches.set(torch, "set_default_tensor_type", set_default_tensor_type)
+    load = torch.load
+
+    @functools.wraps(load)
+    def load_to_host(*args, **kwargs):
+        """Checkpoints are read into host memory; what they are copied into is followed, not they themselves."""
+        kwargs.pop("map_location", None)
+        return load(*args[:1], map_location="cpu", **kwargs)
+
+    patches.set(torch, "load", load_to_host)
+
+
+def _mixed_precision(session: "Session", patches: Patches) -> None:
+    clear = torch.clear_autocast_cache
+
+    def clear_cache() -> None:
+        session.view.autocast.forget()
+        clear()
+
+    patches.set(torch, "clear_autocast_cache", clear_cache)
+    scaler = torch.cuda.amp.GradScaler
+
+    def always_step(self, optimizer, optimizer_state, *args, **kwargs):
+        return optimizer.step(*args, **kwargs)
+
+    for owner in {cls for cls in scaler.__mro__ if "_maybe_opt_step" in vars(cls)}:
+        patches.set(owner, "_maybe_opt_step", always_step)
+
+
+def _printing(session: "Session", patches: Patches) -> None:
+    show = torch._tensor_str._str
+
+    def shown(tensor: torch.Tensor, **kwargs: Any) -> str:
+        with unseen():
+            device = session.storages.device(tensor)
+            if device is None:
+                return show(tensor, **kwargs)
+            place = "" if device == HOST else f", device='cuda:{device}'"
+            if tensor.numel() > SHOWN_ELEMENTS:
+                return f"tensor(..., size={tuple(tensor.shape)}, dtype={tensor.dtype}{place})"
+            return show(constants.to_host(session.storages, tensor.detach()))[:-1] + place + ")"
+
+    patches.set(torch._tensor_str, "_str", shown)
+
+
+def _saved_tensors(session: "Session", patches: Patches) -> None:
+    """Hooks on saved tensors (gradient checkpointing) are called from within operators, where the script's view is off."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    initialise = hooks.__init__
+
+    def in_view(hook: Any) -> Any:
+        def run(value: Any) -> Any:
+            if session.view in torch.overrides._get_current_function_mode_stack():
+                return hook(value)
+            with session.view:
+                return hook(value)
+
+        return run
+
+    def init(self, pack_hook, unpack_hook, *args, **kwargs):
+        initialise(self, in_view(pack_hook), in_view(unpack_hook), *args, **kwargs)
+
+    patches.set(hooks, "__init__", init)

@@ -1,0 +1,80 @@
+"""One trace from beginning to end: the modes, the patches and the file."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+
+from . import constants, data_parallel, pretended_gpu, script_hooks
+from .dispatch import PLAIN_META, MemoryMode, tensors_in
+from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
+from .functions import ScriptView
+from .patches import Patches
+from .phases import Phases
+from .quiet import unseen
+from .storages import HOST, Storages
+
+try:  # imported by PyTorch on first need, which must not fall into the time when torch.cuda is replaced
+    import torch._dynamo  # noqa: F401
+except ImportError:
+    pass
+
+
+class Session:
+    """Everything that a trace needs, put in place by `with` and taken away after it."""
+
+    def __init__(self, iterations: int = 3, devices: int = 1, stop: bool = True) -> None:
+        self.trace = Trace()
+        self.trace.facts = {"torch": torch.__version__, "devices": devices, "iterations": 0}
+        self.storages = Storages(self.trace)
+        self.phases = Phases(self.trace, iterations, stop)
+        self.memory = MemoryMode(self.trace, self.storages, self.phases)
+        self.view = ScriptView(self.memory)
+        self.devices = devices
+        self.patches = Patches()
+        self.closers: list[Callable[[], None]] = []
+
+    def __enter__(self) -> "Session":
+        pretended_gpu.install(self.patches, self.view, self.devices)
+        script_hooks.install(self, self.patches)
+        data_parallel.install(self, self.patches)
+        self.memory.__enter__()
+        self.view.__enter__()
+        return self
+
+    def __exit__(self, kind: Optional[type], error: Optional[BaseException], traceback: Any) -> None:
+        self.view.__exit__(None, None, None)
+        self.memory.__exit__(None, None, None)
+        self.storages.collect()
+        self.finish()
+        for close in reversed(self.closers):
+            close()
+        self.patches.undo()
+        self.storages.close()
+
+    def finish(self) -> None:
+        self.trace.facts["iterations"] = self.phases.completed
+        self.trace.close()
+
+    def in_host_memory(self, data: torch.Tensor) -> torch.Tensor:
+        """A stand-in without memory for a tensor that the script believes to be in host memory."""
+        with self.view.requesting(PLAIN_META):
+            stand_in = torch.empty_strided(data.shape, data.stride(), dtype=data.dtype, device="meta")
+        record = self.storages.follow(stand_in, HOST, WEIGHT)
+        constants.remember(record, data, stand_in)
+        return stand_in
+
+    def note_gradients(self, optimizer: torch.optim.Optimizer) -> None:
+        with unseen():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    self.storages.reclassify(parameter, WEIGHT)
+                    if parameter.grad is not None and parameter.grad.layout == torch.strided:
+                        self.storages.reclassify(parameter.grad, GRADIENT)
+
+    def note_optimizer_state(self, optimizer: torch.optim.Optimizer) -> None:
+        with unseen():
+            for state in optimizer.state.values():
+                for tensor in tensors_in(state):
+                    self.storages.reclassify(tensor, OPTIMIZER_STATE)
