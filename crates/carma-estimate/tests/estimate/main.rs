@@ -13,4 +13,5 @@ mod parse_own;
 mod parse_published;
 mod parse_small;
 mod parse_totals;
+mod learning;
 mod synthesis;

@@ -1,0 +1,183 @@
+//! Training of one network: shuffled batches, and an end when unseen rows no longer get better.
+
+use super::adam::Adam;
+use super::lanes::exp;
+use super::member::{Member, Sample, Workspace};
+use super::short::short;
+
+/// How long and in which steps is learned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Schedule {
+    /// Passes over all rows at most.
+    pub(crate) epochs: usize,
+    /// Passes without improvement after which to stop.
+    pub(crate) patience: usize,
+    /// Rows in a batch.
+    pub(crate) batch: usize,
+    /// Step of Adam.
+    pub(crate) rate: f32,
+    /// Share of rows that only decide when to stop.
+    pub(crate) held_out: f64,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { epochs: 600, patience: 30, batch: 128, rate: 1e-3, held_out: 0.15 }
+    }
+}
+
+/// Trains from random parameters; those that did best on the held-out rows stay.
+pub(crate) fn train_member(mut member: Member, samples: &[Sample], schedule: Schedule, key: u64) -> Member {
+    let mut random = fastrand::Rng::with_seed(key);
+    member.draw(&mut random);
+    let (judged, mut seen) = divide(samples, schedule.held_out, &mut random);
+    let mut adam = Adam::new(member.parameters.len());
+    let mut gradient = vec![0.0; member.parameters.len()];
+    let mut work = Workspace::default();
+    let mut best = (f32::INFINITY, member.parameters.clone(), member.state.clone());
+    let mut since = 0;
+    for _ in 0..schedule.epochs {
+        random.shuffle(&mut seen);
+        // One sample alone has no variance to normalise by.
+        for batch in seen.chunks(schedule.batch).filter(|batch| batch.len() > 1) {
+            gradient.fill(0.0);
+            member.loss(batch, &mut work, &mut gradient);
+            adam.step(&mut member.parameters, &gradient, schedule.rate);
+        }
+        member.ready();
+        let loss = mean_loss(&member, if judged.is_empty() { &seen } else { &judged }, &mut work);
+        since += 1;
+        if loss < best.0 {
+            best = (loss, member.parameters.clone(), member.state.clone());
+            since = 0;
+        }
+        if since >= schedule.patience {
+            break;
+        }
+    }
+    (member.parameters, member.state) = (best.1, best.2);
+    for number in member.parameters.iter_mut().chain(&mut member.state) {
+        *number = short(*number);
+    }
+    member.ready();
+    member
+}
+
+/// Rows that decide when to stop, the same share of each class, and rows to learn from.
+fn divide<'a>(samples: &'a [Sample], held_out: f64, random: &mut fastrand::Rng) -> (Vec<&'a Sample>, Vec<&'a Sample>) {
+    let mut order: Vec<&Sample> = samples.iter().collect();
+    random.shuffle(&mut order);
+    order.sort_by_key(|sample| sample.class);
+    let every = (1.0 / held_out.max(1e-9)) as usize;
+    let (judged, seen): (Vec<_>, Vec<_>) = order.into_iter().enumerate().partition(|(place, _)| every > 1 && place % every == every - 1);
+    let only = |rows: Vec<(usize, &'a Sample)>| rows.into_iter().map(|(_, sample)| sample).collect();
+    (only(judged), only(seen))
+}
+
+fn mean_loss(member: &Member, samples: &[&Sample], work: &mut Workspace) -> f32 {
+    let mut sums = Vec::new();
+    let mut loss = 0.0;
+    for sample in samples {
+        sums.clear();
+        sums.resize(member.classes(), 0.0);
+        member.logits(&sample.whole, &sample.tokens, work, &mut sums);
+        let most = sums.iter().copied().fold(f32::MIN, f32::max);
+        loss += sample.weight * (most + sums.iter().map(|sum| exp(sum - most)).sum::<f32>().ln() - sums[sample.class]);
+    }
+    loss / samples.len().max(1) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EncoderShape, Token};
+    use super::*;
+
+    fn samples(count: usize, random: &mut fastrand::Rng) -> Vec<Sample> {
+        let mut number = || 2.0 * random.f32() - 1.0;
+        (0..count)
+            .map(|place| Sample {
+                whole: vec![number(), number(), number()],
+                tokens: (0..3 + place % 8)
+                    .map(|token| Token { kind: token % 3, features: [number(), number()], count: 1.0 + (token % 2) as f32 })
+                    .collect(),
+                class: place % 3,
+                weight: 1.0 + (place % 2) as f32,
+            })
+            .collect()
+    }
+
+    /// Every parameter's slope against the difference of two losses.
+    #[test]
+    fn gradients_are_the_slopes_of_the_loss() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let samples = samples(11, &mut random);
+        let batch: Vec<&Sample> = samples.iter().collect();
+        let shape = EncoderShape { width: 4, layers: 2, feed_forward: 4, kinds: 3 };
+        for encoder in [None, Some(shape)] {
+            let mut member = Member::new(3, encoder, &[8, 4], 3);
+            member.draw(&mut random);
+            // Large enough for the tokens to matter.
+            for parameter in &mut member.parameters {
+                *parameter *= 1.5;
+            }
+            let mut work = Workspace::default();
+            let mut gradient = vec![0.0; member.parameters.len()];
+            member.loss(&batch, &mut work, &mut gradient);
+            let mut unused = vec![0.0; member.parameters.len()];
+            let mut wrong = 0;
+            for (place, &expected) in gradient.iter().enumerate() {
+                const STEP: f32 = 4e-3;
+                let before = member.parameters[place];
+                let mut at = |moved: f32| {
+                    member.parameters[place] = before + moved;
+                    f64::from(member.loss(&batch, &mut work, &mut unused))
+                };
+                let slope = ((at(STEP) - at(-STEP)) / f64::from(2.0 * STEP)) as f32;
+                member.parameters[place] = before;
+                // A rectifier's corner between the two makes them differ; that happens to few.
+                wrong += usize::from((slope - expected).abs() > 2e-3 + 0.02 * slope.abs());
+            }
+            assert!(wrong * 25 <= gradient.len(), "{wrong} of {} slopes are wrong", gradient.len());
+            assert!(gradient.iter().filter(|slope| slope.abs() > 1e-4).count() > gradient.len() / 2);
+        }
+    }
+
+    #[test]
+    fn a_token_that_counts_for_three_is_as_good_as_three() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let mut member = Member::new(1, Some(EncoderShape { width: 6, layers: 3, feed_forward: 4, kinds: 2 }), &[8], 4);
+        member.draw(&mut random);
+        member.ready();
+        let one = |kind, features, count| Token { kind, features, count };
+        let merged = [one(0, [0.5, -1.0], 3.0), one(1, [2.0, 0.25], 1.0)];
+        let apart = [merged[0], merged[1], merged[0], merged[0]].map(|token| Token { count: 1.0, ..token });
+        let logits = |tokens: &[Token]| {
+            let mut sums = vec![0.0; 4];
+            member.logits(&[0.3], tokens, &mut Workspace::default(), &mut sums);
+            sums
+        };
+        for (merged, apart) in logits(&merged).iter().zip(logits(&apart)) {
+            assert!((merged - apart).abs() < 1e-5, "{merged} {apart}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_learned_is_learned_and_the_same_each_time() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let samples: Vec<Sample> = samples(240, &mut random)
+            .into_iter()
+            .map(|sample| Sample { class: usize::from(sample.whole[0] + sample.whole[1] > 0.0), ..sample })
+            .collect();
+        let schedule = Schedule { epochs: 150, rate: 1e-2, ..Schedule::default() };
+        let train = || train_member(Member::new(3, None, &[8], 2), &samples, schedule, 9);
+        let member = train();
+        assert_eq!(member.parameters, train().parameters);
+        let right = samples.iter().filter(|sample| {
+            let mut sums = vec![0.0; 2];
+            member.logits(&sample.whole, &sample.tokens, &mut Workspace::default(), &mut sums);
+            usize::from(sums[1] > sums[0]) == sample.class
+        });
+        let right = right.count();
+        assert!(right > 225, "{right} of 240");
+    }
+}

@@ -1,0 +1,5 @@
+//! Estimators that learn: honest division of rows, scores by hand, training that can be repeated.
+
+mod dataset;
+mod scores;
+mod trees;
