@@ -16,6 +16,12 @@ from .storages import HOST
 
 Tensor = torch.Tensor
 
+_TYPES = {
+    torch.float32: "FloatTensor", torch.float64: "DoubleTensor", torch.float16: "HalfTensor", torch.bfloat16: "BFloat16Tensor",
+    torch.int64: "LongTensor", torch.int32: "IntTensor", torch.int16: "ShortTensor", torch.int8: "CharTensor",
+    torch.uint8: "ByteTensor", torch.bool: "BoolTensor",
+}
+
 
 class ScriptView(TorchFunctionMode):
     """Translates between the devices of the script and those of the dry run."""
@@ -231,8 +237,10 @@ class ScriptView(TorchFunctionMode):
     def _type(self, args, kwargs):
         tensor = args[0]
         if len(args) == 1 and "dtype" not in kwargs:
-            name = tensor.type()
-            return name.replace("torch.meta.", "torch.cuda.") if self._is_cuda(args, {}) else name
+            device = self.memory.storages.device(tensor)
+            if device is None:
+                return tensor.type()
+            return f"torch.{'' if device == HOST else 'cuda.'}{_TYPES.get(tensor.dtype, 'Tensor')}"
         target = args[1] if len(args) > 1 else kwargs["dtype"]
         if isinstance(target, str) and target.startswith("torch.cuda."):
             dtype = getattr(torch, target.rsplit(".", 1)[1]).dtype
