@@ -172,7 +172,8 @@ class MemoryMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         self.note(result, device)
         data, weight, _, stride, _, _, transposed, _, groups = args
-        convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
+        if device == 0:  # the format has no device for convolutions
+            convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
         return result
 
     def _convolution_backward(self, func, args, kwargs):
@@ -186,7 +187,8 @@ class MemoryMode(TorchDispatchMode):
             if wanted[position]:
                 results[position] = torch.empty_like(operand)
                 self.note(results[position], device)
-                convolutions.announce(self.trace, direction, data, weight, gradient, stride, transposed, groups)
+                if device == 0:
+                    convolutions.announce(self.trace, direction, data, weight, gradient, stride, transposed, groups)
         if wanted[2]:
             results[2] = torch.empty(gradient.shape[1], dtype=weight.dtype, device="meta")
             self.note(results[2], device)
