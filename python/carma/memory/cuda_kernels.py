@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
+from . import recurrent
+
 if TYPE_CHECKING:
     from .dispatch import MemoryMode
 
@@ -28,6 +30,7 @@ def replacements(memory: "MemoryMode") -> dict[str, Callable[..., Any]]:
         "dropout": only_on_gpu(_dropout),
         "one_hot": only_on_gpu(_one_hot),
         "scaled_dot_product_attention": only_on_gpu(_attention),
+        **{name: only_on_gpu(kernel) for name, kernel in recurrent.kernels().items()},
     }
 
 

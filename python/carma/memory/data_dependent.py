@@ -6,7 +6,7 @@ elements, all elements are unique, non-maximum suppression keeps every box (call
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import torch
 
@@ -21,49 +21,9 @@ SHARE_OF_TRUE = 2
 """A condition with unknown values is true for one element out of so many."""
 
 
-def install(overrides: dict[Any, Callable[..., Any]], mode: "MemoryMode") -> None:
-    rules: dict[str, Callable[..., Any]] = {
-        "aten._local_scalar_dense.default": _scalar,
-        "aten.equal.default": _equal,
-        "aten.nonzero.default": _nonzero,
-        "aten.masked_select.default": _masked_select,
-        "aten.index.Tensor": _index,
-        "aten.index_put_.default": _index_put,
-        "aten._index_put_impl_.default": _index_put,
-        "aten._unique2.default": _unique,
-        "aten.unique_consecutive.default": _unique,
-        "aten.unique_dim.default": _unique_dim,
-        "aten.repeat_interleave.Tensor": _repeat_interleave,
-        "aten.bincount.default": _bincount,
-        "aten._amp_foreach_non_finite_check_and_unscale_.default": _nothing,
-        "aten._amp_update_scale_.default": _first,
-        "torchvision.nms.default": _non_maximum_suppression,
-    }
-    for path, rule in rules.items():
-        overload = _overload(path)
-        if overload is not None:
-            overrides[overload] = _bound(rule, mode)
-
-
-def install_torchvision(mode: "MemoryMode") -> None:
-    """torchvision registers its operators when it is imported, which may be after the trace began."""
-    overload = _overload("torchvision.nms.default")
-    if overload is not None:
-        mode.overrides.setdefault(overload, _bound(_non_maximum_suppression, mode))
-
-
-def _overload(path: str) -> Any:
-    found: Any = torch.ops
-    for name in path.split("."):
-        try:
-            found = getattr(found, name)
-        except (AttributeError, RuntimeError):
-            return None
-    return found
-
-
-def _bound(rule: Callable[..., Any], mode: "MemoryMode") -> Callable[..., Any]:
-    return lambda func, args, kwargs: rule(mode, func, args, kwargs)
+def rule_of(operator: str) -> Optional[Callable[..., Any]]:
+    """The rule for an operator, by its full name."""
+    return _RULES.get(operator)
 
 
 def _values(mode: "MemoryMode", tensor: torch.Tensor) -> Any:
@@ -235,3 +195,22 @@ def _nothing(mode, func, args, kwargs):
 
 def _first(mode, func, args, kwargs):
     return args[0]
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "aten._local_scalar_dense.default": _scalar,
+    "aten.equal.default": _equal,
+    "aten.nonzero.default": _nonzero,
+    "aten.masked_select.default": _masked_select,
+    "aten.index.Tensor": _index,
+    "aten.index_put_.default": _index_put,
+    "aten._index_put_impl_.default": _index_put,
+    "aten._unique2.default": _unique,
+    "aten.unique_consecutive.default": _unique,
+    "aten.unique_dim.default": _unique_dim,
+    "aten.repeat_interleave.Tensor": _repeat_interleave,
+    "aten.bincount.default": _bincount,
+    "aten._amp_foreach_non_finite_check_and_unscale_.default": _nothing,
+    "aten._amp_update_scale_.default": _first,
+    "torchvision.nms.default": _non_maximum_suppression,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Iterator, Optional
 
 import torch
@@ -22,6 +23,12 @@ MATRIX_PRODUCTS = {
     for overload in (getattr(getattr(aten, name), o) for o in getattr(aten, name).overloads() if "out" not in o)
 }
 INDEXING = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default}
+
+HOST_FACTORIES = {
+    aten.empty.memory_format, aten.zeros.default, aten.ones.default, aten.full.default, aten.rand.default, aten.randn.default,
+}
+LARGE_IN_HOST_MEMORY = 64 << 20
+"""Bytes from which a tensor in host memory is a stand-in: weights before they become parameters, data sets made up in memory."""
 
 PLAIN_META = -2
 """Asked for by the script itself: a tensor on the real `meta` device, which takes no memory anywhere."""
@@ -55,16 +62,25 @@ class MemoryMode(TorchDispatchMode):
             aten._to_copy.default: self._to_copy,
             aten.copy_.default: self._copy,
         }
-        data_dependent.install(self.overrides, self)
+        self._known: set[Any] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         with unseen():
             self.storages.collect()
+            if func not in self._known:
+                self._meet(func)
             override = self.overrides.get(func)
             if override is not None:
                 return override(func, args, kwargs)
             return self.run(func, args, kwargs)
+
+    def _meet(self, func: Any) -> None:
+        """Rules are found by name at an operator's first use: libraries register theirs when they are imported."""
+        self._known.add(func)
+        rule = data_dependent.rule_of(str(func))
+        if rule is not None:
+            self.overrides[func] = lambda func, args, kwargs: rule(self, func, args, kwargs)
 
     def run(self, func, args, kwargs):
         """An operator without anything special: what it returns is new unless it shares a storage with what is known."""
@@ -73,6 +89,10 @@ class MemoryMode(TorchDispatchMode):
             args, kwargs = self._as_host_stand_ins(args), self._as_host_stand_ins(kwargs)
         elif func in INDEXING and device is not None:
             args = self._indices_on_gpu(args)
+        elif func in HOST_FACTORIES and device is None and self._is_large_in_host_memory(func, args, kwargs):
+            result = func(*args, **{**kwargs, "device": torch.device("meta"), "pin_memory": False})
+            self.storages.follow(result, HOST, WEIGHT)
+            return result
         shadow = constants.before(self.storages, func, args, kwargs)
         result = func(*args, **kwargs)
         self.note(result, self._device_of_result(device, kwargs))
@@ -91,7 +111,11 @@ class MemoryMode(TorchDispatchMode):
                 self.storages.follow(tensor, device, kind or self.kind())
 
     def kind(self) -> str:
-        return self.moved or (ACTIVATION if self.phases.in_forward else TEMPORARY)
+        if self.moved is not None:
+            return self.moved
+        if self.requested_device is not None and not self.phases.computing:
+            return INPUT  # made on the GPU by the script itself, between computations
+        return ACTIVATION if self.phases.in_forward else TEMPORARY
 
     def device_of(self, args: Any, kwargs: Any) -> Optional[int]:
         """The GPU that an operator runs on: that of its first operand on one. Host operands do not decide beside a GPU's."""
@@ -111,6 +135,12 @@ class MemoryMode(TorchDispatchMode):
         if operand is None and named is not None and named.type == "meta":
             return self.current_device  # made inside PyTorch for an operand on the GPU: the script's own name their device
         return operand
+
+    def _is_large_in_host_memory(self, func: Any, args: Any, kwargs: Any) -> bool:
+        if self.requested_device is not None or (kwargs.get("device") or torch.device("cpu")).type != "cpu":
+            return False
+        dtype = kwargs.get("dtype") or torch.get_default_dtype()
+        return math.prod(args[0]) * torch.empty((), dtype=dtype).element_size() >= LARGE_IN_HOST_MEMORY
 
     def _as_host_stand_ins(self, operands: Any) -> Any:
         """Work in host memory on stand-ins (a model tried out before it is moved) needs no real numbers either."""
@@ -142,7 +172,8 @@ class MemoryMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         self.note(result, device)
         data, weight, _, stride, _, _, transposed, _, groups = args
-        convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
+        if device == 0:  # the format has no device for convolutions
+            convolutions.announce(self.trace, convolutions.FORWARD, data, weight, result, stride, transposed, groups)
         return result
 
     def _convolution_backward(self, func, args, kwargs):
@@ -156,7 +187,8 @@ class MemoryMode(TorchDispatchMode):
             if wanted[position]:
                 results[position] = torch.empty_like(operand)
                 self.note(results[position], device)
-                convolutions.announce(self.trace, direction, data, weight, gradient, stride, transposed, groups)
+                if device == 0:
+                    convolutions.announce(self.trace, direction, data, weight, gradient, stride, transposed, groups)
         if wanted[2]:
             results[2] = torch.empty(gradient.shape[1], dtype=weight.dtype, device="meta")
             self.note(results[2], device)

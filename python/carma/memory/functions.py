@@ -16,6 +16,12 @@ from .storages import HOST
 
 Tensor = torch.Tensor
 
+_TYPES = {
+    torch.float32: "FloatTensor", torch.float64: "DoubleTensor", torch.float16: "HalfTensor", torch.bfloat16: "BFloat16Tensor",
+    torch.int64: "LongTensor", torch.int32: "IntTensor", torch.int16: "ShortTensor", torch.int8: "CharTensor",
+    torch.uint8: "ByteTensor", torch.bool: "BoolTensor",
+}
+
 
 class ScriptView(TorchFunctionMode):
     """Translates between the devices of the script and those of the dry run."""
@@ -40,7 +46,6 @@ class ScriptView(TorchFunctionMode):
             Tensor.type: self._type,
             Tensor.pin_memory: lambda args, kwargs: args[0],
             Tensor.is_pinned: lambda args, kwargs: False,
-            Tensor.record_stream: lambda args, kwargs: None,
             Tensor.data_ptr: self._data_ptr,
         }
         for name in ("__bool__", "__float__", "__int__", "__index__", "__complex__"):
@@ -54,6 +59,8 @@ class ScriptView(TorchFunctionMode):
             return rule(args, kwargs)
         if "device" in kwargs or (self.default_device is not None and func in self._factories):
             return self._named_device(func, args, kwargs)
+        if kwargs.get("generator") is not None and any(t.is_meta for t in args[:1] if isinstance(t, Tensor)):
+            kwargs = {**kwargs, "generator": None}
         name = getattr(func, "__name__", "")
         if torch.is_autocast_enabled():
             args, kwargs = self.autocast.operands(name, args, kwargs)
@@ -97,7 +104,7 @@ class ScriptView(TorchFunctionMode):
         if index is not None:
             if func in (torch.tensor, torch.as_tensor, torch.asarray):
                 return self._data_on_gpu(func, args, kwargs, index)
-            kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
+            kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory", "generator")}
             with self.requesting(index):
                 return func(*args, **kwargs, device="meta")
         if torch.device(named).type == "meta":
@@ -231,8 +238,10 @@ class ScriptView(TorchFunctionMode):
     def _type(self, args, kwargs):
         tensor = args[0]
         if len(args) == 1 and "dtype" not in kwargs:
-            name = tensor.type()
-            return name.replace("torch.meta.", "torch.cuda.") if self._is_cuda(args, {}) else name
+            device = self.memory.storages.device(tensor)
+            if device is None:
+                return tensor.type()
+            return f"torch.{'' if device == HOST else 'cuda.'}{_TYPES.get(tensor.dtype, 'Tensor')}"
         target = args[1] if len(args) > 1 else kwargs["dtype"]
         if isinstance(target, str) and target.startswith("torch.cuda."):
             dtype = getattr(torch, target.rsplit(".", 1)[1]).dtype

@@ -7,7 +7,7 @@ from typing import Callable
 
 from .events import Trace
 
-BUILDING, FORWARD, BACKWARD, OPTIMIZER = "building", "forward", "backward", "optimizer"
+BUILDING, FORWARD, BACKWARD, OPTIMIZER, BETWEEN = "building", "forward", "backward", "optimizer", "between"
 
 
 class TraceComplete(BaseException):
@@ -33,6 +33,10 @@ class Phases:
     def in_forward(self) -> bool:
         return self.phase in (BUILDING, FORWARD)
 
+    @property
+    def computing(self) -> bool:
+        return self.phase in (FORWARD, BACKWARD, OPTIMIZER)
+
     def input_arrives(self) -> None:
         self._start()
 
@@ -50,7 +54,7 @@ class Phases:
     def backward_ends(self) -> None:
         self._backward_depth -= 1
         if self._backward_depth == 0:
-            self.phase = "between"
+            self.phase = BETWEEN
 
     def step_begins(self) -> None:
         self._start()
@@ -63,7 +67,7 @@ class Phases:
         if self._step_depth:
             return
         note_state()
-        self.phase = "between"
+        self.phase = BETWEEN
         self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
         done = min(self._steps.values())
         if done > self.completed:

@@ -60,6 +60,7 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     code, problem = DONE, None
     try:
         with time_limit(run.seconds), session:
+            sys.argv = [run.script, *run.arguments]
             muting.install(patches, scratch, run.network)
             loaders.install(patches)
             distributed.install(session, patches)
@@ -87,7 +88,6 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
 
 def _execute(run: Run) -> None:
     """As `python script.py ARGS` or `python -m module ARGS` would."""
-    sys.argv = [run.script, *run.arguments]
     if run.is_module:
         sys.path.insert(0, os.getcwd())
         runpy.run_module(run.script, run_name="__main__", alter_sys=True)

@@ -30,6 +30,7 @@ def install(session: "Session", patches: Patches) -> None:
     _mixed_precision(session, patches)
     _printing(session, patches)
     _saved_tensors(session, patches)
+    _methods(session, patches)
     handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, inputs: session.phases.module_called())
     session.closers.append(handle.remove)
 
@@ -214,3 +215,29 @@ def _saved_tensors(session: "Session", patches: Patches) -> None:
         initialise(self, in_view(pack_hook), in_view(unpack_hook), *args, **kwargs)
 
     patches.set(hooks, "__init__", init)
+
+
+def _methods(session: "Session", patches: Patches) -> None:
+    """Methods that must be replaced on the class: their arguments, or what they do with storages, never reach a function mode."""
+    copy = torch.Tensor.__deepcopy__
+
+    def deepcopy(self, memo):
+        with unseen():
+            device = session.storages.device(self)
+        if device is None or id(self) in memo:
+            return copy(self, memo)
+        twin = self.detach().clone().requires_grad_(self.requires_grad)
+        memo[id(self)] = twin
+        return twin
+
+    patches.set(torch.Tensor, "__deepcopy__", deepcopy)
+    patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
+    patches.set(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
+
+    class Generator(torch._C.Generator):
+        """Random numbers of a GPU are drawn by one of the host."""
+
+        def __new__(cls, device: Any = "cpu") -> Any:
+            return torch._C.Generator("cpu")
+
+    patches.set(torch, "Generator", Generator)
