@@ -5,6 +5,7 @@
 //! allocations and frees of a few training iterations, which a model of PyTorch's caching allocator replays.
 
 pub mod allocator;
+pub mod confidence;
 pub mod data;
 pub mod estimators;
 pub mod learning;

@@ -15,6 +15,8 @@ pub struct Training {
     pub input: Option<Vec<u64>>,
     /// What updates the weights.
     pub optimizer: Optimizer,
+    /// Whether the optimizer adds a share of the weights to their gradients (not `AdamW`, which shrinks the weights in place).
+    pub weight_decay: bool,
     /// Types of weights and activations.
     pub precision: Precision,
     /// Whether activations are recomputed block by block in the backward pass.
@@ -37,6 +39,7 @@ impl Default for Training {
             sequence: None,
             input: None,
             optimizer: Optimizer::Adam,
+            weight_decay: false,
             precision: Precision::Float32,
             checkpointing: false,
             fusion: false,

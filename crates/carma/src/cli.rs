@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
-use crate::{calibrate, catalogue, compare, configuration, demo, event_log, policies, simulate, trace, validate};
+use crate::{calibrate, catalogue, compare, configuration, demo, estimate, estimator, event_log, policies, simulate, trace, trace_memory, validate};
 
 /// Collocation-aware resource manager for servers with GPUs.
 #[derive(Debug, Parser)]
@@ -29,6 +29,13 @@ enum Command {
     Validate(validate::Arguments),
     /// Fit the interference model to measurements, and say how well it does.
     Calibrate(calibrate::Arguments),
+    /// Estimate the GPU memory and utilisation of a training job before it runs.
+    Estimate(Box<estimate::Arguments>),
+    /// Dry-run a training script without a GPU, and estimate its memory from what it allocates.
+    TraceMemory(Box<trace_memory::Arguments>),
+    /// Calibrate, train, evaluate and use the estimators.
+    #[command(subcommand)]
+    Estimator(Box<estimator::Command>),
     /// List the mapping policies.
     Policies,
     /// Show or check the configuration.
@@ -68,6 +75,9 @@ impl Cli {
             Command::Compare(arguments) => compare::run(&arguments, output),
             Command::Validate(arguments) => validate::run(&arguments, output),
             Command::Calibrate(arguments) => calibrate::run(&arguments, output),
+            Command::Estimate(arguments) => estimate::run(&arguments, output),
+            Command::TraceMemory(arguments) => trace_memory::run(&arguments, output),
+            Command::Estimator(command) => estimator::run(&command, output),
             Command::Policies => policies::list(output),
             Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),

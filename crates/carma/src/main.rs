@@ -6,12 +6,16 @@ mod cli;
 mod compare;
 mod configuration;
 mod demo;
+mod estimate;
+mod estimator;
 mod event_log;
 mod files;
 mod policies;
 mod progress;
+mod python;
 mod simulate;
 mod trace;
+mod trace_memory;
 mod units;
 mod validate;
 

@@ -2,6 +2,7 @@
 
 mod analytic;
 mod growth;
+mod learned;
 mod llmem;
 mod replayed;
 
@@ -10,6 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::allocator::AllocatorSettings;
+use crate::learning::gpumemnet::Architecture;
 use crate::model::{LayerKind, Model};
 use crate::stack::Stack;
 use crate::trace::{Breakdown, Recording};
@@ -98,7 +100,9 @@ impl Estimator {
             Self::Horus => analytic::horus(question),
             Self::Zero => analytic::zero(question),
             Self::Llmem => llmem::estimate(question),
-            Self::Dnnperf | Self::GpumemnetMlp | Self::GpumemnetTransformer => Err(Unanswered::NotTrained),
+            Self::Dnnperf => learned::dnnperf(question),
+            Self::GpumemnetMlp => learned::gpumemnet(question, Architecture::Mlp),
+            Self::GpumemnetTransformer => learned::gpumemnet(question, Architecture::Transformer),
         }
     }
 }
@@ -124,6 +128,8 @@ pub struct Question<'job> {
     pub allocator: AllocatorSettings,
     /// Bytes of the GPU, where it is known which it will be.
     pub gpu: Option<u64>,
+    /// How sure the upper bound shall be.
+    pub confidence: f64,
 }
 
 impl<'job> Question<'job> {
@@ -141,11 +147,13 @@ pub struct Answer {
     pub breakdown: Option<(Breakdown, u64)>,
     /// Whether it would run out of memory on the GPU in question.
     pub out_of_memory: bool,
+    /// The upper bound that a learner itself gives at the question's confidence.
+    pub own_bound: Option<u64>,
 }
 
 impl Answer {
     fn plain(bytes: u64) -> Self {
-        Self { bytes, breakdown: None, out_of_memory: false }
+        Self { bytes, breakdown: None, out_of_memory: false, own_bound: None }
     }
 }
 

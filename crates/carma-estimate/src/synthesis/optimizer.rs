@@ -40,9 +40,13 @@ impl Synthesis<'_> {
                 }
             }
         }
-        if needs.temporary > 0 {
-            let temporaries: Vec<StorageId> =
-                sizes.iter().map(|&elements| self.tape.allocate(elements.saturating_mul(needs.temporary), Purpose::Temporaries)).collect();
+        // Gradients with the weights' share are new tensors.
+        let decayed = if self.training.weight_decay && self.training.optimizer != Optimizer::AdamW { 4 } else { 0 };
+        if needs.temporary + decayed > 0 {
+            let mut temporaries: Vec<StorageId> = Vec::new();
+            for bytes in [decayed, needs.temporary].into_iter().filter(|&bytes| bytes > 0) {
+                temporaries.extend(sizes.iter().map(|&elements| self.tape.allocate(elements.saturating_mul(bytes), Purpose::Temporaries)));
+            }
             for storage in temporaries {
                 self.tape.release(storage);
             }

@@ -1,0 +1,32 @@
+//! One estimator's answer with its bound, and how long it took.
+
+use std::time::{Duration, Instant};
+
+use carma_estimate::confidence::upper_bound;
+use carma_estimate::data::Family;
+use carma_estimate::estimators::{Answer, Estimator, Question, Unanswered};
+use carma_estimate::parse::Description;
+use carma_estimate::stack::Stack;
+use carma_estimate::training::Training;
+
+/// What was asked about.
+pub(crate) struct Job<'job> {
+    pub(crate) description: Option<&'job Description>,
+    pub(crate) training: &'job Training,
+    pub(crate) stack: &'job Stack,
+}
+
+/// An estimator's answer, or why there is none.
+pub(crate) struct Answered {
+    pub(crate) estimator: Estimator,
+    /// The answer and its upper bound in bytes.
+    pub(crate) result: Result<(Answer, u64), Unanswered>,
+    pub(crate) took: Duration,
+}
+
+pub(crate) fn answer(estimator: Estimator, question: &Question<'_>) -> Answered {
+    let began = Instant::now();
+    let family = question.model.map(Family::of);
+    let result = estimator.estimate(question).map(|answer| (answer, upper_bound(estimator, family, &answer, question.confidence)));
+    Answered { estimator, result, took: began.elapsed() }
+}

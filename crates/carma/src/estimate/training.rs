@@ -1,0 +1,188 @@
+//! Flags that say how a model is trained and on what.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use carma_estimate::allocator::AllocatorSettings;
+use carma_estimate::confidence::DEFAULT_CONFIDENCE;
+use carma_estimate::parse::Hints;
+use carma_estimate::stack::Stack;
+use carma_estimate::training::{Optimizer, Parallel, Precision, Training};
+use clap::Args;
+
+/// How it is trained: flags win over what the description says.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct TrainingArguments {
+    /// Samples in a batch (of one process)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 40))]
+    pub(crate) batch: Option<u64>,
+    /// Tokens in a sample
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 32))]
+    sequence: Option<u64>,
+    /// Shape of one sample, such as 3x224x224
+    #[arg(long, value_parser = shape)]
+    input: Option<Shape>,
+    /// none, sgd, momentum, adam, adamw, fused-adam, adam8bit, rmsprop, adagrad,
+    /// adafactor or lion [default: adam]
+    #[arg(long, value_parser = optimizer)]
+    optimizer: Option<Optimizer>,
+    /// The optimizer adds a share of the weights to their gradients
+    #[arg(long)]
+    weight_decay: bool,
+    /// float32, mixed (automatic mixed precision) or half [default: float32]
+    #[arg(long, value_parser = precision)]
+    precision: Option<Precision>,
+    /// Activations are recomputed block by block in the backward pass
+    #[arg(long)]
+    checkpointing: bool,
+    /// Elementwise operators are fused (torch.compile)
+    #[arg(long)]
+    fusion: bool,
+    /// single, data-parallel:N, distributed:N, zero1:N, zero2:N or zero3:N
+    #[arg(long, value_parser = parallel, default_value = "single", hide_default_value = true)]
+    parallel: Parallel,
+    /// Only low-rank adapters of this rank are trained
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    adapters: Option<u64>,
+    /// Samples of a forward pass before training (torchsummary on the GPU: 2)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..1 << 40))]
+    rehearsal: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct Shape(Vec<u64>);
+
+impl TrainingArguments {
+    /// The training, where neither flags nor description decide with the defaults.
+    pub(crate) fn training(&self, hints: &Hints) -> Training {
+        let gpus = hints.gpus.filter(|&gpus| gpus > 1).map(|gpus| Parallel::DataParallel { gpus });
+        Training {
+            batch: self.batch.or(hints.batch).unwrap_or(1),
+            sequence: self.sequence.or(hints.sequence),
+            input: self.input.as_ref().map(|Shape(sides)| sides.clone()),
+            optimizer: self.optimizer.or(hints.optimizer).unwrap_or(Optimizer::Adam),
+            weight_decay: self.weight_decay,
+            precision: self.precision.or(hints.precision).unwrap_or(Precision::Float32),
+            checkpointing: self.checkpointing || hints.checkpointing.unwrap_or(false),
+            fusion: self.fusion || hints.fusion.unwrap_or(false),
+            parallel: if self.parallel == Parallel::Single { gpus.unwrap_or(Parallel::Single) } else { self.parallel },
+            rehearsal: self.rehearsal,
+            adapters: self.adapters,
+        }
+    }
+}
+
+/// What it runs on, and how sure the answer shall be.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct MachineArguments {
+    /// Software stack: a name (see carma estimator stacks), or a file that
+    /// carma estimator calibrate wrote
+    #[arg(long)]
+    stack: Option<String>,
+    /// PYTORCH_CUDA_ALLOC_CONF of the job
+    #[arg(long, default_value = "", hide_default_value = true)]
+    allocator: String,
+    /// Memory of the GPU, such as 40GiB or 40536MiB [default: any]
+    #[arg(long, value_parser = bytes)]
+    gpu_memory: Option<u64>,
+    /// How sure the upper bound shall be
+    #[arg(long, default_value_t = DEFAULT_CONFIDENCE, value_parser = share)]
+    pub(crate) confidence: f64,
+}
+
+impl MachineArguments {
+    /// The stack: by flag, by the description, or the default.
+    pub(crate) fn stack(&self, hints: &Hints) -> Result<Stack> {
+        let Some(name) = self.stack.as_ref().or(hints.stack.as_ref()) else { return default_stack() };
+        if let Some(stack) = Stack::named(name) {
+            return Ok(stack.clone());
+        }
+        let file = Path::new(name);
+        if !file.exists() {
+            let known: Vec<&str> = Stack::built_in().iter().map(|stack| stack.name.as_str()).collect();
+            bail!("there is no stack `{name}`: give a file or one of {}", known.join(", "));
+        }
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let stacks = Stack::read(&text).with_context(|| format!("{} cannot be used", file.display()))?;
+        stacks.into_iter().next().with_context(|| format!("{} holds no stack", file.display()))
+    }
+
+    pub(crate) fn allocator(&self) -> Result<AllocatorSettings> {
+        AllocatorSettings::parse(&self.allocator).context("--allocator")
+    }
+
+    pub(crate) fn gpu(&self) -> Option<u64> {
+        self.gpu_memory
+    }
+}
+
+fn default_stack() -> Result<Stack> {
+    Stack::built_in().first().cloned().context("no stack is built in")
+}
+
+fn named<T: serde::de::DeserializeOwned>(word: &str, known: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::from(word)).map_err(|_| format!("known are {known}"))
+}
+
+fn optimizer(word: &str) -> Result<Optimizer, String> {
+    match word {
+        "adamw" => Ok(Optimizer::AdamW),
+        "adam8bit" => Ok(Optimizer::Adam8bit),
+        "rmsprop" => Ok(Optimizer::RmsProp),
+        other => named(other, "none, sgd, momentum, adam, adamw, fused-adam, adam8bit, rmsprop, adagrad, adafactor, lion"),
+    }
+}
+
+fn precision(word: &str) -> Result<Precision, String> {
+    match word {
+        "amp" => Ok(Precision::Mixed),
+        "fp32" => Ok(Precision::Float32),
+        "fp16" | "bf16" | "float16" | "bfloat16" => Ok(Precision::Half),
+        other => named(other, "float32, mixed, half"),
+    }
+}
+
+fn parallel(word: &str) -> Result<Parallel, String> {
+    if word == "single" {
+        return Ok(Parallel::Single);
+    }
+    let (way, gpus) = word.split_once(':').ok_or("write the way and the GPUs, such as zero2:4")?;
+    let gpus = gpus.parse().ok().filter(|gpus| (1..=1 << 20).contains(gpus)).ok_or_else(|| format!("`{gpus}` is not a number of GPUs"))?;
+    match way {
+        "data-parallel" => Ok(Parallel::DataParallel { gpus }),
+        "distributed" | "ddp" => Ok(Parallel::Distributed { gpus }),
+        "zero1" => Ok(Parallel::Zero { stage: 1, gpus }),
+        "zero2" => Ok(Parallel::Zero { stage: 2, gpus }),
+        "zero3" => Ok(Parallel::Zero { stage: 3, gpus }),
+        _ => Err("known are single, data-parallel:N, distributed:N, zero1:N, zero2:N, zero3:N".to_owned()),
+    }
+}
+
+fn shape(word: &str) -> Result<Shape, String> {
+    let sides: Result<Vec<u64>, _> = word.split(['x', ',']).map(|side| side.trim().parse::<u64>()).collect();
+    match sides {
+        Ok(sides) if sides.len() <= 8 && sides.iter().all(|&side| side > 0) => Ok(Shape(sides)),
+        _ => Err("write the sides, such as 3x224x224".to_owned()),
+    }
+}
+
+/// A size with its unit; a bare number is MiB.
+pub(crate) fn bytes(word: &str) -> Result<u64, String> {
+    let digits = word.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match word[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "m" | "mib" | "mb" => 1 << 20,
+        "g" | "gib" | "gb" => 1 << 30,
+        "k" | "kib" | "kb" => 1 << 10,
+        unit => return Err(format!("unknown unit `{unit}`: use MiB or GiB")),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| format!("`{word}` is not a size such as 40GiB"))?;
+    if number.is_finite() && (0.0..1e9).contains(&number) { Ok((number * f64::from(factor)) as u64) } else { Err(format!("`{word}` is out of range")) }
+}
+
+fn share(word: &str) -> Result<f64, String> {
+    let share = word.parse::<f64>().ok().filter(|share| (0.5..1.0).contains(share));
+    share.ok_or_else(|| "must be at least 0.5 and below 1".to_owned())
+}

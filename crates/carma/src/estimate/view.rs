@@ -1,0 +1,140 @@
+//! Estimates as people and programs read them.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_estimate::estimators::{Answer, Question};
+use carma_estimate::parse::Description;
+use serde_json::{Value, json};
+
+use super::{Answered, Job};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// One answer with where the memory goes.
+pub(super) fn one(job: &Job<'_>, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
+    let Ok((answer, upper)) = answered.result else { return Ok(()) };
+    heading(job, output)?;
+    let sure = question.confidence * 100.0;
+    writeln!(output, "\n{} MiB, at most {} MiB ({sure} % sure), by {}", mib(answer.bytes), mib(upper), answered.estimator)?;
+    if answer.out_of_memory {
+        writeln!(output, "It would run out of memory on this GPU.")?;
+    }
+    for (what, bytes) in parts(&answer) {
+        writeln!(output, "  {what:<14}{:>9} MiB", mib(bytes))?;
+    }
+    notes(job, output)
+}
+
+/// All answers, one a line.
+pub(super) fn all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
+    heading(job, output)?;
+    writeln!(output, "\n{:<22}{:>9} {:>9}  {}", "estimator", "MiB", format!("{} %", question.confidence * 100.0), "by")?;
+    for answered in answers {
+        let name = answered.estimator;
+        match &answered.result {
+            Ok((answer, upper)) => writeln!(output, "{name:<22}{:>9} {:>9}  {}", mib(answer.bytes), mib(*upper), name.summary())?,
+            Err(reason) => writeln!(output, "{name:<22}{:>9} {:>9}  {reason}", "-", "-")?,
+        }
+    }
+    notes(job, output)
+}
+
+fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
+    let batch = job.training.batch;
+    match job.description {
+        Some(Description { format, model, .. }) => {
+            let name = model.name.as_deref().unwrap_or("model");
+            let (layers, parameters) = (model.layers.len(), model.parameters() as f64 / 1e6);
+            writeln!(output, "{name} ({format}): {layers} layers, {parameters:.1} million parameters, batch {batch}")?;
+        }
+        None => writeln!(output, "recorded events")?,
+    }
+    writeln!(output, "stack {}: context of {:.0} MiB, {:?}", job.stack.name, job.stack.context, job.stack.evidence)?;
+    Ok(())
+}
+
+fn notes(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
+    let Some(description) = job.description else { return Ok(()) };
+    for note in &description.notes {
+        writeln!(output, "note: {note}")?;
+    }
+    let unknown = description.model.unknown_layers();
+    if !unknown.is_empty() {
+        writeln!(output, "layers not known, counted as their output kept once: {}", unknown.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Bytes by what they are for, with the context.
+fn parts(answer: &Answer) -> Vec<(&'static str, u64)> {
+    let Some((breakdown, context)) = answer.breakdown else { return Vec::new() };
+    vec![
+        ("weights", breakdown.weights),
+        ("gradients", breakdown.gradients),
+        ("optimizer", breakdown.optimizer),
+        ("activations", breakdown.activations),
+        ("workspace", breakdown.workspace),
+        ("fragmentation", breakdown.fragmentation),
+        ("context", context),
+    ]
+}
+
+/// A number of MiB with thousands apart.
+pub(crate) fn mib(bytes: u64) -> String {
+    let digits = format!("{:.0}", bytes as f64 / MIB);
+    let first = digits.len() % 3;
+    let groups = digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let head = (first > 0).then(|| digits[..first].to_owned());
+    head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+}
+
+fn value(answered: &Answered) -> Value {
+    let took = answered.took.as_secs_f64();
+    match &answered.result {
+        Ok((answer, upper)) => {
+            let breakdown: serde_json::Map<String, Value> = parts(answer).into_iter().map(|(what, bytes)| (what.to_owned(), json!(bytes as f64 / MIB))).collect();
+            json!({
+                "estimator": answered.estimator.name(),
+                "memory_mib": answer.bytes as f64 / MIB,
+                "upper_mib": *upper as f64 / MIB,
+                "out_of_memory": answer.out_of_memory,
+                "breakdown_mib": breakdown,
+                "seconds": took,
+            })
+        }
+        Err(reason) => json!({ "estimator": answered.estimator.name(), "unanswered": reason.to_string() }),
+    }
+}
+
+fn facts(job: &Job<'_>, question: &Question<'_>) -> Value {
+    let description = job.description;
+    json!({
+        "format": description.map(|description| description.format.to_string()),
+        "layers": description.map(|description| description.model.layers.len()),
+        "parameters": description.map(|description| description.model.parameters()),
+        "batch": job.training.batch,
+        "stack": job.stack.name,
+        "confidence": question.confidence,
+        "notes": description.map(|description| description.notes.clone()).unwrap_or_default(),
+        "unknown_layers": description.map(|description| description.model.unknown_layers()).unwrap_or_default(),
+    })
+}
+
+pub(super) fn json(job: &Job<'_>, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
+    let mut object = facts(job, question);
+    if let (Some(object), Value::Object(answer)) = (object.as_object_mut(), value(answered)) {
+        object.extend(answer);
+    }
+    writeln!(output, "{}", serde_json::to_string_pretty(&object)?)?;
+    Ok(())
+}
+
+pub(super) fn json_of_all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
+    let mut object = facts(job, question);
+    if let Some(object) = object.as_object_mut() {
+        object.insert("estimates".to_owned(), answers.iter().map(value).collect());
+    }
+    writeln!(output, "{}", serde_json::to_string_pretty(&object)?)?;
+    Ok(())
+}
