@@ -89,8 +89,10 @@ pub enum Normalisation {
 pub enum Activation {
     /// Keeps its output: ReLU, tanh, sigmoid.
     KeepsOutput,
-    /// Keeps its input: GELU, SiLU, hardswish, ELU, leaky ReLU ...
+    /// Keeps its input: GELU, SiLU, hardswish, ReLU6 ... In place, it keeps a copy of what it overwrites.
     KeepsInput,
+    /// Keeps its input or, in place, its output: ELU and leaky ReLU.
+    KeepsEither,
     /// Composed of several elementwise operators that each keep something (GELU by its formula as in GPT-2): elements kept per element.
     Composed {
         /// Tensors of the output's size that are kept.
@@ -118,7 +120,7 @@ impl LayerKind {
     /// assert_eq!(LayerKind::of_class("Mystery"), LayerKind::Unknown);
     /// ```
     pub fn of_class(class: &str) -> Self {
-        use Activation::{Composed, Gated, KeepsInput, KeepsOutput};
+        use Activation::{Composed, Gated, KeepsEither, KeepsInput, KeepsOutput};
         let plain = class.to_ascii_lowercase().replace('_', "");
         let plain = plain.trim_end_matches("backward");
         match plain {
@@ -157,10 +159,11 @@ impl LayerKind {
             "rmsnorm" | "llamarmsnorm" | "t5layernorm" | "mistralrmsnorm" | "qwen2rmsnorm" | "gemmarmsnorm" | "rmsnorm2d"
             | "simplenorm" => Self::Normalisation(Normalisation::RootMeanSquare),
             "localresponsenorm" => Self::Normalisation(Normalisation::LocalResponse),
-            "relu" | "relu6" | "tanh" | "sigmoid" | "hardtanh" | "threshold" | "exp" | "sqrt" => Self::Activation(KeepsOutput),
-            "gelu" | "geluactivation" | "silu" | "swish" | "mish" | "elu" | "selu" | "celu" | "leakyrelu" | "hardswish" | "hardsigmoid"
-            | "softplus" | "prelu" | "rrelu" | "logsigmoid" | "softsign" | "quickgelu" | "siluactivation" | "gelutanh"
-            | "pytorchgelutanh" | "hardswishme" | "swishme" | "mishme" | "log" | "pow" | "abs" | "clamp" => Self::Activation(KeepsInput),
+            "relu" | "tanh" | "sigmoid" | "threshold" | "exp" | "sqrt" => Self::Activation(KeepsOutput),
+            "elu" | "selu" | "celu" | "leakyrelu" | "rrelu" => Self::Activation(KeepsEither),
+            "gelu" | "geluactivation" | "silu" | "swish" | "mish" | "relu6" | "hardtanh" | "hardswish" | "hardsigmoid" | "softplus" | "prelu"
+            | "logsigmoid" | "softsign" | "quickgelu" | "siluactivation" | "gelutanh" | "pytorchgelutanh" | "hardswishme" | "swishme" | "mishme"
+            | "log" | "pow" | "abs" | "clamp" => Self::Activation(KeepsInput),
             "newgeluactivation" | "fastgeluactivation" => Self::Activation(Composed { kept: 5 }),
             "glu" | "geglu" | "swiglu" => Self::Activation(Gated),
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alphadropout" | "featuredropout" | "stabledropout" => {

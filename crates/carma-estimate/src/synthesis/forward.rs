@@ -25,7 +25,7 @@ impl Synthesis<'_> {
             Some(made) => Made { storage: self.tape.hold(made.storage), ..made },
             None => self.compute(layer, keep),
         };
-        let rule = saving(&layer.kind, self.training.fusion);
+        let rule = saving(&layer.kind, layer.in_place, self.training.fusion);
         if keep {
             self.keep(layer, made, rule);
         }

@@ -17,7 +17,7 @@ const NOTHING: Saving = Saving { inputs: false, output: false, bytes_per_element
 const INPUTS: Saving = Saving { inputs: true, ..NOTHING };
 const OUTPUT: Saving = Saving { output: true, ..NOTHING };
 
-pub(super) fn saving(kind: &LayerKind, fusion: bool) -> Saving {
+pub(super) fn saving(kind: &LayerKind, in_place: bool, fusion: bool) -> Saving {
     match kind {
         // A compiler recomputes elementwise operators from what their neighbours keep.
         LayerKind::Activation(_) | LayerKind::Dropout { .. } if fusion => NOTHING,
@@ -31,7 +31,8 @@ pub(super) fn saving(kind: &LayerKind, fusion: bool) -> Saving {
         LayerKind::Normalisation(Normalisation::RootMeanSquare) => Saving { copies: 1, ..INPUTS },
         LayerKind::Normalisation(Normalisation::LocalResponse) => Saving { copies: 2, ..INPUTS },
         LayerKind::Activation(Activation::KeepsOutput) | LayerKind::Softmax => OUTPUT,
-        LayerKind::Activation(Activation::KeepsInput | Activation::Gated) => INPUTS,
+        LayerKind::Activation(Activation::KeepsInput) if in_place => Saving { copies: 1, ..NOTHING },
+        LayerKind::Activation(Activation::KeepsInput | Activation::KeepsEither | Activation::Gated) => INPUTS,
         LayerKind::Activation(Activation::Composed { kept }) => Saving { copies: *kept, ..INPUTS },
         // The mask is one byte an element.
         LayerKind::Dropout { .. } => Saving { bytes_per_element: 1, ..NOTHING },
