@@ -5,7 +5,7 @@ use super::super::output;
 use super::super::role::Role;
 use super::super::tree::Module;
 use super::{RELU, Wiring};
-use crate::model::{LayerKind, Normalisation, Shape};
+use crate::model::{LayerKind, Normalisation, Reshaping, Shape};
 
 impl Wiring<'_, '_> {
     pub(super) fn leaf(&mut self, place: usize) -> Result<(), ParseError> {
@@ -63,6 +63,8 @@ impl Wiring<'_, '_> {
         let source = self.current;
         let output = module.output.clone().unwrap_or_else(|| self.shape(source));
         let kind = match (&module.kind, module.attributes.probability) {
+            // PyTorch returns the input itself where nothing is dropped.
+            (LayerKind::Dropout { .. }, Some(probability)) if probability <= 0.0 => LayerKind::Reshape(Reshaping::View),
             (LayerKind::Dropout { .. }, Some(probability)) => LayerKind::Dropout { probability },
             (kind, _) => kind.clone(),
         };
