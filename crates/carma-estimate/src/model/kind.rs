@@ -161,9 +161,9 @@ impl LayerKind {
             "localresponsenorm" => Self::Normalisation(Normalisation::LocalResponse),
             "relu" | "tanh" | "sigmoid" | "threshold" | "exp" | "sqrt" => Self::Activation(KeepsOutput),
             "elu" | "selu" | "celu" | "leakyrelu" | "rrelu" => Self::Activation(KeepsEither),
-            "gelu" | "geluactivation" | "silu" | "swish" | "mish" | "relu6" | "hardtanh" | "hardswish" | "hardsigmoid" | "softplus" | "prelu"
-            | "logsigmoid" | "softsign" | "quickgelu" | "siluactivation" | "gelutanh" | "pytorchgelutanh" | "hardswishme" | "swishme" | "mishme"
-            | "log" | "pow" | "abs" | "clamp" => Self::Activation(KeepsInput),
+            "gelu" | "geluactivation" | "silu" | "swish" | "mish" | "relu6" | "hardtanh" | "hardswish" | "hardsigmoid" | "softplus"
+            | "prelu" | "logsigmoid" | "softsign" | "quickgelu" | "siluactivation" | "gelutanh" | "pytorchgelutanh" | "hardswishme"
+            | "swishme" | "mishme" | "log" | "pow" | "abs" | "clamp" => Self::Activation(KeepsInput),
             "newgeluactivation" | "fastgeluactivation" => Self::Activation(Composed { kept: 5 }),
             "glu" | "geglu" | "swiglu" => Self::Activation(Gated),
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alphadropout" | "featuredropout" | "stabledropout" => {

@@ -3,6 +3,7 @@
 mod contents;
 mod layers;
 mod messages;
+mod rearrange;
 mod shapes;
 mod wire;
 

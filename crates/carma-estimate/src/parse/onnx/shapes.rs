@@ -3,6 +3,7 @@
 use super::super::convolution;
 use super::contents;
 use super::messages::Node;
+use super::rearrange;
 
 /// Dimensions with the batch among them.
 pub(super) type Dimensions = Vec<u64>;
@@ -45,10 +46,10 @@ pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
             let order = node.numbers("perm").unwrap_or(&reversed);
             order.iter().map(|&axis| input.get(usize::try_from(axis).ok()?).copied()).collect()
         }),
-        "Unsqueeze" => return unsqueezed(inputs, axes()),
-        "Squeeze" => return squeezed(inputs, axes().as_deref()),
-        "Concat" => return concatenated(node, inputs),
-        "Gather" => return gathered(node, inputs),
+        "Unsqueeze" => return rearrange::unsqueezed(inputs, axes()),
+        "Squeeze" => return rearrange::squeezed(inputs, axes().as_deref()),
+        "Concat" => return rearrange::concatenated(node, inputs),
+        "Gather" => return rearrange::gathered(node, inputs),
         "Gemm" => dimensions(0).zip(dimensions(1)).and_then(|(input, weight)| {
             let rows = if node.number("transA") == Some(1) { input.get(1) } else { input.first() };
             let columns = if node.number("transB") == Some(1) { weight.first() } else { weight.get(1) };
@@ -94,8 +95,8 @@ pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
             return Known { dimensions: shape, content, ..Known::default() };
         }
         "GatherElements" => dimensions(1).cloned(),
-        "Slice" => return sliced(inputs),
-        "Split" => dimensions(0).map(|input| parted(node, input, content(1))),
+        "Slice" => return rearrange::sliced(inputs),
+        "Split" => dimensions(0).map(|input| rearrange::parted(node, input, content(1))),
         operator if keeps_shape(operator) => dimensions(0).cloned(),
         _ => None,
     };
@@ -152,7 +153,7 @@ fn product(sizes: &[u64]) -> u64 {
 }
 
 /// An axis that may be counted from the end.
-fn place(axis: i64, rank: usize) -> usize {
+pub(super) fn place(axis: i64, rank: usize) -> usize {
     let number = usize::try_from(axis.unsigned_abs()).unwrap_or(usize::MAX);
     if axis < 0 { rank.saturating_sub(number) } else { number }
 }
@@ -238,88 +239,4 @@ fn multiplied(left: &[u64], right: &[u64]) -> Option<Dimensions> {
 fn reduced(input: &[u64], axes: Option<&[i64]>, keeps: bool) -> Dimensions {
     let gone = |axis: usize| axes.is_none_or(|axes| axes.iter().any(|&reduced| place(reduced, input.len()) == axis));
     input.iter().enumerate().filter(|(axis, _)| keeps || !gone(*axis)).map(|(axis, &size)| if gone(axis) { 1 } else { size }).collect()
-}
-
-fn unsqueezed(inputs: &[Known], axes: Option<Vec<i64>>) -> Known {
-    let Some(input) = inputs.first() else { return Known::default() };
-    let dimensions = input.dimensions.as_ref().zip(axes).map(|(sizes, axes)| {
-        let rank = sizes.len() + axes.len();
-        let mut sizes = sizes.clone();
-        let mut places: Vec<usize> = axes.iter().map(|&axis| place(axis, rank)).collect();
-        places.sort_unstable();
-        for place in places {
-            sizes.insert(place.min(sizes.len()), 1);
-        }
-        sizes
-    });
-    Known { dimensions, content: input.content.clone(), ..Known::default() }
-}
-
-fn squeezed(inputs: &[Known], axes: Option<&[i64]>) -> Known {
-    let Some(input) = inputs.first() else { return Known::default() };
-    let dimensions = input.dimensions.as_ref().map(|sizes| {
-        let gone = |axis: usize, size: u64| match axes {
-            Some(axes) => axes.iter().any(|&squeezed| place(squeezed, sizes.len()) == axis),
-            None => size == 1,
-        };
-        sizes.iter().enumerate().filter(|&(axis, &size)| !gone(axis, size)).map(|(_, &size)| size).collect()
-    });
-    Known { dimensions, content: input.content.clone(), ..Known::default() }
-}
-
-fn concatenated(node: &Node<'_>, inputs: &[Known]) -> Known {
-    let all: Option<Vec<&Dimensions>> = inputs.iter().map(|input| input.dimensions.as_ref()).collect();
-    let dimensions = all.and_then(|all| {
-        let mut sizes = (*all.first()?).clone();
-        let axis = place(node.number("axis").unwrap_or(0), sizes.len());
-        *sizes.get_mut(axis)? = all.iter().fold(0, |sum: u64, each| sum.saturating_add(each.get(axis).copied().unwrap_or(0)));
-        Some(sizes)
-    });
-    let content: Option<Vec<i64>> = inputs.iter().map(|input| input.content.clone()).collect::<Option<Vec<_>>>().map(|all| all.concat());
-    Known { dimensions, content: content.filter(|content| content.len() <= contents::LONGEST), ..Known::default() }
-}
-
-fn gathered(node: &Node<'_>, inputs: &[Known]) -> Known {
-    let (data, indices) = (inputs.first(), inputs.get(1));
-    let dimensions = data.and_then(|data| data.dimensions.as_ref()).zip(indices.and_then(|indices| indices.dimensions.as_ref()));
-    let dimensions = dimensions.and_then(|(data, indices)| {
-        let axis = place(node.number("axis").unwrap_or(0), data.len());
-        Some(data.get(..axis)?.iter().chain(indices).chain(data.get(axis + 1..)?).copied().collect())
-    });
-    let content = data.and_then(|data| data.content.as_ref()).zip(indices.and_then(|indices| indices.content.as_ref()));
-    let content = content.and_then(|(data, indices)| indices.iter().map(|&index| data.get(place(index, data.len())).copied()).collect());
-    Known { dimensions, content, ..Known::default() }
-}
-
-/// Starts, ends, axes and steps are inputs.
-fn sliced(inputs: &[Known]) -> Known {
-    let list = |place: usize| inputs.get(place).and_then(|input| input.content.as_deref());
-    let (Some(input), Some(starts), Some(ends)) = (inputs.first(), list(1), list(2)) else { return Known::default() };
-    let mut dimensions = input.dimensions.clone();
-    let mut content = input.content.clone();
-    for (number, (usual, (&start, &end))) in (0_i64..).zip(starts.iter().zip(ends)).enumerate() {
-        let axis = list(3).and_then(|axes| axes.get(number).copied()).unwrap_or(usual);
-        let step = list(4).and_then(|steps| steps.get(number).copied()).unwrap_or(1);
-        let Some(sizes) = dimensions.as_mut() else { break };
-        let axis = place(axis, sizes.len());
-        let Some(size) = sizes.get_mut(axis) else { break };
-        let length = usize::try_from(*size).unwrap_or(usize::MAX);
-        let (from, to) = (place(start, length).min(length), place(end, length).min(length));
-        let kept = to.saturating_sub(from);
-        *size = (kept as u64).div_ceil(step.unsigned_abs().max(1));
-        content = content.filter(|_| step == 1).and_then(|content| content.get(from..to.max(from)).map(<[i64]>::to_vec));
-    }
-    Known { dimensions, content, ..Known::default() }
-}
-
-/// The first part of a tensor that is split into as many as the operator has results, or as long as it says.
-fn parted(node: &Node<'_>, input: &[u64], sizes: Option<&[i64]>) -> Dimensions {
-    let axis = place(node.number("axis").unwrap_or(0), input.len());
-    let first = node.numbers("split").or(sizes).and_then(|sizes| sizes.first()).and_then(|&size| u64::try_from(size).ok());
-    let parts = node.outputs.len().max(1) as u64;
-    input
-        .iter()
-        .enumerate()
-        .map(|(place, &size)| if place == axis { first.unwrap_or_else(|| size.div_ceil(parts)) } else { size })
-        .collect()
 }

@@ -5,6 +5,7 @@
 //! ends, its class tells whether branches are added, joined or multiplied.
 
 mod attention;
+mod bridge;
 mod join;
 mod leaf;
 mod source;
