@@ -1,5 +1,7 @@
 //! Which format a description is written in, told by its content.
 
+use std::fmt;
+
 use super::MOST_BYTES;
 use super::error::{ParseError, Problem};
 
@@ -22,6 +24,21 @@ pub enum Format {
     Rad,
     /// Our own TOML.
     Toml,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::TorchSummary => "torchsummary",
+            Self::TorchInfo => "torchinfo",
+            Self::ModuleRepr => "print(model)",
+            Self::HuggingFaceConfig => "config.json",
+            Self::Onnx => "ONNX",
+            Self::SafeTensors => "safetensors",
+            Self::Rad => "task file",
+            Self::Toml => "TOML",
+        })
+    }
 }
 
 /// How far into a text the format is looked for.

@@ -1,0 +1,65 @@
+//! `carma estimator calibrate`: one reading of nvidia-smi tells what a server's stack takes beside the tensors.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use carma_estimate::estimators::{Estimator, Question};
+use carma_estimate::parse::Hints;
+use carma_estimate::stack::Stack;
+use clap::Args;
+
+use crate::estimate::{self, MachineArguments, TrainingArguments};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A description of the model that ran
+    #[arg(required_unless_present = "trace")]
+    model: Option<PathBuf>,
+    /// Or the events of its dry run: more exact
+    #[arg(long)]
+    trace: Option<PathBuf>,
+    /// What nvidia-smi showed for the process at its peak, such as 7106MiB
+    #[arg(long, value_parser = estimate::bytes)]
+    reading: u64,
+    /// Write the stack to this file, for --stack
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    training: TrainingArguments,
+    #[command(flatten)]
+    machine: MachineArguments,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let described = arguments.model.as_deref().map(|file| estimate::read_description(file, &arguments.training)).transpose()?;
+    let recording = arguments.trace.as_deref().map(estimate::read_recording).transpose()?;
+    let hints = described.as_ref().map_or_else(Hints::default, |(description, _)| description.hints.clone());
+    let training = described.as_ref().map_or_else(|| arguments.training.training(&hints), |(_, training)| training.clone());
+    let stack = arguments.machine.stack(&hints)?;
+    let question = Question {
+        model: described.as_ref().map(|(description, _)| &description.model),
+        training: &training,
+        recording: recording.as_ref(),
+        stack: &stack,
+        allocator: arguments.machine.allocator()?,
+        gpu: arguments.machine.gpu(),
+        confidence: arguments.machine.confidence,
+    };
+    let estimator = if recording.is_some() { Estimator::DryRun } else { Estimator::Static };
+    let answer = estimator.estimate(&question).with_context(|| format!("{estimator} has no answer"))?;
+    let (_, context) = answer.breakdown.with_context(|| format!("stack {} has no context of its own to fit", stack.name))?;
+    let reserved = answer.bytes - context;
+    if arguments.reading < reserved {
+        let (reading, reserved) = (arguments.reading >> 20, reserved >> 20);
+        bail!("the reading of {reading} MiB is below the {reserved} MiB of the tensors alone: are batch, optimizer and precision right?");
+    }
+    let fitted = stack.calibrated(arguments.reading, reserved, context > stack.context_bytes(false));
+    writeln!(output, "context {:.0} MiB (the table says {:.0})", fitted.context, stack.context)?;
+    if let Some(file) = &arguments.output {
+        fs::write(file, Stack::write(vec![fitted])).with_context(|| format!("cannot write {}", file.display()))?;
+        writeln!(output, "written to {}: use it with --stack {}", file.display(), file.display())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! `carma estimator evaluate`: an estimator against measured memory.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use carma_estimate::allocator::AllocatorSettings;
+use carma_estimate::confidence::{DEFAULT_CONFIDENCE, upper_bound};
+use carma_estimate::data::{self, Family, Network, Observation};
+use carma_estimate::estimators::{Estimator, Question};
+use carma_estimate::learning::evaluate::{Answer, LARGEST_MIB, Scores};
+use carma_estimate::model::Model;
+use carma_estimate::stack::Stack;
+use carma_estimate::trace::Recording;
+use carma_estimate::training::Training;
+use clap::Args;
+
+use super::material::Source;
+use super::{learned, recipes};
+use crate::{estimate, files, progress};
+
+pub(super) const MIB: f64 = (1 << 20) as f64;
+
+/// The GPU of the published sets: A100-40GB, as its driver counts it.
+pub(super) const GPU: u64 = 40_536 << 20;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Measured runs: a file of the published sets, or one in their format
+    #[arg(long)]
+    data: PathBuf,
+    /// The estimator
+    #[arg(long, value_parser = estimate::estimator)]
+    estimator: Estimator,
+    /// Judge only this many rows, drawn at random
+    #[arg(long)]
+    sample: Option<usize>,
+    /// Decides which rows are drawn, and the folds of learners
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Context in MiB instead of the one that fits these rows best
+    #[arg(long)]
+    context: Option<f64>,
+    /// Folder with the printed summaries of the real models
+    /// [default: summaries beside the data]
+    #[arg(long)]
+    summaries: Option<PathBuf>,
+    /// Keep what the Python package makes in this folder, and use it again
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// The Python interpreter that has PyTorch (and timm, transformers ...)
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// Parts of the cross-validation of learners
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=20))]
+    pub(super) folds: u8,
+    /// Size of the classes of a classifier in GB [default: 1 for MLPs, 8 else]
+    #[arg(long)]
+    pub(super) class_size: Option<f64>,
+    /// Write plots (confusion, scatter, PCA, t-SNE) to this folder
+    #[arg(long)]
+    pub(super) plots: Option<PathBuf>,
+    /// List this many of the worst rows
+    #[arg(long, default_value_t = 0)]
+    worst: usize,
+}
+
+/// One judged row.
+pub(super) struct Judged {
+    pub(super) name: String,
+    pub(super) answer: Answer,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let mut rows = files::read_table(&arguments.data, data::read)?;
+    rows.retain(|row| row.crashed || row.measured.is_some());
+    if let Some(sample) = arguments.sample {
+        fastrand::Rng::with_seed(arguments.seed).shuffle(&mut rows);
+        rows.truncate(sample);
+    }
+    if rows.is_empty() {
+        bail!("{} has no measured row", arguments.data.display());
+    }
+    let judged = match arguments.estimator {
+        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => learned::judge(arguments, arguments.estimator, &rows, output)?,
+        _ => judge(arguments, &rows)?,
+    };
+    let answers: Vec<Answer> = judged.iter().map(|row| row.answer).collect();
+    let scores = Scores::of(&answers);
+    if arguments.json {
+        writeln!(output, "{}", serde_json::to_string(&scores)?)?;
+    } else {
+        show(&scores, output)?;
+    }
+    worst(judged, arguments.worst, output)
+}
+
+/// Asks the estimator about every row, with one context for all of them.
+fn judge(arguments: &Arguments, rows: &[Observation]) -> Result<Vec<Judged>> {
+    let summaries = arguments.summaries.clone().unwrap_or_else(|| arguments.data.parent().unwrap_or(Path::new(".")).join("summaries"));
+    let mut source = Source::new(arguments.python.as_deref(), arguments.keep.as_deref())?;
+    let bar = progress::bar(rows.len(), "rows");
+    let mut asked = Vec::new();
+    let mut left_out = Vec::new();
+    for row in rows {
+        match ask(arguments.estimator, row, &summaries, &mut source) {
+            Ok(found) => asked.push((row, found)),
+            Err(error) => left_out.push(format!("{}: {error:#}", row.name)),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    for reason in left_out.iter().take(5) {
+        eprintln!("carma: left out: {reason}");
+    }
+    if left_out.len() > 5 {
+        eprintln!("carma: and {} more", left_out.len() - 5);
+    }
+    if asked.is_empty() {
+        bail!("no row could be judged");
+    }
+    let shift = if matches!(arguments.estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &asked) } else { 0.0 };
+    Ok(asked.into_iter().map(|(row, found)| Judged { name: row.name.clone(), answer: found.shifted(row, arguments.estimator, shift) }).collect())
+}
+
+/// What an estimator said of a row, in MiB.
+struct Found {
+    answer: carma_estimate::estimators::Answer,
+    family: Option<Family>,
+}
+
+impl Found {
+    fn memory(&self) -> f64 {
+        self.answer.bytes as f64 / MIB
+    }
+
+    fn shifted(&self, row: &Observation, estimator: Estimator, shift: f64) -> Answer {
+        let mut answer = self.answer;
+        answer.bytes = ((self.memory() + shift).max(0.0) * MIB) as u64;
+        let floor = if answer.out_of_memory { LARGEST_MIB + 1.0 } else { 0.0 };
+        let bound = upper_bound(estimator, self.family, &answer, DEFAULT_CONFIDENCE);
+        Answer::to(row, (answer.bytes as f64 / MIB).max(floor), (bound as f64 / MIB).max(floor))
+    }
+}
+
+fn ask(estimator: Estimator, row: &Observation, summaries: &Path, source: &mut Source) -> Result<Found> {
+    let training = recipes::training(row);
+    let stack = stack_of(row);
+    let (model, recording) = match estimator {
+        Estimator::DryRun | Estimator::FakeTensor => (None, Some(recipes::recording(source, row)?)),
+        _ => (Some(recipes::model(source, row, summaries, &training)?), None),
+    };
+    let question = question(model.as_ref(), &training, recording.as_ref(), stack, Some(GPU));
+    let answer = estimator.estimate(&question).with_context(|| estimator.name())?;
+    Ok(Found { answer, family: model.as_ref().map(Family::of).or(row.family) })
+}
+
+/// A question about a row's network on its stack.
+pub(super) fn question<'job>(
+    model: Option<&'job Model>,
+    training: &'job Training,
+    recording: Option<&'job Recording>,
+    stack: &'job Stack,
+    gpu: Option<u64>,
+) -> Question<'job> {
+    Question { model, training, recording, stack, allocator: AllocatorSettings::default(), gpu, confidence: DEFAULT_CONFIDENCE }
+}
+
+/// The stack that a set was measured on.
+pub(super) fn stack_of(row: &Observation) -> &'static Stack {
+    let name = match row.network {
+        Network::Real { .. } => "pytorch",
+        Network::FullyConnected(_) => "tensorflow-growth",
+        _ => "pytorch-eager-kernels",
+    };
+    Stack::named(name).unwrap_or(&Stack::built_in()[0])
+}
+
+/// Memory in MiB of a model on the stack of the random networks, by the static estimator.
+pub(super) fn static_memory(model: &Model, training: &Training) -> f64 {
+    let stack = Stack::named("pytorch-eager-kernels").unwrap_or(&Stack::built_in()[0]);
+    let answer = Estimator::Static.estimate(&question(Some(model), training, None, stack, Some(GPU)));
+    answer.map_or(0.0, |answer| if answer.out_of_memory { f64::max(answer.bytes as f64 / MIB, LARGEST_MIB + 1.0) } else { answer.bytes as f64 / MIB })
+}
+
+/// MiB by which one context for all rows differs from the table's: the one with the least mean error, outliers counting no more than 25 %.
+fn shift(arguments: &Arguments, asked: &[(&Observation, Found)]) -> f64 {
+    if let Some(context) = arguments.context {
+        return context - stack_of(asked[0].0).context;
+    }
+    let pairs: Vec<(f64, f64)> =
+        asked.iter().filter(|(row, found)| !row.crashed && !found.answer.out_of_memory).filter_map(|(row, found)| Some((found.memory(), row.measured?))).collect();
+    let error = |shift: f64| pairs.iter().map(|(memory, measured)| ((memory + shift - measured).abs() / measured).min(0.25)).sum::<f64>();
+    let best = (-300..=300).map(f64::from).min_by(|one, other| error(*one).total_cmp(&error(*other))).unwrap_or(0.0);
+    eprintln!("carma: context fitted to these rows: {:.0} MiB", stack_of(asked[0].0).context + best);
+    best
+}
+
+fn show(scores: &Scores, output: &mut impl Write) -> Result<()> {
+    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    for (what, value) in [
+        ("rows", scores.rows.to_string()),
+        ("median error", percent(scores.median_ape)),
+        ("mean error", percent(scores.mape)),
+        ("within 10 %", percent(scores.within_10pct)),
+        ("under-estimates", percent(scores.under_share)),
+        ("under the bound", percent(scores.under_share_at_bound)),
+        ("mean over at the bound", percent(scores.mean_over_at_bound)),
+        ("right class of 1 GB", percent(scores.class_accuracy_1gb)),
+        ("right class of 8 GB", percent(scores.class_accuracy_8gb)),
+    ] {
+        writeln!(output, "{what:<24}{value:>10}")?;
+    }
+    Ok(())
+}
+
+fn worst(mut judged: Vec<Judged>, count: usize, output: &mut impl Write) -> Result<()> {
+    let error = |row: &Judged| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
+    judged.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
+    for row in judged.iter().take(count) {
+        let measured = row.answer.measured.unwrap_or(0.0);
+        writeln!(output, "{:>8.0} {:>8.0} {:>+7.1} %  {}", measured, row.answer.point, error(row) * 100.0, row.name)?;
+    }
+    Ok(())
+}

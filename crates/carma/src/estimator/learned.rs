@@ -1,0 +1,67 @@
+//! Learners are judged by cross-validation: every row by a model that has not seen it.
+
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use carma_estimate::confidence::DEFAULT_CONFIDENCE;
+use carma_estimate::data::Observation;
+use carma_estimate::estimators::Estimator;
+use carma_estimate::learning::dnnperf::{self, DnnPerf, GraphFeatures};
+use carma_estimate::learning::evaluate::{Answer, Folds, k_fold};
+use carma_estimate::learning::gpumemnet::{Architecture, Classes, GpuMemNet, labelled};
+use carma_estimate::learning::{Features, class_size};
+
+use super::evaluate::{Arguments, Judged};
+
+pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observation], output: &mut impl Write) -> Result<Vec<Judged>> {
+    let folds = Folds { count: usize::from(arguments.folds), seed: arguments.seed };
+    match estimator {
+        Estimator::GpumemnetMlp => classes(arguments, Architecture::Mlp, rows, folds, output),
+        Estimator::GpumemnetTransformer => classes(arguments, Architecture::Transformer, rows, folds, output),
+        _ => regression(rows, folds),
+    }
+}
+
+fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
+    let measured = dnnperf::measured(rows);
+    if measured.is_empty() {
+        bail!("the learner needs rows whose layers are known");
+    }
+    let train = |seen: &[&(&Observation, GraphFeatures, f64)], seed| {
+        let rows: Vec<(&GraphFeatures, f64)> = seen.iter().map(|(_, features, memory)| (features, *memory)).collect();
+        DnnPerf::train(&rows, seed)
+    };
+    let ask = |learner: &DnnPerf, (row, features, _): &(&Observation, GraphFeatures, f64)| {
+        let (point, bound) = learner.predict(features);
+        Judged { name: row.name.clone(), answer: Answer::to(row, point, bound) }
+    };
+    Ok(k_fold(&measured, folds, train, ask))
+}
+
+fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observation], folds: Folds, output: &mut impl Write) -> Result<Vec<Judged>> {
+    let family = rows.iter().find_map(|row| row.family).context("the classifiers are for random MLPs, CNNs and Transformers")?;
+    let size = arguments.class_size.map_or_else(|| class_size(family), |gigabytes| gigabytes * 1024.0);
+    let labelled = labelled(rows, size);
+    if labelled.is_empty() {
+        bail!("the classifier needs rows whose layers are known");
+    }
+    let all = Classes::for_all(size, labelled.iter().map(|(.., class)| *class));
+    let train = |seen: &[&(&Observation, Features, usize)], seed| {
+        let rows: Vec<(&Features, usize)> = seen.iter().map(|(_, features, class)| (features, *class)).collect();
+        GpuMemNet::train(architecture, all, &rows, seed)
+    };
+    let ask = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
+        let prediction = network.predict(features);
+        let judged = Judged { name: row.name.clone(), answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)) };
+        (judged, *class, prediction.class())
+    };
+    let (mut judged, mut pairs) = (Vec::new(), Vec::new());
+    for (row, class, predicted) in k_fold(&labelled, folds, train, ask) {
+        judged.push(row);
+        pairs.push((class, predicted));
+    }
+    let right = pairs.iter().filter(|(class, predicted)| class == predicted).count() as f64 / pairs.len() as f64;
+    eprintln!("carma: {} folds, classes of {} GB: accuracy {right:.4}", folds.count, size / 1024.0);
+    super::plots::write(arguments, &labelled, all, &pairs, output)?;
+    Ok(judged)
+}

@@ -1,0 +1,103 @@
+//! What estimators are asked about a measured row: its layers, and the events of its dry run, made by the Python package where needed.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::python::Package;
+
+/// What is wanted of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Allocation events.
+    Trace,
+    /// The description of its layers.
+    Describe,
+    /// Its memory on a real GPU.
+    Measure,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Describe => "describe",
+            Self::Measure => "measure",
+        }
+    }
+}
+
+/// One Python process that answers recipe after recipe, and the folder that it writes to.
+pub(super) struct Source {
+    package: Package,
+    folder: PathBuf,
+    _temporary: Option<TempDir>,
+    running: Option<(Child, ChildStdin, BufReader<ChildStdout>)>,
+}
+
+impl Source {
+    /// `keep` is a folder where what was made stays, and is found again.
+    pub(super) fn new(python: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
+        let temporary = if keep.is_none() { Some(tempfile::tempdir().context("cannot create a temporary folder")?) } else { None };
+        let folder = keep.map(Path::to_path_buf).or_else(|| temporary.as_ref().map(|folder| folder.path().to_path_buf())).unwrap_or_default();
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(Self { package: Package::unpack(python)?, folder, _temporary: temporary, running: None })
+    }
+
+    /// Whether PyTorch finds a GPU.
+    pub(super) fn has_gpu(&self) -> Result<bool> {
+        let code = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)";
+        let status = std::process::Command::new(self.package.interpreter()).args(["-c", code]).stderr(Stdio::null()).status();
+        Ok(status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?.success())
+    }
+
+    /// Makes what is wanted of a recipe, unless it is there from before; the file that holds it.
+    pub(super) fn make(&mut self, kind: Kind, name: &str, recipe: &Value) -> Result<PathBuf> {
+        let file = self.folder.join(format!("{}.{}", sanitised(name), kind.name()));
+        if file.exists() {
+            return Ok(file);
+        }
+        let answer = self.ask(&json!({ "id": name, "mode": kind.name(), "recipe": recipe, "output": file }))?;
+        if answer["ok"] == true { Ok(file) } else { Err(anyhow!("{}", answer["error"].as_str().unwrap_or("no reason given").to_owned())) }
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value> {
+        if self.running.is_none() {
+            let mut command = self.package.memory();
+            command.arg("batch").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let interpreter = self.package.interpreter().display();
+            let mut child = command.spawn().with_context(|| format!("cannot start {interpreter}"))?;
+            let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { bail!("cannot talk to {interpreter}") };
+            self.running = Some((child, input, BufReader::new(output)));
+        }
+        let Some((_, input, output)) = &mut self.running else { bail!("the Python process is gone") };
+        let mut line = String::new();
+        let spoken = writeln!(input, "{request}").and_then(|()| input.flush()).and_then(|()| output.read_line(&mut line));
+        if !matches!(spoken, Ok(read) if read > 0) {
+            self.running = None;
+            bail!("{} ended: does it have PyTorch? (make torch sets it up, --python names another)", self.package.interpreter().display());
+        }
+        serde_json::from_str(&line).context("the Python process answered what is no JSON")
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if let Some((mut child, input, _)) = self.running.take() {
+            drop(input);
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A name as a file may have it: letters and digits, and a digest so that long names stay apart.
+fn sanitised(name: &str) -> String {
+    let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).take(100).collect();
+    let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{plain}-{digest:08x}")
+}

@@ -1,0 +1,81 @@
+//! `carma estimator train` and `predict`: weights of the learned estimators.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use carma_estimate::data::{self, Family, Label, Observation};
+use carma_estimate::estimators::Estimator;
+use carma_estimate::learning::dataset::generate;
+use carma_estimate::learning::train_all;
+use clap::Args;
+
+use super::evaluate;
+use crate::{estimate, files};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Sets to learn from: random MLPs, CNNs, Transformers
+    #[arg(required = true)]
+    data: Vec<PathBuf>,
+    /// Transformers to draw beside them, labelled by the static estimator: few
+    /// have been measured
+    #[arg(long, default_value_t = 2000)]
+    transformers: usize,
+    /// Decides what is drawn and how training begins
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder to write the weights to
+    #[arg(short, long)]
+    output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictArguments {
+    /// A set of networks
+    data: PathBuf,
+    /// The estimator
+    #[arg(long, value_parser = estimate::estimator, default_value = "gpumemnet-mlp")]
+    estimator: Estimator,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let mut rows: Vec<Observation> = Vec::new();
+    for file in &arguments.data {
+        rows.extend(files::read_table(file, data::read)?);
+    }
+    let label = |model: &_, training: &_| evaluate::static_memory(model, training);
+    // The classifiers of Transformers learn from drawn networks alone; the measured ones are left to judge them by.
+    rows.retain(|row| row.family != Some(Family::Transformer));
+    rows.extend(generate(Family::Transformer, arguments.transformers, arguments.seed, Label::Static, &label));
+    let files = train_all(&rows, arguments.seed).context("the weights cannot be written down")?;
+    if files.is_empty() {
+        bail!("no row to learn from");
+    }
+    fs::create_dir_all(&arguments.output).with_context(|| format!("cannot create {}", arguments.output.display()))?;
+    for weights in files {
+        let file = arguments.output.join(&weights.file);
+        fs::write(&file, &weights.text).with_context(|| format!("cannot write {}", file.display()))?;
+        writeln!(output, "{} ({} bytes)", file.display(), weights.text.len())?;
+    }
+    Ok(())
+}
+
+pub(super) fn predict(arguments: &PredictArguments, output: &mut impl Write) -> Result<()> {
+    let rows = files::read_table(&arguments.data, data::read)?;
+    let mut table = csv::Writer::from_writer(output);
+    table.write_record(["name", "batch", "measured_mib", "memory_mib", "upper_mib"])?;
+    for row in rows {
+        let Some(model) = row.model() else { continue };
+        let training = row.training();
+        let question = evaluate::question(Some(&model), &training, None, evaluate::stack_of(&row), Some(evaluate::GPU));
+        let answered = estimate::answer(arguments.estimator, &question);
+        let (answer, upper) = answered.result.with_context(|| arguments.estimator.name())?;
+        let mib = |bytes: u64| format!("{:.0}", bytes as f64 / evaluate::MIB);
+        let measured = row.measured.map(|measured| format!("{measured:.0}")).unwrap_or_default();
+        table.write_record([row.name.clone(), row.batch.to_string(), measured, mib(answer.bytes), mib(upper)])?;
+    }
+    table.flush()?;
+    Ok(())
+}
