@@ -71,7 +71,8 @@ class MeasuredModels(unittest.TestCase):
         return peak_reserved(session.trace.lines).reserved / MIB + self.CONTEXT
 
     def test_against_measurements(self) -> None:
-        for task, size, measured in (("resnet18_cifar100_20e_1", 32, 788), ("efficientNet_cifar100_20e_2", 64, 720), ("BERT_large", 8, 12622)):
+        rows = (("resnet18_cifar100_20e_1", 32, 788), ("efficientNet_cifar100_20e_2", 64, 720), ("BERT_large", 8, 12622))
+        for task, size, measured in rows:
             self.assertAlmostEqual(1.0, self.estimate(task, size) / measured, delta=0.01, msg=task)
 
     def test_unknown_timm_model(self) -> None:

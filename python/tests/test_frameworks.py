@@ -14,7 +14,8 @@ HUGGING_FACE = """
         def __len__(self):
             return 64
         def __getitem__(self, i):
-            return {"input_ids": torch.randint(0, 100, (64,)), "attention_mask": torch.ones(64, dtype=torch.long), "labels": torch.tensor(i % 2)}
+            tokens = torch.randint(0, 100, (64,))
+            return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": torch.tensor(i % 2)}
 
     config = BertConfig(vocab_size=100, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128)
     arguments = TrainingArguments(

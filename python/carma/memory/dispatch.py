@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import constants, convolutions, data_dependent, scratch_memory
-from .events import ACTIVATION, BUFFER, INPUT, TEMPORARY, WEIGHT, Trace
+from .events import ACTIVATION, INPUT, TEMPORARY, WEIGHT, Trace
 from .phases import Phases
 from .quiet import unseen
 from .storages import HOST, Storages
@@ -221,6 +221,3 @@ class MemoryMode(TorchDispatchMode):
 
 def kind_of_moved(tensor: torch.Tensor) -> Optional[str]:
     return WEIGHT if isinstance(tensor, torch.nn.Parameter) else None
-
-
-__all__ = ["BUFFER", "HOST", "PLAIN_META", "MemoryMode", "kind_of_moved", "tensors_in"]

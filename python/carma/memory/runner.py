@@ -70,7 +70,8 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
     except TimeLimitReached:
         session.trace.facts["time_limit"] = run.seconds
         if not session.phases.completed:
-            code, problem = OUT_OF_TIME, failure.Failure(f"no training iteration was complete after {run.seconds:g} s: use a longer --time-limit")
+            reason = f"no training iteration was complete after {run.seconds:g} s: use a longer --time-limit"
+            code, problem = OUT_OF_TIME, failure.Failure(reason)
     except SystemExit as error:
         if not session.phases.completed:
             code, problem = FAILED, failure.of_exception(error)

@@ -88,7 +88,9 @@ def cnn(recipe: dict[str, Any]) -> Workload:
 class RandomTransformer(nn.Module):
     """An encoder over tokens: post-norm layers, learned positions, mean over the sequence, one linear layer."""
 
-    def __init__(self, vocabulary: int, length: int, width: int, layers: int, heads: int, hidden: int, dropout: float, classes: int) -> None:
+    def __init__(
+        self, vocabulary: int, length: int, width: int, layers: int, heads: int, hidden: int, dropout: float, classes: int
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.positions = nn.Parameter(torch.empty(1, length, width))
