@@ -37,8 +37,13 @@ def run_one(request: dict[str, Any]) -> None:
         text = describe_recipe(recipe)
         with open(request["output"], "w", encoding="utf-8") as file:
             file.write(text)
+    elif mode == "measure":
+        from .measure import measure
+
+        with open(request["output"], "w", encoding="utf-8") as file:
+            json.dump(measure(recipes.build(recipe)), file)
     else:
-        raise recipes.RecipeError(f"unknown mode {mode!r}: use trace or describe")
+        raise recipes.RecipeError(f"unknown mode {mode!r}: use trace, describe or measure")
 
 
 def serve(requests: TextIO, answers: TextIO) -> None:

@@ -49,8 +49,12 @@ impl Observation {
             Network::Transformer(network) => Some(network.sequence),
             _ => None,
         };
-        // The random networks' layers were listed by torchsummary in the process that then trained them.
-        let rehearsal = matches!(self.network, Network::Mlp(_) | Network::Cnn(_) | Network::Transformer(_)).then_some(2);
+        // The random networks' layers were listed in the process that then trained them, by a forward pass over so many samples.
+        let rehearsal = match self.network {
+            Network::Mlp(_) | Network::Cnn(_) => Some(2),
+            Network::Transformer(_) => Some(1),
+            _ => None,
+        };
         Training { batch: self.batch, sequence, input: self.network.input(), rehearsal, ..Training::default() }
     }
 }

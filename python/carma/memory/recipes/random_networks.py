@@ -67,7 +67,7 @@ def mlp(recipe: dict[str, Any]) -> Workload:
             modules.append(nn.Softmax(dim=1))
         else:
             modules.append(activation(kind))
-    return Workload("mlp", nn.Sequential(*modules), images(batch, (size,)), batch_size=batch)
+    return Workload("mlp", nn.Sequential(*modules), images(batch, (size,)), batch_size=batch, rehearsal=2)
 
 
 def cnn(recipe: dict[str, Any]) -> Workload:
@@ -82,7 +82,7 @@ def cnn(recipe: dict[str, Any]) -> Workload:
         )
         if facts["arch"] != "dense" or sum(p.numel() for p in model.parameters()) == recipe.get("parameters"):
             break
-    return Workload("cnn", model, images(batch, (channels, size, size)), batch_size=batch)
+    return Workload("cnn", model, images(batch, (channels, size, size)), batch_size=batch, rehearsal=2)
 
 
 class RandomTransformer(nn.Module):
@@ -111,4 +111,4 @@ def transformer(recipe: dict[str, Any]) -> Workload:
         classes=int(facts["num_classes"]),
     )
     tokens = lambda: ((torch.zeros(batch, length, dtype=torch.int64),), torch.zeros(batch, dtype=torch.int64))  # noqa: E731
-    return Workload("transformer", model, tokens, batch_size=batch)
+    return Workload("transformer", model, tokens, batch_size=batch, rehearsal=1)

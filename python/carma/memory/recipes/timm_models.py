@@ -7,7 +7,7 @@ from typing import Any
 from .workload import RecipeError, Workload, images
 
 CLASSES = 1000
-OPTIMIZER = "momentum"
+OPTIMIZER = "momentum-decay"
 """Unstated in the measured set: SGD with momentum fits it best (Adam is too much for models of many parameters)."""
 
 

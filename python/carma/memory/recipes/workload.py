@@ -12,6 +12,7 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-2),
     "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9),
+    "momentum-decay": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9, weight_decay=1e-4),
     "rmsprop": lambda parameters: torch.optim.RMSprop(parameters, lr=1e-3),
 }
 PRECISIONS = {"float32": None, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -37,6 +38,8 @@ class Workload:
     optimizer: str = "adam"
     precision: str = "float32"
     batch_size: int = 0
+    rehearsal: int = 0
+    """Samples of a forward pass before training, as printing a summary does it."""
     wrap: Callable[[torch.nn.Module], torch.nn.Module] = field(default=lambda model: model)
 
 
@@ -55,8 +58,21 @@ def to_gpu(value: Any) -> Any:
     return value
 
 
-def train(workload: Workload) -> None:
-    """The plain loop of a training script; it ends when the trace has what it wants."""
+def samples(value: Any, count: int) -> Any:
+    """Operands of another batch size."""
+    if isinstance(value, torch.Tensor):
+        return torch.zeros((count, *value.shape[1:]), dtype=value.dtype)
+    if isinstance(value, dict):
+        return {name: samples(item, count) for name, item in value.items()}
+    return type(value)(samples(item, count) for item in value)
+
+
+def run(model: torch.nn.Module, operands: Any) -> Any:
+    return model(**operands) if isinstance(operands, dict) else model(*operands)
+
+
+def train(workload: Workload, go_on: Callable[[], bool] = lambda: True) -> None:
+    """The plain loop of a training script; it ends when the trace has what it wants, or `go_on` says no."""
     if workload.optimizer not in OPTIMIZERS:
         raise RecipeError(f"unknown optimizer {workload.optimizer!r}: use one of {', '.join(OPTIMIZERS)}")
     if workload.precision not in PRECISIONS:
@@ -65,11 +81,13 @@ def train(workload: Workload) -> None:
     model = workload.wrap(workload.model.cuda())
     model.train()
     optimizer = OPTIMIZERS[workload.optimizer](model.parameters())
-    while True:
+    if workload.rehearsal:
+        run(model, to_gpu(samples(workload.batch()[0], workload.rehearsal)))
+    while go_on():
         operands, target = to_gpu(workload.batch())
         optimizer.zero_grad()
         with torch.autocast("cuda", enabled=lower is not None, dtype=lower or torch.float16):
-            output = model(**operands) if isinstance(operands, dict) else model(*operands)
+            output = run(model, operands)
             loss = workload.loss(output, target)
         loss.backward()
         optimizer.step()
