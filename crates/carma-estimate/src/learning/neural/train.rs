@@ -7,17 +7,17 @@ use super::short::short;
 
 /// How long and in which steps is learned.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     /// Passes over all rows at most.
-    pub(crate) epochs: usize,
+    pub epochs: usize,
     /// Passes without improvement after which to stop.
-    pub(crate) patience: usize,
+    pub patience: usize,
     /// Rows in a batch.
-    pub(crate) batch: usize,
+    pub batch: usize,
     /// Step of Adam.
-    pub(crate) rate: f32,
+    pub rate: f32,
     /// Share of rows that only decide when to stop.
-    pub(crate) held_out: f64,
+    pub held_out: f64,
 }
 
 impl Default for Schedule {
