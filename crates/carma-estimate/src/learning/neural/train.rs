@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn gradients_are_the_slopes_of_the_loss() {
         let mut random = fastrand::Rng::with_seed(3);
-        let samples = samples(11, &mut random);
+        let samples = samples(7, &mut random);
         let batch: Vec<&Sample> = samples.iter().collect();
         let shape = EncoderShape { width: 4, layers: 2, feed_forward: 4, kinds: 3 };
         for encoder in [None, Some(shape)] {
