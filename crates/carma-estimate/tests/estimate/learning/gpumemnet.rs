@@ -35,7 +35,7 @@ fn accuracy(network: &GpuMemNet, observations: &[Observation], size: f64) -> f64
 #[test]
 fn both_architectures_learn_what_can_be_learned() {
     // Their equal layers make them quick to read.
-    let observations = drawn(Family::Transformer, 120);
+    let observations = drawn(Family::Transformer, 80);
     for architecture in [Architecture::Mlp, Architecture::Transformer] {
         let network = trained(&observations, architecture, 8192.0, Schedule { epochs: 40, ..SHORT });
         let found = accuracy(&network, &observations, 8192.0);
