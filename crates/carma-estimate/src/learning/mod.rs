@@ -8,8 +8,9 @@ mod features;
 pub mod gpumemnet;
 mod neural;
 mod parallel;
+pub mod plots;
 mod shipped;
 
 pub use features::{Features, LayerToken};
 pub use parallel::on_all_cores;
-pub use shipped::{Weights, class_size, train, train_all};
+pub use shipped::{Weights, class_size, replayed_transformers, train, train_all};

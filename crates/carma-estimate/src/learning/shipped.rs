@@ -2,10 +2,16 @@
 
 use std::sync::OnceLock;
 
+use super::dataset::{Keep, clean, generate};
 use super::dnnperf::{self, DnnPerf, GraphFeatures};
 use super::features::Features;
 use super::gpumemnet::{Architecture, Classes, GpuMemNet, WeightsError, labelled};
-use crate::data::{Family, Network, Observation};
+use crate::allocator::AllocatorSettings;
+use crate::data::{Family, Label, Network, Observation};
+use crate::estimators::{Estimator, Question};
+use crate::model::Model;
+use crate::stack::Stack;
+use crate::training::Training;
 
 /// Size of classes in MiB, by family, as published: MLPs need little.
 pub const fn class_size(family: Family) -> f64 {
@@ -46,6 +52,19 @@ pub fn train_all(observations: &[Observation], seed: u64) -> Result<Vec<Weights>
         files.push(Weights { file: "dnnperf.json".to_owned(), text });
     }
     Ok(files)
+}
+
+/// Random Transformers labelled by replay of made-up events: too few are measured to train on. With the published tables of random networks
+/// and of fully connected ones, they are what the shipped weights were trained on (seed 1).
+pub fn replayed_transformers() -> Vec<Observation> {
+    // The stack that the random networks were measured on.
+    let Some(stack) = Stack::named("pytorch-eager-kernels") else { return Vec::new() };
+    let memory = |model: &Model, training: &Training| {
+        let allocator = AllocatorSettings::default();
+        let question = Question { model: Some(model), training, recording: None, stack, allocator, gpu: None };
+        Estimator::Static.estimate(&question).map_or(0.0, |answer| answer.bytes as f64 / f64::from(1 << 20))
+    };
+    clean(generate(Family::Transformer, 2000, 1, Label::Static, &memory), Keep { crashed: true }).kept
 }
 
 /// Trains an ensemble for classes of `size` MiB on observations of one family; nothing where there are none.

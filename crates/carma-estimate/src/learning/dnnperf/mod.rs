@@ -34,7 +34,7 @@ impl DnnPerf {
         let grow = |rows: &[&(&GraphFeatures, f64)], loss: Loss, trees: usize| {
             let features: Vec<Vec<f32>> = rows.iter().map(|(features, _)| features.values.clone()).collect();
             let values: Vec<f64> = rows.iter().map(|(_, value)| *value).collect();
-            BoostedTrees::grow(&features, &values, Options { loss, trees, seed, ..Options::default() })
+            BoostedTrees::grow(&features, &values, Options { loss, trees, seed, depth: 4, rate: 0.08, ..Options::default() })
         };
         let all: Vec<_> = rows.iter().collect();
         let bound = |rows: &[&(&GraphFeatures, f64)]| grow(rows, Loss::Quantile(BOUND), BOUND_TREES);
@@ -59,9 +59,9 @@ impl DnnPerf {
 }
 
 /// Trees for the likely peak.
-const LIKELY_TREES: usize = 400;
+const LIKELY_TREES: usize = 300;
 /// Trees for the bound.
-const BOUND_TREES: usize = 200;
+const BOUND_TREES: usize = 100;
 
 /// Features of each observation that has layers and a measured peak; crashed runs have none.
 pub fn measured(observations: &[Observation]) -> Vec<(&Observation, GraphFeatures, f64)> {

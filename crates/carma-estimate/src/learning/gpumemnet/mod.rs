@@ -7,9 +7,11 @@ mod weights;
 pub use classes::{Classes, Prediction};
 pub use weights::WeightsError;
 
+pub use crate::learning::neural::Schedule;
+
 use crate::data::{Family, Observation};
 use crate::learning::features::{Features, KINDS};
-use crate::learning::neural::{EncoderShape, Member, Sample, Schedule, Token, Workspace, train_member};
+use crate::learning::neural::{EncoderShape, Member, Sample, Token, Workspace, train_member};
 use crate::learning::on_all_cores;
 use crate::model::Model;
 use scaling::Scaling;
@@ -66,13 +68,8 @@ impl GpuMemNet {
         Self::train_for(architecture, classes, rows, seed, Schedule::default())
     }
 
-    pub(crate) fn train_for(
-        architecture: Architecture,
-        classes: Classes,
-        rows: &[(&Features, usize)],
-        seed: u64,
-        schedule: Schedule,
-    ) -> Self {
+    /// The same, for longer or shorter.
+    pub fn train_for(architecture: Architecture, classes: Classes, rows: &[(&Features, usize)], seed: u64, schedule: Schedule) -> Self {
         let scaling = Scaling::of(rows.iter().map(|(features, _)| *features));
         let weights = classes.weights(rows.iter().map(|(_, class)| *class));
         let samples = rows.iter().map(|(features, class)| {

@@ -17,4 +17,5 @@ mod train;
 pub(crate) use encoder::{EncoderShape, Token};
 pub(crate) use member::{Member, Sample, Workspace};
 pub(crate) use short::short;
-pub(crate) use train::{Schedule, train_member};
+pub use train::Schedule;
+pub(crate) use train::train_member;

@@ -7,17 +7,17 @@ use super::short::short;
 
 /// How long and in which steps is learned.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     /// Passes over all rows at most.
-    pub(crate) epochs: usize,
+    pub epochs: usize,
     /// Passes without improvement after which to stop.
-    pub(crate) patience: usize,
+    pub patience: usize,
     /// Rows in a batch.
-    pub(crate) batch: usize,
+    pub batch: usize,
     /// Step of Adam.
-    pub(crate) rate: f32,
+    pub rate: f32,
     /// Share of rows that only decide when to stop.
-    pub(crate) held_out: f64,
+    pub held_out: f64,
 }
 
 impl Default for Schedule {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn gradients_are_the_slopes_of_the_loss() {
         let mut random = fastrand::Rng::with_seed(3);
-        let samples = samples(11, &mut random);
+        let samples = samples(7, &mut random);
         let batch: Vec<&Sample> = samples.iter().collect();
         let shape = EncoderShape { width: 4, layers: 2, feed_forward: 4, kinds: 3 };
         for encoder in [None, Some(shape)] {
