@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         bail!("{} has no measured row", arguments.data.display());
     }
     let judged = match arguments.estimator {
-        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => learned::judge(arguments, arguments.estimator, &rows, output)?,
+        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => learned::judge(arguments, arguments.estimator, &rows)?,
         _ => judge(arguments, &rows)?,
     };
     let answers: Vec<Answer> = judged.iter().map(|row| row.answer).collect();

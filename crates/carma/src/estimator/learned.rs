@@ -1,7 +1,5 @@
 //! Learners are judged by cross-validation: every row by a model that has not seen it.
 
-use std::io::Write;
-
 use anyhow::{Context, Result, bail};
 use carma_estimate::confidence::DEFAULT_CONFIDENCE;
 use carma_estimate::data::Observation;
@@ -13,11 +11,11 @@ use carma_estimate::learning::{Features, class_size};
 
 use super::evaluate::{Arguments, Judged};
 
-pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observation], output: &mut impl Write) -> Result<Vec<Judged>> {
+pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observation]) -> Result<Vec<Judged>> {
     let folds = Folds { count: usize::from(arguments.folds), seed: arguments.seed };
     match estimator {
-        Estimator::GpumemnetMlp => classes(arguments, Architecture::Mlp, rows, folds, output),
-        Estimator::GpumemnetTransformer => classes(arguments, Architecture::Transformer, rows, folds, output),
+        Estimator::GpumemnetMlp => classes(arguments, Architecture::Mlp, rows, folds),
+        Estimator::GpumemnetTransformer => classes(arguments, Architecture::Transformer, rows, folds),
         _ => regression(rows, folds),
     }
 }
@@ -38,7 +36,7 @@ fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
     Ok(k_fold(&measured, folds, train, ask))
 }
 
-fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observation], folds: Folds, output: &mut impl Write) -> Result<Vec<Judged>> {
+fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
     let family = rows.iter().find_map(|row| row.family).context("the classifiers are for random MLPs, CNNs and Transformers")?;
     let size = arguments.class_size.map_or_else(|| class_size(family), |gigabytes| gigabytes * 1024.0);
     let labelled = labelled(rows, size);
@@ -62,6 +60,6 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
     }
     let right = pairs.iter().filter(|(class, predicted)| class == predicted).count() as f64 / pairs.len() as f64;
     eprintln!("carma: {} folds, classes of {} GB: accuracy {right:.4}", folds.count, size / 1024.0);
-    super::plots::write(arguments, &labelled, all, &pairs, output)?;
+    super::plots::write(arguments, &labelled, all, &pairs, &judged)?;
     Ok(judged)
 }

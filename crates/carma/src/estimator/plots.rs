@@ -1,21 +1,41 @@
 //! Plots of a classifier's evaluation.
 
-use std::io::Write;
-
 use anyhow::Result;
 use carma_estimate::data::Observation;
 use carma_estimate::learning::Features;
+use carma_estimate::learning::evaluate::Confusion;
 use carma_estimate::learning::gpumemnet::Classes;
+use carma_estimate::learning::plots::{Tsne, confusion, map, pca, scatter, tsne};
 
-use super::evaluate::Arguments;
+use super::evaluate::{Arguments, Judged};
+use crate::files;
 
-/// Writes nothing unless a folder was asked for.
+/// Points beyond this many take t-SNE too long.
+const MOST_POINTS: usize = 2000;
+
+/// Writes the plots to the folder that was asked for, if any.
 pub(super) fn write(
-    _arguments: &Arguments,
-    _rows: &[(&Observation, Features, usize)],
-    _classes: Classes,
-    _pairs: &[(usize, usize)],
-    _output: &mut impl Write,
+    arguments: &Arguments,
+    rows: &[(&Observation, Features, usize)],
+    classes: Classes,
+    pairs: &[(usize, usize)],
+    judged: &[Judged],
 ) -> Result<()> {
-    Ok(())
+    let Some(folder) = &arguments.plots else { return Ok(()) };
+    let count = 1 + pairs.iter().map(|&(class, predicted)| class.max(predicted)).max().unwrap_or(0);
+    let names: Vec<String> = (0..count).map(|class| format!("up to {:.0} GB", classes.top(class) / 1024.0)).collect();
+    let points: Vec<(f64, f64)> = judged.iter().filter_map(|row| Some((row.answer.measured?, row.answer.point))).collect();
+    let shown = &rows[..rows.len().min(MOST_POINTS)];
+    let features: Vec<Vec<f32>> = shown.iter().map(|(_, features, _)| features.whole.iter().map(|value| value.abs().ln_1p()).collect()).collect();
+    let of_class: Vec<usize> = shown.iter().map(|(.., class)| *class).collect();
+    let options = Tsne { seed: arguments.seed, ..Tsne::default() };
+    files::write_charts(
+        folder,
+        &[
+            ("confusion.svg".to_owned(), confusion(&Confusion::of(names.clone(), pairs.iter().copied()), "Class measured and predicted")),
+            ("scatter.svg".to_owned(), scatter(&points, "Memory measured and predicted, MiB")),
+            ("pca.svg".to_owned(), map(&pca(&features), &of_class, &names, "Principal components of the features")),
+            ("tsne.svg".to_owned(), map(&tsne(&features, options), &of_class, &names, "t-SNE of the features")),
+        ],
+    )
 }

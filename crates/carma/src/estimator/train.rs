@@ -5,10 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use carma_estimate::data::{self, Family, Label, Observation};
+use carma_estimate::data::{self, Observation};
 use carma_estimate::estimators::Estimator;
-use carma_estimate::learning::dataset::generate;
-use carma_estimate::learning::train_all;
+use carma_estimate::learning::{replayed_transformers, train_all};
 use clap::Args;
 
 use super::evaluate;
@@ -19,11 +18,7 @@ pub(crate) struct Arguments {
     /// Sets to learn from: random MLPs, CNNs, Transformers
     #[arg(required = true)]
     data: Vec<PathBuf>,
-    /// Transformers to draw beside them, labelled by the static estimator: few
-    /// have been measured
-    #[arg(long, default_value_t = 2000)]
-    transformers: usize,
-    /// Decides what is drawn and how training begins
+    /// Decides how training begins
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Folder to write the weights to
@@ -45,10 +40,8 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     for file in &arguments.data {
         rows.extend(files::read_table(file, data::read)?);
     }
-    let label = |model: &_, training: &_| evaluate::static_memory(model, training);
-    // The classifiers of Transformers learn from drawn networks alone; the measured ones are left to judge them by.
-    rows.retain(|row| row.family != Some(Family::Transformer));
-    rows.extend(generate(Family::Transformer, arguments.transformers, arguments.seed, Label::Static, &label));
+    // Few Transformers have been measured: most of what the classifiers learn from are drawn, and labelled by the static estimator.
+    rows.extend(replayed_transformers());
     let files = train_all(&rows, arguments.seed).context("the weights cannot be written down")?;
     if files.is_empty() {
         bail!("no row to learn from");
