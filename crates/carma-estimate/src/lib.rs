@@ -14,3 +14,4 @@ pub mod stack;
 pub mod synthesis;
 pub mod trace;
 pub mod training;
+pub mod utilisation;

@@ -1,0 +1,7 @@
+//! How busy a training job will keep a GPU.
+
+mod features;
+pub mod solo;
+pub mod work;
+
+pub use features::{Features, features};
