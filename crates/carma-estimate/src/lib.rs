@@ -7,6 +7,7 @@
 pub mod allocator;
 pub mod data;
 pub mod estimators;
+pub mod history;
 pub mod learning;
 pub mod model;
 pub mod parse;

@@ -146,7 +146,7 @@ impl Features {
     }
 
     /// What the learned part sees: logarithms of sizes, and shares.
-    pub fn values(&self) -> Vec<f32> {
+    pub(super) fn values(&self) -> Vec<f32> {
         let sizes = [
             self.batch,
             self.inputs,
@@ -174,6 +174,7 @@ impl Features {
             self.memory_busy,
             self.unhindered(),
             self.images,
+            self.unhindered() * (1.0 - self.products),
         ];
         sizes.iter().map(|size| size.ln_1p() as f32).chain(shares.iter().map(|share| *share as f32)).collect()
     }

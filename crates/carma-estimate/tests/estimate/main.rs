@@ -4,6 +4,7 @@
 
 mod allocator;
 mod data;
+mod history;
 mod hostile;
 mod parse_agreement;
 mod parse_attributes;
@@ -15,3 +16,4 @@ mod parse_small;
 mod parse_totals;
 mod learning;
 mod synthesis;
+mod utilisation;

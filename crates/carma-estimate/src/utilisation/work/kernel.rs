@@ -53,6 +53,12 @@ impl Kernel {
         Self { flops: elements * flops_each, bytes, blocks: (elements / ELEMENTS).ceil().max(1.0), pipe: Pipe::Elementwise }
     }
 
+    /// A reduction to so many results, each by a block or, where it pays, by several.
+    pub fn reduction(elements: f64, results: f64, flops_each: f64, bytes: f64) -> Self {
+        let blocks = results.max(elements / (16.0 * ELEMENTS)).ceil().max(1.0);
+        Self { blocks, ..Self::elementwise(elements, flops_each, bytes) }
+    }
+
     /// `count` products of a `rows` x `depth` and a `depth` x `columns` matrix that move `bytes`.
     pub fn product([rows, depth, columns]: [f64; 3], count: f64, bytes: f64, pipe: Pipe) -> Self {
         let blocks = (rows / TILE).ceil().max(1.0) * (columns / TILE).ceil().max(1.0) * count;

@@ -125,7 +125,7 @@ impl Pass<'_> {
         if sizes.to_weight {
             kernels.backward.push(product([depth, rows, columns]).divided(rows, self.device));
             if sizes.layer.tensors.len() > 1 {
-                kernels.backward.push(self.reduction(sizes.output, columns));
+                kernels.backward.push(self.bias(sizes.output, columns));
             }
         }
         kernels
@@ -140,10 +140,15 @@ impl Pass<'_> {
         let from = if transposed { sizes.weight * groups / (channels * window) } else { sizes.weight / (channels * window) * groups }.max(1.0);
         let (places_out, places_in) = (sizes.output / channels, sizes.first / from);
         let flops = 2.0 * sizes.weight * if transposed { places_in } else { places_out };
-        // Units for matrix products are of no use to a filter over one channel.
-        let pipe = if from / groups < 4.0 && groups > 1.0 { Pipe::Plain } else { self.pipe(true) };
         let bytes = self.element * (sizes.first + sizes.weight + sizes.output);
-        let product = |sides| Kernel { flops, ..Kernel::product(sides, groups, bytes, pipe) };
+        let product = |sides| {
+            if groups > 1.0 && from / groups < 4.0 {
+                // Units for matrix products are of no use to filters over one channel: these run like elementwise operators.
+                Kernel { flops, ..Kernel::elementwise(sizes.output, 0.0, bytes) }
+            } else {
+                Kernel { flops, ..Kernel::product(sides, groups, bytes, self.pipe(true)) }
+            }
+        };
         let (wide, deep) = (channels / groups, from / groups * window);
         let mut kernels = LayerKernels { forward: vec![product([places_out, deep, wide])], backward: Vec::new() };
         if sizes.to_input {
@@ -152,7 +157,7 @@ impl Pass<'_> {
         if sizes.to_weight {
             kernels.backward.push(product([deep, places_out, wide]).divided(places_out, self.device));
             if sizes.layer.tensors.len() > 1 {
-                kernels.backward.push(self.reduction(sizes.output, channels));
+                kernels.backward.push(self.bias(sizes.output, channels));
             }
         }
         kernels
@@ -211,12 +216,13 @@ impl Pass<'_> {
             return LayerKernels::default();
         }
         let kernel = |count: f64| {
-            let mut kernel = Kernel::elementwise(elements, flops, self.element * moved * passes / count.max(1.0));
+            let bytes = self.element * moved * passes / count.max(1.0);
             if sizes.layer.kind == LayerKind::Normalisation(Normalisation::Batch) {
-                // A block for each channel.
-                kernel.blocks = sizes.layer.output.image().map_or(sizes.layer.output.features(), |[channels, ..]| channels).max(1) as f64;
+                let channels = sizes.layer.output.image().map_or(sizes.layer.output.features(), |[channels, ..]| channels);
+                Kernel::reduction(elements, channels as f64, flops, bytes)
+            } else {
+                Kernel::elementwise(elements, flops, bytes)
             }
-            kernel
         };
         let times = |count: u8| vec![kernel(f64::from(count)); usize::from(count)];
         let mut kernels = LayerKernels { forward: times(forward), backward: times(backward) };
@@ -227,8 +233,9 @@ impl Pass<'_> {
         kernels
     }
 
-    fn reduction(&self, elements: f64, results: f64) -> Kernel {
-        Kernel { blocks: (results / 32.0).ceil().max(1.0), ..Kernel::elementwise(elements, 1.0, self.element * (elements + results)) }
+    /// The gradient of a bias: sums over all places of the output.
+    fn bias(&self, elements: f64, results: f64) -> Kernel {
+        Kernel::reduction(elements, results / 32.0, 1.0, self.element * (elements + results))
     }
 }
 
