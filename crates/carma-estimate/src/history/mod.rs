@@ -88,7 +88,8 @@ impl History {
         let runs = self.runs.get(signature)?;
         let memory = runs.iter().map(|run| run.memory).max()?;
         let margin = (memory.0 as f64 * MARGIN).max(LEAST_MARGIN) / (runs.len() as f64).sqrt();
-        let share = |of: fn(&Measured) -> Option<Fraction>| median(runs.iter().filter_map(|run| of(run).map(Fraction::get))).map(Fraction::clamped);
+        let share =
+            |of: fn(&Measured) -> Option<Fraction>| median(runs.iter().filter_map(|run| of(run).map(Fraction::get))).map(Fraction::clamped);
         Some(Recalled {
             memory,
             memory_upper: memory + MiB(margin.ceil() as u64),

@@ -47,7 +47,9 @@ impl Signature {
     pub fn of_command(command: &[String], directory: &Path) -> Self {
         let mut hash = Hash::new("command");
         hash.bytes(directory.as_os_str().as_encoded_bytes());
-        command.iter().for_each(|word| hash.bytes(word.as_bytes()));
+        for word in command {
+            hash.bytes(word.as_bytes());
+        }
         hash.finish()
     }
 
@@ -72,7 +74,8 @@ impl FromStr for Signature {
 
     fn from_str(text: &str) -> Result<Self, NotASignature> {
         let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok())).collect();
-        let bytes: Option<Vec<u8>> = digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte * 16 + digit)).collect());
+        let bytes: Option<Vec<u8>> =
+            digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte * 16 + digit)).collect());
         let whole = bytes.filter(|_| text.len() == 32).and_then(|bytes| bytes.try_into().ok());
         whole.map(Self).ok_or_else(|| NotASignature(text.chars().take(40).collect()))
     }

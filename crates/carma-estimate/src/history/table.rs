@@ -39,7 +39,9 @@ impl History {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(table);
         let headers = reader.headers()?;
         if headers.iter().ne(HEADER) {
-            return Err(HistoryError::Header(headers.iter().take(8).map(|name| name.chars().take(40).collect::<String>()).collect::<Vec<_>>().join(",")));
+            return Err(HistoryError::Header(
+                headers.iter().take(8).map(|name| name.chars().take(40).collect::<String>()).collect::<Vec<_>>().join(","),
+            ));
         }
         let mut history = Self::default();
         for record in reader.into_records() {
@@ -83,19 +85,13 @@ fn run(record: &StringRecord) -> Result<(Signature, Measured), String> {
     };
     let signature = text(0).parse().map_err(|error| format!("{error}"))?;
     let memory = text(1).parse().ok().filter(|memory| *memory <= MOST_MIB);
-    let memory = memory.ok_or_else(|| format!("memory_mib is {:?}, not a whole number of MiB", text(1).chars().take(40).collect::<String>()))?;
+    let memory =
+        memory.ok_or_else(|| format!("memory_mib is {:?}, not a whole number of MiB", text(1).chars().take(40).collect::<String>()))?;
     let watts = number(5)?;
     if let Some(watts) = watts.filter(|watts| *watts < 0.0) {
         return Err(format!("watts is {watts}, less than nothing"));
     }
     let seconds = number(6)?.map(Seconds::new).transpose().map_err(|error| format!("seconds: {error}"))?;
-    let run = Measured {
-        memory: MiB(memory),
-        smact: share(2)?,
-        smocc: share(3)?,
-        drama: share(4)?,
-        watts: watts.map(Watts),
-        seconds,
-    };
+    let run = Measured { memory: MiB(memory), smact: share(2)?, smocc: share(3)?, drama: share(4)?, watts: watts.map(Watts), seconds };
     Ok((signature, run))
 }

@@ -30,7 +30,7 @@ pub struct HeldOut {
 }
 
 /// Errors of estimators trained as [`super::train`] does, each on runs that it has not seen: random networks in five parts, named
-/// workloads by make, so that no ResNet is estimated by one that has seen a ResNet.
+/// workloads by make, so that no residual network is estimated by one that has seen another size of it.
 pub fn evaluate(observations: &[Observation], solo: &[SoloRun], seed: u64) -> Vec<HeldOut> {
     let rows = rows(observations, solo);
     let (parts, answers) = (parts(&rows, seed), answers(&rows, seed));
@@ -38,8 +38,9 @@ pub fn evaluate(observations: &[Observation], solo: &[SoloRun], seed: u64) -> Ve
     for set in [Set::Mlp, Set::Cnn, Set::Solo] {
         for counter in Counter::ALL {
             let of_set = rows.iter().zip(&parts).zip(&answers).filter(|((row, _), _)| row.set == set);
-            let known: Vec<(&Part, f64, f64)> =
-                of_set.filter_map(|((row, part), answer)| Some((part, row.measured[counter as usize]?, answer[counter as usize]))).collect();
+            let known: Vec<(&Part, f64, f64)> = of_set
+                .filter_map(|((row, part), answer)| Some((part, row.measured[counter as usize]?, answer[counter as usize])))
+                .collect();
             if known.is_empty() {
                 continue;
             }
@@ -48,7 +49,8 @@ pub fn evaluate(observations: &[Observation], solo: &[SoloRun], seed: u64) -> Ve
                 sum / f64::from(count.max(1))
             };
             let trivial = |part: &Part| mean(&mut known.iter().filter(|(other, ..)| *other != part).map(|(_, value, _)| *value));
-            let trivials: Vec<(&Part, f64)> = known.iter().map(|(part, ..)| *part).collect::<BTreeSet<_>>().into_iter().map(|part| (part, trivial(part))).collect();
+            let trivials: Vec<(&Part, f64)> =
+                known.iter().map(|(part, ..)| *part).collect::<BTreeSet<_>>().into_iter().map(|part| (part, trivial(part))).collect();
             let guess = |part: &Part| trivials.iter().find(|(of, _)| *of == part).map_or(0.0, |(_, guess)| *guess);
             all.push(HeldOut {
                 counter,
@@ -80,8 +82,8 @@ pub(super) fn answers(rows: &[Row], seed: u64) -> Vec<[f64; 4]> {
     let parts = parts(rows, seed);
     let different: Vec<&Part> = parts.iter().collect::<BTreeSet<_>>().into_iter().collect();
     let answered = on_all_cores(&different, |held| {
-        let seen: Vec<&Row> = rows.iter().zip(&parts).filter(|(_, part)| part != held).map(|(row, _)| row).collect();
-        let predictors = Predictors::fit(&seen, seed);
+        let others: Vec<&Row> = rows.iter().zip(&parts).filter(|(_, part)| part != held).map(|(row, _)| row).collect();
+        let predictors = Predictors::fit(&others, seed);
         let unseen = rows.iter().zip(&parts).enumerate().filter(|(_, (_, part))| part == held);
         unseen.map(|(place, (row, _))| (place, predictors.predict(&row.features))).collect::<Vec<_>>()
     });

@@ -48,12 +48,7 @@ impl Predictors {
                 .unzip();
             Ridge::fit(&inputs, &values)
         };
-        Self {
-            smact: trees(Counter::Smact),
-            smocc: trees(Counter::Smocc),
-            drama: line(Counter::Drama),
-            power: line(Counter::Power),
-        }
+        Self { smact: trees(Counter::Smact), smocc: trees(Counter::Smocc), drama: line(Counter::Drama), power: line(Counter::Power) }
     }
 
     /// Likely values in the order of [`Counter::ALL`].

@@ -47,9 +47,9 @@ fn a_signature_changes_with_everything_that_matters() {
     let mut all = vec![Signature::of_model(&model(), &plain)];
     all.extend(trainings.iter().map(|training| Signature::of_model(&model(), training)));
     for change in changes {
-        let mut changed = model();
-        change(&mut changed);
-        all.push(Signature::of_model(&changed, &plain));
+        let mut other = model();
+        change(&mut other);
+        all.push(Signature::of_model(&other, &plain));
     }
     let count = all.len();
     all.sort_unstable();
@@ -70,8 +70,8 @@ fn names_do_not_matter() {
 #[test]
 fn signatures_stay_the_same() {
     let command = ["python".to_owned(), "train.py".to_owned()];
-    insta::assert_snapshot!(Signature::of_command(&command, Path::new("/home/ann")), @"");
-    insta::assert_snapshot!(Signature::of_model(&model(), &Training::default()), @"");
+    let signatures = [Signature::of_command(&command, Path::new("/home/ann")), Signature::of_model(&model(), &Training::default())];
+    assert_eq!(signatures.map(|signature| signature.to_string()), ["5a4dc5029560bbce48c4502cdde7309f", "354a0aa87eb6471ffaa62d72a77b4ebc"]);
 }
 
 #[test]
@@ -80,7 +80,8 @@ fn commands_are_told_apart_word_by_word() {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         Signature::of_command(&words, Path::new(directory))
     };
-    let mut all = vec![of(&["a", "b"], "c"), of(&["ab"], "c"), of(&["b"], "ca"), of(&["b", "a"], "c"), of(&["a", "b", ""], "c"), of(&[], "")];
+    let mut all =
+        vec![of(&["a", "b"], "c"), of(&["ab"], "c"), of(&["b"], "ca"), of(&["b", "a"], "c"), of(&["a", "b", ""], "c"), of(&[], "")];
     all.extend([of(&["a", "b"], "c").on_gpus(1), of(&["a", "b"], "c").on_gpus(2)]);
     let count = all.len();
     all.sort_unstable();
@@ -214,7 +215,9 @@ proptest! {
     #[test]
     fn a_bound_is_never_below_any_run(runs in proptest::collection::vec(any_run(), 1..80)) {
         let mut history = History::default();
-        runs.iter().for_each(|run| history.record(job(), *run));
+        for run in &runs {
+            history.record(job(), *run);
+        }
         let recalled = history.recall(&job()).unwrap();
         let kept = &runs[runs.len().saturating_sub(MOST_RUNS)..];
         prop_assert!(kept.iter().all(|run| run.memory <= recalled.memory && run.memory < recalled.memory_upper));

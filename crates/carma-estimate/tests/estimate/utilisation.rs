@@ -57,7 +57,8 @@ fn a_linear_layer_by_hand() {
 
 #[test]
 fn a_convolution_by_hand() {
-    let model = chain(&[3, 32, 32], &[(convolution(3, 1, false), &[64, 32, 32], &[1728, 64]), (convolution(1, 1, false), &[128, 32, 32], &[8192])]);
+    let model =
+        chain(&[3, 32, 32], &[(convolution(3, 1, false), &[64, 32, 32], &[1728, 64]), (convolution(1, 1, false), &[128, 32, 32], &[8192])]);
     let kernels = layers(&model, &training(8), 8, &Device::A100);
     let places = 8.0 * 32.0 * 32.0;
     close(kernels[0].forward[0].flops, 2.0 * places * 64.0 * 27.0);
@@ -238,7 +239,9 @@ fn nothing_to_learn_from_lets_everything_be_possible() {
 fn names_of_workloads_tell_batch_make_and_summary() {
     const HEADER: &str = "workload,gpus,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w,energy_j\n";
     let read = |rows: &str| Solo::read(format!("{HEADER}{rows}").as_bytes());
-    let rows = read("resnet50_imagenet_bs64,1,0,1,1,,0.5,0.2,0.1,200,\nunet_voc,1,0,1,1,,,,,,\nefficientnet_cifar100_bs128_20e,1,0,1,1,,,,,,\n").unwrap();
+    let rows =
+        read("resnet50_imagenet_bs64,1,0,1,1,,0.5,0.2,0.1,200,\nunet_voc,1,0,1,1,,,,,,\nefficientnet_cifar100_bs128_20e,1,0,1,1,,,,,,\n")
+            .unwrap();
     let told: Vec<_> = rows.iter().map(|row| (row.batch(), row.family(), row.summary())).collect();
     let file = |name: &str| Some(name.to_owned());
     let expected = [

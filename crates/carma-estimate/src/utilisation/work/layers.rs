@@ -1,5 +1,6 @@
 //! The kernels of each layer in forward and backward pass.
 
+use super::cost::Cost;
 use super::{Device, Kernel, Pipe};
 use crate::model::{Layer, LayerKind, Model, Normalisation, Reshaping, Source};
 use crate::training::{Optimizer, Precision, Training};
@@ -137,7 +138,8 @@ impl Pass<'_> {
         let channels = sizes.layer.output.image().map_or(1, |[channels, ..]| channels).max(1) as f64;
         // Each weight meets every place of the smaller image: the output, or the input where the convolution enlarges.
         let window = (kernel[0].saturating_mul(kernel[1])).max(1) as f64;
-        let from = if transposed { sizes.weight * groups / (channels * window) } else { sizes.weight / (channels * window) * groups }.max(1.0);
+        let from =
+            if transposed { sizes.weight * groups / (channels * window) } else { sizes.weight / (channels * window) * groups }.max(1.0);
         let (places_out, places_in) = (sizes.output / channels, sizes.first / from);
         let flops = 2.0 * sizes.weight * if transposed { places_in } else { places_out };
         let bytes = self.element * (sizes.first + sizes.weight + sizes.output);
@@ -200,9 +202,8 @@ impl Pass<'_> {
         let rows = sizes.output / (tokens * width);
         // Input and hidden state of each layer are about as wide as each other.
         let step = |count: f64| {
-            let sides = [rows, 2.0 * hidden, gates * hidden];
             let bytes = self.element * (2.0 * hidden * gates * hidden + rows * (2.0 + gates) * hidden);
-            Kernel::product(sides, count, bytes * count, self.pipe(false))
+            Kernel::product([rows, 2.0 * hidden, gates * hidden], count, bytes * count, self.pipe(false))
         };
         let steps = |each: f64| (0..(tokens * layers.clamp(1.0, 16.0)) as usize).map(|_| step(each)).collect();
         LayerKernels { forward: steps(1.0), backward: steps(2.0) }
@@ -212,7 +213,10 @@ impl Pass<'_> {
         let (elements, moved) = (sizes.output.max(sizes.first), sizes.inputs + sizes.output);
         let Cost { flops, passes, forward, backward } = Cost::of(&sizes.layer.kind);
         // Fused operators pass values on in registers.
-        if self.training.fusion && passes < 1.5 && matches!(sizes.layer.kind, LayerKind::Activation(_) | LayerKind::Add | LayerKind::Multiply) {
+        if self.training.fusion
+            && passes < 1.5
+            && matches!(sizes.layer.kind, LayerKind::Activation(_) | LayerKind::Add | LayerKind::Multiply)
+        {
             return LayerKernels::default();
         }
         let kernel = |count: f64| {
@@ -236,32 +240,5 @@ impl Pass<'_> {
     /// The gradient of a bias: sums over all places of the output.
     fn bias(&self, elements: f64, results: f64) -> Kernel {
         Kernel::reduction(elements, results / 32.0, 1.0, self.element * (elements + results))
-    }
-}
-
-/// What an operator without a matrix product costs: operations for each element, how often its tensors are moved, kernels of each pass.
-struct Cost {
-    flops: f64,
-    passes: f64,
-    forward: u8,
-    backward: u8,
-}
-
-impl Cost {
-    fn of(kind: &LayerKind) -> Self {
-        use crate::model::Activation;
-        let (flops, passes, forward, backward) = match kind {
-            LayerKind::Normalisation(Normalisation::RootMeanSquare) => (4.0, 3.0, 5, 8),
-            LayerKind::Normalisation(_) => (8.0, 1.5, 1, 2),
-            LayerKind::Activation(Activation::Composed { kept }) => (2.0, *kept as f64, 7, 9),
-            LayerKind::Activation(_) => (4.0, 1.0, 1, 1),
-            LayerKind::Dropout { .. } => (8.0, 1.1, 1, 1),
-            LayerKind::Softmax => (6.0, 1.0, 1, 1),
-            LayerKind::MaxPool | LayerKind::AveragePool | LayerKind::Upsample => (4.0, 1.0, 1, 1),
-            LayerKind::Multiply => (1.0, 1.0, 1, 2),
-            // The gradient of a sum is passed on as it is; where a tensor is read twice, its gradients are added.
-            _ => (1.0, 1.0, 1, 1),
-        };
-        Self { flops, passes, forward, backward }
     }
 }

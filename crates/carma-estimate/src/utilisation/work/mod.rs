@@ -1,5 +1,6 @@
 //! The work of one training iteration as kernels: operations, bytes, thread blocks, and the roofline over them.
 
+mod cost;
 mod device;
 mod kernel;
 mod layers;
