@@ -33,11 +33,16 @@ pub struct HeldOut {
 /// workloads by make, so that no residual network is estimated by one that has seen another size of it.
 pub fn evaluate(observations: &[Observation], solo: &[SoloRun], seed: u64) -> Vec<HeldOut> {
     let rows = rows(observations, solo);
-    let (parts, answers) = (parts(&rows, seed), answers(&rows, seed));
+    errors(&rows, &answers(&rows, seed), seed)
+}
+
+/// Errors of answers to rows that were held out.
+pub(super) fn errors(rows: &[Row], answers: &[[f64; 4]], seed: u64) -> Vec<HeldOut> {
+    let parts = parts(rows, seed);
     let mut all = Vec::new();
     for set in [Set::Mlp, Set::Cnn, Set::Solo] {
         for counter in Counter::ALL {
-            let of_set = rows.iter().zip(&parts).zip(&answers).filter(|((row, _), _)| row.set == set);
+            let of_set = rows.iter().zip(&parts).zip(answers).filter(|((row, _), _)| row.set == set);
             let known: Vec<(&Part, f64, f64)> = of_set
                 .filter_map(|((row, part), answer)| Some((part, row.measured[counter as usize]?, answer[counter as usize])))
                 .collect();

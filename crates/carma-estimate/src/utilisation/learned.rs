@@ -10,7 +10,7 @@ use super::features::Features;
 use super::ridge::Ridge;
 use super::rows::{Row, Set, rows};
 use super::solo::SoloRun;
-use super::{Counter, held_out};
+use super::{Counter, HeldOut, held_out};
 use crate::data::{Family, Observation};
 use crate::learning::boosted_trees::{BoostedTrees, Loss, Options};
 
@@ -85,10 +85,16 @@ pub struct Learned {
 
 /// Learns from random networks and named workloads with counters. The same rows and seed give the same estimator.
 pub fn train(observations: &[Observation], solo: &[SoloRun], seed: u64) -> Learned {
+    train_and_evaluate(observations, solo, seed).0
+}
+
+/// [`train`] and [`super::evaluate`] in one: the ranges of the first are told by the same held-out runs as the errors of the second.
+pub fn train_and_evaluate(observations: &[Observation], solo: &[SoloRun], seed: u64) -> (Learned, Vec<HeldOut>) {
     let rows = rows(observations, solo);
     let answers = held_out::answers(&rows, seed);
     let spreads = Family::ALL.map(|kind| Counter::ALL.map(|counter| held_out::spread(&rows, &answers, kind, counter))).to_vec();
-    Learned { predictors: Predictors::fit(&rows.iter().collect::<Vec<_>>(), seed), spreads }
+    let learned = Learned { predictors: Predictors::fit(&rows.iter().collect::<Vec<_>>(), seed), spreads };
+    (learned, held_out::errors(&rows, &answers, seed))
 }
 
 impl Learned {

@@ -20,5 +20,5 @@ pub mod work;
 pub use estimate::{Counter, Estimated, Utilisation, estimate};
 pub use features::{Features, features};
 pub use held_out::{HeldOut, evaluate};
-pub use learned::{Learned, train};
+pub use learned::{Learned, train, train_and_evaluate};
 pub use rows::Set;
