@@ -4,7 +4,9 @@
 
 mod allocator;
 mod data;
+mod history;
 mod hostile;
+mod learning;
 mod parse_agreement;
 mod parse_attributes;
 mod parse_edges;
@@ -13,5 +15,5 @@ mod parse_own;
 mod parse_published;
 mod parse_small;
 mod parse_totals;
-mod learning;
 mod synthesis;
+mod utilisation;
