@@ -28,7 +28,7 @@ pub(super) fn write(
     let shown = &rows[..rows.len().min(MOST_POINTS)];
     let features: Vec<Vec<f32>> = shown.iter().map(|(_, features, _)| features.whole.iter().map(|value| value.abs().ln_1p()).collect()).collect();
     let of_class: Vec<usize> = shown.iter().map(|(.., class)| *class).collect();
-    let options = Tsne { seed: arguments.seed, ..Tsne::default() };
+    let options = Tsne { seed: arguments.rows.seed, ..Tsne::default() };
     files::write_charts(
         folder,
         &[
