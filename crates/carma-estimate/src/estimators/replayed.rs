@@ -48,9 +48,12 @@ fn replayed(events: &[Event], question: &Question<'_>, context: u64) -> Answer {
         Err(_) => (run(unbounded), true),
     };
     match found {
-        Ok(found) => {
-            Answer { bytes: found.peak_reserved.saturating_add(context), breakdown: Some((found.breakdown, context)), out_of_memory, own_bound: None }
-        }
+        Ok(found) => Answer {
+            bytes: found.peak_reserved.saturating_add(context),
+            breakdown: Some((found.breakdown, context)),
+            out_of_memory,
+            own_bound: None,
+        },
         Err(_) => Answer { bytes: u64::MAX, breakdown: None, out_of_memory: true, own_bound: None },
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::data::Family;
 use crate::data::networks::ActivationFunction;
-use crate::trace::{Event, Recording};
 use crate::model::{Layer, LayerKind, Model, Normalisation};
+use crate::trace::{Event, Recording};
 
 /// Kinds of layers that tokens tell apart.
 pub(crate) const KINDS: usize = 14;

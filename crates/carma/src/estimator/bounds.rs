@@ -48,10 +48,18 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             }
         }
     }
-    let records: Vec<Record> = answers.iter().filter_map(|((estimator, family), answers)| Record::of(*estimator, *family, answers)).collect();
+    let records: Vec<Record> =
+        answers.iter().filter_map(|((estimator, family), answers)| Record::of(*estimator, *family, answers)).collect();
     for record in &records {
         let (likely, most) = (record.ratio(0.5), record.ratio(0.95));
-        writeln!(output, "{:<12} {:<12} {:>5} rows: median x{likely:.3}, 95 % x{most:.3}", record.estimator, format!("{:?}", record.family), record.rows)?;
+        writeln!(
+            output,
+            "{:<12} {:<12} {:>5} rows: median x{likely:.3}, 95 % x{most:.3}",
+            record.estimator,
+            format!("{:?}", record.family),
+            record.rows
+        )?;
     }
-    fs::write(&arguments.output, serde_json::to_string_pretty(&records)? + "\n").with_context(|| format!("cannot write {}", arguments.output.display()))
+    fs::write(&arguments.output, serde_json::to_string_pretty(&records)? + "\n")
+        .with_context(|| format!("cannot write {}", arguments.output.display()))
 }

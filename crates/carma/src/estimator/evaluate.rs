@@ -85,7 +85,9 @@ pub(super) struct Judged {
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let rows = arguments.rows.read(&arguments.data)?;
     let judged = match arguments.estimator {
-        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => learned::judge(arguments, arguments.estimator, &rows)?,
+        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => {
+            learned::judge(arguments, arguments.estimator, &rows)?
+        }
         estimator => judge(&arguments.rows, estimator, &arguments.data, &rows)?,
     };
     let answers: Vec<Answer> = judged.iter().map(|row| row.answer).collect();
@@ -205,7 +207,9 @@ pub(super) fn stack_of(row: &Observation) -> &'static Stack {
 pub(super) fn static_memory(model: &Model, training: &Training) -> f64 {
     let stack = Stack::named("pytorch-eager-kernels").unwrap_or(&Stack::built_in()[0]);
     let answer = Estimator::Static.estimate(&question(Some(model), training, None, stack, Some(GPU)));
-    answer.map_or(0.0, |answer| if answer.out_of_memory { f64::max(answer.bytes as f64 / MIB, LARGEST_MIB + 1.0) } else { answer.bytes as f64 / MIB })
+    answer.map_or(0.0, |answer| {
+        if answer.out_of_memory { f64::max(answer.bytes as f64 / MIB, LARGEST_MIB + 1.0) } else { answer.bytes as f64 / MIB }
+    })
 }
 
 /// MiB by which one context for all rows differs from the table's: the one with the least mean error, outliers counting no more than 25 %.
@@ -213,8 +217,11 @@ fn shift(arguments: &RowArguments, asked: &[(&Observation, Found)]) -> f64 {
     if let Some(context) = arguments.context {
         return context - stack_of(asked[0].0).context;
     }
-    let pairs: Vec<(f64, f64)> =
-        asked.iter().filter(|(row, found)| !row.crashed && !found.answer.out_of_memory).filter_map(|(row, found)| Some((found.memory(), row.measured?))).collect();
+    let pairs: Vec<(f64, f64)> = asked
+        .iter()
+        .filter(|(row, found)| !row.crashed && !found.answer.out_of_memory)
+        .filter_map(|(row, found)| Some((found.memory(), row.measured?)))
+        .collect();
     let error = |shift: f64| pairs.iter().map(|(memory, measured)| ((memory + shift - measured).abs() / measured).min(0.25)).sum::<f64>();
     let best = (-300..=300).map(f64::from).min_by(|one, other| error(*one).total_cmp(&error(*other))).unwrap_or(0.0);
     eprintln!("carma: context fitted to these rows: {:.0} MiB", stack_of(asked[0].0).context + best);
@@ -240,7 +247,8 @@ fn show(scores: &Scores, output: &mut impl Write) -> Result<()> {
 }
 
 fn worst(mut judged: Vec<Judged>, count: usize, output: &mut impl Write) -> Result<()> {
-    let error = |row: &Judged| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
+    let error =
+        |row: &Judged| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
     judged.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
     for row in judged.iter().take(count) {
         let measured = row.answer.measured.unwrap_or(0.0);

@@ -50,7 +50,11 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
     };
     let ask = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
         let prediction = network.predict(features);
-        let judged = Judged { name: row.name.clone(), family: row.family, answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)) };
+        let judged = Judged {
+            name: row.name.clone(),
+            family: row.family,
+            answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)),
+        };
         (judged, *class, prediction.class())
     };
     let (mut judged, mut pairs) = (Vec::new(), Vec::new());
