@@ -33,7 +33,8 @@ impl Record {
     /// The record of answers: pairs of estimated and measured memory. Finite samples count as one run less sure (as conformal
     /// prediction does), so that the promise holds for the next run and not only for these.
     pub fn of(estimator: Estimator, family: Family, answers: &[(f64, f64)]) -> Option<Self> {
-        let mut ratios: Vec<f64> = answers.iter().filter(|(estimated, _)| *estimated > 0.0).map(|(estimated, measured)| measured / estimated).collect();
+        let mut ratios: Vec<f64> =
+            answers.iter().filter(|(estimated, _)| *estimated > 0.0).map(|(estimated, measured)| measured / estimated).collect();
         ratios.sort_by(f64::total_cmp);
         let last = ratios.len().checked_sub(1)?;
         let at = |level: f64| ratios[(((last + 2) as f64 * level).ceil() as usize).saturating_sub(1).min(last)];

@@ -61,7 +61,15 @@ pub fn replayed_transformers() -> Vec<Observation> {
     let Some(stack) = Stack::named("pytorch-eager-kernels") else { return Vec::new() };
     let memory = |model: &Model, training: &Training| {
         let allocator = AllocatorSettings::default();
-        let question = Question { model: Some(model), training, recording: None, stack, allocator, gpu: None, confidence: crate::confidence::DEFAULT_CONFIDENCE };
+        let question = Question {
+            model: Some(model),
+            training,
+            recording: None,
+            stack,
+            allocator,
+            gpu: None,
+            confidence: crate::confidence::DEFAULT_CONFIDENCE,
+        };
         Estimator::Static.estimate(&question).map_or(0.0, |answer| answer.bytes as f64 / f64::from(1 << 20))
     };
     clean(generate(Family::Transformer, 2000, 1, Label::Static, &memory), Keep { crashed: true }).kept

@@ -5,6 +5,7 @@
 mod allocator;
 mod data;
 mod hostile;
+mod learning;
 mod parse_agreement;
 mod parse_attributes;
 mod parse_edges;
@@ -13,5 +14,4 @@ mod parse_own;
 mod parse_published;
 mod parse_small;
 mod parse_totals;
-mod learning;
 mod synthesis;
