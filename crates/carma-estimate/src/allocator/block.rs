@@ -11,13 +11,15 @@ pub(super) struct Block {
     pub(super) size: u64,
     previous: Slot,
     next: Slot,
+    /// How many searches there had been in its pool when it was put back; only garbage collection asks.
+    pub(super) put_back: u64,
     pub(super) free: bool,
     pub(super) small: bool,
 }
 
 impl Block {
     pub(super) fn segment(address: u64, size: u64, small: bool) -> Self {
-        Self { address, size, previous: NONE, next: NONE, free: true, small }
+        Self { address, size, previous: NONE, next: NONE, put_back: 0, free: true, small }
     }
 }
 
@@ -65,6 +67,7 @@ impl Blocks {
             size: whole.size - size,
             previous: slot,
             next: whole.next,
+            put_back: 0,
             free: true,
             small: whole.small,
         });
@@ -80,7 +83,8 @@ impl Blocks {
     /// Puts a free block at the end of a segment.
     pub(super) fn append(&mut self, last: Slot, size: u64) -> Slot {
         let Block { address, size: before, small, .. } = *self.get(last);
-        let slot = self.add(Block { address: address + before, size, previous: last, next: NONE, free: true, small });
+        let block = Block { previous: last, ..Block::segment(address + before, size, small) };
+        let slot = self.add(block);
         self.get_mut(last).next = slot;
         slot
     }

@@ -4,6 +4,7 @@
 //! memory, not of live tensors, decides whether a job fits.
 
 mod block;
+mod bucket;
 mod expandable;
 mod pool;
 mod settings;
@@ -240,9 +241,9 @@ impl CachingAllocator {
             if unused.is_empty() {
                 return;
             }
-            let average = unused.iter().map(|&slot| self.large.age(slot)).sum::<u64>() / unused.len() as u64;
+            let average = unused.iter().map(|&slot| self.large.age(&self.blocks, slot)).sum::<u64>() / unused.len() as u64;
             for slot in unused {
-                if self.reserved > allowed && self.large.age(slot) >= average {
+                if self.reserved > allowed && self.large.age(&self.blocks, slot) >= average {
                     self.release(slot, false);
                 }
             }
