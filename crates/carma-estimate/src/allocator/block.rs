@@ -3,7 +3,8 @@
 /// Position of a block; `u32` keeps blocks small and there are never four billion.
 pub(super) type Slot = u32;
 
-const NONE: Slot = Slot::MAX;
+/// No block.
+pub(super) const NONE: Slot = Slot::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
@@ -11,6 +12,9 @@ pub(super) struct Block {
     pub(super) size: u64,
     previous: Slot,
     next: Slot,
+    /// Neighbours among the free blocks of about its size.
+    pub(super) smaller: Slot,
+    pub(super) larger: Slot,
     /// How many searches there had been in its pool when it was put back; only garbage collection asks.
     pub(super) put_back: u64,
     pub(super) free: bool,
@@ -19,7 +23,7 @@ pub(super) struct Block {
 
 impl Block {
     pub(super) fn segment(address: u64, size: u64, small: bool) -> Self {
-        Self { address, size, previous: NONE, next: NONE, put_back: 0, free: true, small }
+        Self { address, size, previous: NONE, next: NONE, smaller: NONE, larger: NONE, put_back: 0, free: true, small }
     }
 }
 
@@ -62,15 +66,8 @@ impl Blocks {
     /// Shortens a block to `size`; what is left becomes a free block behind it.
     pub(super) fn cut(&mut self, slot: Slot, size: u64) -> Slot {
         let whole = *self.get(slot);
-        let rest = self.add(Block {
-            address: whole.address + size,
-            size: whole.size - size,
-            previous: slot,
-            next: whole.next,
-            put_back: 0,
-            free: true,
-            small: whole.small,
-        });
+        let behind = Block::segment(whole.address + size, whole.size - size, whole.small);
+        let rest = self.add(Block { previous: slot, next: whole.next, ..behind });
         if whole.next != NONE {
             self.get_mut(whole.next).previous = rest;
         }

@@ -2,86 +2,100 @@
 
 use std::collections::BTreeSet;
 
-use super::block::Slot;
+use super::block::{Block, Blocks, NONE, Slot};
 
-/// A free block; ordered by size and then address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Free {
-    pub(super) size: u64,
-    pub(super) address: u64,
-    pub(super) slot: Slot,
-}
+/// Orders blocks by size and then address; the slot makes it unique.
+type Rank = (u64, u64, Slot);
 
-/// As many as are found and moved faster in a vector than in a tree.
-const FEW: usize = 128;
+/// As many as are found faster by going through them than in a tree.
+const FEW: u32 = 64;
 
-/// Real programs leave a handful of blocks in each bucket; a tree bounds what thousands cost.
+/// Real programs leave a handful of blocks in each bucket: they are linked to each other, so that any can leave at once. A tree bounds what
+/// thousands cost.
 #[derive(Debug, Clone)]
 pub(super) enum Bucket {
-    Few(Vec<Free>),
-    Many(BTreeSet<Free>),
+    Chain { first: Slot, length: u32 },
+    Tree(BTreeSet<Rank>),
 }
 
 impl Default for Bucket {
     fn default() -> Self {
-        Self::Few(Vec::new())
+        Self::Chain { first: NONE, length: 0 }
     }
 }
 
+fn rank(blocks: &Blocks, slot: Slot) -> Rank {
+    let block = blocks.get(slot);
+    (block.size, block.address, slot)
+}
+
 impl Bucket {
-    #[inline]
-    pub(super) fn insert(&mut self, block: Free) {
+    pub(super) fn insert(&mut self, blocks: &mut Blocks, slot: Slot) {
         match self {
-            Self::Few(blocks) => {
-                let place = place(blocks, block);
-                blocks.insert(place, block);
-                if blocks.len() > FEW {
-                    *self = Self::Many(blocks.drain(..).collect());
+            Self::Chain { first, length } if *length < FEW => {
+                let own = rank(blocks, slot);
+                let (mut smaller, mut larger) = (NONE, *first);
+                while larger != NONE && rank(blocks, larger) < own {
+                    (smaller, larger) = (larger, blocks.get(larger).larger);
                 }
+                let block = blocks.get_mut(slot);
+                (block.smaller, block.larger) = (smaller, larger);
+                link(blocks, first, smaller, slot);
+                if larger != NONE {
+                    blocks.get_mut(larger).smaller = slot;
+                }
+                *length += 1;
             }
-            Self::Many(blocks) => {
-                blocks.insert(block);
+            Self::Chain { .. } => {
+                let all = self.iter_from(blocks, 0).chain([slot]);
+                *self = Self::Tree(all.map(|slot| rank(blocks, slot)).collect());
+            }
+            Self::Tree(ranks) => {
+                ranks.insert(rank(blocks, slot));
             }
         }
     }
 
     /// Removes a block that is there; whether the bucket is empty now.
-    #[inline]
-    pub(super) fn remove(&mut self, block: Free) -> bool {
+    pub(super) fn remove(&mut self, blocks: &mut Blocks, slot: Slot) -> bool {
         match self {
-            Self::Few(blocks) => {
-                blocks.remove(place(blocks, block));
-                blocks.is_empty()
+            Self::Chain { first, length } => {
+                let Block { smaller, larger, .. } = *blocks.get(slot);
+                link(blocks, first, smaller, larger);
+                if larger != NONE {
+                    blocks.get_mut(larger).smaller = smaller;
+                }
+                *length -= 1;
+                *length == 0
             }
-            Self::Many(blocks) => {
-                blocks.remove(&block);
-                blocks.is_empty()
+            Self::Tree(ranks) => {
+                ranks.remove(&rank(blocks, slot));
+                let empty = ranks.is_empty();
+                if empty {
+                    *self = Self::default();
+                }
+                empty
             }
         }
     }
 
-    /// The first block that is at least so large.
-    #[inline]
-    pub(super) fn first_from(&self, size: u64) -> Option<Slot> {
-        match self {
-            Self::Few(blocks) => blocks.iter().find(|block| block.size >= size).map(|block| block.slot),
-            Self::Many(_) => self.iter_from(size).next(),
-        }
-    }
-
-    /// All blocks that are at least so large, in order.
-    pub(super) fn iter_from(&self, size: u64) -> impl Iterator<Item = Slot> {
-        let first = Free { size, address: 0, slot: 0 };
-        let (few, many) = match self {
-            Self::Few(blocks) => (Some(&blocks[place(blocks, first)..]), None),
-            Self::Many(blocks) => (None, Some(blocks.range(first..))),
+    /// The blocks that are at least so large, in order.
+    pub(super) fn iter_from(&self, blocks: &Blocks, size: u64) -> impl Iterator<Item = Slot> {
+        let (first, ranks) = match self {
+            Self::Chain { first, .. } => (*first, None),
+            Self::Tree(ranks) => (NONE, Some(ranks.range((size, 0, 0)..))),
         };
-        few.into_iter().flatten().chain(many.into_iter().flatten()).map(|block| block.slot)
+        let linked = |slot: Slot| (slot != NONE).then_some(slot);
+        let chain = std::iter::successors(linked(first), move |&slot| linked(blocks.get(slot).larger));
+        chain.skip_while(move |&slot| blocks.get(slot).size < size).chain(ranks.into_iter().flatten().map(|&(.., slot)| slot))
     }
 }
 
-/// Where a block stands or would stand.
-#[inline]
-fn place(blocks: &[Free], block: Free) -> usize {
-    blocks.partition_point(|known| *known < block)
+/// Makes `slot` the one behind `smaller`, or the first.
+fn link(blocks: &mut Blocks, first: &mut Slot, smaller: Slot, slot: Slot) {
+    if smaller == NONE {
+        *first = slot;
+    } else {
+        blocks.get_mut(smaller).larger = slot;
+    }
 }

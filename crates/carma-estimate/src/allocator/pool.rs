@@ -1,7 +1,7 @@
 //! Free blocks of one pool, ordered by size and then address, as PyTorch orders them.
 
 use super::block::{Blocks, Slot};
-use super::bucket::{Bucket, Free};
+use super::bucket::Bucket;
 use super::settings::ROUNDING;
 
 /// Each power of two is divided into so many buckets, as a power of two itself.
@@ -28,34 +28,33 @@ impl Pool {
         if bucket >= self.buckets.len() {
             self.buckets.resize_with(bucket + 1, Bucket::default);
         }
-        self.buckets[bucket].insert(Free { size: block.size, address: block.address, slot });
+        self.buckets[bucket].insert(blocks, slot);
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    pub(super) fn remove(&mut self, blocks: &Blocks, slot: Slot) {
-        let block = blocks.get(slot);
-        let bucket = bucket_of(block.size);
-        if self.buckets[bucket].remove(Free { size: block.size, address: block.address, slot }) {
+    pub(super) fn remove(&mut self, blocks: &mut Blocks, slot: Slot) {
+        let bucket = bucket_of(blocks.get(slot).size);
+        if self.buckets[bucket].remove(blocks, slot) {
             self.occupied[bucket / 64] &= !(1 << (bucket % 64));
         }
     }
 
     /// The smallest block that is large enough.
-    pub(super) fn best_fit(&mut self, size: u64) -> Option<Slot> {
+    pub(super) fn best_fit(&mut self, blocks: &Blocks, size: u64) -> Option<Slot> {
         self.searches += 1;
         let bucket = bucket_of(size);
-        let alike = self.buckets.get(bucket).and_then(|bucket| bucket.first_from(size));
-        alike.or_else(|| self.buckets[self.next_occupied(bucket + 1)?].first_from(0))
+        let alike = self.buckets.get(bucket).and_then(|bucket| bucket.iter_from(blocks, size).next());
+        alike.or_else(|| self.buckets[self.next_occupied(bucket + 1)?].iter_from(blocks, 0).next())
     }
 
     /// Blocks that are large enough, smallest first.
-    pub(super) fn candidates(&self, size: u64) -> impl Iterator<Item = Slot> {
+    pub(super) fn candidates(&self, blocks: &Blocks, size: u64) -> impl Iterator<Item = Slot> {
         let buckets = std::iter::successors(self.next_occupied(bucket_of(size)), |bucket| self.next_occupied(bucket + 1));
-        buckets.flat_map(move |bucket| self.buckets[bucket].iter_from(size))
+        buckets.flat_map(move |bucket| self.buckets[bucket].iter_from(blocks, size))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> {
-        self.candidates(0)
+    pub(super) fn iter(&self, blocks: &Blocks) -> impl Iterator<Item = Slot> {
+        self.candidates(blocks, 0)
     }
 
     /// The first bucket from this one on that holds a block.
@@ -114,16 +113,16 @@ mod tests {
             expected.push((size, address));
             if turn % 3 == 0 {
                 let wanted = ROUNDING * random.u64(1..40);
-                let found = pool.best_fit(wanted);
+                let found = pool.best_fit(&blocks, wanted);
                 expected.sort_unstable();
                 let place = expected.iter().position(|&(size, _)| size >= wanted);
                 assert_eq!(found.map(|slot| (blocks.get(slot).size, blocks.get(slot).address)), place.map(|place| expected.remove(place)));
                 if let Some(slot) = found {
-                    pool.remove(&blocks, slot);
+                    pool.remove(&mut blocks, slot);
                 }
             }
         }
         expected.sort_unstable();
-        assert_eq!(pool.iter().map(|slot| (blocks.get(slot).size, blocks.get(slot).address)).collect::<Vec<_>>(), expected);
+        assert_eq!(pool.iter(&blocks).map(|slot| (blocks.get(slot).size, blocks.get(slot).address)).collect::<Vec<_>>(), expected);
     }
 }
