@@ -79,6 +79,19 @@ impl Bucket {
         }
     }
 
+    /// The first block that is at least so large.
+    pub(super) fn first_from(&self, blocks: &Blocks, size: u64) -> Option<Slot> {
+        match *self {
+            Self::Chain { mut first, .. } => {
+                while first != NONE && blocks.get(first).size < size {
+                    first = blocks.get(first).larger;
+                }
+                (first != NONE).then_some(first)
+            }
+            Self::Tree(_) => self.iter_from(blocks, size).next(),
+        }
+    }
+
     /// The blocks that are at least so large, in order.
     pub(super) fn iter_from(&self, blocks: &Blocks, size: u64) -> impl Iterator<Item = Slot> {
         let (first, ranks) = match self {

@@ -43,8 +43,8 @@ impl Pool {
     pub(super) fn best_fit(&mut self, blocks: &Blocks, size: u64) -> Option<Slot> {
         self.searches += 1;
         let bucket = bucket_of(size);
-        let alike = self.buckets.get(bucket).and_then(|bucket| bucket.iter_from(blocks, size).next());
-        alike.or_else(|| self.buckets[self.next_occupied(bucket + 1)?].iter_from(blocks, 0).next())
+        let alike = self.buckets.get(bucket).and_then(|bucket| bucket.first_from(blocks, size));
+        alike.or_else(|| self.buckets[self.next_occupied(bucket + 1)?].first_from(blocks, 0))
     }
 
     /// Blocks that are large enough, smallest first.
