@@ -3,7 +3,8 @@
 /// Position of a block; `u32` keeps blocks small and there are never four billion.
 pub(super) type Slot = u32;
 
-const NONE: Slot = Slot::MAX;
+/// No block.
+pub(super) const NONE: Slot = Slot::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
@@ -11,13 +12,18 @@ pub(super) struct Block {
     pub(super) size: u64,
     previous: Slot,
     next: Slot,
+    /// Neighbours among the free blocks of about its size.
+    pub(super) smaller: Slot,
+    pub(super) larger: Slot,
+    /// How many searches there had been in its pool when it was put back; only garbage collection asks.
+    pub(super) put_back: u64,
     pub(super) free: bool,
     pub(super) small: bool,
 }
 
 impl Block {
     pub(super) fn segment(address: u64, size: u64, small: bool) -> Self {
-        Self { address, size, previous: NONE, next: NONE, free: true, small }
+        Self { address, size, previous: NONE, next: NONE, smaller: NONE, larger: NONE, put_back: 0, free: true, small }
     }
 }
 
@@ -60,14 +66,8 @@ impl Blocks {
     /// Shortens a block to `size`; what is left becomes a free block behind it.
     pub(super) fn cut(&mut self, slot: Slot, size: u64) -> Slot {
         let whole = *self.get(slot);
-        let rest = self.add(Block {
-            address: whole.address + size,
-            size: whole.size - size,
-            previous: slot,
-            next: whole.next,
-            free: true,
-            small: whole.small,
-        });
+        let behind = Block::segment(whole.address + size, whole.size - size, whole.small);
+        let rest = self.add(Block { previous: slot, next: whole.next, ..behind });
         if whole.next != NONE {
             self.get_mut(whole.next).previous = rest;
         }
@@ -80,7 +80,8 @@ impl Blocks {
     /// Puts a free block at the end of a segment.
     pub(super) fn append(&mut self, last: Slot, size: u64) -> Slot {
         let Block { address, size: before, small, .. } = *self.get(last);
-        let slot = self.add(Block { address: address + before, size, previous: last, next: NONE, free: true, small });
+        let block = Block { previous: last, ..Block::segment(address + before, size, small) };
+        let slot = self.add(block);
         self.get_mut(last).next = slot;
         slot
     }

@@ -7,7 +7,7 @@ use super::settings::{LARGE_BUFFER, SMALL_BUFFER};
 
 /// The free block at the end counts as large as it could grow, so any other block that is large enough goes first.
 pub(super) fn best_fit(pool: &Pool, blocks: &Blocks, size: u64) -> Option<Slot> {
-    let mut fitting = pool.candidates(size);
+    let mut fitting = pool.candidates(blocks, size);
     let first = fitting.next()?;
     if blocks.is_last(first) { Some(fitting.next().unwrap_or(first)) } else { Some(first) }
 }

@@ -4,6 +4,7 @@
 //! memory, not of live tensors, decides whether a job fits.
 
 mod block;
+mod bucket;
 mod expandable;
 mod pool;
 mod settings;
@@ -127,7 +128,7 @@ impl CachingAllocator {
     fn take_cached(&mut self, size: u64, small: bool) -> Option<Slot> {
         let AllocatorSettings { expandable_segments, max_split_size: limit, .. } = self.settings;
         let (pool, blocks) = self.parts(small);
-        let slot = if expandable_segments { expandable::best_fit(pool, blocks, size) } else { pool.best_fit(size) }?;
+        let slot = if expandable_segments { expandable::best_fit(pool, blocks, size) } else { pool.best_fit(blocks, size) }?;
         let found = blocks.get(slot).size;
         // Blocks above the limit are for requests above it, and not much smaller than they are.
         if !expandable_segments && ((size < limit && found >= limit) || (size >= limit && found >= size.saturating_add(LARGE_BUFFER))) {
@@ -214,7 +215,7 @@ impl CachingAllocator {
         }
         for small in [true, false] {
             let (pool, blocks) = self.parts(small);
-            let whole: Vec<Slot> = pool.iter().filter(|&slot| blocks.is_whole_segment(slot)).collect();
+            let whole: Vec<Slot> = pool.iter(blocks).filter(|&slot| blocks.is_whole_segment(slot)).collect();
             for slot in whole {
                 self.release(slot, small);
             }
@@ -236,13 +237,13 @@ impl CachingAllocator {
         // An expandable segment is in one piece: there is nothing whole to give back.
         let allowed = if self.settings.expandable_segments { u64::MAX } else { (capacity as f64 * threshold) as u64 };
         while self.reserved > allowed {
-            let unused: Vec<Slot> = self.large.iter().filter(|&slot| self.blocks.is_whole_segment(slot)).collect();
+            let unused: Vec<Slot> = self.large.iter(&self.blocks).filter(|&slot| self.blocks.is_whole_segment(slot)).collect();
             if unused.is_empty() {
                 return;
             }
-            let average = unused.iter().map(|&slot| self.large.age(slot)).sum::<u64>() / unused.len() as u64;
+            let average = unused.iter().map(|&slot| self.large.age(&self.blocks, slot)).sum::<u64>() / unused.len() as u64;
             for slot in unused {
-                if self.reserved > allowed && self.large.age(slot) >= average {
+                if self.reserved > allowed && self.large.age(&self.blocks, slot) >= average {
                     self.release(slot, false);
                 }
             }

@@ -1,51 +1,76 @@
 //! Free blocks of one pool, ordered by size and then address, as PyTorch orders them.
 
-use std::collections::{BTreeSet, HashMap};
-
 use super::block::{Blocks, Slot};
+use super::bucket::Bucket;
+use super::settings::ROUNDING;
+
+/// Each power of two is divided into so many buckets, as a power of two itself.
+const DETAIL: u32 = 3;
+/// Words in which each bucket has a bit: enough for a block of any size.
+const WORDS: usize = 7;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool {
-    by_size: BTreeSet<(u64, u64, Slot)>,
-    /// How many searches there had been when each whole segment was put back; only garbage collection asks.
-    put_back: HashMap<Slot, u64>,
+    /// By magnitude: blocks of a bucket are larger than all of those before, so only a few have to be compared.
+    buckets: Vec<Bucket>,
+    /// A bit for each bucket that holds a block.
+    occupied: [u64; WORDS],
     searches: u64,
     /// The growing segment's last block, whether free or not; only with expandable segments.
     pub(super) tail: Option<Slot>,
 }
 
 impl Pool {
-    pub(super) fn insert(&mut self, blocks: &Blocks, slot: Slot) {
-        let block = blocks.get(slot);
-        self.by_size.insert((block.size, block.address, slot));
-        if blocks.is_whole_segment(slot) {
-            self.put_back.insert(slot, self.searches);
+    pub(super) fn insert(&mut self, blocks: &mut Blocks, slot: Slot) {
+        let block = blocks.get_mut(slot);
+        block.put_back = self.searches;
+        let bucket = bucket_of(block.size);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize_with(bucket + 1, Bucket::default);
+        }
+        self.buckets[bucket].insert(blocks, slot);
+        self.occupied[bucket / 64] |= 1 << (bucket % 64);
+    }
+
+    pub(super) fn remove(&mut self, blocks: &mut Blocks, slot: Slot) {
+        let bucket = bucket_of(blocks.get(slot).size);
+        if self.buckets[bucket].remove(blocks, slot) {
+            self.occupied[bucket / 64] &= !(1 << (bucket % 64));
         }
     }
 
-    pub(super) fn remove(&mut self, blocks: &Blocks, slot: Slot) {
-        let block = blocks.get(slot);
-        self.by_size.remove(&(block.size, block.address, slot));
-    }
-
     /// The smallest block that is large enough.
-    pub(super) fn best_fit(&mut self, size: u64) -> Option<Slot> {
+    pub(super) fn best_fit(&mut self, blocks: &Blocks, size: u64) -> Option<Slot> {
         self.searches += 1;
-        self.candidates(size).next()
+        let bucket = bucket_of(size);
+        let alike = self.buckets.get(bucket).and_then(|bucket| bucket.first_from(blocks, size));
+        alike.or_else(|| self.buckets[self.next_occupied(bucket + 1)?].first_from(blocks, 0))
     }
 
     /// Blocks that are large enough, smallest first.
-    pub(super) fn candidates(&self, size: u64) -> impl Iterator<Item = Slot> {
-        self.by_size.range((size, 0, 0)..).map(|&(_, _, slot)| slot)
+    pub(super) fn candidates(&self, blocks: &Blocks, size: u64) -> impl Iterator<Item = Slot> {
+        let buckets = std::iter::successors(self.next_occupied(bucket_of(size)), |bucket| self.next_occupied(bucket + 1));
+        buckets.flat_map(move |bucket| self.buckets[bucket].iter_from(blocks, size))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> {
-        self.by_size.iter().map(|&(_, _, slot)| slot)
+    pub(super) fn iter(&self, blocks: &Blocks) -> impl Iterator<Item = Slot> {
+        self.candidates(blocks, 0)
     }
 
-    /// Searches since a whole segment was put back.
-    pub(super) fn age(&self, slot: Slot) -> u64 {
-        self.searches - self.put_back.get(&slot).copied().unwrap_or(0)
+    /// The first bucket from this one on that holds a block.
+    fn next_occupied(&self, bucket: usize) -> Option<usize> {
+        let (first, bit) = (bucket / 64, bucket % 64);
+        let begun = self.occupied.get(first)? & (u64::MAX << bit);
+        if begun != 0 {
+            return Some(first * 64 + begun.trailing_zeros() as usize);
+        }
+        let word = (first + 1..WORDS).find(|&word| self.occupied[word] != 0)?;
+        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
+    }
+
+    /// Searches since a block was put back.
+    pub(super) fn age(&self, blocks: &Blocks, slot: Slot) -> u64 {
+        self.searches - blocks.get(slot).put_back
     }
 
     /// A cut or a merge has put another block at the segment's end.
@@ -53,5 +78,51 @@ impl Pool {
         if self.tail == Some(from) {
             self.tail = Some(to);
         }
+    }
+}
+
+/// The bucket of a size: its power of two and the bits below the highest.
+fn bucket_of(size: u64) -> usize {
+    let units = size / ROUNDING;
+    let magnitude = units.max(1 << DETAIL).ilog2() - DETAIL;
+    ((magnitude << DETAIL) as u64 + (units >> magnitude)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::Block;
+    use super::*;
+
+    #[test]
+    fn larger_blocks_are_never_in_earlier_buckets() {
+        let sizes = (0..64).flat_map(|power| [0, 1, 5].map(|more| (1_u64 << power).saturating_add(more * (1 << power) / 8)));
+        let buckets: Vec<usize> = sizes.chain([u64::MAX]).map(bucket_of).collect();
+        assert!(buckets.is_sorted(), "{buckets:?}");
+        assert!(buckets.iter().all(|&bucket| bucket < 64 * WORDS));
+    }
+
+    #[test]
+    fn thousands_of_blocks_keep_their_order() {
+        let (mut pool, mut blocks) = (Pool::default(), Blocks::default());
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut expected: Vec<(u64, u64)> = Vec::new();
+        for turn in 0..3000 {
+            let (size, address) = (ROUNDING * random.u64(1..40), (turn * 7919) % 3000);
+            let slot = blocks.add(Block::segment(address, size, true));
+            pool.insert(&mut blocks, slot);
+            expected.push((size, address));
+            if turn % 3 == 0 {
+                let wanted = ROUNDING * random.u64(1..40);
+                let found = pool.best_fit(&blocks, wanted);
+                expected.sort_unstable();
+                let place = expected.iter().position(|&(size, _)| size >= wanted);
+                assert_eq!(found.map(|slot| (blocks.get(slot).size, blocks.get(slot).address)), place.map(|place| expected.remove(place)));
+                if let Some(slot) = found {
+                    pool.remove(&mut blocks, slot);
+                }
+            }
+        }
+        expected.sort_unstable();
+        assert_eq!(pool.iter(&blocks).map(|slot| (blocks.get(slot).size, blocks.get(slot).address)).collect::<Vec<_>>(), expected);
     }
 }

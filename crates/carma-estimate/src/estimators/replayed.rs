@@ -1,9 +1,9 @@
 //! Estimates by replay: of made-up events, of recorded ones, and the live peak alone.
 
-use crate::allocator::AllocatorSettings;
+use crate::allocator::{AllocatorSettings, OutOfMemory};
 use crate::stack::Allocation;
 use crate::synthesis;
-use crate::trace::{Event, replay};
+use crate::trace::{Event, Replay, Replayer, replay};
 
 use super::{Answer, Question, Unanswered, convolves, growth};
 
@@ -12,14 +12,24 @@ pub(super) fn from_graph(question: &Question<'_>) -> Result<Answer, Unanswered> 
     if question.stack.allocation == Allocation::Growth {
         return Ok(growth::estimate(model, question));
     }
-    let events = synthesis::events(model, question.training);
-    Ok(replayed(&events, question, question.stack.context_bytes(convolves(model))))
+    let run = |settings| {
+        let mut replayer = Replayer::new(settings, question.stack);
+        let mut end = Ok(());
+        synthesis::each_event(model, question.training, |event| {
+            if end.is_ok() {
+                end = replayer.apply(event);
+            }
+        });
+        end.map(|()| replayer.found())
+    };
+    Ok(replayed(run, question, question.stack.context_bytes(convolves(model))))
 }
 
 pub(super) fn from_recording(question: &Question<'_>) -> Result<Answer, Unanswered> {
     let events = busiest(question)?;
     let convolves = events.iter().any(|event| matches!(event, Event::Convolution(_)));
-    Ok(replayed(events, question, question.stack.context_bytes(convolves)))
+    let run = |settings| replay(events.iter().copied(), settings, question.stack);
+    Ok(replayed(run, question, question.stack.context_bytes(convolves)))
 }
 
 /// What a fake-tensor run would see: no optimizer, no allocator, no context.
@@ -39,10 +49,9 @@ fn busiest<'job>(question: &Question<'job>) -> Result<&'job [Event], Unanswered>
 }
 
 /// Replays within the GPU's memory, and without bounds where it does not suffice: then that says how much would.
-fn replayed(events: &[Event], question: &Question<'_>, context: u64) -> Answer {
+fn replayed(run: impl Fn(AllocatorSettings) -> Result<Replay, OutOfMemory>, question: &Question<'_>, context: u64) -> Answer {
     let bounded = AllocatorSettings { capacity: question.gpu.map(|gpu| gpu.saturating_sub(context)), ..question.allocator };
     let unbounded = AllocatorSettings { capacity: None, ..question.allocator };
-    let run = |settings| replay(events.iter().copied(), settings, question.stack);
     let (found, out_of_memory) = match run(bounded) {
         Ok(found) => (Ok(found), false),
         Err(_) => (run(unbounded), true),

@@ -1,14 +1,14 @@
 //! The backward pass: layers in reverse order, each turning the gradient of its output into those of its inputs and parameters.
 
 use crate::model::{Layer, LayerKind, Reshaping, Source};
-use crate::trace::{Direction, Purpose};
+use crate::trace::{Direction, Event, Purpose};
 use crate::training::Parallel;
 
 use super::loss::Loss;
 use super::weights::BUCKET;
 use super::{Gradient, Synthesis};
 
-impl Synthesis<'_> {
+impl<F: FnMut(Event)> Synthesis<'_, F> {
     pub(super) fn backward(&mut self, loss: Loss) {
         let Some(last) = self.model.layers.len().checked_sub(1) else { return };
         // Gradient of the log-softmax' output, then of its input.
@@ -112,8 +112,8 @@ impl Synthesis<'_> {
 
     fn weight_gradients(&mut self, position: usize, layer: &Layer) {
         let bytes = self.training.precision.weights().bytes();
-        let sizes = self.trained_tensors(position);
-        for (number, elements) in sizes.into_iter().enumerate() {
+        for number in 0..self.trained_tensors(position).len() {
+            let elements = self.trained_tensors(position)[number];
             let kept = self.share(elements, 2);
             let storage = self.tape.allocate(kept.saturating_mul(bytes), Purpose::Gradients);
             if number == 0 {

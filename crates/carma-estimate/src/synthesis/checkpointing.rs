@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::model::{Model, Source};
+use crate::trace::Event;
 
 use super::{Made, Synthesis};
 
@@ -30,7 +31,7 @@ pub(super) fn blocks(model: &Model) -> Vec<Range<usize>> {
     blocks
 }
 
-impl Synthesis<'_> {
+impl<F: FnMut(Event)> Synthesis<'_, F> {
     /// The forward pass of the whole model, with or without checkpoints.
     pub(super) fn forward_pass(&mut self) {
         let mut next = 0;

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::model::{ElementType, Layer, LayerKind, Normalisation, Reshaping, Source};
-use crate::trace::{Convolution, Direction, Purpose, StorageId};
+use crate::trace::{Convolution, Direction, Event, Purpose, StorageId};
 
 use super::saving::{Saving, saving};
 use super::{Made, Synthesis};
 
-impl Synthesis<'_> {
+impl<F: FnMut(Event)> Synthesis<'_, F> {
     /// Runs layers in order; `saving` is off in the first pass over a checkpointed block.
     pub(super) fn forward(&mut self, layers: Range<usize>, keep: bool) {
         for position in layers {

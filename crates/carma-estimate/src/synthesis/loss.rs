@@ -1,6 +1,6 @@
 //! The loss at the end of the forward pass: cross-entropy over the model's last output.
 
-use crate::trace::{Purpose, StorageId};
+use crate::trace::{Event, Purpose, StorageId};
 use crate::training::Parallel;
 
 use super::Synthesis;
@@ -11,7 +11,7 @@ pub(super) struct Loss {
     pub(super) bytes: u64,
 }
 
-impl Synthesis<'_> {
+impl<F: FnMut(Event)> Synthesis<'_, F> {
     pub(super) fn loss(&mut self) -> Loss {
         let Some(last) = self.model.layers.last() else { return Loss { saved: Vec::new(), bytes: 0 } };
         let elements = last.output.elements(self.training.batch);

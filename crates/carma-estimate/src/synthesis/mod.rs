@@ -26,7 +26,14 @@ pub const ITERATIONS: u32 = 3;
 
 /// Allocation events of [`ITERATIONS`] training iterations on the first GPU.
 pub fn events(model: &Model, training: &Training) -> Vec<Event> {
-    let mut synthesis = Synthesis::new(model, training);
+    let mut events = Vec::with_capacity(model.layers.len() * 24);
+    each_event(model, training, |event| events.push(event));
+    events
+}
+
+/// Hands the same events over one by one, as they are made up.
+pub fn each_event(model: &Model, training: &Training, take: impl FnMut(Event)) {
+    let mut synthesis = Synthesis::new(model, training, take);
     synthesis.place_weights();
     if let Some(samples) = training.rehearsal {
         synthesis.rehearse(samples);
@@ -35,7 +42,6 @@ pub fn events(model: &Model, training: &Training) -> Vec<Event> {
         synthesis.iteration(iteration);
     }
     synthesis.tape.mark(Mark::End);
-    synthesis.tape.into_events()
 }
 
 /// A gradient that waits for its layer.
@@ -53,12 +59,14 @@ struct Made {
     element: ElementType,
 }
 
-struct Synthesis<'model> {
+struct Synthesis<'model, F> {
     model: &'model Model,
     training: &'model Training,
     /// Samples that the first GPU works on.
     batch: u64,
-    tape: Tape,
+    tape: Tape<F>,
+    /// Elements of each layer's adapters; empty where the layers themselves are trained.
+    adapters: Vec<u64>,
     /// Position of the last layer that reads each layer's output; its own where nobody does.
     last_reader: Vec<usize>,
     /// Whether gradients flow to each layer's output.
@@ -77,8 +85,8 @@ struct Synthesis<'model> {
     held: Vec<StorageId>,
 }
 
-impl<'model> Synthesis<'model> {
-    fn new(model: &'model Model, training: &'model Training) -> Self {
+impl<'model, F: FnMut(Event)> Synthesis<'model, F> {
+    fn new(model: &'model Model, training: &'model Training, take: F) -> Self {
         let layers = model.layers.len();
         let mut last_reader: Vec<usize> = (0..layers).collect();
         let mut differentiable = Vec::with_capacity(layers);
@@ -100,7 +108,12 @@ impl<'model> Synthesis<'model> {
             model,
             training,
             batch,
-            tape: Tape::with_capacity(layers * 24),
+            tape: Tape::new(take, layers * 16),
+            adapters: if training.adapters.is_some() {
+                model.layers.iter().map(|layer| training.trained_elements(layer)).collect()
+            } else {
+                Vec::new()
+            },
             last_reader,
             differentiable,
             inputs: Vec::new(),

@@ -1,6 +1,6 @@
 //! The optimizer's step: state that it creates in the first one and what it needs for a moment in each.
 
-use crate::trace::{Purpose, StorageId};
+use crate::trace::{Event, Purpose, StorageId};
 use crate::training::Optimizer;
 
 use super::Synthesis;
@@ -26,13 +26,11 @@ const fn needs(optimizer: Optimizer) -> Needs {
     }
 }
 
-impl Synthesis<'_> {
+impl<F: FnMut(Event)> Synthesis<'_, F> {
     pub(super) fn step(&mut self, first: bool) {
         let needs = needs(self.training.optimizer);
-        let sizes: Vec<u64> = (0..self.model.layers.len())
-            .flat_map(|position| self.trained_tensors(position))
-            .map(|elements| self.share(elements, 1))
-            .collect();
+        let tensors = (0..self.model.layers.len()).flat_map(|position| self.trained_tensors(position));
+        let sizes: Vec<u64> = tensors.map(|&elements| self.share(elements, 1)).collect();
         if first {
             for &elements in &sizes {
                 for &bytes in needs.state {

@@ -1,23 +1,23 @@
-//! Storages that are counted by their holders, written down as events.
+//! Storages that are counted by their holders, told as events.
 
 use crate::trace::{Convolution, Event, Mark, Purpose, StorageId};
 
-#[derive(Debug, Default)]
-pub(super) struct Tape {
-    events: Vec<Event>,
+pub(super) struct Tape<F> {
+    /// Gets the events as they happen: thousands of them need not be kept where they are replayed at once.
+    take: F,
     holders: Vec<u32>,
 }
 
-impl Tape {
-    pub(super) fn with_capacity(events: usize) -> Self {
-        Self { events: Vec::with_capacity(events), holders: Vec::with_capacity(events / 3) }
+impl<F: FnMut(Event)> Tape<F> {
+    pub(super) fn new(take: F, storages: usize) -> Self {
+        Self { take, holders: Vec::with_capacity(storages) }
     }
 
     /// A new storage with one holder.
     pub(super) fn allocate(&mut self, bytes: u64, purpose: Purpose) -> StorageId {
         let storage = self.holders.len() as StorageId;
         self.holders.push(1);
-        self.events.push(Event::Allocate { storage, bytes, purpose });
+        (self.take)(Event::Allocate { storage, bytes, purpose });
         storage
     }
 
@@ -33,7 +33,7 @@ impl Tape {
         debug_assert!(*holders > 0, "storage {storage} is released once too often");
         *holders -= 1;
         if *holders == 0 {
-            self.events.push(Event::Free(storage));
+            (self.take)(Event::Free(storage));
         }
     }
 
@@ -48,18 +48,14 @@ impl Tape {
     }
 
     pub(super) fn convolution(&mut self, convolution: Convolution) {
-        self.events.push(Event::Convolution(convolution));
+        (self.take)(Event::Convolution(convolution));
     }
 
     pub(super) fn matrix_product(&mut self) {
-        self.events.push(Event::MatrixProduct);
+        (self.take)(Event::MatrixProduct);
     }
 
     pub(super) fn mark(&mut self, mark: Mark) {
-        self.events.push(Event::Mark(mark));
-    }
-
-    pub(super) fn into_events(self) -> Vec<Event> {
-        self.events
+        (self.take)(Event::Mark(mark));
     }
 }

@@ -1,7 +1,7 @@
 //! Weights, and the buffers that live as long as they do.
 
-use crate::model::{LayerKind, Normalisation};
-use crate::trace::Purpose;
+use crate::model::{Layer, LayerKind, Normalisation};
+use crate::trace::{Event, Purpose};
 use crate::training::Parallel;
 
 use super::Synthesis;
@@ -9,19 +9,18 @@ use super::Synthesis;
 /// Buckets in which gradients travel between processes (`DistributedDataParallel`'s default).
 pub(super) const BUCKET: u64 = 25 << 20;
 
-impl Synthesis<'_> {
-    /// Sizes of a layer's parameter tensors, in elements.
-    fn tensors(&self, position: usize) -> Vec<u64> {
-        let layer = &self.model.layers[position];
-        if layer.tensors.is_empty() && layer.parameters > 0 { vec![layer.parameters] } else { layer.tensors.clone() }
-    }
+/// Sizes of a layer's parameter tensors, in elements.
+fn tensors(layer: &Layer) -> &[u64] {
+    if layer.tensors.is_empty() && layer.parameters > 0 { std::slice::from_ref(&layer.parameters) } else { &layer.tensors }
+}
 
+impl<F: FnMut(Event)> Synthesis<'_, F> {
     /// Sizes of the tensors of a layer that are trained: its own, or those of its adapters.
-    pub(super) fn trained_tensors(&self, position: usize) -> Vec<u64> {
-        match (self.training.adapters, self.training.trained_elements(&self.model.layers[position])) {
-            (None, _) => self.tensors(position),
-            (Some(_), 0) => Vec::new(),
-            (Some(_), adapters) => vec![adapters],
+    pub(super) fn trained_tensors(&self, position: usize) -> &[u64] {
+        match self.adapters.get(position) {
+            None => tensors(&self.model.layers[position]),
+            Some(0) => &[],
+            Some(adapters) => std::slice::from_ref(adapters),
         }
     }
 
@@ -40,14 +39,14 @@ impl Synthesis<'_> {
 
     pub(super) fn place_weights(&mut self) {
         let bytes = self.training.precision.weights().bytes();
-        for position in 0..self.model.layers.len() {
-            let sizes = self.tensors(position);
-            let adapters = if self.training.adapters.is_some() { self.trained_tensors(position) } else { Vec::new() };
-            for elements in sizes.iter().chain(&adapters) {
-                let kept = self.share(*elements, 3);
+        for (position, layer) in self.model.layers.iter().enumerate() {
+            let sizes = tensors(layer);
+            let adapters = self.adapters.get(position).copied().filter(|&elements| elements > 0);
+            for elements in sizes.iter().copied().chain(adapters) {
+                let kept = self.share(elements, 3);
                 self.tape.allocate(kept.saturating_mul(bytes), Purpose::Weights);
             }
-            if self.model.layers[position].kind == LayerKind::Normalisation(Normalisation::Batch) {
+            if layer.kind == LayerKind::Normalisation(Normalisation::Batch) {
                 // Running mean, running variance and the count of batches.
                 let features = sizes.first().copied().unwrap_or(0);
                 for bytes in [features * 4, features * 4, 8] {

@@ -5,6 +5,7 @@ mod replay;
 mod text;
 
 pub use convolution::{Convolution, Direction};
+pub(crate) use replay::Replayer;
 pub use replay::{Breakdown, Replay, replay};
 pub use text::{Header, Recording, TraceError};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Event, Mark, Purpose, StorageId};
+use super::{Convolution, Event, Mark, Purpose, StorageId};
 use crate::allocator::{Allocation, AllocatorSettings, CachingAllocator, OutOfMemory};
 use crate::stack::{MIB, Stack};
 
@@ -40,28 +40,11 @@ pub struct Breakdown {
 
 /// Replays `events` on an empty device. Fails when the settings name a capacity and it does not suffice.
 pub fn replay(events: impl IntoIterator<Item = Event>, settings: AllocatorSettings, stack: &Stack) -> Result<Replay, OutOfMemory> {
-    let mut replayer = Replayer {
-        allocator: CachingAllocator::new(settings),
-        storages: Vec::new(),
-        tensors: 0,
-        peak_tensors: 0,
-        peak_tensors_before_optimizer: 0,
-        phase: Mark::Forward,
-        matrix_handles: [false; 2],
-        library_workspace: 0,
-        used: [0; PURPOSES],
-        breakdown: Breakdown::default(),
-    };
+    let mut replayer = Replayer::new(settings, stack);
     for event in events {
-        replayer.apply(event, stack)?;
+        replayer.apply(event)?;
     }
-    Ok(Replay {
-        peak_reserved: replayer.allocator.peak_reserved(),
-        peak_live: replayer.allocator.peak_live(),
-        peak_tensors: replayer.peak_tensors,
-        peak_tensors_before_optimizer: replayer.peak_tensors_before_optimizer,
-        breakdown: replayer.breakdown,
-    })
+    Ok(replayer.found())
 }
 
 const PURPOSES: usize = Purpose::Temporaries as usize + 1;
@@ -73,7 +56,9 @@ struct Storage {
     purpose: Purpose,
 }
 
-struct Replayer {
+/// A replay that goes on event by event.
+pub(crate) struct Replayer<'stack> {
+    stack: &'stack Stack,
     allocator: CachingAllocator,
     /// By storage: numbers are dense, so a vector beats a map.
     storages: Vec<Option<Storage>>,
@@ -88,34 +73,73 @@ struct Replayer {
     breakdown: Breakdown,
 }
 
-impl Replayer {
-    fn apply(&mut self, event: Event, stack: &Stack) -> Result<(), OutOfMemory> {
+impl<'stack> Replayer<'stack> {
+    /// On an empty device.
+    pub(crate) fn new(settings: AllocatorSettings, stack: &'stack Stack) -> Self {
+        Self {
+            stack,
+            allocator: CachingAllocator::new(settings),
+            storages: Vec::new(),
+            tensors: 0,
+            peak_tensors: 0,
+            peak_tensors_before_optimizer: 0,
+            phase: Mark::Forward,
+            matrix_handles: [false; 2],
+            library_workspace: 0,
+            used: [0; PURPOSES],
+            breakdown: Breakdown::default(),
+        }
+    }
+
+    /// What was found so far.
+    pub(crate) fn found(&self) -> Replay {
+        Replay {
+            peak_reserved: self.allocator.peak_reserved(),
+            peak_live: self.allocator.peak_live(),
+            peak_tensors: self.peak_tensors,
+            peak_tensors_before_optimizer: self.peak_tensors_before_optimizer,
+            breakdown: self.breakdown,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn apply(&mut self, event: Event) -> Result<(), OutOfMemory> {
         match event {
             Event::Allocate { storage, bytes, purpose } => self.allocate(storage, bytes, purpose)?,
             Event::Free(storage) => self.free(storage),
-            Event::Reveal { storage, purpose } => {
-                if let Some(Some(known)) = self.storages.get_mut(storage as usize) {
-                    self.used[known.purpose as usize] -= known.bytes;
-                    self.used[purpose as usize] += known.bytes;
-                    known.purpose = purpose;
-                }
-            }
-            Event::Convolution(convolution) => {
-                let workspace = stack.convolutions.workspace(&convolution);
-                // Where there is no room, PyTorch falls back to an algorithm that needs none.
-                if let Some(allocation) = (workspace > 0).then(|| self.take(workspace, workspace).ok()).flatten() {
-                    self.allocator.free(allocation);
-                }
-            }
-            Event::MatrixProduct => {
-                let handle = &mut self.matrix_handles[usize::from(self.phase == Mark::Backward)];
-                let workspace = (stack.matrix_workspace * MIB) as u64;
-                if !std::mem::replace(handle, true) && workspace > 0 {
-                    self.library_workspace += workspace;
-                    self.take(workspace, 0)?;
-                }
-            }
+            Event::Reveal { storage, purpose } => self.reveal(storage, purpose),
+            Event::Convolution(convolution) => self.convolve(&convolution),
+            Event::MatrixProduct => self.multiply()?,
             Event::Mark(mark) => self.phase = mark,
+        }
+        Ok(())
+    }
+
+    fn reveal(&mut self, storage: StorageId, purpose: Purpose) {
+        if let Some(Some(known)) = self.storages.get_mut(storage as usize) {
+            self.used[known.purpose as usize] -= known.bytes;
+            self.used[purpose as usize] += known.bytes;
+            known.purpose = purpose;
+        }
+    }
+
+    fn convolve(&mut self, convolution: &Convolution) {
+        let workspace = self.stack.convolutions.workspace(convolution);
+        // Where there is no room, PyTorch falls back to an algorithm that needs none.
+        if let Some(allocation) = (workspace > 0).then(|| self.take(workspace, workspace).ok()).flatten() {
+            self.allocator.free(allocation);
+        }
+    }
+
+    /// Each thread's handle of cuBLAS takes its workspace with its first product.
+    fn multiply(&mut self) -> Result<(), OutOfMemory> {
+        let handle = &mut self.matrix_handles[usize::from(self.phase == Mark::Backward)];
+        if !std::mem::replace(handle, true) {
+            let workspace = (self.stack.matrix_workspace * MIB) as u64;
+            if workspace > 0 {
+                self.library_workspace += workspace;
+                self.take(workspace, 0)?;
+            }
         }
         Ok(())
     }
@@ -142,9 +166,6 @@ impl Replayer {
 
     fn allocate(&mut self, storage: StorageId, bytes: u64, purpose: Purpose) -> Result<(), OutOfMemory> {
         let position = storage as usize;
-        if position >= self.storages.len() {
-            self.storages.resize(position + 1, None);
-        }
         self.used[purpose as usize] += bytes;
         let allocation = self.take(bytes, 0)?;
         self.tensors += bytes;
@@ -152,7 +173,14 @@ impl Replayer {
         if self.phase != Mark::Optimizer {
             self.peak_tensors_before_optimizer = self.peak_tensors_before_optimizer.max(self.tensors);
         }
-        self.storages[position] = Some(Storage { allocation, bytes, purpose });
+        let storage = Some(Storage { allocation, bytes, purpose });
+        match self.storages.get_mut(position) {
+            Some(place) => *place = storage,
+            None => {
+                self.storages.resize(position, None);
+                self.storages.push(storage);
+            }
+        }
         Ok(())
     }
 
