@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     model: Option<PathBuf>,
     /// The Python interpreter that has PyTorch
-    /// [default: CARMA_PYTHON, the active environment's, or python3]
+    /// [default: `$CARMA_PYTHON`, the active environment's, or python3]
     #[arg(long)]
     python: Option<PathBuf>,
     /// Print JSON

@@ -1,6 +1,7 @@
 //! Behaviour of the crate from outside, in one binary: linking once is quicker than once a file.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::format_collect, clippy::naive_bytecount, reason = "inputs of tests are small")]
 
 mod allocator;
 mod data;

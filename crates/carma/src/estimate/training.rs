@@ -82,7 +82,7 @@ pub(crate) struct MachineArguments {
     /// carma estimator calibrate wrote
     #[arg(long)]
     stack: Option<String>,
-    /// PYTORCH_CUDA_ALLOC_CONF of the job
+    /// The job's `PYTORCH_CUDA_ALLOC_CONF`
     #[arg(long, default_value = "", hide_default_value = true)]
     allocator: String,
     /// Memory of the GPU, such as 40GiB or 40536MiB [default: any]

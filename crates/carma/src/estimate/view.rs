@@ -32,7 +32,8 @@ pub(super) fn one(job: &Job<'_>, question: &Question<'_>, answered: &Answered, o
 /// All answers, one a line.
 pub(super) fn all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
     heading(job, output)?;
-    writeln!(output, "\n{:<22}{:>9} {:>9}  {}", "estimator", "MiB", format!("{} %", question.confidence * 100.0), "by")?;
+    let sure = format!("{} %", question.confidence * 100.0);
+    writeln!(output, "\n{:<22}{:>9} {sure:>9}  by", "estimator", "MiB")?;
     for answered in answers {
         let name = answered.estimator;
         match &answered.result {
