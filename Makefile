@@ -1,14 +1,14 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests bench
+.PHONY: help demo test format lint deny docs tests python torch test-torch bench
 .DEFAULT_GOAL := help
 
 help: ## What can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build, and show the decision core at work on a built-in trace
 	@cargo run --quiet --release --package carma -- demo
 
-test: format lint deny docs tests ## All checks and all tests; installs what they need
+test: format lint deny docs tests python ## All checks and all tests; installs what they need
 
 format:
 	cargo fmt --all --check
@@ -29,6 +29,24 @@ tests:
 	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc
+
+# The dry run's own tests, on Debian's small PyTorch.
+python:
+	tools/install python3-torch
+	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m unittest discover -s tests -t .; \
+	else echo "no PyTorch for /usr/bin/python3: the dry run's tests are not run"; fi
+
+torch: target/torch/installed ## Set up current PyTorch with torchvision, timm and transformers (about 6 GB)
+
+target/torch/installed: tools/torch-requirements.txt
+	python3 -m venv target/torch
+	target/torch/bin/pip install --quiet --requirement tools/torch-requirements.txt
+	touch $@
+
+test-torch: torch ## The dry run's tests on current PyTorch, and the full comparison with published measurements (CARMA_DATA)
+	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m unittest discover -s tests -t .
+	cargo build --release --package carma
+	tools/compare-estimators
 
 bench: ## What a decision costs, in time and instructions, beside a reference of the same run
 	tools/install valgrind
