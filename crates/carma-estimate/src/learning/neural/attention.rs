@@ -48,10 +48,8 @@ impl Attention {
                     *score = sums;
                 }
                 let most = largest(scores);
-                for scores in lanes_mut(scores) {
-                    for score in scores {
-                        *score = exp(*score - most);
-                    }
+                for score in scores.iter_mut() {
+                    *score = exp(*score - most);
                 }
                 let share = 1.0 / sum(scores);
                 for score in scores.iter_mut() {
@@ -90,10 +88,8 @@ impl Attention {
                 *scores = sums;
             }
             let most = most.into_iter().fold(f32::MIN, f32::max);
-            for scores in lanes_mut(scores) {
-                for score in scores {
-                    *score = exp_of_negative(*score - most);
-                }
+            for score in scores.iter_mut() {
+                *score = exp_of_negative(*score - most);
             }
             let share = 1.0 / sum(scores);
             for feature in 0..WIDTH {

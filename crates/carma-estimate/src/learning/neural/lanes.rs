@@ -66,7 +66,8 @@ pub(super) fn add_scaled(sums: &mut [f32], factor: f32, values: &[f32]) {
     }
 }
 
-#[inline]
+// Inlined, the order in which it adds would have the loop before it shuffle its lanes.
+#[inline(never)]
 fn total(sums: &[f32; LANES]) -> f32 {
     let half: [f32; LANES / 2] = std::array::from_fn(|lane| sums[lane] + sums[lane + LANES / 2]);
     (half[0] + half[2]) + (half[1] + half[3])
