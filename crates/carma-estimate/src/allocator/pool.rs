@@ -85,7 +85,7 @@ impl Pool {
 fn bucket_of(size: u64) -> usize {
     let units = size / ROUNDING;
     let magnitude = units.max(1 << DETAIL).ilog2() - DETAIL;
-    ((magnitude << DETAIL) as u64 + (units >> magnitude)) as usize
+    (u64::from(magnitude << DETAIL) + (units >> magnitude)) as usize
 }
 
 #[cfg(test)]

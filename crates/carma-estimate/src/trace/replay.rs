@@ -174,12 +174,11 @@ impl<'stack> Replayer<'stack> {
             self.peak_tensors_before_optimizer = self.peak_tensors_before_optimizer.max(self.tensors);
         }
         let storage = Some(Storage { allocation, bytes, purpose });
-        match self.storages.get_mut(position) {
-            Some(place) => *place = storage,
-            None => {
-                self.storages.resize(position, None);
-                self.storages.push(storage);
-            }
+        if let Some(place) = self.storages.get_mut(position) {
+            *place = storage;
+        } else {
+            self.storages.resize(position, None);
+            self.storages.push(storage);
         }
         Ok(())
     }
