@@ -9,13 +9,13 @@ fn main() {
     let mut files = Vec::new();
     collect(&root.join("carma"), &mut files);
     files.sort();
-    let rows: String = files
+    let rows: Vec<String> = files
         .iter()
         .filter_map(|file| Some((file.strip_prefix(&root).ok()?.to_str()?, file.to_str()?)))
-        .map(|(name, path)| format!("    ({name:?}, include_str!({path:?})),\n"))
+        .map(|(name, path)| format!("    ({name:?}, include_str!({path:?})),"))
         .collect();
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("python_package.rs");
-    if let Err(error) = fs::write(&out, format!("&[\n{rows}]")) {
+    if let Err(error) = fs::write(&out, format!("&[\n{}\n]", rows.join("\n"))) {
         panic!("cannot write {}: {error}", out.display());
     }
 }

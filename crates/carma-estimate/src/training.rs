@@ -141,7 +141,7 @@ pub enum Parallel {
     },
     /// Optimizer state (1), gradients (2) and weights (3) divided over the processes.
     Zero {
-        /// ZeRO stage, 1 to 3.
+        /// `ZeRO` stage, 1 to 3.
         stage: u8,
         /// Processes in all.
         gpus: u64,

@@ -7,7 +7,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
-use crate::{calibrate, catalogue, compare, configuration, demo, estimate, estimator, event_log, policies, simulate, trace, trace_memory, validate};
+use crate::{
+    calibrate, catalogue, compare, configuration, demo, estimate, estimator, event_log, policies, simulate, trace, trace_memory, validate,
+};
 
 /// Collocation-aware resource manager for servers with GPUs.
 #[derive(Debug, Parser)]

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     model: Option<PathBuf>,
     /// The Python interpreter that has PyTorch
-    /// [default: CARMA_PYTHON, the active environment's, or python3]
+    /// [default: `$CARMA_PYTHON`, the active environment's, or python3]
     #[arg(long)]
     python: Option<PathBuf>,
     /// Print JSON
@@ -63,7 +63,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let script = arguments.script.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
     let status = command.args(script).stdin(Stdio::null()).stdout(Stdio::inherit()).status();
     let status = status.with_context(|| format!("cannot start {}", package.interpreter().display()))?;
-    let question = |trace: Option<PathBuf>| estimate::Arguments::of(arguments.model.clone(), trace, arguments.json, &arguments.training, &arguments.machine);
+    let question = |trace: Option<PathBuf>| {
+        estimate::Arguments::of(arguments.model.clone(), trace, arguments.json, &arguments.training, &arguments.machine)
+    };
     if status.success() {
         return estimate::run(&question(Some(recorded)), output);
     }

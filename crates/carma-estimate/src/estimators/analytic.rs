@@ -15,7 +15,7 @@ pub(super) fn horus(question: &Question<'_>) -> Result<Answer, Unanswered> {
     Ok(Answer::plain(question.gpu.map_or(bytes, |gpu| bytes.min(gpu))))
 }
 
-/// DeepSpeed's helper: model states per rank by stage of ZeRO, with Adam.
+/// DeepSpeed's helper: model states per rank by stage of `ZeRO`, with Adam.
 pub(super) fn zero(question: &Question<'_>) -> Result<Answer, Unanswered> {
     let model = question.model()?;
     let parameters = model.parameters();

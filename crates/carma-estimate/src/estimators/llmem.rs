@@ -1,4 +1,4 @@
-//! Fine-tuning of language models by a formula, in the manner of LLMem: model states by way of parallelism, what each layer keeps, the
+//! Fine-tuning of language models by a formula, in the manner of `LLMem`: model states by way of parallelism, what each layer keeps, the
 //! logits, and the context, with tensors rounded as the allocator's pages are.
 
 use crate::model::{Layer, LayerKind, Model, Normalisation};

@@ -21,7 +21,7 @@ use crate::training::Training;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// Ours: events made up from the layer graph, replayed through the allocator (the way of DNNMem).
+    /// Ours: events made up from the layer graph, replayed through the allocator (the way of `DNNMem`).
     Static,
     /// Ours: events recorded from the user's own script, replayed through the allocator.
     DryRun,
@@ -31,7 +31,7 @@ pub enum Estimator {
     Horus,
     /// Parameters, gradients and optimizer state per rank, as DeepSpeed's helper counts them.
     Zero,
-    /// Fine-tuning of language models by a formula, with data parallelism, ZeRO and low-rank adapters.
+    /// Fine-tuning of language models by a formula, with data parallelism, `ZeRO` and low-rank adapters.
     Llmem,
     /// A learner over features of the layer graph.
     Dnnperf,

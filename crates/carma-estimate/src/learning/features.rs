@@ -3,6 +3,7 @@
 use crate::data::Family;
 use crate::data::networks::ActivationFunction;
 use crate::model::{Layer, LayerKind, Model, Normalisation};
+use crate::trace::{Event, Recording};
 
 /// Kinds of layers that tokens tell apart.
 pub(crate) const KINDS: usize = 14;
@@ -42,6 +43,15 @@ impl Family {
         } else {
             Self::Mlp
         }
+    }
+}
+
+impl Family {
+    /// The kind of network that recorded events are of: only convolutions can be told by them.
+    pub fn of_events(recording: &Recording) -> Self {
+        let convolves = recording.devices.iter().flatten().filter(|event| matches!(event, Event::Convolution(_))).count();
+        // A patch embedding is a convolution too; three iterations of one show it nine times at most.
+        if convolves > 9 { Self::Cnn } else { Self::Transformer }
     }
 }
 

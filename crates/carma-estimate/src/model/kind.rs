@@ -89,7 +89,7 @@ pub enum Normalisation {
 pub enum Activation {
     /// Keeps its output: ReLU, tanh, sigmoid.
     KeepsOutput,
-    /// Keeps its input: GELU, SiLU, hardswish, ReLU6 ... In place, it keeps a copy of what it overwrites.
+    /// Keeps its input: GELU, `SiLU`, hardswish, `ReLU6` ... In place, it keeps a copy of what it overwrites.
     KeepsInput,
     /// Keeps its input or, in place, its output: ELU and leaky ReLU.
     KeepsEither,

@@ -70,8 +70,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
             }
             let elements = self.elements(source);
             let passed = match layer.kind {
-                LayerKind::Reshape(Reshaping::View) => Some(gradient),
-                LayerKind::Dropout { probability } if probability == 0.0 => Some(gradient),
+                LayerKind::Reshape(Reshaping::View) | LayerKind::Dropout { probability: 0.0 } => Some(gradient),
                 LayerKind::Add if elements == layer.output.elements(self.batch) => Some(gradient),
                 LayerKind::Concatenate => Some(Gradient { slice: true, ..gradient }),
                 _ => None,
@@ -116,10 +115,10 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
             let elements = self.trained_tensors(position)[number];
             let kept = self.share(elements, 2);
             let storage = self.tape.allocate(kept.saturating_mul(bytes), Purpose::Gradients);
-            if number == 0 {
-                if let Some(call) = self.convolution(layer, Direction::Weight) {
-                    self.tape.convolution(call);
-                }
+            if number == 0
+                && let Some(call) = self.convolution(layer, Direction::Weight)
+            {
+                self.tape.convolution(call);
             }
             self.parameter_gradients.push(storage);
         }

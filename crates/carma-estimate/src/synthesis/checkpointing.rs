@@ -47,13 +47,13 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
     fn forward_without_keeping(&mut self, layers: Range<usize>) {
         let mut inputs: Vec<(usize, Made)> = Vec::new();
         for &source in layers.clone().flat_map(|position| &self.model.layers[position].inputs) {
-            if let Source::Layer(before) = source {
-                if before < layers.start && inputs.iter().all(|&(known, _)| known != before) {
-                    if let Some(made) = self.made[before] {
-                        self.tape.hold(made.storage);
-                        inputs.push((before, made));
-                    }
-                }
+            if let Source::Layer(before) = source
+                && before < layers.start
+                && inputs.iter().all(|&(known, _)| known != before)
+                && let Some(made) = self.made[before]
+            {
+                self.tape.hold(made.storage);
+                inputs.push((before, made));
             }
         }
         self.forward(layers.clone(), false);

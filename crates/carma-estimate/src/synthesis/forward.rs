@@ -134,31 +134,32 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
     /// Lets go of what no later layer reads.
     fn drop_read(&mut self, position: usize) {
         for number in 0..self.model.layers[position].inputs.len() {
-            if let Source::Layer(before) = self.model.layers[position].inputs[number] {
-                if self.last_reader[before] == position {
-                    if let Some(made) = self.made[before].take() {
-                        self.tape.release(made.storage);
-                    }
-                }
+            if let Source::Layer(before) = self.model.layers[position].inputs[number]
+                && self.last_reader[before] == position
+                && let Some(made) = self.made[before].take()
+            {
+                self.tape.release(made.storage);
             }
         }
     }
 
     fn element_of(&self, layer: &Layer) -> ElementType {
         use crate::training::Precision;
-        match (self.training.precision, &layer.kind) {
-            (Precision::Float32, _) => ElementType::Float32,
-            (Precision::Half, _) => ElementType::BFloat16,
-            (
-                Precision::Mixed,
-                LayerKind::Normalisation(Normalisation::Layer | Normalisation::Group | Normalisation::RootMeanSquare)
+        let widened = matches!(
+            layer.kind,
+            LayerKind::Normalisation(Normalisation::Layer | Normalisation::Group | Normalisation::RootMeanSquare)
                 | LayerKind::Softmax
-                | LayerKind::Embedding,
-            ) => ElementType::Float32,
-            (Precision::Mixed, kind) if self.is_half(kind) => ElementType::BFloat16,
-            (Precision::Mixed, _) => {
-                let widest = layer.inputs.iter().filter_map(|&source| self.source(source)).map(|made| made.element);
-                widest.max_by_key(|element| element.bytes()).filter(|element| element.bytes() <= 4).unwrap_or(ElementType::BFloat16)
+                | LayerKind::Embedding
+        );
+        match self.training.precision {
+            Precision::Half => ElementType::BFloat16,
+            Precision::Float32 => ElementType::Float32,
+            Precision::Mixed if widened => ElementType::Float32,
+            Precision::Mixed if self.is_half(&layer.kind) => ElementType::BFloat16,
+            // Whatever is left takes the type of what it reads.
+            Precision::Mixed => {
+                let read = layer.inputs.iter().filter_map(|&source| self.source(source)).map(|made| made.element);
+                read.max_by_key(|element| element.bytes()).filter(|element| element.bytes() <= 4).unwrap_or(ElementType::BFloat16)
             }
         }
     }

@@ -15,14 +15,13 @@ struct Needs {
 
 const fn needs(optimizer: Optimizer) -> Needs {
     match optimizer {
-        Optimizer::None | Optimizer::Sgd => Needs { state: &[], temporary: 0 },
+        // Adafactor keeps two vectors instead of a matrix, and updates one parameter after another.
+        Optimizer::None | Optimizer::Sgd | Optimizer::Adafactor => Needs { state: &[], temporary: 0 },
         Optimizer::Momentum | Optimizer::Lion => Needs { state: &[4], temporary: 0 },
         Optimizer::Adam | Optimizer::AdamW => Needs { state: &[4, 4], temporary: 4 },
         Optimizer::FusedAdam => Needs { state: &[4, 4], temporary: 0 },
         Optimizer::Adam8bit => Needs { state: &[1, 1], temporary: 0 },
         Optimizer::RmsProp | Optimizer::Adagrad => Needs { state: &[4], temporary: 4 },
-        // Two vectors instead of a matrix; updates are computed one parameter after another.
-        Optimizer::Adafactor => Needs { state: &[], temporary: 0 },
     }
 }
 

@@ -29,7 +29,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         self.model.layers.iter().map(|layer| self.training.trained_elements(layer)).fold(0, u64::saturating_add)
     }
 
-    /// Share of a tensor that this process keeps from a ZeRO stage on.
+    /// Share of a tensor that this process keeps from a `ZeRO` stage on.
     pub(super) fn share(&self, elements: u64, from_stage: u8) -> u64 {
         match self.training.parallel {
             Parallel::Zero { stage, gpus } if stage >= from_stage => elements.div_ceil(gpus.max(1)),

@@ -65,12 +65,12 @@ impl Recording {
         if next()?.is_none_or(|(_, line)| line.trim_end() != FORMAT) {
             return Err(TraceError::NotATrace);
         }
-        let (_, facts) = next()?.ok_or_else(|| problem(2, "the line of facts is missing"))?;
-        let header = serde_json::from_str(&facts).map_err(|error| problem(2, error))?;
+        let (_, facts) = next()?.ok_or_else(|| problem(2, &"the line of facts is missing"))?;
+        let header = serde_json::from_str(&facts).map_err(|error| problem(2, &error))?;
         let mut recording = Self { header, devices: vec![Vec::new()] };
         let mut homes: HashMap<StorageId, usize> = HashMap::new();
         while let Some((number, line)) = next()? {
-            recording.line(&line, &mut homes).map_err(|wrong| problem(number, wrong))?;
+            recording.line(&line, &mut homes).map_err(|wrong| problem(number, &wrong))?;
         }
         Ok(recording)
     }
@@ -133,7 +133,7 @@ impl Recording {
     }
 }
 
-fn problem(line: usize, problem: impl ToString) -> TraceError {
+fn problem(line: usize, problem: &impl ToString) -> TraceError {
     TraceError::Line { line, problem: problem.to_string() }
 }
 

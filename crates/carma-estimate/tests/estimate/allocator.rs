@@ -199,7 +199,9 @@ proptest! {
         let mut allocator = CachingAllocator::new(AllocatorSettings::default());
         let round = |allocator: &mut CachingAllocator| {
             let blocks: Vec<Allocation> = sizes.iter().map(|&bytes| allocator.allocate(bytes).unwrap()).collect();
-            blocks.into_iter().for_each(|block| allocator.free(block));
+            for block in blocks {
+                allocator.free(block);
+            }
             allocator.reserved()
         };
         let once = round(&mut allocator);

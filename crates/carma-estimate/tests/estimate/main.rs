@@ -1,9 +1,11 @@
 //! Behaviour of the crate from outside, in one binary: linking once is quicker than once a file.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::format_collect, clippy::naive_bytecount, reason = "inputs of tests are small")]
 
 mod allocator;
 mod data;
+mod history;
 mod hostile;
 mod learning;
 mod parse_agreement;
@@ -15,3 +17,4 @@ mod parse_published;
 mod parse_small;
 mod parse_totals;
 mod synthesis;
+mod utilisation;

@@ -20,13 +20,15 @@ pub(crate) fn read(file: &Path, arguments: &TrainingArguments) -> Result<(Descri
     };
     let pointed = file.parent().unwrap_or(Path::new(".")).join(summary);
     let training = arguments.training(&first.hints);
-    let mut description = parsed(&pointed, &content(&pointed)?, &training).with_context(|| format!("{} names it as its model", file.display()))?;
+    let mut description =
+        parsed(&pointed, &content(&pointed)?, &training).with_context(|| format!("{} names it as its model", file.display()))?;
     description.hints = first.hints;
     Ok((description, training))
 }
 
 fn parsed(file: &Path, bytes: &[u8], training: &Training) -> Result<Description> {
-    parse::read(bytes, file.file_name().and_then(|name| name.to_str()), training).with_context(|| format!("{} cannot be used", file.display()))
+    parse::read(bytes, file.file_name().and_then(|name| name.to_str()), training)
+        .with_context(|| format!("{} cannot be used", file.display()))
 }
 
 fn content(file: &Path) -> Result<Vec<u8>> {

@@ -46,7 +46,13 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// The question that a dry run leads to.
-    pub(crate) fn of(model: Option<PathBuf>, trace: Option<PathBuf>, json: bool, training: &TrainingArguments, machine: &MachineArguments) -> Self {
+    pub(crate) fn of(
+        model: Option<PathBuf>,
+        trace: Option<PathBuf>,
+        json: bool,
+        training: &TrainingArguments,
+        machine: &MachineArguments,
+    ) -> Self {
         Self { model, trace, estimator: None, all: false, json, training: training.clone(), machine: machine.clone() }
     }
 }
@@ -79,7 +85,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     };
     if arguments.all {
         let answers: Vec<Answered> = Estimator::ALL.into_iter().map(|estimator| answer(estimator, &question)).collect();
-        return if arguments.json { view::json_of_all(&job, &question, &answers, output) } else { view::all(&job, &question, &answers, output) };
+        return if arguments.json {
+            view::json_of_all(&job, &question, &answers, output)
+        } else {
+            view::all(&job, &question, &answers, output)
+        };
     }
     let chosen = arguments.estimator.unwrap_or(if recording.is_some() { Estimator::DryRun } else { Estimator::Static });
     let answered = answer(chosen, &question);

@@ -82,7 +82,7 @@ pub(crate) struct MachineArguments {
     /// carma estimator calibrate wrote
     #[arg(long)]
     stack: Option<String>,
-    /// PYTORCH_CUDA_ALLOC_CONF of the job
+    /// The job's `PYTORCH_CUDA_ALLOC_CONF`
     #[arg(long, default_value = "", hide_default_value = true)]
     allocator: String,
     /// Memory of the GPU, such as 40GiB or 40536MiB [default: any]
@@ -179,7 +179,11 @@ pub(crate) fn bytes(word: &str) -> Result<u64, String> {
         unit => return Err(format!("unknown unit `{unit}`: use MiB or GiB")),
     };
     let number: f64 = digits.trim().parse().map_err(|_| format!("`{word}` is not a size such as 40GiB"))?;
-    if number.is_finite() && (0.0..1e9).contains(&number) { Ok((number * f64::from(factor)) as u64) } else { Err(format!("`{word}` is out of range")) }
+    if number.is_finite() && (0.0..1e9).contains(&number) {
+        Ok((number * f64::from(factor)) as u64)
+    } else {
+        Err(format!("`{word}` is out of range"))
+    }
 }
 
 fn share(word: &str) -> Result<f64, String> {

@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use anyhow::Result;
+use carma_core::{Fraction, Watts};
 use carma_estimate::estimators::{Answer, Question};
 use carma_estimate::parse::Description;
+use carma_estimate::utilisation::{Estimated, Utilisation};
 use serde_json::{Value, json};
 
 use super::{Answered, Job};
@@ -23,13 +25,15 @@ pub(super) fn one(job: &Job<'_>, question: &Question<'_>, answered: &Answered, o
     for (what, bytes) in parts(&answer) {
         writeln!(output, "  {what:<14}{:>9} MiB", mib(bytes))?;
     }
+    utilisation(job, output)?;
     notes(job, output)
 }
 
 /// All answers, one a line.
 pub(super) fn all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
     heading(job, output)?;
-    writeln!(output, "\n{:<22}{:>9} {:>9}  {}", "estimator", "MiB", format!("{} %", question.confidence * 100.0), "by")?;
+    let sure = format!("{} %", question.confidence * 100.0);
+    writeln!(output, "\n{:<22}{:>9} {sure:>9}  by", "estimator", "MiB")?;
     for answered in answers {
         let name = answered.estimator;
         match &answered.result {
@@ -37,7 +41,21 @@ pub(super) fn all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], 
             Err(reason) => writeln!(output, "{name:<22}{:>9} {:>9}  {reason}", "-", "-")?,
         }
     }
+    utilisation(job, output)?;
     notes(job, output)
+}
+
+/// How busy the GPU would be, as the models trained on A100 say.
+fn utilisation(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
+    let Some(Utilisation { smact, smocc, drama, power }) = job.utilisation() else { return Ok(()) };
+    let share = |what: &str, counter: Estimated<Fraction>| {
+        let Estimated { point, low, high } = counter.map(Fraction::get);
+        format!("{what} {point:.2} ({low:.2} to {high:.2})")
+    };
+    writeln!(output, "on an A100, alone: {}, {}", share("SMACT", smact), share("SMOCC", smocc))?;
+    let Estimated { point, low, high } = power.map(|Watts(watts)| watts);
+    writeln!(output, "{:19}{}, {point:.0} W ({low:.0} to {high:.0})", "", share("DRAMA", drama))?;
+    Ok(())
 }
 
 fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
@@ -93,7 +111,8 @@ fn value(answered: &Answered) -> Value {
     let took = answered.took.as_secs_f64();
     match &answered.result {
         Ok((answer, upper)) => {
-            let breakdown: serde_json::Map<String, Value> = parts(answer).into_iter().map(|(what, bytes)| (what.to_owned(), json!(bytes as f64 / MIB))).collect();
+            let breakdown: serde_json::Map<String, Value> =
+                parts(answer).into_iter().map(|(what, bytes)| (what.to_owned(), json!(bytes as f64 / MIB))).collect();
             json!({
                 "estimator": answered.estimator.name(),
                 "memory_mib": answer.bytes as f64 / MIB,
@@ -116,6 +135,7 @@ fn facts(job: &Job<'_>, question: &Question<'_>) -> Value {
         "batch": job.training.batch,
         "stack": job.stack.name,
         "confidence": question.confidence,
+        "utilisation": job.utilisation(),
         "notes": description.map(|description| description.notes.clone()).unwrap_or_default(),
         "unknown_layers": description.map(|description| description.model.unknown_layers()).unwrap_or_default(),
     })

@@ -1,7 +1,7 @@
 //! `carma estimator dataset`: networks to learn from.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use carma_estimate::data::{self, Family, Label, Observation};
@@ -111,7 +111,7 @@ fn measure(arguments: &MeasureArguments, output: &mut impl Write) -> Result<()> 
     save(&rows, &arguments.output, output)
 }
 
-fn save(rows: &[Observation], file: &PathBuf, output: &mut impl Write) -> Result<()> {
+fn save(rows: &[Observation], file: &Path, output: &mut impl Write) -> Result<()> {
     let family = rows.iter().find_map(|row| row.family).context("there is no row whose kind of network is known")?;
     let written = write(rows, family, files::create(file)?).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(output, "{written} rows in {}", file.display())?;

@@ -32,28 +32,11 @@ pub(crate) struct Arguments {
     /// The estimator
     #[arg(long, value_parser = estimate::estimator)]
     estimator: Estimator,
-    /// Judge only this many rows, drawn at random
-    #[arg(long)]
-    sample: Option<usize>,
-    /// Decides which rows are drawn, and the folds of learners
-    #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) rows: RowArguments,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Context in MiB instead of the one that fits these rows best
-    #[arg(long)]
-    context: Option<f64>,
-    /// Folder with the printed summaries of the real models
-    /// [default: summaries beside the data]
-    #[arg(long)]
-    summaries: Option<PathBuf>,
-    /// Keep what the Python package makes in this folder, and use it again
-    #[arg(long)]
-    keep: Option<PathBuf>,
-    /// The Python interpreter that has PyTorch (and timm, transformers ...)
-    #[arg(long)]
-    python: Option<PathBuf>,
     /// Parts of the cross-validation of learners
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=20))]
     pub(super) folds: u8,
@@ -68,25 +51,44 @@ pub(crate) struct Arguments {
     worst: usize,
 }
 
+/// Which rows are judged, and with what.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RowArguments {
+    /// Judge only this many rows, drawn at random
+    #[arg(long)]
+    sample: Option<usize>,
+    /// Decides which rows are drawn, and the folds of learners
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Context in MiB instead of the one that fits these rows best
+    #[arg(long)]
+    context: Option<f64>,
+    /// Folder with the printed summaries of the real models
+    /// [default: summaries beside the data]
+    #[arg(long)]
+    summaries: Option<PathBuf>,
+    /// Keep what the Python package makes in this folder, and use it again
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// The Python interpreter that has PyTorch (and timm, transformers ...)
+    #[arg(long)]
+    python: Option<PathBuf>,
+}
+
 /// One judged row.
 pub(super) struct Judged {
     pub(super) name: String,
+    pub(super) family: Option<Family>,
     pub(super) answer: Answer,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let mut rows = files::read_table(&arguments.data, data::read)?;
-    rows.retain(|row| row.crashed || row.measured.is_some());
-    if let Some(sample) = arguments.sample {
-        fastrand::Rng::with_seed(arguments.seed).shuffle(&mut rows);
-        rows.truncate(sample);
-    }
-    if rows.is_empty() {
-        bail!("{} has no measured row", arguments.data.display());
-    }
+    let rows = arguments.rows.read(&arguments.data)?;
     let judged = match arguments.estimator {
-        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => learned::judge(arguments, arguments.estimator, &rows)?,
-        _ => judge(arguments, &rows)?,
+        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => {
+            learned::judge(arguments, arguments.estimator, &rows)?
+        }
+        estimator => judge(&arguments.rows, estimator, &arguments.data, &rows)?,
     };
     let answers: Vec<Answer> = judged.iter().map(|row| row.answer).collect();
     let scores = Scores::of(&answers);
@@ -98,15 +100,31 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     worst(judged, arguments.worst, output)
 }
 
+impl RowArguments {
+    /// The measured rows of a file, or those that were drawn.
+    pub(super) fn read(&self, file: &Path) -> Result<Vec<Observation>> {
+        let mut rows = files::read_table(file, data::read)?;
+        rows.retain(|row| row.crashed || row.measured.is_some());
+        if let Some(sample) = self.sample {
+            fastrand::Rng::with_seed(self.seed).shuffle(&mut rows);
+            rows.truncate(sample);
+        }
+        if rows.is_empty() {
+            bail!("{} has no measured row", file.display());
+        }
+        Ok(rows)
+    }
+}
+
 /// Asks the estimator about every row, with one context for all of them.
-fn judge(arguments: &Arguments, rows: &[Observation]) -> Result<Vec<Judged>> {
-    let summaries = arguments.summaries.clone().unwrap_or_else(|| arguments.data.parent().unwrap_or(Path::new(".")).join("summaries"));
+pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path, rows: &[Observation]) -> Result<Vec<Judged>> {
+    let summaries = arguments.summaries.clone().unwrap_or_else(|| file.parent().unwrap_or(Path::new(".")).join("summaries"));
     let mut source = Source::new(arguments.python.as_deref(), arguments.keep.as_deref())?;
     let bar = progress::bar(rows.len(), "rows");
     let mut asked = Vec::new();
     let mut left_out = Vec::new();
     for row in rows {
-        match ask(arguments.estimator, row, &summaries, &mut source) {
+        match ask(estimator, row, &summaries, &mut source) {
             Ok(found) => asked.push((row, found)),
             Err(error) => left_out.push(format!("{}: {error:#}", row.name)),
         }
@@ -122,8 +140,13 @@ fn judge(arguments: &Arguments, rows: &[Observation]) -> Result<Vec<Judged>> {
     if asked.is_empty() {
         bail!("no row could be judged");
     }
-    let shift = if matches!(arguments.estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &asked) } else { 0.0 };
-    Ok(asked.into_iter().map(|(row, found)| Judged { name: row.name.clone(), answer: found.shifted(row, arguments.estimator, shift) }).collect())
+    let shift = if matches!(estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &asked) } else { 0.0 };
+    let judged = |(row, found): (&Observation, Found)| Judged {
+        name: if matches!(row.network, Network::Timm { .. }) { format!("{} {}", row.name, row.batch) } else { row.name.clone() },
+        family: found.family,
+        answer: found.shifted(row, estimator, shift),
+    };
+    Ok(asked.into_iter().map(judged).collect())
 }
 
 /// What an estimator said of a row, in MiB.
@@ -155,7 +178,8 @@ fn ask(estimator: Estimator, row: &Observation, summaries: &Path, source: &mut S
     };
     let question = question(model.as_ref(), &training, recording.as_ref(), stack, Some(GPU));
     let answer = estimator.estimate(&question).with_context(|| estimator.name())?;
-    Ok(Found { answer, family: model.as_ref().map(Family::of).or(row.family) })
+    let family = model.as_ref().map(Family::of).or(row.family).or_else(|| recording.as_ref().map(Family::of_events));
+    Ok(Found { answer, family })
 }
 
 /// A question about a row's network on its stack.
@@ -183,16 +207,21 @@ pub(super) fn stack_of(row: &Observation) -> &'static Stack {
 pub(super) fn static_memory(model: &Model, training: &Training) -> f64 {
     let stack = Stack::named("pytorch-eager-kernels").unwrap_or(&Stack::built_in()[0]);
     let answer = Estimator::Static.estimate(&question(Some(model), training, None, stack, Some(GPU)));
-    answer.map_or(0.0, |answer| if answer.out_of_memory { f64::max(answer.bytes as f64 / MIB, LARGEST_MIB + 1.0) } else { answer.bytes as f64 / MIB })
+    answer.map_or(0.0, |answer| {
+        if answer.out_of_memory { f64::max(answer.bytes as f64 / MIB, LARGEST_MIB + 1.0) } else { answer.bytes as f64 / MIB }
+    })
 }
 
 /// MiB by which one context for all rows differs from the table's: the one with the least mean error, outliers counting no more than 25 %.
-fn shift(arguments: &Arguments, asked: &[(&Observation, Found)]) -> f64 {
+fn shift(arguments: &RowArguments, asked: &[(&Observation, Found)]) -> f64 {
     if let Some(context) = arguments.context {
         return context - stack_of(asked[0].0).context;
     }
-    let pairs: Vec<(f64, f64)> =
-        asked.iter().filter(|(row, found)| !row.crashed && !found.answer.out_of_memory).filter_map(|(row, found)| Some((found.memory(), row.measured?))).collect();
+    let pairs: Vec<(f64, f64)> = asked
+        .iter()
+        .filter(|(row, found)| !row.crashed && !found.answer.out_of_memory)
+        .filter_map(|(row, found)| Some((found.memory(), row.measured?)))
+        .collect();
     let error = |shift: f64| pairs.iter().map(|(memory, measured)| ((memory + shift - measured).abs() / measured).min(0.25)).sum::<f64>();
     let best = (-300..=300).map(f64::from).min_by(|one, other| error(*one).total_cmp(&error(*other))).unwrap_or(0.0);
     eprintln!("carma: context fitted to these rows: {:.0} MiB", stack_of(asked[0].0).context + best);
@@ -218,7 +247,8 @@ fn show(scores: &Scores, output: &mut impl Write) -> Result<()> {
 }
 
 fn worst(mut judged: Vec<Judged>, count: usize, output: &mut impl Write) -> Result<()> {
-    let error = |row: &Judged| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
+    let error =
+        |row: &Judged| row.answer.measured.filter(|_| !row.answer.crashed).map_or(0.0, |measured| row.answer.point / measured - 1.0);
     judged.sort_by(|one, other| error(other).abs().total_cmp(&error(one).abs()));
     for row in judged.iter().take(count) {
         let measured = row.answer.measured.unwrap_or(0.0);

@@ -12,7 +12,7 @@ use carma_estimate::learning::{Features, class_size};
 use super::evaluate::{Arguments, Judged};
 
 pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observation]) -> Result<Vec<Judged>> {
-    let folds = Folds { count: usize::from(arguments.folds), seed: arguments.seed };
+    let folds = Folds { count: usize::from(arguments.folds), seed: arguments.rows.seed };
     match estimator {
         Estimator::GpumemnetMlp => classes(arguments, Architecture::Mlp, rows, folds),
         Estimator::GpumemnetTransformer => classes(arguments, Architecture::Transformer, rows, folds),
@@ -31,7 +31,7 @@ fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
     };
     let ask = |learner: &DnnPerf, (row, features, _): &(&Observation, GraphFeatures, f64)| {
         let (point, bound) = learner.predict(features);
-        Judged { name: row.name.clone(), answer: Answer::to(row, point, bound) }
+        Judged { name: row.name.clone(), family: row.family, answer: Answer::to(row, point, bound) }
     };
     Ok(k_fold(&measured, folds, train, ask))
 }
@@ -50,7 +50,11 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
     };
     let ask = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
         let prediction = network.predict(features);
-        let judged = Judged { name: row.name.clone(), answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)) };
+        let judged = Judged {
+            name: row.name.clone(),
+            family: row.family,
+            answer: Answer::to(row, prediction.point(), prediction.bound(DEFAULT_CONFIDENCE)),
+        };
         (judged, *class, prediction.class())
     };
     let (mut judged, mut pairs) = (Vec::new(), Vec::new());

@@ -44,7 +44,8 @@ impl Source {
     /// `keep` is a folder where what was made stays, and is found again.
     pub(super) fn new(python: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
         let temporary = if keep.is_none() { Some(tempfile::tempdir().context("cannot create a temporary folder")?) } else { None };
-        let folder = keep.map(Path::to_path_buf).or_else(|| temporary.as_ref().map(|folder| folder.path().to_path_buf())).unwrap_or_default();
+        let folder =
+            keep.map(Path::to_path_buf).or_else(|| temporary.as_ref().map(|folder| folder.path().to_path_buf())).unwrap_or_default();
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(Self { package: Package::unpack(python)?, folder, _temporary: temporary, running: None })
     }

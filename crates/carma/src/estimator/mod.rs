@@ -1,5 +1,6 @@
 //! `carma estimator`: calibrate, train, evaluate and use the estimators.
 
+mod bounds;
 mod calibrate;
 mod dataset;
 mod evaluate;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Train(train::Arguments),
     /// Hold an estimator against measured memory.
     Evaluate(evaluate::Arguments),
+    /// Record how far estimators were off, which their upper bounds rest on.
+    Bounds(bounds::Arguments),
     /// Let the learned estimators answer for the rows of a set.
     Predict(train::PredictArguments),
 }
@@ -39,6 +42,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         Command::Dataset(command) => dataset::run(command, output),
         Command::Train(arguments) => train::run(arguments, output),
         Command::Evaluate(arguments) => evaluate::run(arguments, output),
+        Command::Bounds(arguments) => bounds::run(arguments, output),
         Command::Predict(arguments) => train::predict(arguments, output),
     }
 }

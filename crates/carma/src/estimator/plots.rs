@@ -26,9 +26,10 @@ pub(super) fn write(
     let names: Vec<String> = (0..count).map(|class| format!("up to {:.0} GB", classes.top(class) / 1024.0)).collect();
     let points: Vec<(f64, f64)> = judged.iter().filter_map(|row| Some((row.answer.measured?, row.answer.point))).collect();
     let shown = &rows[..rows.len().min(MOST_POINTS)];
-    let features: Vec<Vec<f32>> = shown.iter().map(|(_, features, _)| features.whole.iter().map(|value| value.abs().ln_1p()).collect()).collect();
+    let features: Vec<Vec<f32>> =
+        shown.iter().map(|(_, features, _)| features.whole.iter().map(|value| value.abs().ln_1p()).collect()).collect();
     let of_class: Vec<usize> = shown.iter().map(|(.., class)| *class).collect();
-    let options = Tsne { seed: arguments.seed, ..Tsne::default() };
+    let options = Tsne { seed: arguments.rows.seed, ..Tsne::default() };
     files::write_charts(
         folder,
         &[

@@ -20,12 +20,18 @@ use crate::estimate::read_recording;
 pub(super) fn recipe(row: &Observation) -> Option<Value> {
     Some(match &row.network {
         Network::Timm { model } => json!({ "kind": "timm", "model": model, "batch": row.batch, "optimizer": "momentum-decay" }),
-        Network::Real { task, .. } => json!({ "kind": "real", "task": task, "batch": row.batch }),
+        Network::Real { task, gpus, .. } if batch_is_doubtful(task) => json!({ "kind": "real", "task": task, "gpus": gpus }),
+        Network::Real { task, gpus, .. } => json!({ "kind": "real", "task": task, "batch": row.batch, "gpus": gpus }),
         Network::Cnn(_) => json!({ "kind": "cnn", "file_name": row.name, "parameters": row.stated_parameters }),
         Network::Transformer(_) => json!({ "kind": "transformer", "file_name": row.name }),
         Network::Mlp(_) => json!({ "kind": "mlp", "file_name": row.name, "layers": listed(&row.model()?) }),
         Network::FullyConnected(_) => return None,
     })
+}
+
+/// Tasks whose batch size the source itself doubts: the recipe's own is the one that fits.
+fn batch_is_doubtful(task: &str) -> bool {
+    task == "UNet" || task.starts_with("xlnet")
 }
 
 /// Layers in the words of the published tables: type, activations, parameters.
@@ -84,9 +90,8 @@ pub(super) fn training(row: &Observation) -> Training {
                 _ => Optimizer::Momentum,
             };
             let parallel = if *gpus > 1 { Parallel::DataParallel { gpus: *gpus } } else { Parallel::Single };
-            // The source's batch sizes of these are doubtful: twice as much fits.
-            let batch = if task == "UNet" { row.batch * 2 } else { row.batch };
-            Training { batch, optimizer, parallel, ..plain }
+            let batch = if batch_is_doubtful(task) { 16 } else { row.batch };
+            Training { batch, optimizer, parallel, sequence: language.then_some(512), ..plain }
         }
         _ => plain,
     }

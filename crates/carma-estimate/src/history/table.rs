@@ -1,0 +1,97 @@
+//! A history as a table: a line for each run, the oldest run of a job first.
+
+use std::io::{Read, Write};
+
+use carma_core::{Fraction, MiB, Seconds, Watts};
+use csv::StringRecord;
+use thiserror::Error;
+
+use super::{History, Measured, Signature};
+
+/// The columns, in order.
+const HEADER: [&str; 7] = ["signature", "memory_mib", "smact", "smocc", "drama", "watts", "seconds"];
+
+/// Memory in MiB that no GPU has: a petabyte.
+const MOST_MIB: u64 = 1 << 30;
+
+/// What is wrong with a table of runs.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// Not a table at all, or one that cannot be written.
+    #[error(transparent)]
+    Form(#[from] csv::Error),
+    /// Other columns.
+    #[error("line 1: the columns are {0:?} instead of {expected:?}", expected = HEADER.join(","))]
+    Header(String),
+    /// A line that makes no sense.
+    #[error("line {line}: {problem}")]
+    Line {
+        /// Which.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl History {
+    /// Reads what [`Self::write`] wrote; a cell is empty where nothing was measured.
+    pub fn read(table: impl Read) -> Result<Self, HistoryError> {
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(table);
+        let headers = reader.headers()?;
+        if headers.iter().ne(HEADER) {
+            return Err(HistoryError::Header(
+                headers.iter().take(8).map(|name| name.chars().take(40).collect::<String>()).collect::<Vec<_>>().join(","),
+            ));
+        }
+        let mut history = Self::default();
+        for record in reader.into_records() {
+            let record = record?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let (signature, run) = run(&record).map_err(|problem| HistoryError::Line { line, problem })?;
+            history.record(signature, run);
+        }
+        Ok(history)
+    }
+
+    /// Writes all runs under a header.
+    pub fn write(&self, table: impl Write) -> Result<(), HistoryError> {
+        fn cell<T>(value: Option<T>, number: impl Fn(T) -> f64) -> String {
+            value.map_or_else(String::new, |value| number(value).to_string())
+        }
+        let mut writer = csv::Writer::from_writer(table);
+        writer.write_record(HEADER)?;
+        for (signature, runs) in &self.runs {
+            for run in runs {
+                let [smact, smocc, drama] = [run.smact, run.smocc, run.drama].map(|share| cell(share, Fraction::get));
+                let (watts, seconds) = (cell(run.watts, |watts| watts.0), cell(run.seconds, Seconds::get));
+                writer.write_record([signature.to_string(), run.memory.0.to_string(), smact, smocc, drama, watts, seconds])?;
+            }
+        }
+        writer.flush().map_err(csv::Error::from)?;
+        Ok(())
+    }
+}
+
+fn run(record: &StringRecord) -> Result<(Signature, Measured), String> {
+    let text = |column: usize| record.get(column).unwrap_or("");
+    let number = |column: usize| {
+        let text = text(column);
+        let wrong = || format!("{} is {:?}, not a number", HEADER[column], text.chars().take(40).collect::<String>());
+        if text.is_empty() { Ok(None) } else { text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Some).ok_or_else(wrong) }
+    };
+    let share = |column: usize| {
+        let share = number(column)?.map(Fraction::new).transpose();
+        share.map_err(|error| format!("{}: {error}", HEADER[column]))
+    };
+    let signature = text(0).parse().map_err(|error| format!("{error}"))?;
+    let memory = text(1).parse().ok().filter(|memory| *memory <= MOST_MIB);
+    let memory =
+        memory.ok_or_else(|| format!("memory_mib is {:?}, not a whole number of MiB", text(1).chars().take(40).collect::<String>()))?;
+    let watts = number(5)?;
+    if let Some(watts) = watts.filter(|watts| *watts < 0.0) {
+        return Err(format!("watts is {watts}, less than nothing"));
+    }
+    let seconds = number(6)?.map(Seconds::new).transpose().map_err(|error| format!("seconds: {error}"))?;
+    let run = Measured { memory: MiB(memory), smact: share(2)?, smocc: share(3)?, drama: share(4)?, watts: watts.map(Watts), seconds };
+    Ok((signature, run))
+}

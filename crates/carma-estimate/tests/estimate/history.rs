@@ -1,0 +1,225 @@
+//! Runs that are remembered: signatures, what is recalled, and tables of runs, hostile ones too.
+
+use std::path::Path;
+
+use carma_core::{Fraction, MiB, Seconds, Watts};
+use carma_estimate::history::{History, MOST_RUNS, Measured, Signature};
+use carma_estimate::model::{ElementType, Layer, LayerKind, Model, Shape, Source, Tensor};
+use carma_estimate::training::{Optimizer, Parallel, Precision, Training};
+use proptest::prelude::*;
+
+fn model() -> Model {
+    let input = Tensor { shape: Shape::batched([100]), element: None };
+    let linear = Layer::new("one", "Linear", LayerKind::Linear, vec![Source::Input(0)], Shape::batched([10])).with_tensors([1000, 10]);
+    let dropout = LayerKind::Dropout { probability: 0.1 };
+    let dropout = Layer::new("two", "Dropout", dropout, vec![Source::Layer(0)], Shape::batched([10]));
+    Model { inputs: vec![input], layers: vec![linear, dropout], ..Model::default() }
+}
+
+#[test]
+fn a_signature_changes_with_everything_that_matters() {
+    let plain = Training { batch: 32, ..Training::default() };
+    let trainings = [
+        Training { batch: 33, ..plain.clone() },
+        Training { sequence: Some(1), ..plain.clone() },
+        Training { input: Some(vec![100]), ..plain.clone() },
+        Training { optimizer: Optimizer::Sgd, ..plain.clone() },
+        Training { precision: Precision::Mixed, ..plain.clone() },
+        Training { checkpointing: true, ..plain.clone() },
+        Training { fusion: true, ..plain.clone() },
+        Training { parallel: Parallel::DataParallel { gpus: 2 }, ..plain.clone() },
+        Training { parallel: Parallel::Distributed { gpus: 2 }, ..plain.clone() },
+        Training { parallel: Parallel::Distributed { gpus: 3 }, ..plain.clone() },
+        Training { rehearsal: Some(2), ..plain.clone() },
+        Training { adapters: Some(8), ..plain.clone() },
+    ];
+    let changes: [fn(&mut Model); 9] = [
+        |model| model.inputs[0].shape = Shape::batched([101]),
+        |model| model.inputs[0].element = Some(ElementType::Int64),
+        |model| model.layers[1].kind = LayerKind::Dropout { probability: 0.2 },
+        |model| model.layers[1].inputs = vec![Source::Input(0)],
+        |model| model.layers[1].output = Shape::fixed([10]),
+        |model| model.layers[1].element = Some(ElementType::Float16),
+        |model| model.layers[0].tensors = vec![1010],
+        |model| model.layers[1].in_place = true,
+        |model| model.layers.truncate(1),
+    ];
+    let mut all = vec![Signature::of_model(&model(), &plain)];
+    all.extend(trainings.iter().map(|training| Signature::of_model(&model(), training)));
+    for change in changes {
+        let mut other = model();
+        change(&mut other);
+        all.push(Signature::of_model(&other, &plain));
+    }
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+#[test]
+fn names_do_not_matter() {
+    let mut renamed = model();
+    renamed.name = Some("other".to_owned());
+    renamed.layers[0].name = "first".to_owned();
+    let training = Training::default();
+    assert_eq!(Signature::of_model(&renamed, &training), Signature::of_model(&model(), &training));
+}
+
+/// Tables outlive versions: were this to change, everything learned so far would be forgotten.
+#[test]
+fn signatures_stay_the_same() {
+    let command = ["python".to_owned(), "train.py".to_owned()];
+    let signatures = [Signature::of_command(&command, Path::new("/home/ann")), Signature::of_model(&model(), &Training::default())];
+    assert_eq!(signatures.map(|signature| signature.to_string()), ["5a4dc5029560bbce48c4502cdde7309f", "354a0aa87eb6471ffaa62d72a77b4ebc"]);
+}
+
+#[test]
+fn commands_are_told_apart_word_by_word() {
+    let of = |words: &[&str], directory: &str| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        Signature::of_command(&words, Path::new(directory))
+    };
+    let mut all =
+        vec![of(&["a", "b"], "c"), of(&["ab"], "c"), of(&["b"], "ca"), of(&["b", "a"], "c"), of(&["a", "b", ""], "c"), of(&[], "")];
+    all.extend([of(&["a", "b"], "c").on_gpus(1), of(&["a", "b"], "c").on_gpus(2)]);
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+fn job() -> Signature {
+    Signature::of_command(&["job".to_owned()], Path::new("."))
+}
+
+fn run(memory: u64, smact: f64, seconds: f64) -> Measured {
+    Measured {
+        memory: MiB(memory),
+        smact: Some(Fraction::clamped(smact)),
+        seconds: Some(Seconds::new(seconds).unwrap()),
+        ..Measured::default()
+    }
+}
+
+#[test]
+fn the_highest_peak_and_medians_are_recalled() {
+    let mut history = History::default();
+    for run in [run(9000, 0.5, 10.0), run(10_000, 0.9, 30.0), run(8000, 0.6, 20.0), run(8000, 0.7, 21.0)] {
+        history.record(job(), run);
+    }
+    let recalled = history.recall(&job()).unwrap();
+    assert_eq!((recalled.memory, recalled.memory_upper, recalled.runs), (MiB(10_000), MiB(10_250), 4));
+    assert!((recalled.utilisation.smact.unwrap().get() - 0.65).abs() < 1e-12);
+    assert_eq!(recalled.duration, Some(Seconds::new(20.5).unwrap()));
+    assert_eq!((recalled.utilisation.drama, recalled.watts), (None, None));
+    assert_eq!(history.recall(&job().on_gpus(2)), None);
+}
+
+#[test]
+fn the_bound_comes_closer_with_runs_and_old_ones_are_forgotten() {
+    let mut history = History::default();
+    history.record(job(), run(20_000, 0.5, 1.0));
+    let mut last = MiB(u64::MAX);
+    for _ in 0..MOST_RUNS - 1 {
+        let recalled = history.recall(&job()).unwrap();
+        assert!(recalled.memory_upper < last && recalled.memory_upper > recalled.memory);
+        last = recalled.memory_upper;
+        history.record(job(), run(5000, 0.5, 1.0));
+    }
+    assert_eq!(history.recall(&job()).unwrap().memory, MiB(20_000));
+    history.record(job(), run(5000, 0.5, 1.0));
+    let recalled = history.recall(&job()).unwrap();
+    assert_eq!((recalled.memory, recalled.runs), (MiB(5000), MOST_RUNS));
+}
+
+#[test]
+fn a_power_that_is_none_is_left_out() {
+    let mut history = History::default();
+    for watts in [f64::NAN, -1.0, f64::INFINITY] {
+        history.record(job(), Measured { watts: Some(Watts(watts)), ..run(1, 0.1, 1.0) });
+    }
+    assert_eq!(history.recall(&job()).unwrap().watts, None);
+    assert_eq!(read(&write(&history)).unwrap(), history);
+}
+
+fn write(history: &History) -> String {
+    let mut table = Vec::new();
+    history.write(&mut table).unwrap();
+    String::from_utf8(table).unwrap()
+}
+
+fn read(table: &str) -> Result<History, String> {
+    History::read(table.as_bytes()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn hostile_tables_are_refused_with_their_line() {
+    const HEADER: &str = "signature,memory_mib,smact,smocc,drama,watts,seconds\n";
+    const ROW: &str = "0123456789abcdef0123456789abcdef,1000,0.5,0.2,0.1,200,60\n";
+    assert_eq!(read(&format!("{HEADER}{ROW}")).unwrap().len(), 1);
+    assert!(read(HEADER).unwrap().is_empty());
+    for (from, to) in [
+        ("0123", "01xy"),
+        ("0123", "0"),
+        ("0123", "\u{e4}\u{e4}"),
+        (",1000,", ",-1,"),
+        (",1000,", ",1e3,"),
+        (",1000,", ",,"),
+        (",1000,", ",18446744073709551615,"),
+        (",0.5,", ",1.5,"),
+        (",0.2,", ",NaN,"),
+        (",0.1,", ",inf,"),
+        (",200,", ",-200,"),
+        (",60", ",-60"),
+        (",60", ",1e300"),
+        (",60", ",soon"),
+    ] {
+        let error = read(&format!("{HEADER}{ROW}{}", ROW.replacen(from, to, 1))).unwrap_err();
+        assert!(error.starts_with("line 3: "), "{to}: {error}");
+    }
+    assert!(read("").unwrap_err().starts_with("line 1: "));
+    assert!(read("a,b\n").unwrap_err().contains("\"a,b\""));
+    assert!(read(&format!("{HEADER}one,two\n")).is_err());
+    assert!(History::read(&b"signature,\xff\n"[..]).is_err());
+}
+
+prop_compose! {
+    fn any_run()(
+        memory in 0_u64..1 << 30,
+        shares in proptest::array::uniform3(proptest::option::of(0.0..=1.0_f64)),
+        watts in proptest::option::of(0.0..1e6_f64),
+        milliseconds in proptest::option::of(0_u64..1 << 40),
+    ) -> Measured {
+        let [smact, smocc, drama] = shares.map(|share| share.map(Fraction::clamped));
+        let seconds = milliseconds.map(|span| Seconds::new(span as f64 / 1000.0).unwrap());
+        Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(runs in proptest::collection::vec((0_u64..8, any_run()), 0..100)) {
+        let mut history = History::default();
+        for (which, run) in runs {
+            history.record(job().on_gpus(which), run);
+        }
+        prop_assert_eq!(read(&write(&history)).map_err(TestCaseError::fail)?, history);
+    }
+
+    #[test]
+    fn nothing_read_makes_it_panic(table in "(signature,memory_mib,smact,smocc,drama,watts,seconds\n)?([0-9a-f]{32},[0-9]{1,25},[-0-9.eE,\"\n]{0,40}|\\PC{0,40})") {
+        let _ = read(&table);
+    }
+
+    #[test]
+    fn a_bound_is_never_below_any_run(runs in proptest::collection::vec(any_run(), 1..80)) {
+        let mut history = History::default();
+        for run in &runs {
+            history.record(job(), *run);
+        }
+        let recalled = history.recall(&job()).unwrap();
+        let kept = &runs[runs.len().saturating_sub(MOST_RUNS)..];
+        prop_assert!(kept.iter().all(|run| run.memory <= recalled.memory && run.memory < recalled.memory_upper));
+    }
+}
