@@ -52,3 +52,4 @@ bench: ## What a decision costs, in time and instructions, beside a reference of
 	tools/install valgrind
 	cargo bench --package carma-core --bench decisions
 	cargo bench --package carma-sim --bench simulations
+	cargo bench --package carma-estimate --bench estimates

@@ -1,6 +1,6 @@
 //! Attention with one head, each sample by itself. A token that stands for several equal ones weighs as much as they would.
 
-use super::lanes::{LANES, add_scaled, dot, exp, lanes, lanes_mut, largest, sum};
+use super::lanes::{LANES, add_scaled, dot, exp, exp_of_negative, lanes, lanes_mut, largest, sum};
 
 /// The tokens of one sample among those of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +48,8 @@ impl Attention {
                     *score = sums;
                 }
                 let most = largest(scores);
-                for scores in lanes_mut(scores) {
-                    for score in scores {
-                        *score = exp(*score - most);
-                    }
+                for score in scores.iter_mut() {
+                    *score = exp(*score - most);
                 }
                 let share = 1.0 / sum(scores);
                 for score in scores.iter_mut() {
@@ -60,6 +58,42 @@ impl Attention {
                 for feature in 0..width {
                     mixed[feature * length + segment.start + query] = dot(scores, &row(2, feature)[tokens.clone()]);
                 }
+            }
+        }
+    }
+
+    /// The values of one sample mixed as [`forward`](Self::forward) does, where no backward pass follows: weights are not kept.
+    /// `WIDTH` is the width, known to the compiler.
+    pub(super) fn mix<const WIDTH: usize>(self, projected: &[f32], counts: &[f32], real: usize, scores: &mut Vec<f32>, mixed: &mut [f32]) {
+        let length = self.length;
+        let row = |part: usize, feature: usize| &projected[(part * WIDTH + feature) * length..][..length];
+        let keys: [&[[f32; LANES]]; WIDTH] = std::array::from_fn(|feature| lanes(row(1, feature)));
+        let scale = self.scale();
+        scores.clear();
+        scores.resize(length, 0.0);
+        for query in 0..real {
+            let wanted: [f32; WIDTH] = std::array::from_fn(|feature| scale * row(0, feature)[query]);
+            let mut most = [f32::MIN; LANES];
+            for (place, (scores, count)) in lanes_mut(scores).iter_mut().zip(lanes(counts)).enumerate() {
+                let mut sums = *count;
+                for (factor, keys) in wanted.iter().zip(&keys) {
+                    let keys = &keys[place];
+                    for lane in 0..LANES {
+                        sums[lane] += factor * keys[lane];
+                    }
+                }
+                for lane in 0..LANES {
+                    most[lane] = if sums[lane] > most[lane] { sums[lane] } else { most[lane] };
+                }
+                *scores = sums;
+            }
+            let most = most.into_iter().fold(f32::MIN, f32::max);
+            for score in scores.iter_mut() {
+                *score = exp_of_negative(*score - most);
+            }
+            let share = 1.0 / sum(scores);
+            for feature in 0..WIDTH {
+                mixed[feature * length + query] = share * dot(scores, row(2, feature));
             }
         }
     }

@@ -34,12 +34,12 @@ impl Dense {
     /// `outputs` for `length` columns of `inputs`.
     pub(super) fn forward(&self, parameters: &[f32], inputs: &[f32], length: usize, outputs: &mut [f32]) {
         let (weights, biases) = self.of(parameters);
+        let (inputs, columns) = (lanes(inputs), length / LANES);
         let rows = outputs.chunks_exact_mut(length).zip(weights.chunks_exact(self.inputs)).zip(biases);
         for ((row, weights), &bias) in rows {
             for (place, out) in lanes_mut(row).iter_mut().enumerate() {
                 let mut sums = [bias; LANES];
-                for (&weight, input) in weights.iter().zip(inputs.chunks_exact(length)) {
-                    let input = &lanes(input)[place];
+                for (&weight, input) in weights.iter().zip(inputs.iter().skip(place).step_by(columns)) {
                     for lane in 0..LANES {
                         sums[lane] += weight * input[lane];
                     }

@@ -118,7 +118,7 @@ impl Encoder {
         }
     }
 
-    /// Sums over each sample's tokens: `width` rows of `length` samples.
+    /// Sums over each sample's tokens: `width` rows of `samples`. A single sample is not learned from: less is kept of it.
     pub(crate) fn forward(&self, parameters: &[f32], pass: &mut EncoderPass, pooled: &mut [f32], samples: usize) {
         let (width, length) = (self.shape.width, pass.length);
         pass.layers.resize_with(self.layers.len(), LayerPass::default);
@@ -134,12 +134,18 @@ impl Encoder {
             std::mem::swap(&mut at.input, &mut pass.output);
             at.projected.resize(3 * width * length, 0.0);
             layer.project.forward(parameters, &at.input, length, &mut at.projected);
-            at.weights.resize(weights, 0.0);
             // Padding is mixed of nothing.
             at.mixed.clear();
             at.mixed.resize(width * length, 0.0);
             let attention = Attention { width, length };
-            attention.forward(&at.projected, &pass.logarithms, &pass.segments, &mut at.weights, &mut at.mixed);
+            match (samples, width, pass.segments.first()) {
+                (1, 6, Some(one)) => attention.mix::<6>(&at.projected, &pass.logarithms, one.real, &mut pass.scratch, &mut at.mixed),
+                (1, 4, Some(one)) => attention.mix::<4>(&at.projected, &pass.logarithms, one.real, &mut pass.scratch, &mut at.mixed),
+                _ => {
+                    at.weights.resize(weights, 0.0);
+                    attention.forward(&at.projected, &pass.logarithms, &pass.segments, &mut at.weights, &mut at.mixed);
+                }
+            }
             at.middle.resize(width * length, 0.0);
             layer.join.forward(parameters, &at.mixed, length, &mut at.middle);
             add(&mut at.middle, &at.input);
@@ -233,7 +239,8 @@ impl EncoderPass {
                 self.features[at] = token.features[0];
                 self.features[start + at] = token.features[1];
                 self.counts[at] = token.count;
-                self.logarithms[at] = token.count.ln();
+                // Most layers stand for themselves only, and a logarithm takes time.
+                self.logarithms[at] = if token.count > 1.0 { token.count.ln() } else { 0.0 };
             }
         }
     }
