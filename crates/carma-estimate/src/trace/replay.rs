@@ -17,11 +17,11 @@ pub struct Replay {
     pub peak_tensors: u64,
     /// The same within the forward and backward passes alone.
     pub peak_tensors_before_optimizer: u64,
-    /// Where the memory was when the most was reserved.
+    /// Where the memory was when most was in use.
     pub breakdown: Breakdown,
 }
 
-/// Bytes by what they are for, at the moment at which reserved memory grew for the last time.
+/// Bytes by what they are for, at the moment at which most was in use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Breakdown {
     /// Parameters and buffers.
@@ -34,7 +34,7 @@ pub struct Breakdown {
     pub activations: u64,
     /// Workspaces of the libraries, as far as they come from the allocator.
     pub workspace: u64,
-    /// Reserved but not in use.
+    /// Reserved at the peak of reserved memory, and not in use at that of memory in use.
     pub fragmentation: u64,
 }
 
@@ -70,7 +70,8 @@ pub(crate) struct Replayer<'stack> {
     matrix_handles: [bool; 2],
     library_workspace: u64,
     used: [u64; PURPOSES],
-    breakdown: Breakdown,
+    /// What was in use, by purpose and in workspaces, when most was.
+    at_peak: ([u64; PURPOSES], u64),
 }
 
 impl<'stack> Replayer<'stack> {
@@ -87,7 +88,7 @@ impl<'stack> Replayer<'stack> {
             matrix_handles: [false; 2],
             library_workspace: 0,
             used: [0; PURPOSES],
-            breakdown: Breakdown::default(),
+            at_peak: ([0; PURPOSES], 0),
         }
     }
 
@@ -98,7 +99,7 @@ impl<'stack> Replayer<'stack> {
             peak_live: self.allocator.peak_live(),
             peak_tensors: self.peak_tensors,
             peak_tensors_before_optimizer: self.peak_tensors_before_optimizer,
-            breakdown: self.breakdown,
+            breakdown: self.breakdown(),
         }
     }
 
@@ -144,24 +145,23 @@ impl<'stack> Replayer<'stack> {
         Ok(())
     }
 
-    /// Allocates, and notes where the memory is whenever more has to be reserved.
+    /// Allocates, and notes where the memory is whenever more is in use than before.
     fn take(&mut self, bytes: u64, passing_workspace: u64) -> Result<Allocation, OutOfMemory> {
-        let before = self.allocator.peak_reserved();
+        let before = self.allocator.peak_live();
         let allocation = self.allocator.allocate(bytes)?;
-        if self.allocator.peak_reserved() > before {
-            let [weights, gradients, optimizer, inputs, activations, temporaries] = self.used;
-            let workspace = self.library_workspace + passing_workspace;
-            let in_use = weights + gradients + optimizer + inputs + activations + temporaries + workspace;
-            self.breakdown = Breakdown {
-                weights,
-                gradients,
-                optimizer,
-                activations: inputs + activations + temporaries,
-                workspace,
-                fragmentation: self.allocator.reserved().saturating_sub(in_use),
-            };
+        if self.allocator.peak_live() > before {
+            self.at_peak = (self.used, self.library_workspace + passing_workspace);
         }
         Ok(allocation)
+    }
+
+    /// What was in use at the peak; whatever else is reserved then or later lies idle at that moment.
+    fn breakdown(&self) -> Breakdown {
+        let ([weights, gradients, optimizer, inputs, activations, temporaries], workspace) = self.at_peak;
+        let activations = inputs + activations + temporaries;
+        let in_use = weights + gradients + optimizer + activations + workspace;
+        let fragmentation = self.allocator.peak_reserved().saturating_sub(in_use);
+        Breakdown { weights, gradients, optimizer, activations, workspace, fragmentation }
     }
 
     fn allocate(&mut self, storage: StorageId, bytes: u64, purpose: Purpose) -> Result<(), OutOfMemory> {
