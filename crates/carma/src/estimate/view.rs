@@ -10,6 +10,7 @@ use carma_estimate::utilisation::{Estimated, Utilisation};
 use serde_json::{Value, json};
 
 use super::{Answered, Job};
+use crate::units::wrapped;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -75,11 +76,12 @@ fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
 fn notes(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
     let Some(description) = job.description else { return Ok(()) };
     for note in &description.notes {
-        writeln!(output, "note: {note}")?;
+        write!(output, "{}", wrapped(&format!("note: {note}")))?;
     }
     let unknown = description.model.unknown_layers();
     if !unknown.is_empty() {
-        writeln!(output, "layers not known, counted as their output kept once: {}", unknown.join(", "))?;
+        let unknown = format!("layers not known, counted as their output kept once: {}", unknown.join(", "));
+        write!(output, "{}", wrapped(&unknown))?;
     }
     Ok(())
 }

@@ -1,0 +1,152 @@
+//! `carma estimate`, `carma trace-memory` and `carma estimator` as people use them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{carma, stderr, stdout};
+
+const SUMMARY: &str = "\
+----------------------------------------------------------------
+        Layer (type)               Output Shape         Param #
+================================================================
+            Conv2d-1         [-1, 64, 112, 112]           9,408
+       BatchNorm2d-2         [-1, 64, 112, 112]             128
+              ReLU-3         [-1, 64, 112, 112]               0
+ AdaptiveAvgPool2d-4             [-1, 64, 1, 1]               0
+           Mystery-5                  [-1, 128]           8,320
+            Linear-6                 [-1, 1000]         129,000
+================================================================
+Total params: 146,856
+";
+
+/// Two iterations of a network with one weight, written by hand.
+const EVENTS: &str = "\
+carma-memory-trace 1
+{\"torch\":\"2.9.0\"}
++ 0 20971520 w
+@ iteration 1
+@ forward
++ 1 31457280 a
+m
+@ backward
++ 2 20971520 g
+m
+- 1
+@ optimizer
+@ iteration 2
+- 2
+@ end
+";
+
+fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let file = folder.join(name);
+    fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn an_estimate_says_where_the_memory_goes_and_what_it_does_not_know() {
+    let scratch = tempfile::tempdir().unwrap();
+    let summary = file(scratch.path(), "net.model", SUMMARY);
+    let shown = stdout(&["estimate", summary.to_str().unwrap(), "--batch", "64"]);
+    insta::assert_snapshot!("estimate", shown);
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 80), None, "too wide");
+    insta::assert_snapshot!("estimate_all", stdout(&["estimate", "--all", summary.to_str().unwrap(), "--batch", "64"]));
+}
+
+#[test]
+fn json_holds_the_same_figures() {
+    let scratch = tempfile::tempdir().unwrap();
+    let summary = file(scratch.path(), "net.model", SUMMARY);
+    let json = stdout(&["estimate", summary.to_str().unwrap(), "--batch", "64", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["estimator"], "static");
+    assert_eq!(value["parameters"], 146_856);
+    assert_eq!(value["unknown_layers"], serde_json::json!(["Mystery"]));
+    let memory = value["memory_mib"].as_f64().unwrap();
+    let parts: f64 = value["breakdown_mib"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
+    assert!((memory - parts).abs() < 0.01, "the parts add up");
+    assert!(value["upper_mib"].as_f64().unwrap() >= memory);
+    assert!((0.0..=1.0).contains(&value["utilisation"]["smact"]["point"].as_f64().unwrap()));
+}
+
+#[test]
+fn recorded_events_are_replayed_by_hand_worked_rules() {
+    let scratch = tempfile::tempdir().unwrap();
+    let events = file(scratch.path(), "step.trace", EVENTS);
+    let json = stdout(&["estimate", "--trace", events.to_str().unwrap(), "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    // 20 and 30 MiB in segments of their own, 20 for the first workspace (8.125, the second fits behind it), 20 for the gradient.
+    assert_eq!(value["memory_mib"], 20.0 + 30.0 + 20.0 + 20.0 + 524.0);
+}
+
+#[test]
+fn calibration_finds_the_context_that_a_reading_implies() {
+    let scratch = tempfile::tempdir().unwrap();
+    let events = file(scratch.path(), "step.trace", EVENTS);
+    let stack = scratch.path().join("lab.toml");
+    let (events, stack) = (events.to_str().unwrap(), stack.to_str().unwrap());
+    let said = stdout(&["estimator", "calibrate", "--trace", events, "--reading", "790MiB", "-o", stack]);
+    assert!(said.starts_with("context 700 MiB (the table says 524)"), "{said}");
+    let json = stdout(&["estimate", "--trace", events, "--stack", stack, "--json"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["memory_mib"], 790.0);
+    let refused = stderr(&["estimator", "calibrate", "--trace", events, "--reading", "50MiB"]);
+    assert!(refused.contains("below the 90 MiB of the tensors alone"), "{refused}");
+}
+
+#[test]
+fn drawn_networks_are_written_cleaned_judged_and_predicted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let drawn = scratch.path().join("drawn.csv");
+    let cleaned = scratch.path().join("cleaned.csv");
+    let (drawn, cleaned) = (drawn.to_str().unwrap(), cleaned.to_str().unwrap());
+    stdout(&["estimator", "dataset", "generate", "mlp", "--rows", "20", "-o", drawn]);
+    stdout(&["estimator", "dataset", "clean", drawn, "-o", cleaned]);
+    let judged = carma(&["estimator", "evaluate", "--data", cleaned, "--estimator", "static", "--json"]);
+    let scores: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
+    assert_eq!(scores["median_ape"], 0.0, "the static estimator labelled them itself");
+    let keys: Vec<&String> = scores.as_object().unwrap().keys().collect();
+    let expected = [
+        "rows",
+        "median_ape",
+        "mape",
+        "within_10pct",
+        "under_share",
+        "under_share_at_bound",
+        "mean_over_at_bound",
+        "class_accuracy_1gb",
+        "class_accuracy_8gb",
+    ];
+    assert!(expected.iter().all(|key| keys.iter().any(|found| *found == key)) && keys.len() == expected.len(), "{keys:?}");
+    assert_eq!(stdout(&["estimator", "predict", cleaned]).lines().count(), 1 + scores["rows"].as_u64().unwrap() as usize);
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_the_reason() {
+    let scratch = tempfile::tempdir().unwrap();
+    let nonsense = file(scratch.path(), "nonsense.txt", "hello\nworld\n");
+    let summary = file(scratch.path(), "net.model", SUMMARY);
+    let summary = summary.to_str().unwrap();
+    let events = file(scratch.path(), "bad.trace", "carma-memory-trace 1\n{}\n+ 1 many w\n");
+    for (arguments, reason) in [
+        (vec!["estimate", nonsense.to_str().unwrap()], "nonsense.txt cannot be used"),
+        (vec!["estimate", "/nonexistent.txt"], "cannot read /nonexistent.txt"),
+        (vec!["estimate", "--trace", events.to_str().unwrap()], "line 3: `many` is not bytes"),
+        (vec!["estimate", summary, "--estimator", "dry-run"], "dry-run needs a dry run"),
+        (vec!["estimate", summary, "--estimator", "llmem"], "llmem is for language models only"),
+        (vec!["estimate", summary, "--stack", "windows"], "there is no stack `windows`"),
+        (vec!["estimate", summary, "--allocator", "colour:red"], "no setting `colour`"),
+        (vec!["estimator", "evaluate", "--data", summary, "--estimator", "static"], "net.model cannot be used"),
+    ] {
+        let said = stderr(&arguments);
+        assert!(said.contains(reason), "{arguments:?} says {said}");
+    }
+}
+
+#[test]
+fn a_script_without_pytorch_gets_a_plain_answer() {
+    let scratch = tempfile::tempdir().unwrap();
+    let script = file(scratch.path(), "train.py", "print('never')\n");
+    let said = stderr(&["trace-memory", "--python", "/nonexistent/python", script.to_str().unwrap()]);
+    assert!(said.contains("cannot start /nonexistent/python"), "{said}");
+}
