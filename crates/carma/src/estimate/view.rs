@@ -76,12 +76,12 @@ fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
 fn notes(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
     let Some(description) = job.description else { return Ok(()) };
     for note in &description.notes {
-        write!(output, "{}", wrapped(&format!("note: {note}")))?;
+        writeln!(output, "{}", wrapped(&format!("note: {note}")))?;
     }
     let unknown = description.model.unknown_layers();
     if !unknown.is_empty() {
         let unknown = format!("layers not known, counted as their output kept once: {}", unknown.join(", "));
-        write!(output, "{}", wrapped(&unknown))?;
+        writeln!(output, "{}", wrapped(&unknown))?;
     }
     Ok(())
 }

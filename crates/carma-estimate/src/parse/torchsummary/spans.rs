@@ -73,6 +73,11 @@ fn spans(rows: &[Row<'_>]) -> Vec<Span> {
         if !is_container(row) {
             continue;
         }
+        // Weights of its own and a shape of its own: more likely a layer of unknown kind than a container.
+        let before = place.checked_sub(1).and_then(|before| rows.get(before));
+        if row.role == Role::Plain && row.parameters > 0 && before.is_some_and(|before| before.output != row.output) {
+            continue;
+        }
         let start = match row.role {
             Role::NormalisedActivation => gathered(rows, place, 2, |row| {
                 matches!(row.kind, LayerKind::Activation(_) | LayerKind::Dropout { .. } | LayerKind::Reshape(Reshaping::View))
