@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn larger_blocks_are_never_in_earlier_buckets() {
-        let sizes = (0..64).flat_map(|power| [0, 1, 5].map(|more| (1_u64 << power).saturating_add((1 << power) / 8 * more)));
+        let sizes = (0..64).flat_map(|power| [0, 1, 5].map(|eighths| (1_u64 << power) + eighths * ((1 << power) / 8)));
         let buckets: Vec<usize> = sizes.chain([u64::MAX]).map(bucket_of).collect();
         assert!(buckets.is_sorted(), "{buckets:?}");
         assert!(buckets.iter().all(|&bucket| bucket < 64 * WORDS));
