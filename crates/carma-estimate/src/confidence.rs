@@ -13,6 +13,9 @@ pub const DEFAULT_CONFIDENCE: f64 = 0.95;
 /// What an estimator of unknown record is given: half as much again.
 const NO_RECORD: f64 = 1.5;
 
+/// Share of the remaining doubt that is not used up: records are of a few sets, and the next job is from none of them.
+const RESERVE: f64 = 0.2;
+
 /// Ratios of measured to estimated memory of one estimator on one kind of networks, as quantiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -37,7 +40,8 @@ impl Record {
             answers.iter().filter(|(estimated, _)| *estimated > 0.0).map(|(estimated, measured)| measured / estimated).collect();
         ratios.sort_by(f64::total_cmp);
         let last = ratios.len().checked_sub(1)?;
-        let at = |level: f64| ratios[(((last + 2) as f64 * level).ceil() as usize).saturating_sub(1).min(last)];
+        let stricter = |level: f64| if level > 0.5 { level + (1.0 - level) * RESERVE } else { level };
+        let at = |level: f64| ratios[(((last + 2) as f64 * stricter(level)).ceil() as usize).saturating_sub(1).min(last)];
         Some(Self { estimator, family, rows: ratios.len(), ratios: LEVELS.map(at).to_vec() })
     }
 
