@@ -69,7 +69,8 @@ fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
         }
         None => writeln!(output, "recorded events")?,
     }
-    writeln!(output, "stack {}: context of {:.0} MiB, {:?}", job.stack.name, job.stack.context, job.stack.evidence)?;
+    let evidence = format!("{:?}", job.stack.evidence).to_lowercase();
+    writeln!(output, "stack {}: context of {:.0} MiB ({evidence})", job.stack.name, job.stack.context)?;
     Ok(())
 }
 
