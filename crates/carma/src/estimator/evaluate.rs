@@ -142,7 +142,7 @@ pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path,
     }
     let shift = if matches!(estimator, Estimator::Static | Estimator::DryRun) { shift(arguments, &asked) } else { 0.0 };
     let judged = |(row, found): (&Observation, Found)| Judged {
-        name: if matches!(row.network, Network::Timm { .. }) { format!("{} {}", row.name, row.batch) } else { row.name.clone() },
+        name: row.name.clone(),
         family: found.family,
         answer: found.shifted(row, estimator, shift),
     };
