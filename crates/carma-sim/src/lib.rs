@@ -8,7 +8,6 @@ mod catalogue;
 mod compare;
 mod hardware;
 mod interference;
-mod parallel;
 pub mod report;
 mod simulation;
 mod summary;
@@ -20,7 +19,6 @@ pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId
 pub use compare::*;
 pub use hardware::*;
 pub use interference::*;
-pub use parallel::on_all_cores;
 pub use simulation::*;
 pub use summary::{RunSummary, mean, percentile};
 pub use tables::TableError;

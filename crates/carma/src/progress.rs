@@ -3,13 +3,17 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use carma_sim::on_all_cores;
+use carma_estimate::learning::on_all_cores;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Runs all on all cores under a bar; the first error is the answer where there is any.
 pub(crate) fn simulate_all<T: Sync, R: Send, E: Send>(runs: &[T], simulate: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
     let bar = bar(runs.len(), "simulating");
-    let results = on_all_cores(runs, simulate, || bar.inc(1));
+    let results = on_all_cores(runs, |run| {
+        let result = simulate(run);
+        bar.inc(1);
+        result
+    });
     bar.finish_and_clear();
     results.into_iter().collect()
 }

@@ -5,25 +5,6 @@ use std::time::{Duration, Instant};
 use carma_estimate::confidence::upper_bound;
 use carma_estimate::data::Family;
 use carma_estimate::estimators::{Answer, Estimator, Question, Unanswered};
-use carma_estimate::parse::Description;
-use carma_estimate::stack::Stack;
-use carma_estimate::training::Training;
-use carma_estimate::utilisation::{self, Utilisation};
-
-/// What was asked about.
-pub(crate) struct Job<'job> {
-    pub(crate) description: Option<&'job Description>,
-    pub(crate) training: &'job Training,
-    pub(crate) stack: &'job Stack,
-}
-
-impl Job<'_> {
-    /// How busy it would keep a GPU, where its layers are known.
-    pub(crate) fn utilisation(&self) -> Option<Utilisation> {
-        let model = &self.description?.model;
-        (!model.layers.is_empty()).then(|| utilisation::estimate(model, self.training))
-    }
-}
 
 /// An estimator's answer, or why there is none.
 pub(crate) struct Answered {

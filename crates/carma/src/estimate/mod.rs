@@ -2,21 +2,19 @@
 
 mod answer;
 mod description;
+mod subject;
 mod training;
 mod view;
 
-use std::fs::File;
-use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
-use carma_estimate::estimators::{Estimator, Question};
-use carma_estimate::parse::Hints;
-use carma_estimate::trace::Recording;
+use anyhow::{Result, bail};
+use carma_estimate::estimators::Estimator;
 use clap::Args;
 
-pub(crate) use answer::{Answered, Job, answer};
-pub(crate) use description::read as read_description;
+pub(crate) use answer::{Answered, answer};
+pub(crate) use subject::{Subject, read_recording};
 pub(crate) use training::{MachineArguments, TrainingArguments, bytes};
 
 #[derive(Debug, Args)]
@@ -63,44 +61,17 @@ pub(crate) fn estimator(word: &str) -> Result<Estimator, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let (description, training) = match &arguments.model {
-        Some(file) => {
-            let (description, training) = read_description(file, &arguments.training)?;
-            (Some(description), training)
-        }
-        None => (None, arguments.training.training(&Hints::default())),
-    };
-    let recording = arguments.trace.as_deref().map(read_recording).transpose()?;
-    let hints = description.as_ref().map(|description| description.hints.clone()).unwrap_or_default();
-    let stack = arguments.machine.stack(&hints)?;
-    let job = Job { description: description.as_ref(), training: &training, stack: &stack };
-    let question = Question {
-        model: description.as_ref().map(|description| &description.model),
-        training: &training,
-        recording: recording.as_ref(),
-        stack: &stack,
-        allocator: arguments.machine.allocator()?,
-        gpu: arguments.machine.gpu(),
-        confidence: arguments.machine.confidence,
-    };
+    let subject = Subject::read(arguments.model.as_deref(), arguments.trace.as_deref(), &arguments.training, &arguments.machine)?;
+    let question = subject.question();
     if arguments.all {
         let answers: Vec<Answered> = Estimator::ALL.into_iter().map(|estimator| answer(estimator, &question)).collect();
-        return if arguments.json {
-            view::json_of_all(&job, &question, &answers, output)
-        } else {
-            view::all(&job, &question, &answers, output)
-        };
+        let show = if arguments.json { view::json_of_all } else { view::all };
+        return show(&subject, &question, &answers, output);
     }
-    let chosen = arguments.estimator.unwrap_or(if recording.is_some() { Estimator::DryRun } else { Estimator::Static });
+    let chosen = arguments.estimator.unwrap_or(subject.best_estimator());
     let answered = answer(chosen, &question);
     if let Err(reason) = answered.result {
         bail!("{chosen} {reason}");
     }
-    if arguments.json { view::json(&job, &question, &answered, output) } else { view::one(&job, &question, &answered, output) }
-}
-
-/// Reads what a dry run recorded.
-pub(crate) fn read_recording(file: &Path) -> Result<Recording> {
-    let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-    Recording::read(BufReader::new(open)).with_context(|| format!("{} cannot be used", file.display()))
+    if arguments.json { view::json(&subject, &question, &answered, output) } else { view::one(&subject, &question, &answered, output) }
 }

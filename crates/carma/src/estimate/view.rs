@@ -9,15 +9,15 @@ use carma_estimate::parse::Description;
 use carma_estimate::utilisation::{Estimated, Utilisation};
 use serde_json::{Value, json};
 
-use super::{Answered, Job};
+use super::{Answered, Subject};
 use crate::units::wrapped;
 
 const MIB: f64 = (1 << 20) as f64;
 
 /// One answer with where the memory goes.
-pub(super) fn one(job: &Job<'_>, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
+pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
     let Ok((answer, upper)) = answered.result else { return Ok(()) };
-    heading(job, output)?;
+    heading(subject, output)?;
     let sure = question.confidence * 100.0;
     writeln!(output, "\n{} MiB, at most {} MiB ({sure} % sure), by {}", mib(answer.bytes), mib(upper), answered.estimator)?;
     if answer.out_of_memory {
@@ -26,13 +26,13 @@ pub(super) fn one(job: &Job<'_>, question: &Question<'_>, answered: &Answered, o
     for (what, bytes) in parts(&answer) {
         writeln!(output, "  {what:<14}{:>9} MiB", mib(bytes))?;
     }
-    utilisation(job, output)?;
-    notes(job, output)
+    utilisation(subject, output)?;
+    notes(subject, output)
 }
 
 /// All answers, one a line.
-pub(super) fn all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
-    heading(job, output)?;
+pub(super) fn all(subject: &Subject, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
+    heading(subject, output)?;
     let sure = format!("{} %", question.confidence * 100.0);
     writeln!(output, "\n{:<22}{:>9} {sure:>9}  by", "estimator", "MiB")?;
     for answered in answers {
@@ -42,13 +42,13 @@ pub(super) fn all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], 
             Err(reason) => writeln!(output, "{name:<22}{:>9} {:>9}  {reason}", "-", "-")?,
         }
     }
-    utilisation(job, output)?;
-    notes(job, output)
+    utilisation(subject, output)?;
+    notes(subject, output)
 }
 
 /// How busy the GPU would be, as the models trained on A100 say.
-fn utilisation(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
-    let Some(Utilisation { smact, smocc, drama, power }) = job.utilisation() else { return Ok(()) };
+fn utilisation(subject: &Subject, output: &mut impl Write) -> Result<()> {
+    let Some(Utilisation { smact, smocc, drama, power }) = subject.utilisation() else { return Ok(()) };
     let share = |what: &str, counter: Estimated<Fraction>| {
         let Estimated { point, low, high } = counter.map(Fraction::get);
         format!("{what} {point:.2} ({low:.2} to {high:.2})")
@@ -59,9 +59,9 @@ fn utilisation(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
-    let batch = job.training.batch;
-    match job.description {
+fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
+    let batch = subject.training.batch;
+    match &subject.description {
         Some(Description { format, model, .. }) => {
             let name = model.name.as_deref().unwrap_or("model");
             let (layers, parameters) = (model.layers.len(), model.parameters() as f64 / 1e6);
@@ -69,13 +69,13 @@ fn heading(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
         }
         None => writeln!(output, "recorded events")?,
     }
-    let evidence = format!("{:?}", job.stack.evidence).to_lowercase();
-    writeln!(output, "stack {}: context of {:.0} MiB ({evidence})", job.stack.name, job.stack.context)?;
+    let evidence = format!("{:?}", subject.stack.evidence).to_lowercase();
+    writeln!(output, "stack {}: context of {:.0} MiB ({evidence})", subject.stack.name, subject.stack.context)?;
     Ok(())
 }
 
-fn notes(job: &Job<'_>, output: &mut impl Write) -> Result<()> {
-    let Some(description) = job.description else { return Ok(()) };
+fn notes(subject: &Subject, output: &mut impl Write) -> Result<()> {
+    let Some(description) = &subject.description else { return Ok(()) };
     for note in &description.notes {
         writeln!(output, "{}", wrapped(&format!("note: {note}")))?;
     }
@@ -129,23 +129,23 @@ fn value(answered: &Answered) -> Value {
     }
 }
 
-fn facts(job: &Job<'_>, question: &Question<'_>) -> Value {
-    let description = job.description;
+fn facts(subject: &Subject, question: &Question<'_>) -> Value {
+    let description = subject.description.as_ref();
     json!({
         "format": description.map(|description| description.format.to_string()),
         "layers": description.map(|description| description.model.layers.len()),
         "parameters": description.map(|description| description.model.parameters()),
-        "batch": job.training.batch,
-        "stack": job.stack.name,
+        "batch": subject.training.batch,
+        "stack": subject.stack.name,
         "confidence": question.confidence,
-        "utilisation": job.utilisation(),
+        "utilisation": subject.utilisation(),
         "notes": description.map(|description| description.notes.clone()).unwrap_or_default(),
         "unknown_layers": description.map(|description| description.model.unknown_layers()).unwrap_or_default(),
     })
 }
 
-pub(super) fn json(job: &Job<'_>, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
-    let mut object = facts(job, question);
+pub(super) fn json(subject: &Subject, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
+    let mut object = facts(subject, question);
     if let (Some(object), Value::Object(answer)) = (object.as_object_mut(), value(answered)) {
         object.extend(answer);
     }
@@ -153,8 +153,8 @@ pub(super) fn json(job: &Job<'_>, question: &Question<'_>, answered: &Answered, 
     Ok(())
 }
 
-pub(super) fn json_of_all(job: &Job<'_>, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
-    let mut object = facts(job, question);
+pub(super) fn json_of_all(subject: &Subject, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
+    let mut object = facts(subject, question);
     if let Some(object) = object.as_object_mut() {
         object.insert("estimates".to_owned(), answers.iter().map(value).collect());
     }

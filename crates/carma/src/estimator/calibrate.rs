@@ -5,12 +5,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use carma_estimate::estimators::{Estimator, Question};
-use carma_estimate::parse::Hints;
 use carma_estimate::stack::Stack;
 use clap::Args;
 
-use crate::estimate::{self, MachineArguments, TrainingArguments};
+use crate::estimate::{self, MachineArguments, Subject, TrainingArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -33,21 +31,9 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let described = arguments.model.as_deref().map(|file| estimate::read_description(file, &arguments.training)).transpose()?;
-    let recording = arguments.trace.as_deref().map(estimate::read_recording).transpose()?;
-    let hints = described.as_ref().map_or_else(Hints::default, |(description, _)| description.hints.clone());
-    let training = described.as_ref().map_or_else(|| arguments.training.training(&hints), |(_, training)| training.clone());
-    let stack = arguments.machine.stack(&hints)?;
-    let question = Question {
-        model: described.as_ref().map(|(description, _)| &description.model),
-        training: &training,
-        recording: recording.as_ref(),
-        stack: &stack,
-        allocator: arguments.machine.allocator()?,
-        gpu: arguments.machine.gpu(),
-        confidence: arguments.machine.confidence,
-    };
-    let estimator = if recording.is_some() { Estimator::DryRun } else { Estimator::Static };
+    let subject = Subject::read(arguments.model.as_deref(), arguments.trace.as_deref(), &arguments.training, &arguments.machine)?;
+    let (question, stack) = (subject.question(), &subject.stack);
+    let estimator = subject.best_estimator();
     let answer = estimator.estimate(&question).with_context(|| format!("{estimator} has no answer"))?;
     let (_, context) = answer.breakdown.with_context(|| format!("stack {} has no context of its own to fit", stack.name))?;
     let reserved = answer.bytes - context;

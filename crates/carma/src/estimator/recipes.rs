@@ -19,7 +19,7 @@ use crate::estimate::read_recording;
 /// The recipe of a row; nothing where the package has none.
 pub(super) fn recipe(row: &Observation) -> Option<Value> {
     Some(match &row.network {
-        Network::Timm { model } => json!({ "kind": "timm", "model": model, "batch": row.batch, "optimizer": "momentum-decay" }),
+        Network::Timm { model } => json!({ "kind": "timm", "model": model, "batch": row.batch }),
         Network::Real { task, gpus, .. } if batch_is_doubtful(task) => json!({ "kind": "real", "task": task, "gpus": gpus }),
         Network::Real { task, gpus, .. } => json!({ "kind": "real", "task": task, "batch": row.batch, "gpus": gpus }),
         Network::Cnn(_) => json!({ "kind": "cnn", "file_name": row.name, "parameters": row.stated_parameters }),

@@ -1,0 +1,84 @@
+//! What is asked about: a description or recorded events, with how and where it is trained.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use carma_estimate::allocator::AllocatorSettings;
+use carma_estimate::estimators::{Estimator, Question};
+use carma_estimate::parse::{Description, Hints};
+use carma_estimate::stack::Stack;
+use carma_estimate::trace::Recording;
+use carma_estimate::training::Training;
+use carma_estimate::utilisation::{self, Utilisation};
+
+use super::description;
+use super::training::{MachineArguments, TrainingArguments};
+
+/// Everything that is known of a job.
+pub(crate) struct Subject {
+    pub(super) description: Option<Description>,
+    pub(super) training: Training,
+    recording: Option<Recording>,
+    pub(crate) stack: Stack,
+    allocator: AllocatorSettings,
+    gpu: Option<u64>,
+    confidence: f64,
+}
+
+impl Subject {
+    /// Reads the files that were named, and completes what they say by the flags.
+    pub(crate) fn read(
+        model: Option<&Path>,
+        trace: Option<&Path>,
+        training: &TrainingArguments,
+        machine: &MachineArguments,
+    ) -> Result<Self> {
+        let described = model.map(|file| description::read(file, training)).transpose()?;
+        let (description, training) = match described {
+            Some((description, training)) => (Some(description), training),
+            None => (None, training.training(&Hints::default())),
+        };
+        let hints = description.as_ref().map(|description| description.hints.clone()).unwrap_or_default();
+        Ok(Self {
+            description,
+            training,
+            recording: trace.map(read_recording).transpose()?,
+            stack: machine.stack(&hints)?,
+            allocator: machine.allocator()?,
+            gpu: machine.gpu(),
+            confidence: machine.confidence,
+        })
+    }
+
+    /// The question to estimators.
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question {
+            model: self.description.as_ref().map(|description| &description.model),
+            training: &self.training,
+            recording: self.recording.as_ref(),
+            stack: &self.stack,
+            allocator: self.allocator,
+            gpu: self.gpu,
+            confidence: self.confidence,
+        }
+    }
+
+    /// The best estimator for what is at hand.
+    pub(crate) fn best_estimator(&self) -> Estimator {
+        if self.recording.is_some() { Estimator::DryRun } else { Estimator::Static }
+    }
+
+    /// How busy it would keep a GPU, where its layers are known.
+    pub(super) fn utilisation(&self) -> Option<Utilisation> {
+        let model = &self.description.as_ref()?.model;
+        (!model.layers.is_empty()).then(|| utilisation::estimate(model, &self.training))
+    }
+}
+
+/// Reads what a dry run recorded.
+pub(crate) fn read_recording(file: &Path) -> Result<Recording> {
+    let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Recording::read(BufReader::new(open)).with_context(|| format!("{} cannot be used", file.display()))
+}
