@@ -25,7 +25,9 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
             Some(made) => Made { storage: self.tape.hold(made.storage), ..made },
             None => self.compute(layer, keep),
         };
-        let rule = saving(&layer.kind, layer.in_place, self.training.fusion);
+        let mut rule = saving(&layer.kind, layer.in_place, self.training.fusion);
+        // A mean over everything needs only the shape of its input; one over windows looks at it again.
+        rule.inputs |= layer.kind == LayerKind::AveragePool && layer.output.image().is_some_and(|[_, height, width]| height * width > 1);
         if keep {
             self.keep(layer, made, rule);
         }

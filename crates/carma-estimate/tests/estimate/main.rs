@@ -16,5 +16,6 @@ mod parse_own;
 mod parse_published;
 mod parse_small;
 mod parse_totals;
+mod recorded;
 mod synthesis;
 mod utilisation;
