@@ -25,6 +25,12 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // On emulated GPUs this program is also the driver's own programs, under their names.
+    let mut arguments = std::env::args_os();
+    let name = arguments.next().unwrap_or_default();
+    if let Some(code) = carma_emu::programs::play(name.as_ref(), &arguments.collect::<Vec<_>>()) {
+        return code;
+    }
     match cli::Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output may stop when they have seen enough.

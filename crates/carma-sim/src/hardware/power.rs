@@ -14,7 +14,7 @@ pub(crate) fn rank_power(kind: &GpuType, rank: &RankProfile) -> f64 {
 
 /// Watts of a GPU, given the watts above idle of each rank on it and the rank's speed. What one rank draws, the others cannot draw
 /// too: the part of the range up to the limit that is left idle shrinks with each.
-pub(crate) fn device_power(kind: &GpuType, ranks: impl Iterator<Item = (f64, f64)>) -> f64 {
+pub fn device_power(kind: &GpuType, ranks: impl Iterator<Item = (f64, f64)>) -> f64 {
     let range = kind.limit_watts - kind.idle_watts;
     let left: f64 = ranks.map(|(watts, speed)| 1.0 - watts * speed / range).product();
     kind.idle_watts + range * (1.0 - left)

@@ -5,19 +5,24 @@ use fastrand::Rng;
 
 use super::physics::Physics;
 
-/// What is drawn for one attempt.
+/// What is drawn for one attempt; spans are in seconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Draw {
-    pub(super) start_up: f64,
-    pub(super) loading: f64,
-    pub(super) winding_down: f64,
+pub struct Draw {
+    /// From launch to the first GPU activity.
+    pub start_up: f64,
+    /// From there to the first training step.
+    pub loading: f64,
+    /// After the last training step.
+    pub winding_down: f64,
     /// A factor on the time alone.
-    pub(super) run_time: f64,
-    pub(super) growth: f64,
+    pub run_time: f64,
+    /// From the first memory taken to the peak.
+    pub growth: f64,
 }
 
 impl Draw {
-    pub(super) fn new(physics: &Physics, seed: u64, job: usize, attempt: u32) -> Self {
+    /// For the job at this place of a trace, and one of its attempts.
+    pub fn new(physics: &Physics, seed: u64, job: usize, attempt: u32) -> Self {
         // The run-time factor belongs to the job: a second attempt of it is as long as the first.
         let mut job_chance = Chance::new(seed, Purpose::RunTime, job as u64, 0);
         let mut chance = Chance::new(seed, Purpose::Phases, job as u64, u64::from(attempt));
@@ -27,6 +32,15 @@ impl Draw {
         let (loading, winding_down) = (spread(physics.loading), spread(physics.winding_down));
         let run_time = (1.0 + physics.run_time * job_chance.normal()).max(0.1);
         Self { start_up, loading, winding_down, run_time, growth }
+    }
+
+    /// For a job that takes so long when alone: the phases cut to what it can spend on what is not training, and the training left.
+    #[must_use]
+    pub fn for_job(self, seconds: f64) -> (Self, f64) {
+        let alone = seconds * self.run_time;
+        let cut = |span: f64| span.min(alone / 4.0);
+        let fitted = Self { start_up: cut(self.start_up), loading: cut(self.loading), winding_down: cut(self.winding_down), ..self };
+        (fitted, alone - fitted.start_up - fitted.loading - fitted.winding_down)
     }
 }
 

@@ -28,7 +28,7 @@ impl<D: Decider> World<'_, D> {
         let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
         let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
         let whole_gpus = server.len() as f64 / f64::from(setup.sharing.devices().0);
-        let host = 1.0 + setup.physics.host_contention * (busy as f64 / whole_gpus - 1.0).max(0.0);
+        let host = setup.physics.host_slowdown(busy, whole_gpus);
         let affected = if host.to_bits() == gpus[gpu].host.to_bits() { gpu..gpu + 1 } else { server };
         for place in affected {
             self.gpus[place].host = host;

@@ -6,22 +6,24 @@ use crate::catalogue::{Catalogue, RankProfile, Workload, WorkloadId};
 use crate::hardware::{GpuType, Servers, Sharing, rank_power};
 use crate::interference::{Character, InterferenceModel, slice_slowdown};
 
-/// A rank on one kind of GPU.
+/// A rank on one kind of GPU, or on an instance of one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RankFacts {
-    pub(super) profile: RankProfile,
-    pub(super) character: Character,
+pub struct RankFacts {
+    /// Its counters there, as shares of what the device has.
+    pub profile: RankProfile,
+    /// Its part in interference.
+    pub character: Character,
     /// Watts above idle when alone.
-    pub(super) watts: f64,
+    pub watts: f64,
     /// How much longer its steps take than in the catalogue, when alone.
-    pub(super) stretch: f64,
+    pub stretch: f64,
     /// The same if it had the whole GPU where this is an instance of one.
-    pub(super) whole_stretch: f64,
+    pub whole_stretch: f64,
 }
 
 impl RankFacts {
     /// Of a rank on the whole of a GPU, or on an instance with this share of it. Of a stranger only the counters are known.
-    pub(super) fn new(model: &InterferenceModel, workload: Option<&Workload>, rank: &RankProfile, kind: &GpuType, share: Fraction) -> Self {
+    pub fn new(model: &InterferenceModel, workload: Option<&Workload>, rank: &RankProfile, kind: &GpuType, share: Fraction) -> Self {
         let (stretch, here) = kind.stretch(rank);
         let slice = slice_slowdown(&here, share);
         Self {

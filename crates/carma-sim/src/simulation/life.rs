@@ -6,7 +6,8 @@ use super::agenda::Item;
 use super::chance::Draw;
 use super::driver::{Decider, SimulationError};
 use super::gpu::{Resident, Who};
-use super::process::{Phase, Process, REQUESTS};
+use super::physics::Physics;
+use super::process::{Phase, Process};
 use super::record::AttemptRecord;
 use super::world::World;
 
@@ -16,14 +17,9 @@ impl<D: Decider> World<'_, D> {
         let draw = Draw::new(&self.setup.physics, self.setup.seed, job, attempt.number);
         // Alone, a job is as fast as its slowest rank.
         let whole = (0..).zip(&gpus).map(|(rank, gpu)| self.rank_facts(job, rank, *gpu).whole_stretch).fold(0.0, f64::max);
-        let alone = self.tasks[job].alone * draw.run_time;
-        // A short job does not spend all its time on what is not training.
-        let start_up = draw.start_up.min(alone / 4.0);
-        let (loading, winding_down) = (draw.loading.min(alone / 4.0), draw.winding_down.min(alone / 4.0));
-        let training = alone - start_up - loading - winding_down;
-        let draw = Draw { loading, winding_down, ..draw };
+        let (draw, training) = draw.for_job(self.tasks[job].alone);
         let record = &mut self.records[job];
-        record.alone = alone + training * (whole - 1.0);
+        record.alone = self.tasks[job].alone * draw.run_time + training * (whole - 1.0);
         record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: gpus.clone(), verdict: None });
         self.plans += 1;
         let plan = self.plans;
@@ -33,7 +29,7 @@ impl<D: Decider> World<'_, D> {
             self.processes.len() - 1
         });
         self.processes[place] = Some(process);
-        self.agenda.plan(self.now + seconds(start_up), Item::Arrive { process: place, plan });
+        self.agenda.plan(self.now + seconds(draw.start_up), Item::Arrive { process: place, plan });
     }
 
     /// A process that is told to stop does so after a second, and loses what it has done.
@@ -114,10 +110,9 @@ impl<D: Decider> World<'_, D> {
     /// A process asks for its next part of memory on all its GPUs; where that is not there, it dies.
     fn grow(&mut self, place: usize) -> Result<(), SimulationError> {
         let Some(process) = &mut self.processes[place] else { return Ok(()) };
-        let first = self.setup.physics.first_memory;
-        let share = first + (1.0 - first) * f64::from(process.requests) / f64::from(REQUESTS);
-        let (step, plan) = (process.draw.growth / f64::from(REQUESTS), process.plan);
-        let last = process.requests == REQUESTS || first >= 1.0;
+        let share = self.setup.physics.memory_share(process.requests);
+        let (step, plan) = (process.draw.growth / f64::from(Physics::REQUESTS), process.plan);
+        let last = share >= 1.0;
         process.requests += 1;
         for (rank, gpu) in process.gpus.clone().into_iter().enumerate() {
             let gpu_state = &mut self.gpus[gpu];

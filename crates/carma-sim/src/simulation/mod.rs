@@ -25,12 +25,15 @@ mod telemetry;
 mod trouble;
 mod world;
 
+pub use chance::Draw;
 pub use disturbance::{Disturbance, DisturbanceError};
 pub use driver::SimulationError;
+pub use facts::RankFacts;
 pub use knowledge::{Estimates, EstimatesError, Estimator, Knowledge};
 pub use meter::{GpuTotals, Moment};
 pub use physics::Physics;
 pub use record::{AttemptRecord, GpuRecord, JobRecord, Run};
+pub use telemetry::Levels;
 
 use std::io::Write;
 

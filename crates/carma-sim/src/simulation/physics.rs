@@ -49,6 +49,23 @@ impl Default for Physics {
 }
 
 impl Physics {
+    /// Requests for memory after the first.
+    pub const REQUESTS: u32 = 2;
+
+    /// The share of its peak a process holds after so many requests beyond the first.
+    pub fn memory_share(&self, requests: u32) -> f64 {
+        if requests >= Self::REQUESTS {
+            1.0
+        } else {
+            self.first_memory + (1.0 - self.first_memory) * f64::from(requests) / f64::from(Self::REQUESTS)
+        }
+    }
+
+    /// How much longer steps take on a server whose GPUs have so many busy processes.
+    pub fn host_slowdown(&self, busy: usize, gpus: f64) -> f64 {
+        1.0 + self.host_contention * (busy as f64 / gpus - 1.0).max(0.0)
+    }
+
     /// Nothing is random, and memory is taken at once: for schedules worked out by hand.
     pub const fn certain(start_up: f64) -> Self {
         Self {

@@ -17,9 +17,6 @@ pub(super) enum Phase {
     WindingDown,
 }
 
-/// Requests for memory after the first.
-pub(super) const REQUESTS: u32 = 2;
-
 /// A running attempt.
 #[derive(Debug)]
 pub(super) struct Process {

@@ -14,12 +14,12 @@ const COUNTERS: usize = 4;
 
 /// SMACT, SMOCC, DRAMA and GPU utilisation of a device at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Levels(pub(super) [f64; COUNTERS]);
+pub struct Levels(pub [f64; COUNTERS]);
 
 impl Levels {
     /// Of ranks with how much they do of what they do alone. Time slices are shared out: what one rank does, it does less often beside
     /// others, and all of them together do no more than there is time for.
-    pub(super) fn of<'a>(ranks: impl Iterator<Item = (&'a RankProfile, f64)>, reading: f64) -> Self {
+    pub fn of<'a>(ranks: impl Iterator<Item = (&'a RankProfile, f64)>, reading: f64) -> Self {
         let mut sums = [0.0; COUNTERS];
         for (profile, activity) in ranks {
             let counters = [profile.smact.get() * reading, profile.smocc.get() * reading, profile.drama.get(), profile.utilisation.get()];

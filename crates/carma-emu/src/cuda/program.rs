@@ -1,0 +1,175 @@
+//! A program on GPUs: it takes memory, runs, and gets done what its neighbours let it.
+
+use carma_core::Fraction;
+use carma_sim::{InterferenceModel, RankFacts, RankProfile, Workload, slice_slowdown};
+
+use super::error::CudaError;
+use crate::machine::Machine;
+use crate::state::{ContextKind, ContextRecord, NONE, Place, State, started};
+
+/// Memory of a CUDA context with the libraries a training script loads; nothing runs without it.
+const CONTEXT: u64 = 420 << 20;
+/// NVML's numbers of the compute modes that keep processes out.
+const PROHIBITED: u32 = 2;
+const EXCLUSIVE_PROCESS: u32 = 3;
+
+/// What a program does on one of its GPUs.
+#[derive(Debug, Clone, Copy)]
+pub struct Rank<'a> {
+    /// Its counters and peak when alone on the reference GPU.
+    pub profile: &'a RankProfile,
+    /// The workload, where it is one of the catalogue.
+    pub workload: Option<&'a Workload>,
+}
+
+/// Limits of an MPS client.
+#[derive(Debug, Clone, Default)]
+pub struct MpsClient {
+    /// The server's process.
+    pub server: u32,
+    /// The share of the multiprocessors in percent.
+    pub threads: Option<u32>,
+    /// Most memory in bytes, by the number the program gives a GPU.
+    pub memory: Vec<(usize, u64)>,
+}
+
+/// This process on its GPUs. It is taken off when this is dropped, or when the process ends in whatever way.
+#[derive(Debug)]
+pub struct Program<'a> {
+    machine: &'a Machine,
+    places: Vec<Place>,
+    pid: u32,
+    born: u64,
+}
+
+impl<'a> Program<'a> {
+    /// Opens a context at each place: a rank each, the first place for the first rank.
+    pub fn attach(machine: &'a Machine, places: &[Place], ranks: &[Rank<'_>], mps: Option<&MpsClient>) -> Result<Self, CudaError> {
+        if places.is_empty() {
+            return Err(CudaError::NoDevice);
+        }
+        let pid = std::process::id();
+        let program = Self { machine, places: places.to_vec(), pid, born: started(pid).unwrap_or_default() };
+        let model = InterferenceModel::shipped();
+        machine.with(|state| {
+            for (ordinal, (place, rank)) in places.iter().zip(ranks).enumerate() {
+                let context = context(state, *place, rank, &model, (ordinal, mps), pid)?;
+                state.attach(context, program.born).map_err(|_| CudaError::Other(2))?;
+            }
+            Ok::<(), CudaError>(())
+        })??;
+        Ok(program)
+    }
+
+    /// Takes memory up to so many bytes in all on one of its GPUs, by its own number for it; gives back what is more.
+    pub fn hold(&self, ordinal: usize, bytes: u64) -> Result<(), CudaError> {
+        self.with(ordinal, |state, place, index| {
+            let held = state.contexts()[index].bytes;
+            let wanted = bytes.saturating_sub(held);
+            let memory = state.memory(place);
+            let free = memory.free().min(state.contexts()[index].limit.saturating_sub(held));
+            if wanted > free {
+                let others = state.contexts_at(place).filter(|other| other.pid != self.pid && other.bytes > 0);
+                let processes = others.map(|other| (other.pid, other.bytes)).collect();
+                return Err(CudaError::OutOfMemory { ordinal, wanted, total: memory.total - memory.reserved, free, held, processes });
+            }
+            state.contexts_mut()[index].bytes = bytes.max(CONTEXT.min(held));
+            Ok(())
+        })
+    }
+
+    /// Bytes held on one of its GPUs.
+    pub fn held(&self, ordinal: usize) -> Result<u64, CudaError> {
+        self.with(ordinal, |state, _, index| Ok(state.contexts()[index].bytes))
+    }
+
+    /// Begins or ends running kernels, on all its GPUs.
+    pub fn run(&self, busy: bool) -> Result<(), CudaError> {
+        self.machine.with(|state| {
+            let mine = state.contexts_mut().iter_mut().filter(|context| self.is_mine(context));
+            mine.for_each(|context| context.busy = u32::from(busy));
+        })?;
+        Ok(())
+    }
+
+    /// Seconds of work done so far and done a second now, as a catalogue counts work: in emulated seconds.
+    pub fn work(&self) -> Result<(f64, f64), CudaError> {
+        self.with(0, |state, _, index| {
+            let context = &state.contexts()[index];
+            Ok((context.work, context.speed))
+        })
+    }
+
+    /// Does something with one of the contexts, unless it has met an error since.
+    fn with<R>(&self, ordinal: usize, act: impl FnOnce(&mut State<'_>, Place, usize) -> Result<R, CudaError>) -> Result<R, CudaError> {
+        let place = *self.places.get(ordinal).ok_or(CudaError::NoDevice)?;
+        self.machine.with(|state| {
+            if self.places.iter().any(|place| state.gpus[place.gpu].lost != 0) {
+                return Err(CudaError::Lost);
+            }
+            // An error on any of its GPUs ends the program.
+            if let Some(faulty) = state.contexts().iter().find(|context| self.is_mine(context) && context.fault != 0) {
+                return Err(CudaError::from_code(faulty.fault));
+            }
+            let instance = place.instance.map_or(NONE, |instance| instance as u32);
+            let here = |context: &ContextRecord| self.is_mine(context) && (context.gpu, context.instance) == (place.gpu as u32, instance);
+            // The machine was taken down and put up again, or its instance destroyed.
+            let index = state.contexts().iter().position(here).ok_or(CudaError::Lost)?;
+            act(state, place, index)
+        })?
+    }
+
+    const fn is_mine(&self, context: &ContextRecord) -> bool {
+        context.pid == self.pid
+    }
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        let _ = self.machine.with(|state| state.detach(|context| self.is_mine(context)));
+    }
+}
+
+fn context(
+    state: &State<'_>,
+    place: Place,
+    rank: &Rank<'_>,
+    model: &InterferenceModel,
+    (ordinal, mps): (usize, Option<&MpsClient>),
+    pid: u32,
+) -> Result<ContextRecord, CudaError> {
+    let gpu = &state.gpus[place.gpu];
+    let client = mps.is_some();
+    let taken = || state.contexts_at(place).any(|other| other.pid != pid && other.kind() != ContextKind::Graphics);
+    if gpu.compute_mode == PROHIBITED || (gpu.compute_mode == EXCLUSIVE_PROCESS && !client && taken()) {
+        return Err(CudaError::Unavailable);
+    }
+    let limit = mps.and_then(|mps| mps.memory.iter().find(|(number, _)| *number == ordinal)).map_or(u64::MAX, |(_, bytes)| *bytes);
+    if state.memory(place).free() < CONTEXT || limit < CONTEXT {
+        return Err(CudaError::NoContext);
+    }
+    let profile = state.profile(place.gpu);
+    let share = place.instance.map_or(Fraction::ONE, |instance| profile.share(state.instance_profile(place.gpu, instance)));
+    let facts = RankFacts::new(model, rank.workload, rank.profile, profile.kind, share);
+    // A client that may use a part of the multiprocessors is as fast as on an instance of that size, and leaves the others as much.
+    let threads = mps.and_then(|mps| mps.threads).unwrap_or(100).clamp(1, 100);
+    let slice = slice_slowdown(&facts.profile, Fraction::clamped(f64::from(threads) / 100.0));
+    let counters =
+        [facts.profile.smact, facts.profile.smocc, facts.profile.drama, facts.profile.utilisation].map(|counter| counter.get() / slice);
+    let kind = if client { ContextKind::MpsClient } else { ContextKind::Compute };
+    Ok(ContextRecord {
+        pid,
+        gpu: place.gpu as u32,
+        instance: place.instance.map_or(NONE, |instance| instance as u32),
+        bytes: CONTEXT,
+        limit,
+        server: mps.map_or(0, |mps| mps.server),
+        threads,
+        counters,
+        watts: facts.watts / slice,
+        pressure: facts.character.pressure / slice,
+        sensitivity: facts.character.sensitivity,
+        stretch: facts.stretch * slice,
+        ..ContextRecord::new(kind)
+    })
+}

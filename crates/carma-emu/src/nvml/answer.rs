@@ -1,0 +1,131 @@
+//! From the state to an answer in C.
+
+use std::ffi::c_char;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
+
+use super::library::machine;
+use crate::state::{NONE, Place, State};
+
+/// NVML's number of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Code(pub(super) nvmlReturn_t);
+
+impl Code {
+    pub(super) const UNINITIALIZED: Self = Self(1);
+    pub(super) const INVALID_ARGUMENT: Self = Self(2);
+    pub(super) const NOT_SUPPORTED: Self = Self(3);
+    pub(super) const NOT_FOUND: Self = Self(6);
+    pub(super) const INSUFFICIENT_SIZE: Self = Self(7);
+    pub(super) const DRIVER_NOT_LOADED: Self = Self(9);
+    pub(super) const GPU_IS_LOST: Self = Self(15);
+    pub(super) const UNKNOWN: Self = Self(999);
+}
+
+/// What a call answers.
+pub(super) type Answer<T> = Result<T, Code>;
+
+/// A device's handle is its place: the GPU from 1 in the low byte, the instance from 1 above it. Nobody follows it as a pointer.
+pub(super) fn handle(place: Place) -> nvmlDevice_t {
+    let number = (place.gpu + 1) | place.instance.map_or(0, |instance| (instance + 1) << 8);
+    std::ptr::without_provenance_mut(number)
+}
+
+fn place(state: &State<'_>, handle: nvmlDevice_t) -> Answer<Place> {
+    let number = handle.addr();
+    let place = Place { gpu: (number & 0xFF).wrapping_sub(1), instance: (number >> 8).checked_sub(1) };
+    let gpu = state.gpus.get(place.gpu).ok_or(Code::INVALID_ARGUMENT)?;
+    match place.instance {
+        Some(instance) if gpu.instances.get(instance).is_none_or(|instance| instance.computes == 0) => Err(Code::INVALID_ARGUMENT),
+        _ => Ok(place),
+    }
+}
+
+/// Answers a call about no device in particular.
+pub(super) fn of_system<T>(call: &str, act: impl FnOnce(&mut State<'_>) -> Answer<T>) -> Answer<T> {
+    wait_out_faults(call, None)?;
+    catch_unwind(AssertUnwindSafe(|| machine()?.with(act).map_err(|_| Code::DRIVER_NOT_LOADED)?)).unwrap_or(Err(Code::UNKNOWN))
+}
+
+/// Answers a call about a device.
+pub(super) fn of_device<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut State<'_>, Place) -> Answer<T>) -> Answer<T> {
+    let found = of_system("", |state| place(state, device))?;
+    wait_out_faults(call, Some(found.gpu))?;
+    of_system("", |state| {
+        let place = place(state, device)?;
+        if state.gpus[place.gpu].lost != 0 { Err(Code::GPU_IS_LOST) } else { act(state, place) }
+    })
+}
+
+/// Answers with the error that is set for a call, or hangs for as long as that is set.
+fn wait_out_faults(call: &str, gpu: Option<usize>) -> Answer<()> {
+    if call.is_empty() {
+        return Ok(());
+    }
+    loop {
+        let fault = machine()?.with(|state| {
+            let meant = |fault: &&mut crate::state::CallFault| {
+                fault.used != 0
+                    && (fault.call.get().is_empty() || fault.call.get() == call)
+                    && (fault.gpu == NONE || gpu.is_some_and(|gpu| fault.gpu as usize == gpu))
+            };
+            state.faults.iter_mut().find(meant).map(|fault| fault.code)
+        });
+        match fault.map_err(|_| Code::DRIVER_NOT_LOADED)? {
+            None => return Ok(()),
+            Some(0) => std::thread::sleep(Duration::from_millis(10)),
+            Some(code) => return Err(Code(code)),
+        }
+    }
+}
+
+/// Writes an answer where the caller wants it.
+pub(super) unsafe fn put<T>(out: *mut T, answer: Answer<T>) -> nvmlReturn_t {
+    let put = |value| {
+        // SAFETY: the caller gives null or a place for one value, as NVML demands.
+        let out = unsafe { out.as_mut() }.ok_or(Code::INVALID_ARGUMENT)?;
+        *out = value;
+        Ok(())
+    };
+    finish(answer.and_then(put))
+}
+
+/// Writes a text with its closing zero into room for so many characters.
+pub(super) unsafe fn put_text(out: *mut c_char, room: u32, answer: Answer<impl AsRef<str>>) -> nvmlReturn_t {
+    let put = |text: &str| {
+        if out.is_null() {
+            return Err(Code::INVALID_ARGUMENT);
+        }
+        if text.len() >= room as usize {
+            return Err(Code::INSUFFICIENT_SIZE);
+        }
+        // SAFETY: the caller gives room for that many characters, as NVML demands.
+        let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<u8>(), text.len() + 1) };
+        out[..text.len()].copy_from_slice(text.as_bytes());
+        out[text.len()] = 0;
+        Ok(())
+    };
+    finish(answer.and_then(|text| put(text.as_ref())))
+}
+
+/// The number for how a call went.
+pub(super) const fn finish(answer: Answer<()>) -> nvmlReturn_t {
+    match answer {
+        Ok(()) => 0,
+        Err(code) => code.0,
+    }
+}
+
+/// Calls that answer one value about a device: `name(type) = |state, place| value;`
+macro_rules! device_values {
+    ($($name:ident($type:ty) = $act:expr;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(device: nvml_wrapper_sys::bindings::nvmlDevice_t, out: *mut $type) -> nvml_wrapper_sys::bindings::nvmlReturn_t {
+            // SAFETY: as NVML demands of its callers.
+            unsafe { $crate::nvml::answer::put(out, $crate::nvml::answer::of_device(stringify!($name), device, $act)) }
+        }
+    )* };
+}
+pub(super) use device_values;

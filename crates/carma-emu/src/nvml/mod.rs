@@ -1,0 +1,10 @@
+//! NVML's C interface over the state: what `libnvidia-ml.so.1` exports.
+//!
+//! Every call goes the same way: find the machine, find the device, meet the faults that are set, then ask the state.
+
+// The names and arguments are NVIDIA's; what each does is in NVIDIA's documentation of it.
+#![expect(unsafe_code, unreachable_pub, reason = "a C interface whose names and pointers are NVIDIA's")]
+
+mod answer;
+mod identity;
+mod library;

@@ -1,0 +1,1 @@
+//! MIG: a GPU cut into instances.

@@ -1,0 +1,1 @@
+//! MPS: processes of one user that share a GPU through a server.

@@ -1,0 +1,1 @@
+//! Profiling counters: SMACT, SMOCC, DRAMA and their like, from whoever offers them.
