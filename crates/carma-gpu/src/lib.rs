@@ -10,13 +10,29 @@
 //! Every call into the driver has a deadline, because a sick GPU can make any of them hang.
 
 mod driver;
+mod environment;
 mod error;
+mod events;
 mod identity;
+mod inventory;
 mod lane;
 pub mod mig;
+mod monitor;
 pub mod mps;
+mod ownership;
+mod processes;
 pub mod profiling;
+mod reading;
+mod xid;
 
 pub use driver::{DEADLINE, Driver};
+pub use environment::environment;
 pub use error::DriverError;
+pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
+pub use inventory::{Capability, ComputeAccess, Gpu, Inventory, LeftOut, PciAddress, Unfit};
+pub use monitor::{Monitor, Observation};
+pub use ownership::{Ownership, ownership};
+pub use processes::{GpuProcess, ProcessKind};
+pub use reading::Reading;
+pub use xid::{Blame, Xid};
