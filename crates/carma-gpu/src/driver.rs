@@ -56,6 +56,11 @@ impl Driver {
         Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, system, devices: Mutex::default() })
     }
 
+    /// How many GPUs the driver knows of.
+    pub fn count(&self) -> Result<u32, DriverError> {
+        self.system("nvmlDeviceGetCount", Nvml::device_count)
+    }
+
     /// Makes calls about no device in particular.
     pub(crate) fn system<T: Send + 'static>(
         &self,
