@@ -9,14 +9,18 @@
 //! There is no trait over devices: the seam is the driver's own interface, and emulated GPUs stand behind the very library that real ones do.
 //! Every call into the driver has a deadline, because a sick GPU can make any of them hang.
 
+mod compute_mode;
 mod driver;
 mod error;
 mod identity;
 mod lane;
 pub mod mig;
 pub mod mps;
+mod process;
 pub mod profiling;
 
+pub use compute_mode::{ComputeMode, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
 pub use error::DriverError;
 pub use identity::{DeviceUuid, NotAUuid};
+pub use process::process_started;
