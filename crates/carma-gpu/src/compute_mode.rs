@@ -1,6 +1,6 @@
 //! Compute modes: who may open a GPU.
 
-use nvml_wrapper::enum_wrappers::device::ComputeMode as NvmlMode;
+use nvml_wrapper::enum_wrappers::device::ComputeMode;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::Driver;
@@ -10,47 +10,43 @@ use crate::identity::DeviceUuid;
 /// Who may open a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ComputeMode {
-    /// Any process.
-    Default,
-    /// One thread of one process; drivers no longer offer it.
-    ExclusiveThread,
+pub enum ComputeAccess {
+    /// Any number of processes.
+    Shared,
+    /// One process: what MPS recommends for its server, which so keeps out all but its clients.
+    ExclusiveProcess,
     /// Nobody.
     Prohibited,
-    /// One process: an MPS server keeps all but its clients out.
-    ExclusiveProcess,
 }
 
-impl From<NvmlMode> for ComputeMode {
-    fn from(mode: NvmlMode) -> Self {
+impl From<ComputeMode> for ComputeAccess {
+    fn from(mode: ComputeMode) -> Self {
         match mode {
-            NvmlMode::Default => Self::Default,
-            NvmlMode::ExclusiveThread => Self::ExclusiveThread,
-            NvmlMode::Prohibited => Self::Prohibited,
-            NvmlMode::ExclusiveProcess => Self::ExclusiveProcess,
+            ComputeMode::Default => Self::Shared,
+            ComputeMode::ExclusiveThread | ComputeMode::ExclusiveProcess => Self::ExclusiveProcess,
+            ComputeMode::Prohibited => Self::Prohibited,
         }
     }
 }
 
-impl From<ComputeMode> for NvmlMode {
-    fn from(mode: ComputeMode) -> Self {
-        match mode {
-            ComputeMode::Default => Self::Default,
-            ComputeMode::ExclusiveThread => Self::ExclusiveThread,
-            ComputeMode::Prohibited => Self::Prohibited,
-            ComputeMode::ExclusiveProcess => Self::ExclusiveProcess,
+impl From<ComputeAccess> for ComputeMode {
+    fn from(access: ComputeAccess) -> Self {
+        match access {
+            ComputeAccess::Shared => Self::Default,
+            ComputeAccess::ExclusiveProcess => Self::ExclusiveProcess,
+            ComputeAccess::Prohibited => Self::Prohibited,
         }
     }
 }
 
 impl Driver {
     /// The compute mode of a GPU.
-    pub fn compute_mode(&self, gpu: &DeviceUuid) -> Result<ComputeMode, DriverError> {
+    pub fn compute_mode(&self, gpu: &DeviceUuid) -> Result<ComputeAccess, DriverError> {
         self.device(gpu, "nvmlDeviceGetComputeMode", |device| device.compute_mode()).map(Into::into)
     }
 
     /// Sets the compute mode of a GPU, which needs root's rights.
-    pub fn set_compute_mode(&self, gpu: &DeviceUuid, mode: ComputeMode) -> Result<(), DriverError> {
+    pub fn set_compute_mode(&self, gpu: &DeviceUuid, mode: ComputeAccess) -> Result<(), DriverError> {
         self.device(gpu, "nvmlDeviceSetComputeMode", move |device| device.set_compute_mode(mode.into()))
     }
 }
@@ -60,13 +56,13 @@ impl Driver {
 #[must_use = "the mode stays set until it is restored"]
 pub struct ComputeModeChange {
     gpu: DeviceUuid,
-    before: ComputeMode,
-    set: ComputeMode,
+    before: ComputeAccess,
+    set: ComputeAccess,
 }
 
 impl ComputeModeChange {
     /// Looks at what a GPU has, for a change to this mode. Keep it where it outlives us before it is [made](Self::make).
-    pub fn plan(driver: &Driver, gpu: &DeviceUuid, mode: ComputeMode) -> Result<Self, DriverError> {
+    pub fn plan(driver: &Driver, gpu: &DeviceUuid, mode: ComputeAccess) -> Result<Self, DriverError> {
         Ok(Self { gpu: gpu.clone(), before: driver.compute_mode(gpu)?, set: mode })
     }
 

@@ -11,7 +11,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
-use crate::lane::Lane;
+use crate::lane::{Lane, Pending};
 
 /// Long enough for a busy driver, short enough to keep watching the other GPUs.
 pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -41,8 +41,8 @@ impl Driver {
     pub fn open(library: Option<&Path>, deadline: Duration) -> Result<Self, DriverError> {
         let library: Option<PathBuf> = library.map(Path::to_owned);
         let thread = |error: std::io::Error| DriverError::NoLibrary(format!("no thread for its calls: {error}"));
-        let system = Lane::new("driver", || ()).map_err(thread)?;
-        let nvml = system.call("nvmlInit", deadline, move |()| {
+        let system = Lane::new("driver", deadline, || ()).map_err(thread)?;
+        let nvml = system.call("nvmlInit", move |()| {
             let mut builder = Nvml::builder();
             if let Some(library) = &library {
                 builder.lib_path(OsStr::new(library));
@@ -63,7 +63,7 @@ impl Driver {
         act: impl FnOnce(&'static Nvml) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<T, DriverError> {
         let nvml = self.nvml;
-        self.system.call(call, self.deadline, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
+        self.system.call(call, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
     }
 
     /// Makes calls about one device, a GPU or a MIG instance.
@@ -73,9 +73,18 @@ impl Driver {
         call: &'static str,
         act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<T, DriverError> {
-        let lane = self.lane(uuid)?;
-        let answer = lane.call(call, self.deadline, move |handle| handle.with(act))?;
-        answer.map_err(|error| DriverError::from_answer(call, Some(uuid), error))
+        self.begin(uuid, call, act)?.wait()
+    }
+
+    /// Begins calls about one device, so that several devices can be asked at once.
+    pub(crate) fn begin<T: Send + 'static>(
+        &self,
+        uuid: &DeviceUuid,
+        call: &'static str,
+        act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
+    ) -> Result<DeviceCall<T>, DriverError> {
+        let pending = self.lane(uuid)?.begin(call, move |handle| handle.with(act))?;
+        Ok(DeviceCall { uuid: uuid.clone(), call, pending })
     }
 
     fn lane(&self, uuid: &DeviceUuid) -> Result<Arc<Lane<Handle>>, DriverError> {
@@ -84,10 +93,26 @@ impl Driver {
             return Ok(Arc::clone(lane));
         }
         let handle = Handle { nvml: self.nvml, uuid: uuid.clone(), device: None };
-        let lane = Lane::new("gpu", move || handle).map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
+        let lane = Lane::new("gpu", self.deadline, move || handle)
+            .map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
         let lane = Arc::new(lane);
         lanes.insert(uuid.clone(), Arc::clone(&lane));
         Ok(lane)
+    }
+}
+
+/// A call about a device whose answer is still to come.
+#[derive(Debug)]
+pub(crate) struct DeviceCall<T> {
+    uuid: DeviceUuid,
+    call: &'static str,
+    pending: Pending<Result<T, NvmlError>>,
+}
+
+impl<T> DeviceCall<T> {
+    /// The answer, if it comes before the deadline.
+    pub(crate) fn wait(self) -> Result<T, DriverError> {
+        self.pending.wait()?.map_err(|error| DriverError::from_answer(self.call, Some(&self.uuid), error))
     }
 }
 

@@ -1,64 +1,96 @@
 //! A thread that makes driver calls for us, so that one that hangs does not take us with it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::DriverError;
 
-type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
+/// What a lane is to do; it gets the lane's state and the record of what is under way.
+type Job<S> = Box<dyn FnOnce(&mut S, &UnderWay) + Send>;
+/// What is being called, and since when.
+type UnderWay = Mutex<Option<(&'static str, Instant)>>;
 
 /// Calls made one after the other on a thread of their own, over some state that lives there.
 ///
-/// A call that hangs is given up by its caller at the deadline, and no other is made until it has come back: calls must not pile up behind a sick
-/// GPU. The thread ends with the lane, or when the hanging call comes back, whichever is later.
+/// A call that hangs is given up by its caller at the deadline, and no other is begun until it has come back: calls must not pile up behind a
+/// sick GPU. The thread ends with the lane, or when the hanging call comes back, whichever is later.
 #[derive(Debug)]
 pub(crate) struct Lane<S> {
-    jobs: Mutex<Sender<Job<S>>>,
-    /// What is being called, and since when.
-    under_way: Arc<Mutex<Option<(&'static str, Instant)>>>,
+    jobs: Sender<Job<S>>,
+    under_way: Arc<UnderWay>,
+    deadline: Duration,
+}
+
+/// A call whose answer is still to come.
+#[derive(Debug)]
+pub(crate) struct Pending<T> {
+    call: &'static str,
+    answer: Receiver<T>,
+    deadline: Duration,
+    due: Instant,
+    /// A call that nobody waits for any more is not begun: it may be one that changes something.
+    _wanted: Arc<()>,
 }
 
 impl<S: 'static> Lane<S> {
     /// Begins a lane; its state is made on its thread.
-    pub(crate) fn new(name: &str, state: impl FnOnce() -> S + Send + 'static) -> std::io::Result<Self> {
+    pub(crate) fn new(name: &str, deadline: Duration, state: impl FnOnce() -> S + Send + 'static) -> std::io::Result<Self> {
         let (jobs, todo): (Sender<Job<S>>, Receiver<Job<S>>) = channel();
+        let under_way: Arc<UnderWay> = Arc::default();
+        let record = Arc::clone(&under_way);
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut state = state();
             for job in todo {
-                job(&mut state);
+                job(&mut state, &record);
+                *held(&record) = None;
             }
         })?;
-        Ok(Self { jobs: Mutex::new(jobs), under_way: Arc::default() })
+        Ok(Self { jobs, under_way, deadline })
+    }
+
+    /// Begins a call.
+    pub(crate) fn begin<T: Send + 'static>(
+        &self,
+        call: &'static str,
+        act: impl FnOnce(&mut S) -> T + Send + 'static,
+    ) -> Result<Pending<T>, DriverError> {
+        if let Some((call, began)) = *held(&self.under_way)
+            && began.elapsed() >= self.deadline
+        {
+            return Err(DriverError::Hanging { call, since: began.elapsed() });
+        }
+        let (sender, answer) = channel();
+        let wanted = Arc::new(());
+        let still_wanted: Weak<()> = Arc::downgrade(&wanted);
+        let job: Job<S> = Box::new(move |state, under_way| {
+            if still_wanted.strong_count() > 0 {
+                *held(under_way) = Some((call, Instant::now()));
+                let _ = sender.send(act(state));
+            }
+        });
+        self.jobs.send(job).map_err(|_| DriverError::Hanging { call, since: Duration::ZERO })?;
+        Ok(Pending { call, answer, deadline: self.deadline, due: Instant::now() + self.deadline, _wanted: wanted })
     }
 
     /// Makes a call, and waits for its answer until the deadline.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         call: &'static str,
-        deadline: Duration,
         act: impl FnOnce(&mut S) -> T + Send + 'static,
     ) -> Result<T, DriverError> {
-        // Callers of one lane take turns; whoever waits for the other's deadline has not been hanging itself.
-        let jobs = held(&self.jobs);
-        if let Some((call, since)) = *held(&self.under_way) {
-            return Err(DriverError::Hanging { call, since: since.elapsed() });
-        }
-        let (answer, answered) = channel();
-        *held(&self.under_way) = Some((call, Instant::now()));
-        let under_way = Arc::clone(&self.under_way);
-        let gone = || DriverError::Hanging { call, since: Duration::ZERO };
-        let job: Job<S> = Box::new(move |state| {
-            let result = act(state);
-            *held(&under_way) = None;
-            // The caller may have given up.
-            let _ = answer.send(result);
-        });
-        jobs.send(job).map_err(|_| gone())?;
-        answered.recv_timeout(deadline).map_err(|error| match error {
-            RecvTimeoutError::Timeout => DriverError::TimedOut { call, after: deadline },
-            RecvTimeoutError::Disconnected => gone(),
+        self.begin(call, act)?.wait()
+    }
+}
+
+impl<T> Pending<T> {
+    /// The answer, if it comes before the deadline, which runs from the call's beginning.
+    pub(crate) fn wait(self) -> Result<T, DriverError> {
+        let call = self.call;
+        self.answer.recv_timeout(self.due.saturating_duration_since(Instant::now())).map_err(|error| match error {
+            RecvTimeoutError::Timeout => DriverError::TimedOut { call, after: self.deadline },
+            RecvTimeoutError::Disconnected => DriverError::Hanging { call, since: Duration::ZERO },
         })
     }
 }
@@ -73,19 +105,16 @@ mod tests {
 
     #[test]
     fn a_call_that_hangs_costs_its_deadline_once_and_is_forgotten_when_it_returns() {
-        let lane = Lane::new("test", || 0).unwrap();
-        let deadline = Duration::from_millis(50);
+        let lane = Lane::new("test", Duration::from_millis(50), || 0).unwrap();
         let (release, wait) = channel::<()>();
-        let began = Instant::now();
-        let hung = lane.call("hang", deadline, move |_| wait.recv());
+        let hung = lane.call("hang", move |_| wait.recv());
         assert!(matches!(hung, Err(DriverError::TimedOut { call: "hang", .. })));
-        // Nobody waits for it again.
-        let refused = lane.call("next", Duration::from_secs(3600), |_| ());
+        // Nobody waits for it again, and what was refused or given up is never done.
+        let refused = lane.call("next", |count| *count += 100);
         assert!(matches!(refused, Err(DriverError::Hanging { call: "hang", .. })));
-        assert!(began.elapsed() < Duration::from_secs(60));
         release.send(()).unwrap();
         let answer = loop {
-            match lane.call("again", Duration::from_secs(60), |count| {
+            match lane.call("again", |count| {
                 *count += 1;
                 *count
             }) {
@@ -97,10 +126,21 @@ mod tests {
     }
 
     #[test]
+    fn a_call_given_up_before_it_began_is_never_made() {
+        let lane = Lane::new("test", Duration::from_secs(60), || 0).unwrap();
+        let (release, wait) = channel::<()>();
+        let first = lane.begin("first", move |_| wait.recv()).unwrap();
+        drop(lane.begin("second", |count| *count += 100).unwrap());
+        release.send(()).unwrap();
+        first.wait().unwrap().unwrap();
+        assert_eq!(lane.call("third", |count| *count).unwrap(), 0);
+    }
+
+    #[test]
     fn answers_come_back_in_order() {
-        let lane = Lane::new("test", Vec::new).unwrap();
+        let lane = Lane::new("test", Duration::from_secs(60), Vec::new).unwrap();
         for number in 0..100 {
-            let length = lane.call("push", Duration::from_secs(60), move |list: &mut Vec<u32>| {
+            let length = lane.call("push", move |list: &mut Vec<u32>| {
                 list.push(number);
                 list.len()
             });

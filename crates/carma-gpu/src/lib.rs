@@ -11,16 +11,32 @@
 
 mod compute_mode;
 mod driver;
+mod environment;
 mod error;
+mod events;
 mod identity;
+mod inventory;
 mod lane;
+mod liveness;
 pub mod mig;
+mod monitor;
 pub mod mps;
-mod process;
+mod ownership;
+mod processes;
 pub mod profiling;
+mod reading;
+mod xid;
 
-pub use compute_mode::{ComputeMode, ComputeModeChange};
+pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
+pub use environment::environment;
 pub use error::DriverError;
+pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
-pub use process::process_started;
+pub use inventory::{Capability, Gpu, Inventory, LeftOut, PciAddress, Unfit};
+pub use liveness::process_started;
+pub use monitor::{Monitor, Observation};
+pub use ownership::{Ownership, ownership};
+pub use processes::{GpuProcess, ProcessKind};
+pub use reading::Reading;
+pub use xid::{Blame, Xid};

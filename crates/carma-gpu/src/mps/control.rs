@@ -15,8 +15,10 @@ use super::error::MpsError;
 use super::health::Server;
 use super::limits::ClientLimits;
 use crate::driver::DEADLINE;
+use crate::environment::environment;
 use crate::identity::DeviceUuid;
-use crate::process::{Process, user};
+use crate::liveness::Process;
+use crate::ownership::ownership;
 
 /// NVIDIA's program for all about MPS.
 pub const PROGRAM: &str = "nvidia-cuda-mps-control";
@@ -54,13 +56,10 @@ impl MpsControl {
     }
 
     /// What the daemon and its clients have in their environment.
-    pub(super) fn environment(&self) -> [(&'static str, OsString); 4] {
-        [
-            ("CUDA_MPS_PIPE_DIRECTORY", self.pipes.clone().into()),
-            ("CUDA_MPS_LOG_DIRECTORY", self.logs.clone().into()),
-            ("CUDA_VISIBLE_DEVICES", self.gpu.as_str().into()),
-            ("CUDA_DEVICE_ORDER", "PCI_BUS_ID".into()),
-        ]
+    pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let folders = [("CUDA_MPS_PIPE_DIRECTORY", self.pipes.clone().into()), ("CUDA_MPS_LOG_DIRECTORY", self.logs.clone().into())];
+        let devices = environment(std::slice::from_ref(&self.gpu)).into_iter().map(|(name, value)| (name, value.into()));
+        folders.into_iter().chain(devices).collect()
     }
 
     /// Starts the daemon. Clients get these limits unless theirs are lower.
@@ -149,7 +148,7 @@ impl MpsControl {
         let answer = self.command(question)?;
         let pids = process_numbers(&answer).ok_or_else(|| refused(question, &answer))?;
         let server = |pid| match (self.server_state(pid), self.clients(pid)) {
-            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: user(pid), state, clients })),
+            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: ownership(pid).map(|owner| owner.uid), state, clients })),
             // It has ended since it was listed.
             (Err(MpsError::Refused { .. }), _) | (_, Err(MpsError::Refused { .. })) => None,
             (Err(error), _) | (_, Err(error)) => Some(Err(error)),

@@ -48,8 +48,8 @@ mod tests {
             [
                 "CUDA_MPS_PIPE_DIRECTORY=/run/carma/mps/0",
                 "CUDA_MPS_LOG_DIRECTORY=/var/log/carma/mps/0",
-                "CUDA_VISIBLE_DEVICES=GPU-1",
                 "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                "CUDA_VISIBLE_DEVICES=GPU-1",
                 "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50",
                 "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4096M",
             ]

@@ -1,7 +1,7 @@
 //! Notices that an MPS server died.
 
 use super::health::{Health, Server};
-use crate::process::Process;
+use crate::liveness::Process;
 
 /// A server died, or turned faulty, without having been told to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -112,15 +112,6 @@ fn raw(pid: u32) -> Option<Pid> {
     Pid::from_raw(pid.try_into().ok()?)
 }
 
-/// The user a process runs as.
-pub(crate) fn user(pid: u32) -> Option<u32> {
-    user_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
-}
-
-fn user_in(status: &str) -> Option<u32> {
-    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command, Stdio};
@@ -171,11 +162,5 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn the_user_stands_in_the_status() {
-        assert_eq!(user_in("Name:\tnvidia-cuda-mps\nUmask:\t0000\nUid:\t1000\t1000\t1000\t1000\nGid:\t0\t0\t0\t0\n"), Some(1000));
-        assert_eq!(user(std::process::id()), Some(rustix::process::getuid().as_raw()));
     }
 }

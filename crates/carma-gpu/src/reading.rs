@@ -1,0 +1,58 @@
+//! What NVML shows of a device at one moment.
+
+use carma_core::{Fraction, MiB, Sample, Time, Watts};
+use nvml_wrapper::Device;
+use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
+use nvml_wrapper::error::NvmlError;
+use serde::Serialize;
+
+use crate::inventory::offered;
+use crate::processes::{GpuProcess, processes};
+use crate::profiling::Counters;
+
+/// A look at a device. What it does not offer is absent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reading {
+    /// Memory in use by anybody, without what the driver keeps.
+    pub memory_used: MiB,
+    /// All there is, with what the driver keeps.
+    pub memory_total: MiB,
+    /// Share of time at least one kernel ran.
+    pub utilisation: Option<Fraction>,
+    /// Power drawn.
+    pub power: Option<Watts>,
+    /// Energy since the driver was loaded, in joules.
+    pub energy: Option<f64>,
+    /// Degrees Celsius.
+    pub temperature: Option<u32>,
+    /// Clock of the multiprocessors in MHz.
+    pub clock: Option<u32>,
+    /// Errors in memory that could not be corrected, since the driver was loaded.
+    pub uncorrected: Option<u64>,
+    /// Processes on it.
+    pub processes: Vec<GpuProcess>,
+}
+
+/// Reads a GPU or an instance of one. Instances have no power or utilisation of their own.
+pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
+    let memory = device.memory_info()?;
+    Ok(Reading {
+        memory_used: MiB(memory.used >> 20),
+        memory_total: MiB(memory.total >> 20),
+        utilisation: offered(device.utilization_rates())?.map(|rates| Fraction::clamped(f64::from(rates.gpu) / 100.0)),
+        power: offered(device.power_usage())?.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)),
+        energy: offered(device.total_energy_consumption())?.map(|millijoules| millijoules as f64 / 1000.0),
+        temperature: offered(device.temperature(TemperatureSensor::Gpu))?,
+        clock: offered(device.clock_info(Clock::SM))?,
+        uncorrected: offered(device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile))?,
+        processes: processes(device)?,
+    })
+}
+
+impl Reading {
+    /// What the decision core wants to know of it, with the profiling counters of the same moment where there are any.
+    pub fn sample(&self, at: Time, counters: Option<&Counters>) -> Sample {
+        let Counters { smact, smocc, drama, gract, .. } = counters.cloned().unwrap_or_default();
+        Sample { smact, smocc, drama, gract, utilisation: self.utilisation, power: self.power, ..Sample::new(at, self.memory_used) }
+    }
+}

@@ -1,0 +1,65 @@
+//! Xid errors: what the driver reports by number, and what it means for jobs.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The number of an Xid error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Xid(pub u64);
+
+/// Whose trouble an Xid is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blame {
+    /// Most likely the program on the GPU: the GPU goes on.
+    Program,
+    /// The GPU or its memory: nothing new should be put on it.
+    Gpu,
+    /// The GPU is gone.
+    Lost,
+    /// It may be anything; it is only noted.
+    Unclear,
+}
+
+/// From NVIDIA's catalogue of Xid errors: those that are met in practice.
+const KNOWN: [(u64, Blame, &str); 19] = [
+    (13, Blame::Program, "graphics engine exception, often an access out of bounds"),
+    (31, Blame::Program, "memory page fault, an access to an illegal address"),
+    (32, Blame::Program, "invalid or corrupted push buffer stream"),
+    (43, Blame::Program, "the GPU stopped processing for this program"),
+    (45, Blame::Program, "work was removed because its program ended or failed"),
+    (48, Blame::Gpu, "double bit ECC error"),
+    (61, Blame::Gpu, "internal micro-controller breakpoint"),
+    (62, Blame::Gpu, "internal micro-controller halt"),
+    (63, Blame::Unclear, "a memory page or row is to be retired"),
+    (64, Blame::Gpu, "a memory page or row could not be retired"),
+    (69, Blame::Program, "graphics engine class error"),
+    (74, Blame::Gpu, "NVLink error"),
+    (79, Blame::Lost, "the GPU has fallen off the bus"),
+    (92, Blame::Unclear, "many single bit ECC errors"),
+    (94, Blame::Program, "contained ECC error: the programs it met must be restarted"),
+    (95, Blame::Gpu, "uncontained ECC error: the GPU must be reset"),
+    (119, Blame::Gpu, "the GPU's system processor does not answer"),
+    (120, Blame::Gpu, "the GPU's system processor failed"),
+    (140, Blame::Gpu, "unrecovered ECC error"),
+];
+
+impl Xid {
+    fn known(self) -> Option<(Blame, &'static str)> {
+        KNOWN.iter().find(|(number, ..)| *number == self.0).map(|(_, blame, meaning)| (*blame, *meaning))
+    }
+
+    /// Whose trouble it is.
+    pub fn blame(self) -> Blame {
+        self.known().map_or(Blame::Unclear, |(blame, _)| blame)
+    }
+}
+
+impl fmt::Display for Xid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let meaning = self.known().map_or("see NVIDIA's catalogue of Xid errors", |(_, meaning)| meaning);
+        write!(f, "Xid {} ({meaning})", self.0)
+    }
+}
