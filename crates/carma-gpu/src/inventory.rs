@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use carma_core::{MiB, Watts};
 use nvml_wrapper::Device;
-use nvml_wrapper::enum_wrappers::device::ComputeMode;
 use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
+use crate::compute_mode::ComputeAccess;
 use crate::driver::Driver;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
@@ -65,28 +65,6 @@ pub struct Capability {
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-/// Who may open a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ComputeAccess {
-    /// Any number of processes.
-    Shared,
-    /// One process: what MPS recommends for its server.
-    ExclusiveProcess,
-    /// Nobody.
-    Prohibited,
-}
-
-impl From<ComputeMode> for ComputeAccess {
-    fn from(mode: ComputeMode) -> Self {
-        match mode {
-            ComputeMode::Default => Self::Shared,
-            ComputeMode::ExclusiveThread | ComputeMode::ExclusiveProcess => Self::ExclusiveProcess,
-            ComputeMode::Prohibited => Self::Prohibited,
-        }
     }
 }
 

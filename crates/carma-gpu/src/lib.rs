@@ -9,6 +9,7 @@
 //! There is no trait over devices: the seam is the driver's own interface, and emulated GPUs stand behind the very library that real ones do.
 //! Every call into the driver has a deadline, because a sick GPU can make any of them hang.
 
+mod compute_mode;
 mod driver;
 mod environment;
 mod error;
@@ -16,6 +17,7 @@ mod events;
 mod identity;
 mod inventory;
 mod lane;
+mod liveness;
 pub mod mig;
 mod monitor;
 pub mod mps;
@@ -25,12 +27,14 @@ pub mod profiling;
 mod reading;
 mod xid;
 
+pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
 pub use environment::environment;
 pub use error::DriverError;
 pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
-pub use inventory::{Capability, ComputeAccess, Gpu, Inventory, LeftOut, PciAddress, Unfit};
+pub use inventory::{Capability, Gpu, Inventory, LeftOut, PciAddress, Unfit};
+pub use liveness::process_started;
 pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};
 pub use processes::{GpuProcess, ProcessKind};

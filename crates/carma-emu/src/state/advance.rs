@@ -1,7 +1,7 @@
 //! Time: everything is counted up to now whenever somebody looks.
 
-use super::liveness::started;
 use super::records::{ContextKind, Engine};
+use super::started;
 use super::{INSTANCES, State};
 
 /// Seconds between looks for processes that are gone.

@@ -3,11 +3,10 @@
 mod advance;
 mod contention;
 mod file;
-mod liveness;
 mod records;
 
+pub use carma_gpu::process_started as started;
 pub use file::{SharedState, StateError};
-pub use liveness::started;
 pub use records::{CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, NONE, Text};
 
 use crate::profile::{MigProfile, Profile};

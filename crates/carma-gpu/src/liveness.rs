@@ -1,0 +1,166 @@
+//! Processes: whether one is still there, and whether it is still the same one.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+/// How often we look at a process that the kernel has no handle for.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// When a process was started, in the kernel's clock ticks since the system's start; unset where there is none, or only its remains. A number of a process
+/// is used again some day, the pair of both is not.
+pub fn process_started(pid: u32) -> Option<u64> {
+    let stat = stat(pid)?;
+    // The driver takes everything from a process as soon as it ends, whether or not its parent has asked for it.
+    (!stat.remains).then_some(stat.started)
+}
+
+/// What the kernel tells of a process.
+struct Stat {
+    remains: bool,
+    parent: u32,
+    started: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything, brackets and blanks included: what counts follows its last bracket.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let remains = matches!(fields.next()?, "Z" | "X");
+    Some(Stat { remains, parent: fields.next()?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
+}
+
+/// A process that was there when we looked, never mistaken for a later one of the same number.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: u32,
+    started: u64,
+    /// The kernel's handle; Linux has them since 5.3.
+    handle: Option<OwnedFd>,
+}
+
+impl Process {
+    /// The process of this number, if there is one.
+    pub(crate) fn find(pid: u32) -> Option<Self> {
+        let started = process_started(pid)?;
+        let handle = pidfd_open(raw(pid)?, PidfdFlags::empty()).ok();
+        // Looked at again: the handle may be of one that took the number in between.
+        (process_started(pid) == Some(started)).then_some(Self { pid, started, handle })
+    }
+
+    /// Its number.
+    pub(crate) const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it is gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ends_within(Duration::ZERO)
+    }
+
+    /// Waits for its end, for so long.
+    pub(crate) fn ends_within(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match &self.handle {
+                Some(handle) => {
+                    let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+                    if let Ok(ready) = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout)) {
+                        return ready > 0;
+                    }
+                }
+                None if process_started(self.pid) != Some(self.started) => return true,
+                None => thread::sleep(PAUSE.min(left)),
+            }
+            if left.is_zero() {
+                return false;
+            }
+        }
+    }
+
+    /// Ends it at once, whatever it does.
+    pub(crate) fn kill(&self) {
+        // One that has ended meanwhile is what we want.
+        let _ = match (&self.handle, raw(self.pid)) {
+            (Some(handle), _) => pidfd_send_signal(handle, Signal::KILL),
+            (None, Some(pid)) if !self.has_ended() => kill_process(pid, Signal::KILL),
+            _ => Ok(()),
+        };
+    }
+
+    /// The name it was called by, without folders.
+    pub(crate) fn name(&self) -> Option<String> {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).ok()?;
+        let name = String::from_utf8_lossy(line.split(|byte| *byte == 0).next()?).into_owned();
+        Some(name.rsplit('/').next().unwrap_or_default().to_owned())
+    }
+
+    /// Processes it started that are still its own.
+    pub(crate) fn children(&self) -> Vec<Self> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| stat(*pid).is_some_and(|stat| stat.parent == self.pid)).filter_map(Self::find).collect()
+    }
+}
+
+fn raw(pid: u32) -> Option<Pid> {
+    Pid::from_raw(pid.try_into().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("3600").stdin(Stdio::null()).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_process_is_told_from_its_remains() {
+        assert!(process_started(std::process::id()).is_some());
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        while process_started(pid).is_some() {
+            thread::yield_now();
+        }
+        assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "its remains are still there");
+        child.wait().unwrap();
+        assert_eq!(process_started(pid), None);
+    }
+
+    #[test]
+    fn an_end_is_seen_with_and_without_the_kernels_handle() {
+        for handle in [true, false] {
+            let mut child = sleeper();
+            let mut process = Process::find(child.id()).unwrap();
+            if !handle {
+                process.handle = None;
+            }
+            assert!(!process.has_ended());
+            process.kill();
+            assert!(process.ends_within(Duration::from_secs(60)));
+            child.wait().unwrap();
+            assert!(process.has_ended() && Process::find(child.id()).is_none());
+        }
+    }
+
+    #[test]
+    fn children_and_names_are_known() {
+        let mut child = sleeper();
+        let children = Process::find(std::process::id()).unwrap().children();
+        let found = children.iter().find(|process| process.pid() == child.id()).unwrap();
+        // Until it has become the program, it still has our name.
+        while found.name().as_deref() != Some("sleep") {
+            thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

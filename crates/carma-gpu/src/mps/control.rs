@@ -1,0 +1,216 @@
+//! The control daemon of one GPU: started, asked, stopped.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::answers::{ServerState, percentage, process_numbers, says_already_running, says_no_daemon, server_state};
+use super::error::MpsError;
+use super::health::Server;
+use super::limits::ClientLimits;
+use crate::driver::DEADLINE;
+use crate::environment::environment;
+use crate::identity::DeviceUuid;
+use crate::liveness::Process;
+use crate::ownership::ownership;
+
+/// NVIDIA's program for all about MPS.
+pub const PROGRAM: &str = "nvidia-cuda-mps-control";
+/// Where the daemon leaves its process number among its pipes.
+const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
+/// Between looks for a daemon that starts.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The MPS control daemon of one GPU, whether or not it runs.
+#[derive(Debug, Clone)]
+pub struct MpsControl {
+    gpu: DeviceUuid,
+    pipes: PathBuf,
+    logs: PathBuf,
+    program: PathBuf,
+    deadline: Duration,
+}
+
+impl MpsControl {
+    /// The daemon of this GPU, with folders of its own for pipes and logs.
+    pub fn new(gpu: DeviceUuid, pipes: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
+        Self { gpu, pipes: pipes.into(), logs: logs.into(), program: PROGRAM.into(), deadline: DEADLINE }
+    }
+
+    /// With the control program of this path instead of the system's.
+    #[must_use]
+    pub fn with_program(self, program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), ..self }
+    }
+
+    /// With so much time for each answer.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
+
+    /// What the daemon and its clients have in their environment.
+    pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let folders = [("CUDA_MPS_PIPE_DIRECTORY", self.pipes.clone().into()), ("CUDA_MPS_LOG_DIRECTORY", self.logs.clone().into())];
+        let devices = environment(std::slice::from_ref(&self.gpu)).into_iter().map(|(name, value)| (name, value.into()));
+        folders.into_iter().chain(devices).collect()
+    }
+
+    /// Starts the daemon. Clients get these limits unless theirs are lower.
+    pub fn start(&self, defaults: ClientLimits) -> Result<(), MpsError> {
+        for path in [&self.pipes, &self.logs] {
+            fs::create_dir_all(path).map_err(|error| MpsError::Folder { path: path.clone(), error })?;
+        }
+        let (status, answer) = self.run("-d", None, self.deadline)?;
+        if says_already_running(&answer) {
+            return Err(MpsError::AlreadyRunning(self.pipes.clone()));
+        }
+        if !status.success() {
+            return Err(refused("-d", &answer));
+        }
+        self.wait_until_it_answers()?;
+        if let Some(percent) = defaults.active_threads {
+            self.command(&format!("set_default_active_thread_percentage {percent}"))?;
+            let (question, wanted) = ("get_default_active_thread_percentage", f64::from(percent));
+            let answer = self.command(question)?;
+            percentage(&answer).filter(|set| (set - wanted).abs() < 0.5).ok_or_else(|| refused(question, &answer))?;
+        }
+        if let Some(memory) = defaults.memory {
+            self.command(&format!("set_default_device_pinned_mem_limit 0 {}M", memory.0))?;
+        }
+        Ok(())
+    }
+
+    /// The program that starts the daemon may be back before the daemon listens.
+    fn wait_until_it_answers(&self) -> Result<(), MpsError> {
+        let began = Instant::now();
+        loop {
+            match self.command("get_server_list") {
+                Err(MpsError::NotRunning(_)) if began.elapsed() < self.deadline => thread::sleep(PAUSE),
+                answer => return answer.map(drop),
+            }
+        }
+    }
+
+    /// Starts a server for a user, so that the first client need not wait for it.
+    pub fn start_server(&self, user: u32) -> Result<(), MpsError> {
+        self.command(&format!("start_server -uid {user}")).map(drop)
+    }
+
+    /// Stops the daemon and its server. Clients have so long to end by themselves; whatever does not stop then is killed.
+    pub fn stop(&self, patience: Duration) -> Result<(), MpsError> {
+        let daemon = self.daemon();
+        let servers = daemon.as_ref().map(Process::children).unwrap_or_default();
+        // The daemon counts in whole seconds.
+        let quit = format!("quit -t {}", patience.as_secs_f64().ceil());
+        let asked = self.ask(&quit, patience + self.deadline);
+        let all = || daemon.iter().chain(&servers);
+        if !matches!(asked, Ok(_) | Err(MpsError::NotRunning(_))) {
+            all().for_each(Process::kill);
+        }
+        let until = Instant::now() + self.deadline;
+        let stays = |process: &&Process| !process.ends_within(until.saturating_duration_since(Instant::now()));
+        let left: Vec<&Process> = all().filter(stays).collect();
+        left.iter().copied().for_each(Process::kill);
+        left.iter().find(|process| !process.ends_within(self.deadline)).map_or(Ok(()), |stuck| Err(MpsError::Stuck(stuck.pid())))
+    }
+
+    /// The daemon's process, by what it left among its pipes.
+    fn daemon(&self) -> Option<Process> {
+        let pid = fs::read_to_string(self.pipes.join(PID_FILE)).ok()?.trim().parse().ok()?;
+        let name = self.program.file_name()?.to_str()?.to_owned();
+        Process::find(pid).filter(|process| process.name() == Some(name))
+    }
+
+    /// Gives the daemon a command, and returns what it answers.
+    pub fn command(&self, command: &str) -> Result<String, MpsError> {
+        self.ask(command, self.deadline)
+    }
+
+    fn ask(&self, command: &str, deadline: Duration) -> Result<String, MpsError> {
+        let (status, answer) = self.run(command, Some(command), deadline)?;
+        match status.success() {
+            _ if says_no_daemon(&answer) => Err(MpsError::NotRunning(self.pipes.clone())),
+            true => Ok(answer),
+            false => Err(refused(command, &answer)),
+        }
+    }
+
+    /// Its servers: one, or for a moment two when it changes from one to the next.
+    pub fn servers(&self) -> Result<Vec<Server>, MpsError> {
+        let question = "get_server_list";
+        let answer = self.command(question)?;
+        let pids = process_numbers(&answer).ok_or_else(|| refused(question, &answer))?;
+        let server = |pid| match (self.server_state(pid), self.clients(pid)) {
+            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: ownership(pid).map(|owner| owner.uid), state, clients })),
+            // It has ended since it was listed.
+            (Err(MpsError::Refused { .. }), _) | (_, Err(MpsError::Refused { .. })) => None,
+            (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+        };
+        pids.into_iter().filter_map(server).collect()
+    }
+
+    /// The processes that are clients of a server.
+    pub fn clients(&self, server: u32) -> Result<Vec<u32>, MpsError> {
+        let question = format!("get_client_list {server}");
+        let answer = self.command(&question)?;
+        process_numbers(&answer).ok_or_else(|| refused(&question, &answer))
+    }
+
+    fn server_state(&self, server: u32) -> Result<ServerState, MpsError> {
+        let answer = self.command(&format!("get_server_status {server}"))?;
+        // Daemons from before 2021 do not know the question; what they list, serves.
+        Ok(server_state(&answer).unwrap_or(ServerState::Active))
+    }
+
+    /// Runs the control program, to start the daemon or with a command for it.
+    fn run(&self, what: &str, input: Option<&str>, deadline: Duration) -> Result<(ExitStatus, String), MpsError> {
+        let failed = |error| MpsError::NoProgram { program: self.program.clone(), error };
+        let mut call = Command::new(&self.program);
+        call.envs(self.environment()).args(input.is_none().then_some(what));
+        run(call, input.unwrap_or_default(), deadline)
+            .map_err(failed)?
+            .ok_or_else(|| MpsError::Unresponsive { command: what.to_owned(), after: deadline })
+    }
+
+    /// The folder of its pipes.
+    pub fn pipes(&self) -> &Path {
+        &self.pipes
+    }
+}
+
+fn refused(command: &str, answer: &str) -> MpsError {
+    MpsError::Refused { command: command.to_owned(), answer: answer.trim().to_owned() }
+}
+
+/// Runs a program to its end, and returns all it says; nothing if it had to be killed at the deadline.
+fn run(mut call: Command, input: &str, deadline: Duration) -> io::Result<Option<(ExitStatus, String)>> {
+    // A file in memory, because a daemon may keep what it inherits: the end of a pipe would never come.
+    let mut output = File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?);
+    let mut child = call.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not listen says why.
+        let _ = writeln!(stdin, "{input}");
+    }
+    if Process::find(child.id()).is_some_and(|process| !process.ends_within(deadline)) {
+        give_up(child)?;
+        return Ok(None);
+    }
+    let status = child.wait()?;
+    let mut said = Vec::new();
+    output.rewind()?;
+    output.read_to_end(&mut said)?;
+    Ok(Some((status, String::from_utf8_lossy(&said).into_owned())))
+}
+
+/// Kills a child. One that hangs in the driver ends when that lets it go, so nobody waits for it but a thread of its own.
+fn give_up(mut child: Child) -> io::Result<()> {
+    child.kill()?;
+    thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait()).map(drop)
+}

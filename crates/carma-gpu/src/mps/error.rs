@@ -1,0 +1,53 @@
+//! What goes wrong between us and MPS.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// An error of MPS's control daemon, or in reaching it.
+#[derive(Debug, Error)]
+pub enum MpsError {
+    /// The control program cannot be run.
+    #[error("cannot run {program}: {error}; it comes with NVIDIA's driver")]
+    NoProgram {
+        /// Which.
+        program: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A folder for its pipes or logs cannot be made.
+    #[error("{path}: {error}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// No daemon runs on these pipes.
+    #[error("no MPS control daemon runs on {0}")]
+    NotRunning(PathBuf),
+    /// One runs there already.
+    #[error("an MPS control daemon runs on {0} already")]
+    AlreadyRunning(PathBuf),
+    /// It did not answer in time.
+    #[error("the MPS control daemon did not answer {command:?} within {} ms", after.as_millis())]
+    Unresponsive {
+        /// What was asked.
+        command: String,
+        /// The deadline that passed.
+        after: Duration,
+    },
+    /// It refused, or said what we do not understand.
+    #[error("the MPS control daemon answered {command:?} with {answer:?}")]
+    Refused {
+        /// What was asked.
+        command: String,
+        /// What it said.
+        answer: String,
+    },
+    /// A process of MPS does not even end when killed.
+    #[error("process {0} of MPS does not end, although it was killed: it hangs in the driver")]
+    Stuck(u32),
+}

@@ -1,0 +1,157 @@
+//! Notices that an MPS server died.
+
+use super::health::{Health, Server};
+use crate::liveness::Process;
+
+/// A server died, or turned faulty, without having been told to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerDied {
+    /// Its process.
+    pub pid: u32,
+    /// Its clients when it was last looked at. Their jobs have failed through no fault of their own: `Verdict::MpsServerDied`.
+    pub clients: Vec<u32>,
+}
+
+/// Watches the server of one daemon. [`Watch::check`] costs one system call; [`Watch::observe`] is for whenever the health was asked.
+#[derive(Debug, Default)]
+pub struct Watch(Option<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    process: Process,
+    clients: Vec<u32>,
+    course: Course,
+}
+
+/// What is expected of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// To serve: its end would be its death.
+    Serves,
+    /// It failed its clients, and this has been told; it may serve again.
+    Failed,
+    /// It was told to stop.
+    Stops,
+}
+
+impl Watch {
+    /// Says that a server died that was there before, and goes on with the one that is there now.
+    pub fn observe(&mut self, health: &Health) -> Option<ServerDied> {
+        let died = self.check();
+        match health {
+            Health::Serving(server) => self.see(server),
+            Health::Faulty(server) => {
+                self.see(server);
+                return died.or_else(|| self.fail());
+            }
+            Health::NotRunning | Health::Idle | Health::Unresponsive => {}
+        }
+        died
+    }
+
+    /// Says once that the server died, if it did.
+    pub fn check(&mut self) -> Option<ServerDied> {
+        let watched = self.0.take_if(|watched| watched.process.has_ended())?;
+        (watched.course == Course::Serves).then(|| ServerDied { pid: watched.process.pid(), clients: watched.clients })
+    }
+
+    /// The server is told to stop: by a command, with its daemon, or because a client of another user is let in. Its end is no death.
+    pub fn expect_end(&mut self) {
+        if let Some(watched) = &mut self.0 {
+            watched.course = Course::Stops;
+        }
+    }
+
+    fn see(&mut self, server: &Server) {
+        match &mut self.0 {
+            Some(watched) if watched.process.pid() == server.pid => {
+                watched.clients.clone_from(&server.clients);
+                // A server that failed serves again when all its clients have ended.
+                if watched.course == Course::Failed && server.state != super::ServerState::Fault {
+                    watched.course = Course::Serves;
+                }
+            }
+            _ => {
+                let process = Process::find(server.pid);
+                self.0 = process.map(|process| Watched { process, clients: server.clients.clone(), course: Course::Serves });
+            }
+        }
+    }
+
+    fn fail(&mut self) -> Option<ServerDied> {
+        let watched = self.0.as_mut().filter(|watched| watched.course == Course::Serves)?;
+        watched.course = Course::Failed;
+        Some(ServerDied { pid: watched.process.pid(), clients: watched.clients.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+    use std::time::Duration;
+
+    use super::super::ServerState;
+    use super::*;
+
+    /// A process that stands for a server.
+    struct Running(Child);
+
+    impl Running {
+        fn new() -> Self {
+            Self(Command::new("sleep").arg("3600").spawn().unwrap())
+        }
+        fn server(&self, state: ServerState) -> Server {
+            Server { pid: self.0.id(), user: Some(1000), state, clients: vec![7, 8] }
+        }
+        fn serving(&self) -> Health {
+            Health::Serving(self.server(ServerState::Active))
+        }
+        fn died(&self) -> ServerDied {
+            ServerDied { pid: self.0.id(), clients: vec![7, 8] }
+        }
+        fn kill(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.kill();
+        }
+    }
+
+    #[test]
+    fn a_death_is_told_once() {
+        let (mut watch, mut first, second) = (Watch::default(), Running::new(), Running::new());
+        assert_eq!(watch.observe(&first.serving()), None);
+        assert_eq!(watch.check(), None);
+        first.kill();
+        // Even if its successor is there before anybody looked.
+        assert_eq!(watch.observe(&second.serving()), Some(first.died()));
+        assert_eq!(watch.check(), None);
+    }
+
+    #[test]
+    fn an_end_that_was_asked_for_is_no_death() {
+        let (mut watch, mut server) = (Watch::default(), Running::new());
+        watch.observe(&server.serving());
+        watch.expect_end();
+        assert_eq!(watch.observe(&server.serving()), None);
+        server.kill();
+        assert_eq!(watch.observe(&Health::Idle), None);
+    }
+
+    #[test]
+    fn a_faulty_server_is_told_once_and_may_serve_again() {
+        let (mut watch, mut server) = (Watch::default(), Running::new());
+        let faulty = Health::Faulty(server.server(ServerState::Fault));
+        assert_eq!(watch.observe(&faulty), Some(server.died()));
+        assert_eq!(watch.observe(&faulty), None);
+        watch.observe(&server.serving());
+        assert_eq!(watch.observe(&faulty), Some(server.died()));
+        server.kill();
+        assert_eq!(watch.check(), None);
+        assert!(Process::find(server.0.id()).is_none_or(|process| process.ends_within(Duration::ZERO)));
+    }
+}
