@@ -8,3 +8,4 @@
 mod answer;
 mod identity;
 mod library;
+mod mig;

@@ -4,10 +4,12 @@ mod advance;
 mod contention;
 mod file;
 mod liveness;
+mod mig;
 mod records;
 
 pub use file::{SharedState, StateError};
 pub use liveness::started;
+pub use mig::MigError;
 pub use records::{CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, NONE, Text};
 
 use crate::profile::{MigProfile, Profile};
