@@ -18,6 +18,7 @@ mod held;
 mod identity;
 mod library;
 mod memory;
+mod mig;
 mod modes;
 mod pci;
 mod power;
