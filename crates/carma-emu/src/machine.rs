@@ -76,7 +76,7 @@ impl Machine {
         if !(0.001..=100_000.0).contains(&speed) {
             return Err(MachineError::Speed(speed));
         }
-        if servers.count() != 1 || servers.gpus() > MOST_GPUS {
+        if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
             return Err(MachineError::TooMany);
         }
         let state = folder.join("state");
@@ -159,6 +159,11 @@ impl Machine {
         };
         let library = before(self.folder.join("lib"), "LD_LIBRARY_PATH");
         vec![(VARIABLE, self.folder.clone().into()), ("LD_LIBRARY_PATH", library), ("PATH", before(self.programs(), "PATH"))]
+    }
+
+    /// Emulated seconds since it was made, and how many there are to a second.
+    pub fn clock(&self) -> Result<(f64, f64), MachineError> {
+        self.with(|state| (state.header.now, state.header.speed))
     }
 
     /// Looks at the state, or changes it, while nobody else is at it.

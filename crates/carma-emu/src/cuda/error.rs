@@ -53,7 +53,7 @@ pub enum CudaError {
     #[error("CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server")]
     MpsUnreachable,
     /// An error the driver reported by number.
-    #[error("CUDA error: {0}")]
+    #[error("CUDA error: {}", words(*.0))]
     Other(u32),
     /// The emulation itself.
     #[error(transparent)]
@@ -81,6 +81,17 @@ impl CudaError {
             807 => Self::MpsServerGone,
             other => Self::Other(other),
         }
+    }
+}
+
+/// What CUDA says to its number of an error.
+const fn words(code: u32) -> &'static str {
+    match code {
+        101 => "invalid device ordinal",
+        700 => "an illegal memory access was encountered",
+        710 => "device-side assert triggered",
+        715 => "an illegal instruction was encountered",
+        _ => "unknown error",
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn machine() -> Answer<Arc<Machine>> {
 }
 
 /// The folder of the machine this library lies in, by where it was loaded from.
-fn own_folder() -> Option<PathBuf> {
+pub(crate) fn own_folder() -> Option<PathBuf> {
     let address: *const () = own_folder as fn() -> Option<PathBuf> as *const ();
     // SAFETY: the address is one of ours, and what is found out about it stays valid while we are loaded.
     let file = unsafe {

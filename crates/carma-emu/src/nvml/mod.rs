@@ -26,3 +26,5 @@ mod processes;
 mod thermal;
 mod topology;
 mod utilisation;
+
+pub(crate) use library::own_folder;
