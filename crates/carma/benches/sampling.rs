@@ -130,7 +130,8 @@ fn share_of_a_core() {
 
 /// A process and all that it started.
 fn descendants(pid: u32) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let processes =
+        fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let parent = |process: &u32| fields(*process).get(1).and_then(|field| field.parse::<u32>().ok());
     let children: Vec<u32> = processes.filter(|process| parent(process) == Some(pid)).collect();
     std::iter::once(pid).chain(children.into_iter().flat_map(descendants)).collect()

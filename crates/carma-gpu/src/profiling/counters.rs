@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use carma_core::Fraction;
+use serde::Serialize;
 
 use super::fields::Field;
 use crate::identity::DeviceUuid;
@@ -13,11 +14,12 @@ pub const STALE: Duration = Duration::from_secs(5);
 const BLANK: f64 = 140_737_488_355_328.0;
 
 /// A rate of data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(transparent)]
 pub struct BytesPerSecond(pub u64);
 
 /// What a GPU or an instance was doing, as far as its source tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// GRACT: time that any engine was busy.
     pub gract: Option<Fraction>,
@@ -44,6 +46,7 @@ pub struct Counters {
     /// Received over NVLink.
     pub nvlink_rx: Option<BytesPerSecond>,
     /// When they were read.
+    #[serde(skip)]
     pub at: Instant,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use carma_gpu::profiling::SourceReport;
+use carma_gpu::profiling::{SourceReport, Standing};
 use carma_gpu::{Gpu, Inventory};
 use serde::Serialize;
 
@@ -111,8 +111,11 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
 }
 
 fn about_source(source: &SourceReport) -> Finding {
-    let health = if source.used { Health::Ok } else { Health::Note };
-    Finding { health, says: format!("{}: {}", source.source, source.says), fix: source.fix.clone() }
+    let health = match source.standing {
+        Standing::Absent(_) => Health::Note,
+        _ => Health::Ok,
+    };
+    finding(health, format!("counters from {source}"), source.remedy())
 }
 
 fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {

@@ -4,16 +4,21 @@ mod findings;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use anyhow::Result;
-use carma_gpu::profiling::Profiler;
+use carma_gpu::profiling::{Profiler, SourceReport, Standing, Target};
+use carma_gpu::{Driver, Inventory};
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
 use crate::gpus::{World, find, profiler_options, real};
 use crate::units::wrapped_to;
+
+/// The first counters take a source two looks.
+const SETTLED: Duration = Duration::from_secs(3);
 
 /// How to say it.
 #[derive(Debug, Args)]
@@ -57,14 +62,24 @@ fn gather() -> Facts {
     };
     match driver.inventory() {
         Ok(inventory) => {
-            let profiler = Profiler::start(&driver, &inventory.gpus, profiler_options(&world));
-            // Programs that cannot do it say so at once.
-            thread::sleep(Duration::from_millis(1500));
             let mps = program("nvidia-cuda-mps-control", &world);
-            Facts { sources: profiler.report(), driver: Ok((world, inventory)), cards, mps, root }
+            let sources = sources(driver, &inventory, &world);
+            Facts { sources, driver: Ok((world, inventory)), cards, mps, root }
         }
         Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root },
     }
+}
+
+/// Where counters come from, once every source has had time to show whether it has any.
+fn sources(driver: Driver, inventory: &Inventory, world: &World) -> Vec<SourceReport> {
+    let targets = inventory.gpus.iter().map(|gpu| Target::gpu(gpu.uuid.clone())).collect();
+    let Ok(profiler) = Profiler::start(Arc::new(driver), targets, profiler_options(world)) else { return Vec::new() };
+    let until = Instant::now() + SETTLED;
+    let unsettled = |report: &SourceReport| report.standing == Standing::Starting;
+    while Instant::now() < until && profiler.report().iter().any(unsettled) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    profiler.report()
 }
 
 /// NVIDIA's display and 3D controllers on the PCI bus.

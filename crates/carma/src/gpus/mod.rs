@@ -7,12 +7,13 @@ mod table;
 pub(crate) use find::{World, find, real};
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use carma_gpu::mig::Instance;
-use carma_gpu::profiling::{Options, Profiler};
+use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
 use carma_gpu::{DeviceUuid, Driver, Gpu, Inventory, Monitor};
 use clap::Args;
 use report::{DeviceReport, GpuReport, InstanceReport, Report, devices};
@@ -61,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 
 /// Everything that is looked at.
 struct View {
-    driver: Driver,
+    driver: Arc<Driver>,
     world: World,
     inventory: Inventory,
     gpus: Vec<(Gpu, Vec<Instance>)>,
@@ -77,17 +78,25 @@ impl View {
             _ => Ok(Vec::new()),
         };
         let gpus = inventory.gpus.iter().map(|gpu| Ok((gpu.clone(), instances(gpu)?))).collect::<Result<Vec<_>>>()?;
-        let options = profiler_options(&world);
-        let profiler = Profiler::start(&driver, &inventory.gpus, options);
+        let driver = Arc::new(driver);
+        let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
         Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default() })
     }
 
     /// Waits until every GPU whose counters somebody measures has shown some.
     fn await_counters(&self) {
         let until = Instant::now() + FIRST_COUNTERS;
-        let missing = |gpu: &Gpu| self.profiler.source(&gpu.uuid).measures() && self.profiler.counters(&gpu.uuid).is_none();
-        while self.inventory.gpus.iter().any(missing) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(20));
+        let missing = |gpu: &Gpu| self.profiler.counters(&gpu.uuid).is_none();
+        // A source that has begun will have some; NVML has them at the second look.
+        let hopeful = |report: &SourceReport| match report.standing {
+            Standing::Starting => true,
+            Standing::Used(_) => report.source == Source::Gpm,
+            Standing::Spare => report.source == Source::Dcgmi,
+            Standing::Absent(_) => false,
+        };
+        let wait = || self.inventory.gpus.iter().any(missing) && self.profiler.report().iter().any(hopeful);
+        while Instant::now() < until && wait() {
+            thread::sleep(Duration::from_millis(50));
         }
     }
 
@@ -119,10 +128,19 @@ impl View {
     }
 }
 
+/// All whose counters are wanted.
+fn targets(gpus: &[(Gpu, Vec<Instance>)]) -> Vec<Target> {
+    let of = |(gpu, instances): &(Gpu, Vec<Instance>)| {
+        let parts = instances.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
+        std::iter::once(Target::gpu(gpu.uuid.clone())).chain(parts).collect::<Vec<_>>()
+    };
+    gpus.iter().flat_map(of).collect()
+}
+
 /// The programs of the world that is looked at: an emulated machine has its own.
 pub(crate) fn profiler_options(world: &World) -> Options {
     match world {
         World::Real => Options::default(),
-        World::Emulated(folder) => Options { dcgmi: Some(folder.join("bin/dcgmi")), ..Options::default() },
+        World::Emulated(folder) => Options { dcgmi: folder.join("bin/dcgmi"), ..Options::default() },
     }
 }
