@@ -76,6 +76,7 @@ impl Machine {
         if !(0.001..=100_000.0).contains(&speed) {
             return Err(MachineError::Speed(speed));
         }
+        // What is joined by commas stands in one server: several kinds of GPUs may.
         if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
             return Err(MachineError::TooMany);
         }

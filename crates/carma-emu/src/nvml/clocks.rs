@@ -98,6 +98,14 @@ calls! {
         put_pair((least, most), answer)
     }
 
+    // The room is in bytes; what is left of it is filled with "unknown".
+    fn nvmlDeviceGetSupportedPerformanceStates(device: nvmlDevice_t, states: *mut c_uint, room: c_uint) {
+        const UNKNOWN: c_uint = 32;
+        let mut count = room / 4;
+        let known = of_gpu(CALL, device, |_, _| Ok([0, 8].into_iter().chain(std::iter::repeat(UNKNOWN)).take(count.max(2) as usize).collect()));
+        put_list(&raw mut count, states, known)
+    }
+
     fn nvmlDeviceGetViolationStatus(device: nvmlDevice_t, policy: c_uint, out: *mut nvmlViolationTime_t) {
         let nothing = |state: &mut State<'_>, _| Ok(nvmlViolationTime_t { referenceTime: (state.header.now * 1e6) as c_ulonglong, violationTime: 0 });
         put(out, of_gpu(CALL, device, |state, gpu| if policy < 12 { nothing(state, gpu) } else { Err(Code::INVALID_ARGUMENT) }))

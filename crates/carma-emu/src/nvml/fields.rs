@@ -2,8 +2,7 @@
 
 use std::ffi::c_int;
 
-use nvml_wrapper_sys::bindings::field_id::*;
-use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlFieldValue_t, nvmlValue_t, nvmlValueType_t};
+use nvml_wrapper_sys::bindings::{field_id as id, nvmlDevice_t, nvmlFieldValue_t, nvmlValue_t, nvmlValueType_t};
 
 use super::answer::{Answer, Code, finish, of_gpu};
 use super::declare::calls;
@@ -43,26 +42,28 @@ fn value(state: &State<'_>, gpu: usize, field: u32, scope: u32) -> Answer<Value>
     let limits = power_limits(profile.kind);
     let architecture = profile.facts.architecture;
     Ok(match field {
-        NVML_FI_DEV_ECC_CURRENT | NVML_FI_DEV_ECC_PENDING => Value::Unsigned(profile.facts.ecc.into()),
-        NVML_FI_DEV_ECC_SBE_VOL_TOTAL | NVML_FI_DEV_ECC_SBE_AGG_TOTAL | NVML_FI_DEV_ECC_SBE_VOL_DEV | NVML_FI_DEV_ECC_SBE_AGG_DEV => {
-            Value::Long(errors(state, gpu, 0)?)
-        }
-        NVML_FI_DEV_ECC_DBE_VOL_TOTAL | NVML_FI_DEV_ECC_DBE_AGG_TOTAL | NVML_FI_DEV_ECC_DBE_VOL_DEV | NVML_FI_DEV_ECC_DBE_AGG_DEV => {
-            Value::Long(errors(state, gpu, 1)?)
-        }
-        NVML_FI_DEV_MEMORY_TEMP if profile.facts.ecc => Value::Unsigned(state.readings(gpu).memory_temperature),
-        NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION | NVML_FI_DEV_ENERGY => Value::Long(energy(state, gpu)?),
-        NVML_FI_DEV_POWER_AVERAGE | NVML_FI_DEV_POWER_INSTANT => Value::Unsigned(state.readings(gpu).milliwatts),
-        NVML_FI_DEV_POWER_MIN_LIMIT => Value::Unsigned(*limits.start()),
-        NVML_FI_DEV_POWER_MAX_LIMIT | NVML_FI_DEV_POWER_DEFAULT_LIMIT => Value::Unsigned(*limits.end()),
-        NVML_FI_DEV_POWER_CURRENT_LIMIT | NVML_FI_DEV_POWER_REQUESTED_LIMIT => Value::Unsigned(state.gpus[gpu].power_limit),
-        NVML_FI_DEV_NVLINK_LINK_COUNT => Value::Unsigned(profile.facts.nvlinks),
-        NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON | NVML_FI_DEV_NVLINK_GET_SPEED if linked(state, gpu, scope)?.is_some() => {
+        id::NVML_FI_DEV_ECC_CURRENT | id::NVML_FI_DEV_ECC_PENDING => Value::Unsigned(profile.facts.ecc.into()),
+        id::NVML_FI_DEV_ECC_SBE_VOL_TOTAL
+        | id::NVML_FI_DEV_ECC_SBE_AGG_TOTAL
+        | id::NVML_FI_DEV_ECC_SBE_VOL_DEV
+        | id::NVML_FI_DEV_ECC_SBE_AGG_DEV => Value::Long(errors(state, gpu, 0)?),
+        id::NVML_FI_DEV_ECC_DBE_VOL_TOTAL
+        | id::NVML_FI_DEV_ECC_DBE_AGG_TOTAL
+        | id::NVML_FI_DEV_ECC_DBE_VOL_DEV
+        | id::NVML_FI_DEV_ECC_DBE_AGG_DEV => Value::Long(errors(state, gpu, 1)?),
+        id::NVML_FI_DEV_MEMORY_TEMP if profile.facts.ecc => Value::Unsigned(state.readings(gpu).memory_temperature),
+        id::NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION | id::NVML_FI_DEV_ENERGY => Value::Long(energy(state, gpu)?),
+        id::NVML_FI_DEV_POWER_AVERAGE | id::NVML_FI_DEV_POWER_INSTANT => Value::Unsigned(state.readings(gpu).milliwatts),
+        id::NVML_FI_DEV_POWER_MIN_LIMIT => Value::Unsigned(*limits.start()),
+        id::NVML_FI_DEV_POWER_MAX_LIMIT | id::NVML_FI_DEV_POWER_DEFAULT_LIMIT => Value::Unsigned(*limits.end()),
+        id::NVML_FI_DEV_POWER_CURRENT_LIMIT | id::NVML_FI_DEV_POWER_REQUESTED_LIMIT => Value::Unsigned(state.gpus[gpu].power_limit),
+        id::NVML_FI_DEV_NVLINK_LINK_COUNT => Value::Unsigned(profile.facts.nvlinks),
+        id::NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON | id::NVML_FI_DEV_NVLINK_GET_SPEED if linked(state, gpu, scope)?.is_some() => {
             Value::Unsigned(link_speed(architecture))
         }
-        NVML_FI_DEV_NVLINK_GET_STATE => Value::Unsigned(linked(state, gpu, scope)?.is_some().into()),
-        NVML_FI_DEV_NVLINK_GET_VERSION => Value::Unsigned(linked(state, gpu, scope).map(|_| link_version(architecture))?),
-        NVML_FI_DEV_PCIE_REPLAY_COUNTER => Value::Unsigned(0),
+        id::NVML_FI_DEV_NVLINK_GET_STATE => Value::Unsigned(linked(state, gpu, scope)?.is_some().into()),
+        id::NVML_FI_DEV_NVLINK_GET_VERSION => Value::Unsigned(linked(state, gpu, scope).map(|_| link_version(architecture))?),
+        id::NVML_FI_DEV_PCIE_REPLAY_COUNTER => Value::Unsigned(0),
         _ => return Err(Code::NOT_SUPPORTED),
     })
 }

@@ -28,22 +28,17 @@ pub(super) fn errors(state: &State<'_>, gpu: usize, kind: c_uint) -> Answer<c_ul
     }
 }
 
-/// Whether a GPU with ECC remaps rows (true) or retires pages (false).
-fn remaps(state: &State<'_>, gpu: usize) -> Answer<bool> {
+/// Newer GPUs with ECC remap rows, older ones retire pages; neither has happened here.
+fn remaps(state: &State<'_>, gpu: usize, rows: bool) -> Answer<()> {
     with_ecc(state, gpu)?;
-    Ok(state.profile(gpu).facts.architecture >= AMPERE)
-}
-
-fn retired<T>(state: &State<'_>, gpu: usize) -> Answer<Vec<T>> {
-    if remaps(state, gpu)? { Err(Code::NOT_SUPPORTED) } else { Ok(Vec::new()) }
+    if (state.profile(gpu).facts.architecture >= AMPERE) == rows { Ok(()) } else { Err(Code::NOT_SUPPORTED) }
 }
 
 gpu_values! {
-    nvmlDeviceGetRetiredPagesPendingStatus(c_uint) = |state, gpu| retired::<u64>(state, gpu).map(|_| 0);
-    nvmlDeviceGetRowRemapperHistogram(nvmlRowRemapperHistogramValues_t) = |state, gpu| match remaps(state, gpu)? {
-        // Every bank has all its spare rows.
-        true => Ok(nvmlRowRemapperHistogramValues_t { max: 640, high: 0, partial: 0, low: 0, none: 0 }),
-        false => Err(Code::NOT_SUPPORTED),
+    nvmlDeviceGetRetiredPagesPendingStatus(c_uint) = |state, gpu| remaps(state, gpu, false).map(|()| 0);
+    // Every bank has all its spare rows.
+    nvmlDeviceGetRowRemapperHistogram(nvmlRowRemapperHistogramValues_t) = |state, gpu| {
+        remaps(state, gpu, true).map(|()| nvmlRowRemapperHistogramValues_t { max: 640, high: 0, partial: 0, low: 0, none: 0 })
     };
     nvmlDeviceGetDefaultEccMode(c_uint) = |state, gpu| with_ecc(state, gpu).map(|()| 1);
 }
@@ -80,12 +75,11 @@ calls! {
     }
 
     fn nvmlDeviceGetRetiredPages(device: nvmlDevice_t, _cause: c_uint, count: *mut c_uint, addresses: *mut c_ulonglong) {
-        put_list(count, addresses, of_gpu(CALL, device, |state, gpu| retired(state, gpu)))
+        put_list(count, addresses, of_gpu(CALL, device, |state, gpu| remaps(state, gpu, false).map(|()| Vec::new())))
     }
 
     fn nvmlDeviceGetRemappedRows(device: nvmlDevice_t, corrected: *mut c_uint, uncorrected: *mut c_uint, pending: *mut c_uint, failed: *mut c_uint) {
-        let none = || of_gpu(CALL, device, |state, gpu| if remaps(state, gpu)? { Ok((0, 0)) } else { Err(Code::NOT_SUPPORTED) });
-        match put_pair((corrected, uncorrected), none()) {
+        match put_pair((corrected, uncorrected), of_gpu(CALL, device, |state, gpu| remaps(state, gpu, true).map(|()| (0, 0)))) {
             0 => put_pair((pending, failed), Ok((0, 0))),
             error => error,
         }

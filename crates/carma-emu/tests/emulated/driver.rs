@@ -1,55 +1,52 @@
 //! carma-gpu on emulated GPUs: what is there, what is seen, and every fault as the right event.
 
-use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::MiB;
 use carma_emu::Machine;
-use carma_emu::state::{CallFault, ContextKind, ContextRecord, EventRecord, NONE, Text, started};
+use carma_emu::state::{CallFault, ContextKind, ContextRecord, EventRecord, NONE, State, Text};
 use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessKind, Unfit, Xid};
-use tempfile::TempDir;
+
+use crate::support::{Emulated, Sleeper, training};
 
 const SHORT: Duration = Duration::from_millis(300);
 /// Generous, for a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
+/// A machine, and its driver as CARMA opens it.
 struct Bench {
-    machine: Machine,
+    emulated: Emulated,
     driver: Driver,
-    _folder: TempDir,
 }
 
 impl Bench {
     fn new(gpus: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Machine::create(&folder.path().join("emu"), &gpus.parse().unwrap(), 1.0, None).unwrap();
-        let driver = Driver::open(Some(&machine.library()), SHORT).unwrap();
-        Self { machine, driver, _folder: folder }
+        let emulated = Emulated::new(gpus);
+        let driver = Driver::open(Some(&emulated.machine.library()), SHORT).unwrap();
+        Self { emulated, driver }
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> R {
+        self.emulated.with(act)
     }
 
     fn uuids(&self) -> Vec<DeviceUuid> {
-        self.machine.with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().parse().unwrap()).collect()).unwrap()
-    }
-
-    fn occupy(&self, process: &Child, gpu: u32, kind: ContextKind, bytes: u64) {
-        let context = ContextRecord { pid: process.id(), gpu, bytes, busy: 1, counters: [0.5, 0.3, 0.2, 0.8], watts: 120.0, ..ContextRecord::new(kind) };
-        self.machine.with(|state| state.attach(context, started(process.id()).unwrap())).unwrap().unwrap();
+        self.with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().parse().unwrap()).collect())
     }
 
     fn fault(&self, gpu: u32, call: &str, code: u32) {
-        self.machine.with(|state| state.faults[0] = CallFault { used: 1, gpu, code, call: Text::new(call), ..state.faults[0] }).unwrap();
+        self.with(|state| {
+            let fault: &mut CallFault = &mut state.faults[0];
+            (fault.used, fault.gpu, fault.code, fault.call) = (1, gpu, code, Text::new(call));
+        });
     }
-}
-
-fn sleeper() -> Child {
-    Command::new("sleep").arg("1000").spawn().unwrap()
 }
 
 #[test]
 fn the_inventory_is_in_pci_order_and_without_display_cards() {
     let bench = Bench::new("2xA100-40GB,1xRTX-2080Ti-11GB,1xH100-80GB");
-    bench.machine.with(|state| state.gpus[2].display = 1).unwrap();
+    bench.with(|state| state.gpus[2].display = 1);
     let inventory = bench.driver.inventory().unwrap();
     let names: Vec<&str> = inventory.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     assert_eq!(names, ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB", "NVIDIA H100 80GB HBM3"]);
@@ -63,10 +60,11 @@ fn the_inventory_is_in_pci_order_and_without_display_cards() {
 #[test]
 fn processes_of_all_kinds_are_seen_with_their_memory() {
     let bench = Bench::new("2xA100-40GB");
-    let mut all = [sleeper(), sleeper(), sleeper()];
-    bench.occupy(&all[0], 0, ContextKind::Compute, 3 << 30);
-    bench.occupy(&all[1], 0, ContextKind::MpsClient, 2 << 30);
-    bench.occupy(&all[2], 0, ContextKind::Graphics, 1 << 20);
+    let all = [Sleeper::new(), Sleeper::new(), Sleeper::new()];
+    let kinds = [(ContextKind::Compute, 3 << 30), (ContextKind::MpsClient, 2 << 30), (ContextKind::Graphics, 1 << 20)];
+    for (process, (kind, bytes)) in all.iter().zip(kinds) {
+        bench.emulated.attach(ContextRecord { kind: kind as u32, ..training(process.pid(), 0, bytes) });
+    }
     let (observations, events) = Monitor::default().look(&bench.driver, &bench.uuids());
     assert!(events.is_empty());
     let reading = observations[0].reading.as_ref().unwrap();
@@ -77,10 +75,7 @@ fn processes_of_all_kinds_are_seen_with_their_memory() {
     assert!(reading.power.unwrap().0 > 100.0 && reading.utilisation.unwrap().get() > 0.5);
     let idle = observations[1].reading.as_ref().unwrap();
     assert_eq!((idle.memory_used, idle.processes.len()), (MiB::ZERO, 0));
-    for process in &mut all {
-        process.kill().unwrap();
-        process.wait().unwrap();
-    }
+    drop(all);
     let (observations, _) = Monitor::default().look(&bench.driver, &bench.uuids());
     assert_eq!(observations[0].reading.as_ref().unwrap().memory_used, MiB::ZERO);
 }
@@ -97,11 +92,14 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
     assert!(began.elapsed() < 2 * SHORT, "{:?}", began.elapsed());
     assert!(observations[0].reading.is_ok() && observations[2].reading.is_ok());
     assert!(matches!(observations[1].reading, Err(DriverError::TimedOut { .. })));
-    assert_eq!(events.iter().map(|event| (event.device.as_ref(), event.incident)).collect::<Vec<_>>(), [(Some(&uuids[1]), Incident::Hanging)]);
+    assert_eq!(
+        events.iter().map(|event| (event.device.as_ref(), event.incident)).collect::<Vec<_>>(),
+        [(Some(&uuids[1]), Incident::Hanging)]
+    );
     // From now on nobody waits for it.
     let (observations, events) = monitor.look(&bench.driver, &uuids);
     assert!(matches!(observations[1].reading, Err(DriverError::Hanging { .. })) && events.is_empty());
-    bench.machine.with(|state| state.faults[0].used = 0).unwrap();
+    bench.with(|state| state.faults[0].used = 0);
     let back = until(|| monitor.look(&bench.driver, &uuids).1.pop());
     assert_eq!((back.device.as_ref(), back.incident), (Some(&uuids[1]), Incident::Back));
 }
@@ -111,13 +109,13 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
     let bench = Bench::new("2xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
     monitor.look(&bench.driver, &uuids);
-    bench.machine.with(|state| state.gpus[0].lost = 1).unwrap();
+    bench.with(|state| state.gpus[0].lost = 1);
     let (_, events) = monitor.look(&bench.driver, &uuids);
     assert_eq!((events.len(), events[0].device.as_ref(), events[0].incident), (1, Some(&uuids[0]), Incident::Lost));
     assert!(monitor.look(&bench.driver, &uuids).1.is_empty());
     let left_out = bench.driver.inventory().unwrap().left_out;
     assert!(matches!(&left_out[..], [gpu] if gpu.index == 0 && matches!(gpu.reason, Unfit::Silent(_))));
-    bench.machine.with(|state| state.gpus[0].lost = 0).unwrap();
+    bench.with(|state| state.gpus[0].lost = 0);
     let (_, events) = monitor.look(&bench.driver, &uuids);
     assert_eq!(events.iter().map(|event| event.incident).collect::<Vec<_>>(), [Incident::Back]);
 }
@@ -125,7 +123,7 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
 #[test]
 fn errors_of_single_calls_are_told_apart() {
     let bench = Bench::new("1xA100-40GB");
-    let mut read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
+    let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
     // What is not supported is absent, what is not permitted too; the rest is still read.
     bench.fault(0, "nvmlDeviceGetPowerUsage", 3);
     let reading = read().unwrap();
@@ -141,7 +139,7 @@ fn what_the_driver_reports_arrives_as_events() {
     let bench = Bench::new("2xA100-40GB,1xRTX-2080Ti-11GB");
     let uuids = bench.uuids();
     let watch = bench.driver.watch(&uuids).unwrap();
-    let report = |gpu: u32, kind: u64, data: u64| bench.machine.with(|state| state.report(EventRecord { gpu, instance: NONE, kind, data })).unwrap();
+    let report = |gpu: u32, kind: u64, data: u64| bench.with(|state| state.report(EventRecord { gpu, instance: NONE, kind, data }));
     for (gpu, kind, data, incident) in [
         (1, 8, 31, Incident::Xid(Xid(31))),
         (0, 8, 79, Incident::Xid(Xid(79))),
@@ -154,7 +152,7 @@ fn what_the_driver_reports_arrives_as_events() {
         assert_eq!((event.device.as_ref(), event.incident), (Some(&uuids[gpu as usize]), incident));
     }
     // A lost GPU no longer tells its name; the event still says which it was.
-    bench.machine.with(|state| state.gpus[1].lost = 1).unwrap();
+    bench.with(|state| state.gpus[1].lost = 1);
     report(1, 8, 79);
     assert_eq!(watch.next(LONG).unwrap().device.as_ref(), Some(&uuids[1]));
     assert_eq!((Xid(79).blame(), Xid(31).blame(), Xid(48).blame()), (Blame::Lost, Blame::Program, Blame::Gpu));
@@ -163,11 +161,14 @@ fn what_the_driver_reports_arrives_as_events() {
 #[test]
 fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
     let bench = Bench::new("1xA100-40GB");
-    let folder = bench.machine.folder().to_owned();
+    let folder = bench.emulated.machine.folder().to_owned();
     let uuids = bench.uuids();
     Machine::remove(&folder).unwrap();
-    assert!(matches!(Driver::open(Some(&folder.join("lib/libnvidia-ml.so.1")), SHORT), Err(DriverError::NoLibrary(_))));
-    assert!(Monitor::default().look(&bench.driver, &uuids).0[0].reading.is_err());
+    let read = || Monitor::default().look(&bench.driver, &uuids).0.remove(0).reading;
+    assert!(read().is_err());
+    // Put up again in the same place, it is seen by those who had it open.
+    Machine::create(&folder, &"1xA100-40GB".parse().unwrap(), 1.0, None).unwrap();
+    assert!(read().is_ok());
 }
 
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
