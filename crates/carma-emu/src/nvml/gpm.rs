@@ -116,9 +116,12 @@ calls! {
     fn nvmlGpmMetricsGet(request: *mut nvmlGpmMetricsGet_t) {
         finish(of_system(CALL, |_| Ok(())).and_then(|()| {
             // Drivers know more metrics than earlier ones, so there may be room for fewer or more than we think: only what is asked for is touched.
-            let (version, count) = if request.is_null() { (0, 0) } else { ((*request).version, (*request).numMetrics as usize) };
+            if request.is_null() {
+                return Err(Code::INVALID_ARGUMENT);
+            }
+            let (version, count) = ((*request).version, (*request).numMetrics as usize);
             if version != VERSION {
-                return Err(if request.is_null() { Code::INVALID_ARGUMENT } else { Code::ARGUMENT_VERSION_MISMATCH });
+                return Err(Code::ARGUMENT_VERSION_MISMATCH);
             }
             let taken = |given| SAMPLES.get(given)?.ok_or(Code::INVALID_ARGUMENT);
             let (first, second) = (taken((*request).sample1)?, taken((*request).sample2)?);

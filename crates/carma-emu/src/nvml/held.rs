@@ -46,3 +46,22 @@ impl<T: Clone> Held<T> {
         self.all().0 = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_is_gone_and_its_handle_is_nobody_elses() {
+        let held = Held::new();
+        let (first, second): (*mut u8, *mut u8) = (held.keep("first"), held.keep("second"));
+        assert_eq!((held.get(first), held.get(second)), (Ok("first"), Ok("second")));
+        assert_eq!(
+            (held.free(first), held.free(first), held.get(first)),
+            (Ok(()), Err(Code::INVALID_ARGUMENT), Err(Code::INVALID_ARGUMENT))
+        );
+        assert_ne!(held.keep::<u8>("third"), first);
+        held.clear();
+        assert_eq!(held.get(second), Err(Code::INVALID_ARGUMENT));
+    }
+}

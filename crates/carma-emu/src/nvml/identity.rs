@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_uint};
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlUUID_t};
 
-use super::answer::{Answer, Code, handle, of_system, put};
+use super::answer::{Answer, Code, handle, of_device, of_system, put, put_pair, versioned};
 use super::declare::{aliases, calls, device_texts, device_values};
 use super::pci::bus_id;
 use crate::profile::Facts;
@@ -57,9 +57,9 @@ calls! {
     }
 
     fn nvmlDeviceGetHandleByUUIDV(given: *const nvmlUUID_t, device: *mut nvmlDevice_t) {
-        // Either as text, or as its sixteen bytes.
+        // As text; nobody gives the bytes alone.
         const ASCII: c_uint = 1;
-        let wanted = super::answer::versioned(given.cast_mut(), 1).and_then(|given| match given.type_ {
+        let wanted = versioned(given.cast_mut(), 1).and_then(|given| match given.type_ {
             ASCII => text(given.value.str_.as_ptr()),
             _ => Err(Code::NOT_SUPPORTED),
         });
@@ -130,7 +130,7 @@ device_values! {
 
 calls! {
     fn nvmlDeviceGetCudaComputeCapability(device: nvmlDevice_t, major: *mut i32, minor: *mut i32) {
-        let answer = super::answer::of_device(CALL, device, |state, place| Ok(state.profile(place.gpu).facts.capability.map(u32::cast_signed).into()));
-        super::answer::put_pair((major, minor), answer)
+        let answer = of_device(CALL, device, |state, place| Ok(state.profile(place.gpu).facts.capability.map(u32::cast_signed).into()));
+        put_pair((major, minor), answer)
     }
 }

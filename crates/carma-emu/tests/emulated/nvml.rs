@@ -10,7 +10,7 @@ use nvml_wrapper_sys::bindings::field_id::{NVML_FI_DEV_MEMORY_TEMP, NVML_FI_DEV_
 
 use crate::support::{Emulated, MIB, Sleeper, training};
 
-fn not_supported<T>(answer: Result<T, NvmlError>) -> bool {
+fn not_supported<T>(answer: &Result<T, NvmlError>) -> bool {
     matches!(answer, Err(NvmlError::NotSupported))
 }
 
@@ -64,7 +64,7 @@ fn every_number_is_the_states() {
             let corrected = device.total_ecc_errors(MemoryError::Corrected, EccCounter::Volatile).ok();
             assert_eq!(corrected, facts.ecc.then_some(record.ecc_corrected));
             assert_eq!(device.serial().is_ok(), facts.ecc);
-            assert!(not_supported(device.pcie_throughput(nvml_wrapper::enum_wrappers::device::PcieUtilCounter::Send)));
+            assert!(not_supported(&device.pcie_throughput(nvml_wrapper::enum_wrappers::device::PcieUtilCounter::Send)));
             let wanted = [NVML_FI_DEV_POWER_INSTANT, NVML_FI_DEV_NVLINK_LINK_COUNT, NVML_FI_DEV_MEMORY_TEMP].map(FieldId);
             let fields = device.field_values_for(&wanted).unwrap();
             let value =
@@ -84,7 +84,7 @@ fn energy_is_counted_in_the_machines_time() {
     let before = millijoules();
     let seen = nvml.device_by_index(0).unwrap().total_energy_consumption().unwrap() as f64;
     assert!(before - 1.0 <= seen && seen <= millijoules() && before > 0.0);
-    assert!(not_supported(nvml.device_by_index(1).unwrap().total_energy_consumption()), "counted from Volta on");
+    assert!(not_supported(&nvml.device_by_index(1).unwrap().total_energy_consumption()), "counted from Volta on");
 }
 
 #[test]
@@ -138,7 +138,9 @@ fn an_instance_answers_for_itself() {
     let gpu = nvml.device_by_index(0).unwrap();
     assert_eq!(gpu.memory_info().unwrap().used, 3000 * MIB);
     assert_eq!(gpu.running_compute_processes().unwrap().len(), 2);
-    assert!(not_supported(instance.utilization_rates()) && not_supported(gpu.utilization_rates()) && not_supported(instance.power_usage()));
+    assert!(
+        not_supported(&instance.utilization_rates()) && not_supported(&gpu.utilization_rates()) && not_supported(&instance.power_usage())
+    );
     assert!(gpu.power_usage().unwrap() > 52_000);
 }
 
@@ -158,5 +160,5 @@ fn gpus_are_connected_alike_from_both_sides() {
     assert!((0..4).all(|from| (0..4).all(|to| links(from, to) == if from == to { 0 } else { 4 })));
     let first = device(0);
     assert!(first.link_wrapper_for(0).is_active().unwrap() && first.link_wrapper_for(12).is_active().is_err());
-    assert!(not_supported(Emulated::new("1xT4-16GB").nvml().device_by_index(0).unwrap().link_wrapper_for(0).is_active()));
+    assert!(not_supported(&Emulated::new("1xT4-16GB").nvml().device_by_index(0).unwrap().link_wrapper_for(0).is_active()));
 }

@@ -78,7 +78,9 @@ fn what_processes_do_adds_up_to_what_the_gpu_does() {
     let device = nvml.device_by_index(0).unwrap();
     assert!(matches!(device.process_utilization_stats(0), Err(NvmlError::NotFound)), "nothing runs");
     let processes: [Sleeper; 2] = std::array::from_fn(|_| Sleeper::new());
-    processes.iter().for_each(|process| emulated.attach(training(process.pid(), 0, 100 * MIB)));
+    for process in &processes {
+        emulated.attach(training(process.pid(), 0, 100 * MIB));
+    }
     let samples = device.process_utilization_stats(0).unwrap();
     let gpu = device.utilization_rates().unwrap();
     let sums = samples.iter().fold((0, 0), |(sm, memory), sample| (sm + sample.sm_util, memory + sample.mem_util));
@@ -118,16 +120,19 @@ fn a_thousand_processes_come_and_go_without_a_trace() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn memory_is_what_processes_hold_and_what_leaked(held in prop::collection::vec(0_u64..20_000, 0..8), leaked in 0_u64..50_000) {
-        let emulated = Emulated::new("1xA100-40GB");
-        let nvml = emulated.nvml();
-        held.iter().for_each(|mib| emulated.attach(training(std::process::id(), 0, mib * MIB)));
-        emulated.with(|state| state.gpus[0].leaked = leaked * MIB);
-        let device = nvml.device_by_index(0).unwrap();
+#[test]
+fn memory_is_what_processes_hold_and_what_leaked() {
+    let emulated = Emulated::new("1xA100-40GB");
+    let nvml = emulated.nvml();
+    let device = nvml.device_by_index(0).unwrap();
+    proptest!(|(held in prop::collection::vec(0_u64..20_000, 0..8), leaked in 0_u64..50_000)| {
+        emulated.with(|state| {
+            state.detach(|_| true);
+            state.gpus[0].leaked = leaked * MIB;
+        });
+        for mib in &held {
+            emulated.attach(training(std::process::id(), 0, mib * MIB));
+        }
         let memory = device.memory_info().unwrap();
         let wanted = (held.iter().sum::<u64>() + leaked) * MIB;
         prop_assert_eq!(memory.used, wanted.min(memory.total - memory.reserved));
@@ -135,5 +140,5 @@ proptest! {
         prop_assert_eq!(emulated.with(|state| state.memory(Place::gpu(0)).used), wanted);
         let lists: u64 = listed(device.running_compute_processes()).iter().map(|(_, bytes)| bytes).sum();
         prop_assert_eq!(lists, held.iter().sum::<u64>() * MIB);
-    }
+    });
 }
