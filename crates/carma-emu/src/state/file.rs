@@ -1,8 +1,8 @@
 //! The state's file: made, mapped, locked.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -74,6 +74,8 @@ impl SharedState {
         let write = || {
             let file = File::create_new(&unfinished)?;
             file.set_len(whole as u64)?;
+            // Like a GPU's device file: jobs of any user may use it.
+            file.set_permissions(Permissions::from_mode(0o666))?;
             let mut map = map(&file)?;
             let (head, rest) = map.split_at_mut(size_of::<Header>());
             head.copy_from_slice(bytemuck::bytes_of(&header));
