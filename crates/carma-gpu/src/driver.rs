@@ -73,8 +73,19 @@ impl Driver {
         call: &'static str,
         act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<T, DriverError> {
+        self.device_within(self.deadline, uuid, call, act)
+    }
+
+    /// The same with another deadline, for what takes the driver long.
+    pub(crate) fn device_within<T: Send + 'static>(
+        &self,
+        deadline: Duration,
+        uuid: &DeviceUuid,
+        call: &'static str,
+        act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
+    ) -> Result<T, DriverError> {
         let lane = self.lane(uuid)?;
-        let answer = lane.call(call, self.deadline, move |handle| handle.with(act))?;
+        let answer = lane.call(call, deadline, move |handle| handle.with(act))?;
         answer.map_err(|error| DriverError::from_answer(call, Some(uuid), error))
     }
 
