@@ -49,7 +49,7 @@ pub enum Ended {
     /// All its training is done.
     Finished,
     /// It was told to stop, by the signal of this number.
-    Stopped(usize),
+    Stopped(u8),
 }
 
 /// What ends a job before its time.
@@ -85,7 +85,7 @@ impl Job<'_> {
                     attempt.save()?;
                     writeln!(output, "told to stop by signal {signal} in epoch {}", attempt.epoch())?;
                     output.flush()?;
-                    return Ok(Ended::Stopped(signal));
+                    return Ok(Ended::Stopped(signal as u8));
                 }
             }
             let next = attempt.step(now, output)?;
