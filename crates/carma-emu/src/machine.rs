@@ -195,6 +195,7 @@ fn gpu(folder: &Path, place: usize, profile: usize) -> GpuRecord {
         // Like a server's, in steps that leave room for bridges.
         bus: 7 + 8 * place as u32 % 248 + place as u32 / 31,
         power_limit: (kind.limit_watts * 1000.0) as u32,
+        persistence: 1,
         ..GpuRecord::zeroed()
     }
 }

@@ -110,8 +110,7 @@ impl Driver {
             return Ok(Arc::clone(lane));
         }
         let handle = Handle { nvml: self.nvml, uuid: uuid.clone(), device: None };
-        let lane = Lane::new("gpu", move || handle)
-            .map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
+        let lane = Lane::new("gpu", move || handle).map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
         let lane = Arc::new(lane);
         lanes.insert(uuid.clone(), Arc::clone(&lane));
         Ok(lane)
