@@ -15,6 +15,7 @@ mod machine;
 mod nvml;
 mod profile;
 pub mod programs;
+pub mod readings;
 pub mod state;
 
 pub use machine::{LIBRARY, Machine, MachineError, PROGRAMS, VARIABLE};

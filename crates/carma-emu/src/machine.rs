@@ -76,7 +76,8 @@ impl Machine {
         if !(0.001..=100_000.0).contains(&speed) {
             return Err(MachineError::Speed(speed));
         }
-        if servers.count() != 1 || servers.gpus() > MOST_GPUS {
+        // What is joined by commas stands in one server: several kinds of GPUs may.
+        if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
             return Err(MachineError::TooMany);
         }
         let state = folder.join("state");
