@@ -16,7 +16,9 @@ mod lane;
 pub mod mig;
 pub mod mps;
 pub mod profiling;
+mod topology;
 
 pub use driver::{DEADLINE, Driver};
 pub use error::DriverError;
 pub use identity::{DeviceUuid, NotAUuid};
+pub use topology::topology;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod clients;
+mod mig;
 mod nvml;
 mod nvml_events;
 mod nvml_faults;
