@@ -26,6 +26,7 @@ mod processes;
 pub mod profiling;
 mod reading;
 mod xid;
+mod topology;
 
 pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
@@ -40,3 +41,4 @@ pub use ownership::{Ownership, ownership};
 pub use processes::{GpuProcess, ProcessKind};
 pub use reading::Reading;
 pub use xid::{Blame, Xid};
+pub use topology::topology;
