@@ -12,6 +12,7 @@
 
 pub mod cuda;
 mod machine;
+mod mps;
 mod nvml;
 mod profile;
 pub mod programs;

@@ -128,6 +128,7 @@ impl Machine {
         })?;
         let files = PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY)]);
         files.for_each(|file| drop(fs::remove_file(file)));
+        let _ = fs::remove_dir_all(folder.join("nvidia-mps"));
         // Whatever else lies there is not ours.
         for part in ["bin", "lib", ""] {
             let _ = fs::remove_dir(folder.join(part));

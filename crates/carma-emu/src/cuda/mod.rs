@@ -1,9 +1,12 @@
 //! What a CUDA program does to the GPUs: which it sees, memory it takes, kernels it runs, errors it meets.
 
 mod error;
+mod mps;
 mod program;
 mod visible;
 
 pub use error::CudaError;
-pub use program::{MpsClient, Program, Rank};
+pub use mps::{MpsConnection, MpsSettings};
+pub(crate) use program::is_open_to;
+pub use program::{Program, Rank};
 pub use visible::visible;
