@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests python torch test-torch bench
+.PHONY: help demo test format lint deny docs tests python clients torch test-torch bench
 .DEFAULT_GOAL := help
 
 help: ## What can be made
@@ -25,10 +25,16 @@ docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 
 # nextest where it is installed; documentation examples run in either case.
-tests:
+tests: clients
 	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc
+
+clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
+
+target/clients/installed: tools/clients-requirements.txt
+	if python3 -m venv target/clients && target/clients/bin/pip install --quiet --requirement tools/clients-requirements.txt; then touch $@; \
+	else echo "nvitop and gpustat cannot be installed: the tests with them are not run"; fi
 
 # The dry run's own tests, on Debian's small PyTorch.
 python:

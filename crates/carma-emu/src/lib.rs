@@ -10,13 +10,17 @@
 //!                                                 by carma-sim's models
 //! ```
 
+mod client;
 pub mod cuda;
+pub mod fault;
 mod machine;
 mod mps;
 mod nvml;
 mod profile;
 pub mod programs;
+pub mod readings;
 pub mod state;
+pub mod train;
 
 pub use machine::{LIBRARY, Machine, MachineError, PROGRAMS, VARIABLE};
 pub use profile::{MigProfile, Profile, Profiling};

@@ -1,5 +1,6 @@
 //! An emulated machine: a folder with the state of its GPUs and the stand-ins for the driver's files.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -27,6 +28,9 @@ pub enum MachineError {
     /// There is none.
     #[error("there are no emulated GPUs in {0}: `carma emu up` makes some")]
     Absent(PathBuf),
+    /// It belongs to somebody else.
+    #[error("the emulated GPUs in {0} belong to another user: set CARMA_EMU={0} if you want them all the same")]
+    Foreign(PathBuf),
     /// The stand-in library is not where it should be.
     #[error("the stand-in driver library is missing: looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
     NoLibrary(Vec<PathBuf>),
@@ -62,10 +66,9 @@ impl Machine {
     /// The folder that is used when nobody names one: `CARMA_EMU`, else one for this user.
     pub fn default_folder() -> PathBuf {
         let mine = || {
-            let user = rustix::process::getuid().as_raw();
             let memory = Path::new("/dev/shm");
             let base = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
-            base.join(format!("carma-emu-{user}"))
+            base.join(format!("carma-emu-{}", rustix::process::geteuid().as_raw()))
         };
         env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map_or_else(mine, PathBuf::from)
     }
@@ -76,7 +79,8 @@ impl Machine {
         if !(0.001..=100_000.0).contains(&speed) {
             return Err(MachineError::Speed(speed));
         }
-        if servers.count() != 1 || servers.gpus() > MOST_GPUS {
+        // What is joined by commas stands in one server: several kinds of GPUs may.
+        if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
             return Err(MachineError::TooMany);
         }
         let state = folder.join("state");
@@ -113,8 +117,13 @@ impl Machine {
     /// Opens the machine in a folder.
     pub fn open(folder: &Path) -> Result<Self, MachineError> {
         let state = folder.join("state");
+        let found = fs::metadata(folder).map_err(|_| MachineError::Absent(folder.to_owned()))?;
         if !state.exists() {
             return Err(MachineError::Absent(folder.to_owned()));
+        }
+        // Its library is loaded into the program that opens it: nobody else may slip one in where everybody may write.
+        if !named() && ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
+            return Err(MachineError::Foreign(folder.to_owned()));
         }
         Ok(Self { folder: folder.to_owned(), state: SharedState::open(&state)? })
     }
@@ -162,10 +171,20 @@ impl Machine {
         vec![(VARIABLE, self.folder.clone().into()), ("LD_LIBRARY_PATH", library), ("PATH", before(self.programs(), "PATH"))]
     }
 
+    /// Emulated seconds since it was made, and how many there are to a second.
+    pub fn clock(&self) -> Result<(f64, f64), MachineError> {
+        self.with(|state| (state.header.now, state.header.speed))
+    }
+
     /// Looks at the state, or changes it, while nobody else is at it.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, MachineError> {
         Ok(self.state.with(act)?)
     }
+}
+
+/// Whether the machine to use was named on purpose.
+fn named() -> bool {
+    env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty())
 }
 
 /// A GPU that nobody has used.

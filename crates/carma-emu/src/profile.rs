@@ -77,6 +77,8 @@ pub struct MigProfile {
     pub id: u32,
     /// Compute slices.
     pub slices: u32,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
     /// Memory in MiB.
     pub memory: u64,
     /// Memory slices it may begin at.

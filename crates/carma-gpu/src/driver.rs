@@ -41,8 +41,8 @@ impl Driver {
     pub fn open(library: Option<&Path>, deadline: Duration) -> Result<Self, DriverError> {
         let library: Option<PathBuf> = library.map(Path::to_owned);
         let thread = |error: std::io::Error| DriverError::NoLibrary(format!("no thread for its calls: {error}"));
-        let system = Lane::new("driver", deadline, || ()).map_err(thread)?;
-        let nvml = system.call("nvmlInit", move |()| {
+        let system = Lane::new("driver", || ()).map_err(thread)?;
+        let nvml = system.call("nvmlInit", deadline, move |()| {
             let mut builder = Nvml::builder();
             if let Some(library) = &library {
                 builder.lib_path(OsStr::new(library));
@@ -56,6 +56,11 @@ impl Driver {
         Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, system, devices: Mutex::default() })
     }
 
+    /// How many GPUs the driver knows of.
+    pub fn count(&self) -> Result<u32, DriverError> {
+        self.system("nvmlDeviceGetCount", Nvml::device_count)
+    }
+
     /// Makes calls about no device in particular.
     pub(crate) fn system<T: Send + 'static>(
         &self,
@@ -63,7 +68,7 @@ impl Driver {
         act: impl FnOnce(&'static Nvml) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<T, DriverError> {
         let nvml = self.nvml;
-        self.system.call(call, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
+        self.system.call(call, self.deadline, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
     }
 
     /// Makes calls about one device, a GPU or a MIG instance.
@@ -73,7 +78,19 @@ impl Driver {
         call: &'static str,
         act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<T, DriverError> {
-        self.begin(uuid, call, act)?.wait()
+        self.device_within(self.deadline, uuid, call, act)
+    }
+
+    /// The same with another deadline, for what takes the driver long.
+    pub(crate) fn device_within<T: Send + 'static>(
+        &self,
+        deadline: Duration,
+        uuid: &DeviceUuid,
+        call: &'static str,
+        act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
+    ) -> Result<T, DriverError> {
+        let answer = self.lane(uuid)?.call(call, deadline, move |handle| handle.with(act))?;
+        answer.map_err(|error| DriverError::from_answer(call, Some(uuid), error))
     }
 
     /// Begins calls about one device, so that several devices can be asked at once.
@@ -83,7 +100,7 @@ impl Driver {
         call: &'static str,
         act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<DeviceCall<T>, DriverError> {
-        let pending = self.lane(uuid)?.begin(call, move |handle| handle.with(act))?;
+        let pending = self.lane(uuid)?.begin(call, self.deadline, move |handle| handle.with(act))?;
         Ok(DeviceCall { uuid: uuid.clone(), call, pending })
     }
 
@@ -93,8 +110,7 @@ impl Driver {
             return Ok(Arc::clone(lane));
         }
         let handle = Handle { nvml: self.nvml, uuid: uuid.clone(), device: None };
-        let lane = Lane::new("gpu", self.deadline, move || handle)
-            .map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
+        let lane = Lane::new("gpu", move || handle).map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
         let lane = Arc::new(lane);
         lanes.insert(uuid.clone(), Arc::clone(&lane));
         Ok(lane)

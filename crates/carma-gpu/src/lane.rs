@@ -9,8 +9,8 @@ use crate::error::DriverError;
 
 /// What a lane is to do; it gets the lane's state and the record of what is under way.
 type Job<S> = Box<dyn FnOnce(&mut S, &UnderWay) + Send>;
-/// What is being called, and since when.
-type UnderWay = Mutex<Option<(&'static str, Instant)>>;
+/// What is being called, since when, and until when it should have answered.
+type UnderWay = Mutex<Option<(&'static str, Instant, Instant)>>;
 
 /// Calls made one after the other on a thread of their own, over some state that lives there.
 ///
@@ -20,7 +20,6 @@ type UnderWay = Mutex<Option<(&'static str, Instant)>>;
 pub(crate) struct Lane<S> {
     jobs: Sender<Job<S>>,
     under_way: Arc<UnderWay>,
-    deadline: Duration,
 }
 
 /// A call whose answer is still to come.
@@ -36,7 +35,7 @@ pub(crate) struct Pending<T> {
 
 impl<S: 'static> Lane<S> {
     /// Begins a lane; its state is made on its thread.
-    pub(crate) fn new(name: &str, deadline: Duration, state: impl FnOnce() -> S + Send + 'static) -> std::io::Result<Self> {
+    pub(crate) fn new(name: &str, state: impl FnOnce() -> S + Send + 'static) -> std::io::Result<Self> {
         let (jobs, todo): (Sender<Job<S>>, Receiver<Job<S>>) = channel();
         let under_way: Arc<UnderWay> = Arc::default();
         let record = Arc::clone(&under_way);
@@ -47,17 +46,18 @@ impl<S: 'static> Lane<S> {
                 *held(&record) = None;
             }
         })?;
-        Ok(Self { jobs, under_way, deadline })
+        Ok(Self { jobs, under_way })
     }
 
     /// Begins a call.
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         call: &'static str,
+        deadline: Duration,
         act: impl FnOnce(&mut S) -> T + Send + 'static,
     ) -> Result<Pending<T>, DriverError> {
-        if let Some((call, began)) = *held(&self.under_way)
-            && began.elapsed() >= self.deadline
+        if let Some((call, began, due)) = *held(&self.under_way)
+            && Instant::now() >= due
         {
             return Err(DriverError::Hanging { call, since: began.elapsed() });
         }
@@ -66,21 +66,23 @@ impl<S: 'static> Lane<S> {
         let still_wanted: Weak<()> = Arc::downgrade(&wanted);
         let job: Job<S> = Box::new(move |state, under_way| {
             if still_wanted.strong_count() > 0 {
-                *held(under_way) = Some((call, Instant::now()));
+                let now = Instant::now();
+                *held(under_way) = Some((call, now, now + deadline));
                 let _ = sender.send(act(state));
             }
         });
         self.jobs.send(job).map_err(|_| DriverError::Hanging { call, since: Duration::ZERO })?;
-        Ok(Pending { call, answer, deadline: self.deadline, due: Instant::now() + self.deadline, _wanted: wanted })
+        Ok(Pending { call, answer, deadline, due: Instant::now() + deadline, _wanted: wanted })
     }
 
     /// Makes a call, and waits for its answer until the deadline.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         call: &'static str,
+        deadline: Duration,
         act: impl FnOnce(&mut S) -> T + Send + 'static,
     ) -> Result<T, DriverError> {
-        self.begin(call, act)?.wait()
+        self.begin(call, deadline, act)?.wait()
     }
 }
 
@@ -103,18 +105,20 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
     #[test]
     fn a_call_that_hangs_costs_its_deadline_once_and_is_forgotten_when_it_returns() {
-        let lane = Lane::new("test", Duration::from_millis(50), || 0).unwrap();
+        let lane = Lane::new("test", || 0).unwrap();
         let (release, wait) = channel::<()>();
-        let hung = lane.call("hang", move |_| wait.recv());
+        let hung = lane.call("hang", Duration::from_millis(50), move |_| wait.recv());
         assert!(matches!(hung, Err(DriverError::TimedOut { call: "hang", .. })));
         // Nobody waits for it again, and what was refused or given up is never done.
-        let refused = lane.call("next", |count| *count += 100);
+        let refused = lane.call("next", LONG, |count| *count += 100);
         assert!(matches!(refused, Err(DriverError::Hanging { call: "hang", .. })));
         release.send(()).unwrap();
         let answer = loop {
-            match lane.call("again", |count| {
+            match lane.call("again", LONG, |count| {
                 *count += 1;
                 *count
             }) {
@@ -127,20 +131,20 @@ mod tests {
 
     #[test]
     fn a_call_given_up_before_it_began_is_never_made() {
-        let lane = Lane::new("test", Duration::from_secs(60), || 0).unwrap();
+        let lane = Lane::new("test", || 0).unwrap();
         let (release, wait) = channel::<()>();
-        let first = lane.begin("first", move |_| wait.recv()).unwrap();
-        drop(lane.begin("second", |count| *count += 100).unwrap());
+        let first = lane.begin("first", LONG, move |_| wait.recv()).unwrap();
+        drop(lane.begin("second", LONG, |count| *count += 100).unwrap());
         release.send(()).unwrap();
         first.wait().unwrap().unwrap();
-        assert_eq!(lane.call("third", |count| *count).unwrap(), 0);
+        assert_eq!(lane.call("third", LONG, |count| *count).unwrap(), 0);
     }
 
     #[test]
     fn answers_come_back_in_order() {
-        let lane = Lane::new("test", Duration::from_secs(60), Vec::new).unwrap();
+        let lane = Lane::new("test", Vec::new).unwrap();
         for number in 0..100 {
-            let length = lane.call("push", move |list: &mut Vec<u32>| {
+            let length = lane.call("push", LONG, move |list: &mut Vec<u32>| {
                 list.push(number);
                 list.len()
             });

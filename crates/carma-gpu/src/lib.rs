@@ -34,7 +34,7 @@ pub use error::DriverError;
 pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
 pub use inventory::{Capability, Gpu, Inventory, LeftOut, PciAddress, Unfit};
-pub use liveness::process_started;
+pub use liveness::{process_started, process_stopped};
 pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};
 pub use processes::{GpuProcess, ProcessKind};

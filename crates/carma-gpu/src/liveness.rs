@@ -19,9 +19,15 @@ pub fn process_started(pid: u32) -> Option<u64> {
     (!stat.remains).then_some(stat.started)
 }
 
+/// Whether a process has been stopped by a signal: it keeps what it has, and runs nothing.
+pub fn process_stopped(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.stopped)
+}
+
 /// What the kernel tells of a process.
 struct Stat {
     remains: bool,
+    stopped: bool,
     parent: u32,
     started: u64,
 }
@@ -30,8 +36,9 @@ fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold anything, brackets and blanks included: what counts follows its last bracket.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let remains = matches!(fields.next()?, "Z" | "X");
-    Some(Stat { remains, parent: fields.next()?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
+    let state = fields.next()?;
+    let (remains, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
+    Some(Stat { remains, stopped, parent: fields.next()?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
 }
 
 /// A process that was there when we looked, never mistaken for a later one of the same number.

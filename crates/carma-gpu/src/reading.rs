@@ -52,7 +52,15 @@ pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
 impl Reading {
     /// What the decision core wants to know of it, with the profiling counters of the same moment where there are any.
     pub fn sample(&self, at: Time, counters: Option<&Counters>) -> Sample {
-        let Counters { smact, smocc, drama, gract, .. } = counters.cloned().unwrap_or_default();
-        Sample { smact, smocc, drama, gract, utilisation: self.utilisation, power: self.power, ..Sample::new(at, self.memory_used) }
+        let counter = |pick: fn(&Counters) -> Option<Fraction>| counters.and_then(pick);
+        Sample {
+            smact: counter(|counters| counters.smact),
+            smocc: counter(|counters| counters.smocc),
+            drama: counter(|counters| counters.drama),
+            gract: counter(|counters| counters.gract),
+            utilisation: self.utilisation,
+            power: self.power,
+            ..Sample::new(at, self.memory_used)
+        }
     }
 }

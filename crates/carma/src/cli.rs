@@ -8,7 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, estimate, estimator, event_log, policies, simulate, trace, trace_memory, validate,
+    calibrate, catalogue, compare, configuration, demo, emu, estimate, estimator, event_log, policies, simulate, trace, trace_memory,
+    validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -49,6 +50,8 @@ enum Command {
     /// List the workloads that are known, and add your own.
     #[command(subcommand)]
     Catalogue(catalogue::Command),
+    /// Emulate GPUs: a stand-in driver, training-like processes, faults.
+    Emu(emu::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
     ReplayLog {
         /// A log written by `carma simulate --event-log` or `carma demo`.
@@ -85,6 +88,7 @@ impl Cli {
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
             Command::Trace(command) => trace::run(&command, output),
             Command::Catalogue(command) => catalogue::run(&command, output),
+            Command::Emu(arguments) => emu::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }
     }

@@ -6,6 +6,7 @@ mod cli;
 mod compare;
 mod configuration;
 mod demo;
+mod emu;
 mod estimate;
 mod estimator;
 mod event_log;

@@ -14,11 +14,16 @@ pub(crate) fn duration(seconds: f64) -> String {
 
 /// A text in lines of at most 80 columns.
 pub(crate) fn wrapped(text: &str) -> String {
+    wrapped_to(text, 80)
+}
+
+/// A text in lines of at most so many columns.
+pub(crate) fn wrapped_to(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -62,7 +62,7 @@ pub enum CudaError {
     #[error("CUDA error: the MPS client has been terminated by the server")]
     MpsTerminated,
     /// An error the driver reported by number.
-    #[error("CUDA error: {0}")]
+    #[error("CUDA error: {}", words(*.0))]
     Other(u32),
     /// The emulation itself.
     #[error(transparent)]
@@ -93,6 +93,17 @@ impl CudaError {
             810 => Self::MpsTerminated,
             other => Self::Other(other),
         }
+    }
+}
+
+/// What CUDA says to its number of an error.
+const fn words(code: u32) -> &'static str {
+    match code {
+        101 => "invalid device ordinal",
+        700 => "an illegal memory access was encountered",
+        710 => "device-side assert triggered",
+        715 => "an illegal instruction was encountered",
+        _ => "unknown error",
     }
 }
 

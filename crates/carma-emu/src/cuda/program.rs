@@ -74,6 +74,19 @@ impl<'a> Program<'a> {
         self.with(ordinal, |state, _, index| Ok(state.contexts()[index].bytes))
     }
 
+    /// Emulated seconds since the machine was made, and how many there are to a second.
+    pub fn clock(&self) -> Result<(f64, f64), CudaError> {
+        Ok(self.machine.clock()?)
+    }
+
+    /// The product's name of one of its GPUs, and the memory that processes can have there in bytes.
+    pub fn device(&self, ordinal: usize) -> Result<(&'static str, u64), CudaError> {
+        self.with(ordinal, |state, place, _| {
+            let memory = state.memory(place);
+            Ok((state.profile(place.gpu).facts.product.as_str(), memory.total - memory.reserved))
+        })
+    }
+
     /// Begins or ends running kernels, on all its GPUs.
     pub fn run(&self, busy: bool) -> Result<(), CudaError> {
         self.machine.with(|state| {

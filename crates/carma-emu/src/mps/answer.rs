@@ -134,5 +134,5 @@ fn kill(server: u32) {
 }
 
 fn lines(numbers: impl Iterator<Item = u32>) -> String {
-    numbers.map(|number| format!("{number}\n")).collect()
+    numbers.fold(String::new(), |text, number| text + &number.to_string() + "\n")
 }

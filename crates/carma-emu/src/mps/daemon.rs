@@ -207,9 +207,9 @@ impl Daemon {
     fn exit_if_done(&self) {
         let shared = self.shared();
         if shared.roster.quitting && shared.roster.server.is_none() {
-            [self.folders.socket(), self.folders.pipes.join(PID), self.folders.pipes.join(LOCK)]
-                .iter()
-                .for_each(|file| drop(fs::remove_file(file)));
+            for file in [self.folders.socket(), self.folders.pipes.join(PID), self.folders.pipes.join(LOCK)] {
+                let _ = fs::remove_file(file);
+            }
             self.log.line("Exit");
             process::exit(0);
         }

@@ -1,6 +1,6 @@
 //! From the state to an answer in C.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -20,7 +20,10 @@ impl Code {
     pub(super) const NOT_FOUND: Self = Self(6);
     pub(super) const INSUFFICIENT_SIZE: Self = Self(7);
     pub(super) const DRIVER_NOT_LOADED: Self = Self(9);
+    pub(super) const TIMEOUT: Self = Self(10);
     pub(super) const GPU_IS_LOST: Self = Self(15);
+    pub(super) const NO_DATA: Self = Self(21);
+    pub(super) const ARGUMENT_VERSION_MISMATCH: Self = Self(25);
     pub(super) const UNKNOWN: Self = Self(999);
 }
 
@@ -59,6 +62,11 @@ pub(super) fn of_device<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&m
     })
 }
 
+/// Answers a call about a whole GPU, which has no answer for an instance.
+pub(super) fn of_gpu<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut State<'_>, usize) -> Answer<T>) -> Answer<T> {
+    of_device(call, device, |state, place| if place.instance.is_some() { Err(Code::NOT_SUPPORTED) } else { act(state, place.gpu) })
+}
+
 /// Answers with the error that is set for a call, or hangs for as long as that is set.
 fn wait_out_faults(call: &str, gpu: Option<usize>) -> Answer<()> {
     if call.is_empty() {
@@ -92,6 +100,49 @@ pub(super) unsafe fn put<T>(out: *mut T, answer: Answer<T>) -> nvmlReturn_t {
     finish(answer.and_then(put))
 }
 
+/// Writes two answers that belong together.
+pub(super) unsafe fn put_pair<A, B>((first, second): (*mut A, *mut B), answer: Answer<(A, B)>) -> nvmlReturn_t {
+    let put = |(a, b)| {
+        // SAFETY: as in `put`.
+        let places = unsafe { (first.as_mut(), second.as_mut()) };
+        let (Some(first), Some(second)) = places else { return Err(Code::INVALID_ARGUMENT) };
+        (*first, *second) = (a, b);
+        Ok(())
+    };
+    finish(answer.and_then(put))
+}
+
+/// Writes a list into room for `count`, which becomes its length; where the room is too small, it says how much is needed.
+pub(super) unsafe fn put_list<T>(count: *mut c_uint, out: *mut T, answer: Answer<Vec<T>>) -> nvmlReturn_t {
+    let put = |list: Vec<T>| {
+        // SAFETY: as in `put`.
+        let count = unsafe { count.as_mut() }.ok_or(Code::INVALID_ARGUMENT)?;
+        let room = std::mem::replace(count, list.len() as c_uint);
+        if list.is_empty() {
+            return Ok(());
+        }
+        if out.is_null() || (room as usize) < list.len() {
+            return Err(Code::INSUFFICIENT_SIZE);
+        }
+        // SAFETY: the caller gives room for as many as it says.
+        list.into_iter().enumerate().for_each(|(place, item)| unsafe { out.add(place).write(item) });
+        Ok(())
+    };
+    finish(answer.and_then(put))
+}
+
+/// A structure of the caller that says which version of it this is, in its first field.
+pub(super) unsafe fn versioned<'a, T>(out: *mut T, version: u32) -> Answer<&'a mut T> {
+    if out.is_null() {
+        return Err(Code::INVALID_ARGUMENT);
+    }
+    // SAFETY: it begins with its version, and is as long as that says.
+    match unsafe { out.cast::<u32>().read() } {
+        given if given == size_of::<T>() as u32 | version << 24 => Ok(unsafe { &mut *out }),
+        _ => Err(Code::ARGUMENT_VERSION_MISMATCH),
+    }
+}
+
 /// Writes a text with its closing zero into room for so many characters.
 pub(super) unsafe fn put_text(out: *mut c_char, room: u32, answer: Answer<impl AsRef<str>>) -> nvmlReturn_t {
     let put = |text: &str| {
@@ -117,15 +168,3 @@ pub(super) const fn finish(answer: Answer<()>) -> nvmlReturn_t {
         Err(code) => code.0,
     }
 }
-
-/// Calls that answer one value about a device: `name(type) = |state, place| value;`
-macro_rules! device_values {
-    ($($name:ident($type:ty) = $act:expr;)*) => { $(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(device: nvml_wrapper_sys::bindings::nvmlDevice_t, out: *mut $type) -> nvml_wrapper_sys::bindings::nvmlReturn_t {
-            // SAFETY: as NVML demands of its callers.
-            unsafe { $crate::nvml::answer::put(out, $crate::nvml::answer::of_device(stringify!($name), device, $act)) }
-        }
-    )* };
-}
-pub(super) use device_values;

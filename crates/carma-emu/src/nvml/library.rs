@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nvml_wrapper_sys::bindings::nvmlReturn_t;
 
 use super::answer::{Answer, Code, finish, of_system, put, put_text};
+use super::declare::{aliases, calls};
+use super::{events, gpm};
 use crate::machine::Machine;
 
 /// What we claim to be: the driver whose interface this follows, marked as emulated in the text that people see.
@@ -25,7 +27,7 @@ pub(super) fn machine() -> Answer<Arc<Machine>> {
 }
 
 /// The folder of the machine this library lies in, by where it was loaded from.
-fn own_folder() -> Option<PathBuf> {
+pub(crate) fn own_folder() -> Option<PathBuf> {
     let address: *const () = own_folder as fn() -> Option<PathBuf> as *const ();
     // SAFETY: the address is one of ours, and what is found out about it stays valid while we are loaded.
     let file = unsafe {
@@ -50,43 +52,59 @@ fn open() -> Answer<()> {
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn nvmlInit_v2() -> nvmlReturn_t {
-    finish(open().and_then(|()| of_system("nvmlInit_v2", |_| Ok(()))))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn nvmlInitWithFlags(_flags: c_uint) -> nvmlReturn_t {
-    finish(open().and_then(|()| of_system("nvmlInitWithFlags", |_| Ok(()))))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn nvmlShutdown() -> nvmlReturn_t {
+fn shut() -> Answer<()> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if open.1 == 0 {
-        return Code::UNINITIALIZED.0;
-    }
-    open.1 -= 1;
+    open.1 = open.1.checked_sub(1).ok_or(Code::UNINITIALIZED)?;
     if open.1 == 0 {
         open.0 = None;
+        events::forget();
+        gpm::forget();
     }
-    0
+    Ok(())
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlSystemGetDriverVersion(version: *mut c_char, length: c_uint) -> nvmlReturn_t {
-    // SAFETY: as NVML demands of its callers.
-    unsafe { put_text(version, length, of_system("nvmlSystemGetDriverVersion", |_| Ok(DRIVER))) }
+/// Opens the library, unless a fault is set for the call.
+fn init(call: &str) -> nvmlReturn_t {
+    let opened = open();
+    let answer = opened.and_then(|()| of_system(call, |_| Ok(())));
+    if opened.is_ok() && answer.is_err() {
+        let _ = shut();
+    }
+    finish(answer)
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlSystemGetNVMLVersion(version: *mut c_char, length: c_uint) -> nvmlReturn_t {
-    // SAFETY: as NVML demands of its callers.
-    unsafe { put_text(version, length, of_system("nvmlSystemGetNVMLVersion", |_| Ok(NVML))) }
+calls! {
+    fn nvmlInit_v2() { init(CALL) }
+
+    fn nvmlInitWithFlags(_flags: c_uint) { init(CALL) }
+
+    fn nvmlShutdown() {
+        finish(match of_system(CALL, |_| Ok(())) {
+            // Also when the machine is gone.
+            Ok(()) | Err(Code::DRIVER_NOT_LOADED) => shut(),
+            Err(code) => Err(code),
+        })
+    }
+
+    fn nvmlSystemGetDriverVersion(version: *mut c_char, room: c_uint) { put_text(version, room, of_system(CALL, |_| Ok(DRIVER))) }
+
+    fn nvmlSystemGetNVMLVersion(version: *mut c_char, room: c_uint) { put_text(version, room, of_system(CALL, |_| Ok(NVML))) }
+
+    fn nvmlSystemGetCudaDriverVersion(version: *mut c_int) { put(version, of_system(CALL, |_| Ok(CUDA))) }
+
+    fn nvmlSystemGetProcessName(pid: c_uint, name: *mut c_char, room: c_uint) {
+        let answer = of_system(CALL, |_| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).map_err(|_| Code::NOT_FOUND)?;
+            let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
+            let text = String::from_utf8_lossy(program).into_owned();
+            // The driver cuts what does not fit.
+            Ok(text.chars().scan(0, |length, each| { *length += each.len_utf8(); (*length < room as usize).then_some(each) }).collect::<String>())
+        });
+        put_text(name, room, answer)
+    }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlSystemGetCudaDriverVersion(version: *mut c_int) -> nvmlReturn_t {
-    // SAFETY: as NVML demands of its callers.
-    unsafe { put(version, of_system("nvmlSystemGetCudaDriverVersion", |_| Ok(CUDA))) }
+aliases! {
+    nvmlInit() = nvmlInit_v2;
+    nvmlSystemGetCudaDriverVersion_v2(version: *mut c_int) = nvmlSystemGetCudaDriverVersion;
 }

@@ -1,8 +1,11 @@
 //! Time: everything is counted up to now whenever somebody looks.
 
-use super::records::{ContextKind, Engine};
-use super::started;
-use super::{INSTANCES, State};
+use std::collections::HashSet;
+
+use carma_gpu::process_stopped;
+
+use super::records::{ContextKind, ContextRecord, Engine};
+use super::{INSTANCES, State, started};
 
 /// Seconds between looks for processes that are gone.
 const SWEEP: f64 = 0.005;
@@ -25,23 +28,21 @@ impl State<'_> {
             return;
         }
         self.header.swept = clock;
-        let mut known: Vec<(u32, u64, bool)> = Vec::new();
-        for context in self.contexts() {
-            if !known.iter().any(|(pid, born, _)| (*pid, *born) == (context.pid, context.born)) {
-                known.push((context.pid, context.born, started(context.pid) == Some(context.born)));
+        let processes: HashSet<(u32, u64)> = self.contexts().iter().map(|context| (context.pid, context.born)).collect();
+        let dead: HashSet<(u32, u64)> = processes.iter().filter(|(pid, born)| started(*pid) != Some(*born)).copied().collect();
+        let stopped: HashSet<u32> = processes.iter().map(|(pid, _)| *pid).filter(|pid| process_stopped(*pid)).collect();
+        let is_dead = |context: &ContextRecord| dead.contains(&(context.pid, context.born));
+        let servers = self.contexts().iter().filter(|context| context.kind() == ContextKind::MpsServer && is_dead(context));
+        let servers: HashSet<u32> = servers.map(|context| context.pid).collect();
+        self.detach(is_dead);
+        let contexts = self.header.contexts as usize;
+        for context in &mut self.table[..contexts] {
+            let halted = u64::from(stopped.contains(&context.pid));
+            if context.halted != halted {
+                (context.halted, self.header.changed) = (halted, 1);
             }
-        }
-        let dead = |pid: u32, born: u64| known.contains(&(pid, born, false));
-        let servers: Vec<u32> = self
-            .contexts()
-            .iter()
-            .filter(|context| context.kind() == ContextKind::MpsServer && dead(context.pid, context.born))
-            .map(|context| context.pid)
-            .collect();
-        self.detach(|context| dead(context.pid, context.born));
-        if !servers.is_empty() {
-            for context in self.contexts_mut().iter_mut().filter(|context| servers.contains(&context.server)) {
-                (context.fault, context.busy) = (MPS_RPC_FAILURE, 0);
+            if servers.contains(&context.server) {
+                (context.fault, self.header.changed) = (MPS_RPC_FAILURE, 1);
             }
         }
         self.settle();

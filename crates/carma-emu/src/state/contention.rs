@@ -18,7 +18,7 @@ impl ContextRecord {
     }
 
     const fn is_busy(&self) -> bool {
-        self.busy != 0 && self.fault == 0
+        self.busy != 0 && self.fault == 0 && self.halted == 0
     }
 }
 

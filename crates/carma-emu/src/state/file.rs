@@ -1,7 +1,8 @@
 //! The state's file: made, mapped, locked.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -35,7 +36,14 @@ pub enum StateError {
 #[derive(Debug)]
 pub struct SharedState {
     path: PathBuf,
-    map: Mutex<MmapMut>,
+    mapped: Mutex<Mapped>,
+}
+
+/// A file in memory, and which file it is.
+#[derive(Debug)]
+struct Mapped {
+    map: MmapMut,
+    file: u64,
 }
 
 fn size(gpus: usize) -> usize {
@@ -66,6 +74,8 @@ impl SharedState {
         let write = || {
             let file = File::create_new(&unfinished)?;
             file.set_len(whole as u64)?;
+            // Like a GPU's device file: jobs of any user may use it.
+            file.set_permissions(Permissions::from_mode(0o666))?;
             let mut map = map(&file)?;
             let (head, rest) = map.split_at_mut(size_of::<Header>());
             head.copy_from_slice(bytemuck::bytes_of(&header));
@@ -80,14 +90,7 @@ impl SharedState {
 
     /// Opens one that is there.
     pub fn open(path: &Path) -> Result<Self, StateError> {
-        let failed = |error| StateError::File { path: path.to_owned(), error };
-        let file = File::options().read(true).write(true).open(path).map_err(failed)?;
-        let map = map(&file).map_err(failed)?;
-        let fits = map.len() >= size_of::<Header>() && {
-            let header: &Header = bytemuck::from_bytes(&map[..size_of::<Header>()]);
-            (header.magic, header.layout) == (MAGIC, LAYOUT) && map.len() == size(header.gpus as usize)
-        };
-        if fits { Ok(Self { path: path.to_owned(), map: Mutex::new(map) }) } else { Err(StateError::Layout { path: path.to_owned() }) }
+        Ok(Self { path: path.to_owned(), mapped: Mutex::new(mapped(path)?) })
     }
 
     /// Looks at the state, or changes it, with everything counted up to now and processes that are gone taken off. Nobody else is at it meanwhile.
@@ -97,13 +100,29 @@ impl SharedState {
         // file: threads and forked children must not share it.
         let lock = File::open(&self.path).map_err(failed)?;
         lock.lock().map_err(failed)?;
-        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = view(&mut map);
+        let mut here = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        // The machine was taken down and put up again: what we have is of the old one.
+        if here.file != lock.metadata().map_err(failed)?.ino() {
+            *here = mapped(&self.path)?;
+        }
+        let mut state = view(&mut here.map);
         state.catch_up(clock());
         let result = act(&mut state);
         state.settle();
         Ok(result)
     }
+}
+
+/// A state that was made by this version.
+fn mapped(path: &Path) -> Result<Mapped, StateError> {
+    let failed = |error| StateError::File { path: path.to_owned(), error };
+    let file = File::options().read(true).write(true).open(path).map_err(failed)?;
+    let map = map(&file).map_err(failed)?;
+    let fits = map.len() >= size_of::<Header>() && {
+        let header: &Header = bytemuck::from_bytes(&map[..size_of::<Header>()]);
+        (header.magic, header.layout) == (MAGIC, LAYOUT) && map.len() == size(header.gpus as usize)
+    };
+    if fits { Ok(Mapped { map, file: file.metadata().map_err(failed)?.ino() }) } else { Err(StateError::Layout { path: path.to_owned() }) }
 }
 
 fn map(file: &File) -> io::Result<MmapMut> {

@@ -175,6 +175,8 @@ pub struct ContextRecord {
     pub fault: u32,
     /// The share of the multiprocessors it may use, in percent.
     pub threads: u32,
+    /// Whether its process is stopped by a signal: it keeps its memory, and runs nothing.
+    pub halted: u64,
     /// Counters when alone: SMACT, SMOCC, DRAMA, GPU utilisation.
     pub counters: [f64; 4],
     /// Power above idle when alone.

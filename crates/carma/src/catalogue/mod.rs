@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use carma_sim::Catalogue;
+use carma_sim::{Catalogue, Workload};
 use clap::{Args, Subcommand};
 
 /// Where workloads come from.
@@ -32,6 +32,14 @@ impl CatalogueArguments {
         }
         Ok(catalogue)
     }
+}
+
+/// The workload of a name, or what it might have been.
+pub(crate) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<&'a Workload> {
+    catalogue.find(name).map(|id| catalogue.get(id)).ok_or_else(|| {
+        let suggestion = catalogue.nearest(name).map(|nearest| format!("; is it {nearest:?}?")).unwrap_or_default();
+        anyhow!("{name:?} is no workload of the catalogue{suggestion}")
+    })
 }
 
 fn same(one: &Path, other: &Path) -> bool {

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use carma_core::Watts;
 use carma_sim::{Catalogue, RankProfile, Workload};
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
+
+use super::find;
 
 /// Columns of a name.
 const NAME: usize = 32;
@@ -36,11 +38,7 @@ pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -
 
 /// Prints one workload.
 pub(super) fn show(catalogue: &Catalogue, name: &str, json: bool, output: &mut impl Write) -> Result<()> {
-    let Some(id) = catalogue.find(name) else {
-        let suggestion = catalogue.nearest(name).map(|nearest| format!("; is it {nearest:?}?")).unwrap_or_default();
-        return Err(anyhow!("{name:?} is no workload of the catalogue{suggestion}"));
-    };
-    let workload = catalogue.get(id);
+    let workload = find(catalogue, name)?;
     if json {
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&facts(catalogue, workload))?)?);
     }

@@ -134,7 +134,7 @@ pub(crate) struct GenerateArguments {
 }
 
 /// A time as people write it.
-fn span(text: &str) -> Result<Seconds, String> {
+pub(crate) fn span(text: &str) -> Result<Seconds, String> {
     let (number, each) = match text.as_bytes() {
         [number @ .., b's'] => (number.len(), 1.0),
         [number @ .., b'm'] => (number.len(), 60.0),

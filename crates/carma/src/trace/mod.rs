@@ -10,6 +10,7 @@ use carma_sim::{Catalogue, Trace, report};
 
 use crate::files::{identity, tell_skipped, write_charts};
 
+pub(crate) use arguments::span;
 use arguments::{AnalyzeArguments, GenerateArguments, MapArguments, SampleArguments, Source};
 
 #[derive(Debug, clap::Subcommand)]

@@ -1,0 +1,166 @@
+//! One run of a job: what is due next, and doing it.
+
+use std::io::Write;
+
+use carma_core::{Fraction, MiB};
+use carma_sim::{Draw, Physics};
+
+use super::checkpoint::{Checkpoint, write};
+use super::progress::Progress;
+use super::{Job, TrainError};
+use crate::cuda::{Program, Rank, launch};
+use crate::machine::Machine;
+
+/// Where a run is in its life; times are in emulated seconds.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// On the CPU; no GPU has seen anything of it.
+    StartingUp { until: f64 },
+    /// On its GPUs, not yet training.
+    Loading { until: f64 },
+    /// Training, as fast as its neighbours let it.
+    Training,
+    /// Done with training.
+    WindingDown { until: f64 },
+}
+
+/// What is to be waited for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Next {
+    /// This time, or a little earlier or later.
+    At(f64),
+    /// Nothing: all is done.
+    Over,
+}
+
+/// A job under way.
+#[derive(Debug)]
+pub(super) struct Attempt<'a> {
+    job: &'a Job<'a>,
+    machine: &'a Machine,
+    program: Option<Program<'a>>,
+    phase: Phase,
+    physics: Physics,
+    draw: Draw,
+    /// Training done before and in this run, in seconds as a catalogue counts them.
+    before: f64,
+    done: f64,
+    /// Requests for memory so far, and when the next is due.
+    requests: u32,
+    grows_at: f64,
+    progress: Progress,
+}
+
+impl<'a> Attempt<'a> {
+    /// A run that begins now, of a job of which so much was done before.
+    pub(super) fn new(job: &'a Job<'a>, machine: &'a Machine, done: f64, now: f64) -> Self {
+        let physics = Physics::default();
+        let (draw, training) = Draw::new(&physics, job.seed, 0, 0).for_job(job.workload.seconds.get());
+        let before = done.min(training);
+        Self {
+            job,
+            machine,
+            program: None,
+            phase: Phase::StartingUp { until: now + draw.start_up },
+            physics,
+            draw,
+            before,
+            done: before,
+            requests: 0,
+            grows_at: f64::INFINITY,
+            progress: Progress::new(training, job.workload.epochs.unwrap_or(1), before),
+        }
+    }
+
+    /// The epoch it is in, from 1.
+    pub(super) fn epoch(&self) -> u32 {
+        self.progress.epoch(self.done)
+    }
+
+    /// Does what is due, and says what is next.
+    pub(super) fn step(&mut self, now: f64, output: &mut impl Write) -> Result<Next, TrainError> {
+        self.grow(now)?;
+        let next = match self.phase {
+            Phase::StartingUp { until } | Phase::Loading { until } | Phase::WindingDown { until } if now < until => {
+                // A GPU that is lost or an error in its memory is met while waiting, too.
+                self.program.as_ref().map_or(Ok(0), |program| program.held(0))?;
+                until
+            }
+            Phase::StartingUp { .. } => {
+                self.arrive(now, output)?;
+                now
+            }
+            Phase::Loading { .. } => {
+                self.enter(Phase::Training)?;
+                now
+            }
+            Phase::Training => self.train(now, output)?,
+            Phase::WindingDown { .. } => {
+                self.program = None;
+                return Ok(Next::Over);
+            }
+        };
+        Ok(Next::At(next.min(self.grows_at)))
+    }
+
+    /// Keeps how far it is, where it is to be kept.
+    pub(super) fn save(&mut self) -> Result<(), TrainError> {
+        let Some(file) = self.job.checkpoint else { return Ok(()) };
+        if let (Phase::Training, Some(program)) = (self.phase, &self.program) {
+            self.done = self.before + program.work()?.0;
+        }
+        Ok(write(file, &Checkpoint { workload: self.job.workload.name.clone(), epoch: self.epoch(), done: self.done })?)
+    }
+
+    /// Reaches its GPUs and takes its first memory.
+    fn arrive(&mut self, now: f64, output: &mut impl Write) -> Result<(), TrainError> {
+        let workload = self.job.workload;
+        let ranks: Vec<Rank<'_>> = workload.ranks.iter().map(|profile| Rank { profile, workload: Some(workload) }).collect();
+        let program = launch(self.machine, &ranks)?;
+        for ordinal in 0..ranks.len() {
+            let (product, bytes) = program.device(ordinal)?;
+            writeln!(output, "rank {ordinal} on cuda:{ordinal}: {product}, {:.2} GiB", bytes as f64 / f64::from(1 << 30))?;
+        }
+        self.program = Some(program);
+        self.phase = Phase::Loading { until: now + self.draw.loading };
+        self.grows_at = now;
+        self.grow(now)
+    }
+
+    /// Asks for its next part of memory on all its GPUs, if that is due.
+    fn grow(&mut self, now: f64) -> Result<(), TrainError> {
+        let Some(program) = self.program.as_ref().filter(|_| now >= self.grows_at) else { return Ok(()) };
+        let share = self.physics.memory_share(self.requests);
+        for (ordinal, rank) in self.job.workload.ranks.iter().enumerate() {
+            let MiB(wanted) = rank.peak.share(Fraction::clamped(share));
+            program.hold(ordinal, wanted << 20)?;
+        }
+        self.requests += 1;
+        self.grows_at = if share < 1.0 { now + self.draw.growth / f64::from(Physics::REQUESTS) } else { f64::INFINITY };
+        Ok(())
+    }
+
+    /// Sees how far training is; returns when to look again.
+    fn train(&mut self, now: f64, output: &mut impl Write) -> Result<f64, TrainError> {
+        let Some(program) = &self.program else { return Ok(now) };
+        let (work, rate) = program.work()?;
+        let epoch = self.epoch();
+        self.done = self.before + work;
+        self.progress.tell(self.done, rate, output)?;
+        let finished = self.progress.finished(self.done);
+        if finished {
+            self.done = self.progress.total();
+            self.enter(Phase::WindingDown { until: now + self.draw.winding_down })?;
+        }
+        if finished || self.epoch() > epoch {
+            self.save()?;
+        }
+        Ok(if finished { now } else { now + (self.progress.next() - self.done) / rate })
+    }
+
+    /// Enters another phase on its GPUs.
+    fn enter(&mut self, phase: Phase) -> Result<(), TrainError> {
+        self.phase = phase;
+        Ok(self.program.as_ref().map_or(Ok(()), |program| program.run(matches!(phase, Phase::Training)))?)
+    }
+}

@@ -1,0 +1,94 @@
+//! How far a job is, kept in a file.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What a job needs to go on where it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The workload.
+    pub workload: String,
+    /// The epoch it was in, from 1.
+    pub epoch: u32,
+    /// Training done, in seconds as a catalogue counts them.
+    pub done: f64,
+}
+
+/// What is wrong with a checkpoint.
+#[derive(Debug, Error)]
+pub enum CheckpointError {
+    /// It cannot be read or written.
+    #[error("checkpoint {path}: {error}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is of another workload.
+    #[error("checkpoint {path} is of {found}, not of {wanted}: give another file")]
+    OfAnother {
+        /// Which.
+        path: PathBuf,
+        /// What it is of.
+        found: String,
+        /// What it should be of.
+        wanted: String,
+    },
+}
+
+/// The checkpoint in a file, if there is one; it must be of this workload.
+pub(super) fn read(file: &Path, workload: &str) -> Result<Option<Checkpoint>, CheckpointError> {
+    let failed = |error| CheckpointError::File { path: file.to_owned(), error };
+    let text = match fs::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(failed)?,
+    };
+    let found: Checkpoint = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+    if found.workload == workload {
+        Ok(Some(found))
+    } else {
+        Err(CheckpointError::OfAnother { path: file.to_owned(), found: found.workload, wanted: workload.to_owned() })
+    }
+}
+
+/// Replaces the checkpoint in a file. Whoever reads it sees the old or the new one, whatever happens meanwhile.
+pub(super) fn write(file: &Path, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
+    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    let write = || {
+        let mut written = File::create(&beside)?;
+        serde_json::to_writer(&mut written, checkpoint)?;
+        written.write_all(b"\n")?;
+        written.sync_all()?;
+        fs::rename(&beside, file)
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        CheckpointError::File { path: file.to_owned(), error }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_read_as_it_was_written_and_only_for_its_workload() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("job.json");
+        assert_eq!(read(&file, "unet_voc").unwrap(), None);
+        let checkpoint = Checkpoint { workload: "unet_voc".to_owned(), epoch: 3, done: 1.0 / 3.0 };
+        write(&file, &Checkpoint { epoch: 2, ..checkpoint.clone() }).unwrap();
+        write(&file, &checkpoint).unwrap();
+        assert_eq!(read(&file, "unet_voc").unwrap(), Some(checkpoint));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+        let other = read(&file, "bert").unwrap_err().to_string();
+        assert!(other.ends_with("job.json is of unet_voc, not of bert: give another file"), "{other}");
+        fs::write(&file, "{").unwrap();
+        assert!(read(&file, "unet_voc").unwrap_err().to_string().contains("job.json: EOF"));
+    }
+}

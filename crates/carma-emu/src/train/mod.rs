@@ -1,0 +1,115 @@
+//! Training-like processes: real processes that do to emulated GPUs what a workload of the catalogue does to real ones.
+//!
+//! ```text
+//!  starting up ──► loading ──► training ──► winding down      spans as the simulator draws them, in emulated seconds
+//!  (on the CPU)       │ context, most of the memory   │
+//!                     └─ two more requests up to the peak
+//! ```
+
+mod attempt;
+mod checkpoint;
+mod progress;
+mod traceback;
+
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use traceback::{traceback, words};
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use carma_sim::Workload;
+use thiserror::Error;
+
+use crate::cuda::CudaError;
+use crate::machine::{Machine, MachineError};
+use attempt::{Attempt, Next};
+use checkpoint::read;
+
+/// The longest sleep: a signal is met, and a change of speed seen, within this time.
+const NAP: Duration = Duration::from_millis(100);
+/// The shortest: however fast emulated time runs, nobody waits for it in a busy loop.
+const BLINK: Duration = Duration::from_millis(1);
+
+/// A training job.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// What it does, for how long when alone, and in how many epochs; without a number of epochs it is one.
+    pub workload: &'a Workload,
+    /// The same seed draws the same phases.
+    pub seed: u64,
+    /// Where it keeps how far it is, at the end of each epoch and when it is told to stop; it goes on from there when it begins.
+    pub checkpoint: Option<&'a Path>,
+}
+
+/// How a job ended that met no error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All its training is done.
+    Finished,
+    /// It was told to stop, by the signal of this number.
+    Stopped(u8),
+}
+
+/// What ends a job before its time.
+#[derive(Debug, Error)]
+pub enum TrainError {
+    /// Its GPUs.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    /// The emulation itself.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// Its checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Nobody reads what it prints.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+}
+
+impl Job<'_> {
+    /// Runs the job as this process, until it ends or `stop` holds the number of a signal.
+    pub fn run(&self, machine: &Machine, stop: &AtomicUsize, output: &mut impl Write) -> Result<Ended, TrainError> {
+        let done = self.checkpoint.map(|file| read(file, &self.workload.name)).transpose()?.flatten().map_or(0.0, |found| found.done);
+        let mut attempt = Attempt::new(self, machine, done, machine.clock()?.0);
+        if done > 0.0 {
+            writeln!(output, "resuming from epoch {}", attempt.epoch())?;
+        }
+        loop {
+            let (now, speed) = machine.clock()?;
+            match stop.load(Ordering::Relaxed) {
+                0 => {}
+                signal => {
+                    attempt.save()?;
+                    writeln!(output, "told to stop by signal {signal} in epoch {}", attempt.epoch())?;
+                    output.flush()?;
+                    return Ok(Ended::Stopped(signal as u8));
+                }
+            }
+            let next = attempt.step(now, output)?;
+            output.flush()?;
+            match next {
+                Next::Over => return Ok(Ended::Finished),
+                Next::At(due) => std::thread::sleep(real_time(due - now, speed)),
+            }
+        }
+    }
+}
+
+/// How long to sleep for a span of emulated seconds.
+fn real_time(span: f64, speed: f64) -> Duration {
+    Duration::try_from_secs_f64(span / speed).unwrap_or(if span > 0.0 { NAP } else { BLINK }).clamp(BLINK, NAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_are_neither_long_nor_busy() {
+        let naps = [(30.0, 1000.0), (1e-9, 1.0), (-1.0, 1.0), (1.0, 1.0), (f64::INFINITY, 1.0)].map(|(span, speed)| real_time(span, speed));
+        assert_eq!(naps, [Duration::from_millis(30), BLINK, BLINK, NAP, NAP]);
+    }
+}

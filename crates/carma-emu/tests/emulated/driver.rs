@@ -1,0 +1,183 @@
+//! carma-gpu on emulated GPUs: what is there, what is seen, and every fault as the right event.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma_core::MiB;
+use carma_emu::Machine;
+use carma_emu::state::{CallFault, ContextKind, ContextRecord, EventRecord, NONE, State, Text};
+use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessKind, Unfit, Xid};
+
+use crate::support::{Emulated, Sleeper, training};
+
+const SHORT: Duration = Duration::from_millis(300);
+/// Generous, for a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A machine, and its driver as CARMA opens it.
+struct Bench {
+    emulated: Emulated,
+    driver: Driver,
+}
+
+impl Bench {
+    fn new(gpus: &str) -> Self {
+        let emulated = Emulated::new(gpus);
+        let driver = Driver::open(Some(&emulated.machine.library()), SHORT).unwrap();
+        Self { emulated, driver }
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> R {
+        self.emulated.with(act)
+    }
+
+    fn uuids(&self) -> Vec<DeviceUuid> {
+        self.with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().parse().unwrap()).collect())
+    }
+
+    fn fault(&self, gpu: u32, call: &str, code: u32) {
+        self.with(|state| {
+            let fault: &mut CallFault = &mut state.faults[0];
+            (fault.used, fault.gpu, fault.code, fault.call) = (1, gpu, code, Text::new(call));
+        });
+    }
+}
+
+#[test]
+fn the_inventory_is_in_pci_order_and_without_display_cards() {
+    let bench = Bench::new("2xA100-40GB,1xRTX-2080Ti-11GB,1xH100-80GB");
+    bench.with(|state| state.gpus[2].display = 1);
+    let inventory = bench.driver.inventory().unwrap();
+    let names: Vec<&str> = inventory.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
+    assert_eq!(names, ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB", "NVIDIA H100 80GB HBM3"]);
+    assert!(inventory.gpus.is_sorted_by_key(|gpu| gpu.pci));
+    assert_eq!((inventory.left_out[0].index, &inventory.left_out[0].reason), (2, &Unfit::DisplayOnly));
+    let first = &inventory.gpus[0];
+    assert_eq!((first.uuid.clone(), first.memory, first.capability.to_string()), (bench.uuids()[0].clone(), MiB(40_960), "8.0".to_owned()));
+    assert_eq!((first.mig, first.power_limit.map(|watts| watts.0)), (Some(false), Some(400.0)));
+}
+
+#[test]
+fn processes_of_all_kinds_are_seen_with_their_memory() {
+    let bench = Bench::new("2xA100-40GB");
+    let all = [Sleeper::new(), Sleeper::new(), Sleeper::new()];
+    let kinds = [(ContextKind::Compute, 3 << 30), (ContextKind::MpsClient, 2 << 30), (ContextKind::Graphics, 1 << 20)];
+    for (process, (kind, bytes)) in all.iter().zip(kinds) {
+        bench.emulated.attach(ContextRecord { kind: kind as u32, ..training(process.pid(), 0, bytes) });
+    }
+    let (observations, events) = Monitor::default().look(&bench.driver, &bench.uuids());
+    assert!(events.is_empty());
+    let reading = observations[0].reading.as_ref().unwrap();
+    let mut seen: Vec<_> = reading.processes.iter().map(|process| (process.kind, process.memory)).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [(ProcessKind::Graphics, Some(MiB(1))), (ProcessKind::Compute, Some(MiB(3072))), (ProcessKind::Mps, Some(MiB(2048)))]);
+    assert_eq!((reading.memory_used, reading.memory_total), (MiB(3072 + 2048 + 1), MiB(40_960)));
+    assert!(reading.power.unwrap().0 > 100.0 && reading.utilisation.unwrap().get() > 0.5);
+    let idle = observations[1].reading.as_ref().unwrap();
+    assert_eq!((idle.memory_used, idle.processes.len()), (MiB::ZERO, 0));
+    drop(all);
+    let (observations, _) = Monitor::default().look(&bench.driver, &bench.uuids());
+    assert_eq!(observations[0].reading.as_ref().unwrap().memory_used, MiB::ZERO);
+}
+
+#[test]
+fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() {
+    let bench = Bench::new("3xA100-40GB");
+    let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
+    monitor.look(&bench.driver, &uuids);
+    bench.fault(1, "", 0);
+    let began = Instant::now();
+    let (observations, events) = monitor.look(&bench.driver, &uuids);
+    // Twice the deadline, for a busy machine; the call itself hangs for as long as the fault is set.
+    assert!(began.elapsed() < 2 * SHORT, "{:?}", began.elapsed());
+    assert!(observations[0].reading.is_ok() && observations[2].reading.is_ok());
+    assert!(matches!(observations[1].reading, Err(DriverError::TimedOut { .. })));
+    assert_eq!(
+        events.iter().map(|event| (event.device.as_ref(), event.incident)).collect::<Vec<_>>(),
+        [(Some(&uuids[1]), Incident::Hanging)]
+    );
+    // From now on nobody waits for it.
+    let (observations, events) = monitor.look(&bench.driver, &uuids);
+    assert!(matches!(observations[1].reading, Err(DriverError::Hanging { .. })) && events.is_empty());
+    bench.with(|state| state.faults[0].used = 0);
+    let back = until(|| monitor.look(&bench.driver, &uuids).1.pop());
+    assert_eq!((back.device.as_ref(), back.incident), (Some(&uuids[1]), Incident::Back));
+}
+
+#[test]
+fn a_lost_gpu_is_said_once_and_so_is_its_return() {
+    let bench = Bench::new("2xA100-40GB");
+    let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
+    monitor.look(&bench.driver, &uuids);
+    bench.with(|state| state.gpus[0].lost = 1);
+    let (_, events) = monitor.look(&bench.driver, &uuids);
+    assert_eq!((events.len(), events[0].device.as_ref(), events[0].incident), (1, Some(&uuids[0]), Incident::Lost));
+    assert!(monitor.look(&bench.driver, &uuids).1.is_empty());
+    let left_out = bench.driver.inventory().unwrap().left_out;
+    assert!(matches!(&left_out[..], [gpu] if gpu.index == 0 && matches!(gpu.reason, Unfit::Silent(_))));
+    bench.with(|state| state.gpus[0].lost = 0);
+    let (_, events) = monitor.look(&bench.driver, &uuids);
+    assert_eq!(events.iter().map(|event| event.incident).collect::<Vec<_>>(), [Incident::Back]);
+}
+
+#[test]
+fn errors_of_single_calls_are_told_apart() {
+    let bench = Bench::new("1xA100-40GB");
+    let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
+    // What is not supported is absent, what is not permitted too; the rest is still read.
+    bench.fault(0, "nvmlDeviceGetPowerUsage", 3);
+    let reading = read().unwrap();
+    assert!(reading.power.is_none() && reading.utilisation.is_some());
+    bench.fault(0, "nvmlDeviceGetMemoryInfo_v2", 999);
+    assert!(matches!(read(), Err(DriverError::Call { .. })));
+    bench.fault(NONE, "nvmlDeviceGetMemoryInfo_v2", 15);
+    assert!(matches!(read(), Err(DriverError::Lost(_))));
+}
+
+#[test]
+fn what_the_driver_reports_arrives_as_events() {
+    let bench = Bench::new("2xA100-40GB,1xRTX-2080Ti-11GB");
+    let uuids = bench.uuids();
+    let watch = bench.driver.watch(&uuids).unwrap();
+    let report = |gpu: u32, kind: u64, data: u64| bench.with(|state| state.report(EventRecord { gpu, instance: NONE, kind, data }));
+    for (gpu, kind, data, incident) in [
+        (1, 8, 31, Incident::Xid(Xid(31))),
+        (0, 8, 79, Incident::Xid(Xid(79))),
+        (0, 1, 0, Incident::EccCorrected),
+        (1, 2, 0, Incident::EccUncorrected),
+        (0, 0x100, 0, Incident::InstancesChanged),
+    ] {
+        report(gpu, kind, data);
+        let event = watch.next(LONG).unwrap();
+        assert_eq!((event.device.as_ref(), event.incident), (Some(&uuids[gpu as usize]), incident));
+    }
+    // A lost GPU no longer tells its name; the event still says which it was.
+    bench.with(|state| state.gpus[1].lost = 1);
+    report(1, 8, 79);
+    assert_eq!(watch.next(LONG).unwrap().device.as_ref(), Some(&uuids[1]));
+    assert_eq!((Xid(79).blame(), Xid(31).blame(), Xid(48).blame()), (Blame::Lost, Blame::Program, Blame::Gpu));
+}
+
+#[test]
+fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
+    let bench = Bench::new("1xA100-40GB");
+    let folder = bench.emulated.machine.folder().to_owned();
+    let uuids = bench.uuids();
+    Machine::remove(&folder).unwrap();
+    let read = || Monitor::default().look(&bench.driver, &uuids).0.remove(0).reading;
+    assert!(read().is_err());
+    // Put up again in the same place, it is seen by those who had it open.
+    Machine::create(&folder, &"1xA100-40GB".parse().unwrap(), 1.0, None).unwrap();
+    assert!(read().is_ok());
+}
+
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LONG;
+    loop {
+        match look() {
+            Some(found) => return found,
+            None if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+            None => panic!("it did not happen"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How a GPU is cut, and how it can be.
+
+use carma_core::MiB;
+use nvml_wrapper::Device;
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper_sys::bindings::NVML_GPU_INSTANCE_PROFILE_COUNT;
+
+use super::profile::{Profile, ProfileName, Variant};
+use super::{ComputeInstance, Instance, MigState, Mode, Process, raw};
+use crate::driver::Driver;
+use crate::error::DriverError;
+use crate::identity::DeviceUuid;
+
+/// Tells how a GPU is cut. Those who are not root are not told of GPU instances without compute instances, nor where instances are.
+pub fn list(driver: &Driver, gpu: &DeviceUuid) -> Result<MigState, DriverError> {
+    let mut state = driver.device(gpu, "nvmlDeviceGetMigMode", |device| read(device))?;
+    for process in &mut state.processes {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
+        process.name = name.ok().map(|name| name.trim_end().to_owned());
+    }
+    Ok(state)
+}
+
+/// The kinds of instances a GPU can have; none where it cannot be cut, or tells only when it is.
+pub fn profiles(driver: &Driver, gpu: &DeviceUuid) -> Result<Vec<Profile>, DriverError> {
+    driver.device(gpu, "nvmlDeviceGetGpuInstanceProfileInfo", |device| kinds(device))
+}
+
+fn kinds(device: &Device<'_>) -> Result<Vec<Profile>, NvmlError> {
+    let memory = MiB(device.memory_info()?.total >> 20);
+    let mut kinds = Vec::new();
+    for slot in 0..NVML_GPU_INSTANCE_PROFILE_COUNT {
+        let info = match device.profile_info(slot) {
+            Err(NvmlError::NotSupported | NvmlError::InvalidArg) => continue,
+            info => info?,
+        };
+        kinds.push(Profile {
+            name: ProfileName::new(info.slice_count, MiB(info.memory_size_mb), memory, Variant::of_slot(slot)),
+            id: info.id,
+            memory: MiB(info.memory_size_mb),
+            most: info.instance_count,
+            placements: raw::placements(device, info.id)?,
+        });
+    }
+    Ok(kinds)
+}
+
+fn read(device: &Device<'_>) -> Result<MigState, NvmlError> {
+    let mode = |number| if number == 0 { Mode::Off } else { Mode::On };
+    let (mode, pending) = match device.mig_mode() {
+        Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => (Mode::Unsupported, Mode::Unsupported),
+        modes => modes.map(|modes| (mode(modes.current), mode(modes.pending)))?,
+    };
+    let instances = if mode == Mode::On { instances(device)? } else { Vec::new() };
+    Ok(MigState { mode, pending, instances, processes: processes(device)? })
+}
+
+fn instances(device: &Device<'_>) -> Result<Vec<Instance>, NvmlError> {
+    let mut instances = Vec::new();
+    for kind in kinds(device)? {
+        match raw::gpu_instances(device, kind.id, kind.most) {
+            Err(NvmlError::NoPermission) => {}
+            found => instances.extend(found?.into_iter().map(|found| Instance {
+                gpu_instance: found.id,
+                profile: kind.name,
+                placement: Some(found.placement),
+                memory: kind.memory,
+                slices: kind.name.slices,
+                compute: Vec::new(),
+            })),
+        }
+    }
+    for index in 0..device.mig_device_count()? {
+        let part = match device.mig_device_by_index(index) {
+            Err(NvmlError::NotFound) => continue,
+            part => part?,
+        };
+        let ((gpu_instance, id), attributes) = (raw::numbers(&part)?, part.attributes()?);
+        let uuid = part.uuid()?.parse().map_err(|_| NvmlError::Unknown)?;
+        let compute = ComputeInstance { id, uuid, slices: attributes.compute_instance_slice_count };
+        match instances.iter_mut().find(|instance| instance.gpu_instance == gpu_instance) {
+            Some(instance) => instance.compute.push(compute),
+            None => instances.push(Instance {
+                gpu_instance,
+                profile: named(&part.name()?)?,
+                placement: None,
+                memory: MiB(attributes.memory_size_mb),
+                slices: attributes.gpu_instance_slice_count,
+                compute: vec![compute],
+            }),
+        }
+    }
+    instances.sort_by_key(|instance| instance.gpu_instance);
+    Ok(instances)
+}
+
+/// The kind of instance that a device's name tells: `... MIG 3g.20gb`, or `... MIG 1c.3g.20gb` where it has a part of it.
+fn named(device: &str) -> Result<ProfileName, NvmlError> {
+    let kind = device.rsplit(' ').next().unwrap_or_default();
+    let kind = kind.split_once("c.").map_or(kind, |(_, kind)| kind);
+    kind.parse().map_err(|_| NvmlError::Unknown)
+}
+
+fn processes(device: &Device<'_>) -> Result<Vec<Process>, NvmlError> {
+    let optional = |list: Result<Vec<_>, NvmlError>| match list {
+        Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => Ok(Vec::new()),
+        list => list,
+    };
+    let lists = [
+        device.running_compute_processes()?,
+        optional(device.running_graphics_processes())?,
+        optional(device.mps_running_compute_processes())?,
+    ];
+    let process = |info: nvml_wrapper::struct_wrappers::device::ProcessInfo| Process {
+        pid: info.pid,
+        name: None,
+        gpu_instance: info.gpu_instance_id,
+    };
+    let mut processes: Vec<Process> = lists.into_iter().flatten().map(process).collect();
+    processes.sort();
+    processes.dedup();
+    Ok(processes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn the_kind_of_an_instance_is_in_its_name() {
+        let kind = |name: &str| named(name).map(|kind| kind.to_string()).ok();
+        assert_eq!(kind("NVIDIA A100-SXM4-40GB MIG 1g.5gb+me").as_deref(), Some("1g.5gb+me"));
+        assert_eq!(kind("NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb").as_deref(), Some("3g.20gb"));
+        assert_eq!(kind("NVIDIA A100-SXM4-40GB"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! Which source the counters of a device come from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::problem::Problem;
+
+/// Who can give counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// NVML itself.
+    Gpm,
+    /// A DCGM host engine, through `dcgmi`.
+    Dcgmi,
+    /// dcgm-exporter's page.
+    Exporter,
+    /// Nobody: NVML's utilisation is all there is.
+    UtilisationOnly,
+}
+
+impl Source {
+    /// All, the best first.
+    pub const ALL: [Self; 4] = [Self::Gpm, Self::Dcgmi, Self::Exporter, Self::UtilisationOnly];
+
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gpm => "gpm",
+            Self::Dcgmi => "dcgmi",
+            Self::Exporter => "exporter",
+            Self::UtilisationOnly => "utilisation-only",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no source.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no source of counters: give one of gpm, dcgmi, exporter, utilisation-only")]
+pub struct UnknownSource(String);
+
+impl FromStr for Source {
+    type Err = UnknownSource;
+    fn from_str(text: &str) -> Result<Self, UnknownSource> {
+        Self::ALL.into_iter().find(|source| source.name() == text).ok_or_else(|| UnknownSource(text.to_owned()))
+    }
+}
+
+/// The best source that offers a device's counters; where one is wished for, that one or none.
+///
+/// ```
+/// use carma_gpu::profiling::{Source, choose};
+/// assert_eq!(choose(None, |source| source != Source::Gpm), Source::Dcgmi);
+/// assert_eq!(choose(Some(Source::Exporter), |source| source == Source::Gpm), Source::UtilisationOnly);
+/// ```
+pub fn choose(wish: Option<Source>, offers: impl Fn(Source) -> bool) -> Source {
+    let wished = |source: &Source| wish.is_none_or(|wish| wish == *source);
+    Source::ALL.into_iter().filter(wished).find(|source| offers(*source)).unwrap_or(Source::UtilisationOnly)
+}
+
+/// What becomes of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// So many devices' counters come from it.
+    Used(usize),
+    /// It has only been asked.
+    Starting,
+    /// It would do, but a better one serves.
+    Spare,
+    /// It gives none.
+    Absent(Problem),
+}
+
+/// A source, and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceReport {
+    /// Which.
+    pub source: Source,
+    /// What becomes of it.
+    pub standing: Standing,
+}
+
+impl SourceReport {
+    /// The command that would make it give counters, where one would.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match &self.standing {
+            Standing::Absent(problem) => problem.remedy(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SourceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.source)?;
+        match &self.standing {
+            Standing::Used(1) => f.write_str("used for 1 device"),
+            Standing::Used(devices) => write!(f, "used for {devices} devices"),
+            Standing::Starting => f.write_str("starting"),
+            Standing::Spare => f.write_str("there, not needed"),
+            Standing::Absent(problem) => problem.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_that_is_there_is_chosen() {
+        assert_eq!(choose(None, |_| true), Source::Gpm);
+        assert_eq!(choose(None, |source| source >= Source::Exporter), Source::Exporter);
+        assert_eq!(choose(None, |_| false), Source::UtilisationOnly);
+        assert_eq!(choose(Some(Source::Dcgmi), |_| true), Source::Dcgmi);
+        assert_eq!(choose(Some(Source::UtilisationOnly), |_| true), Source::UtilisationOnly);
+    }
+
+    #[test]
+    fn sources_are_named_as_they_are_shown() {
+        for source in Source::ALL {
+            assert_eq!(source.to_string().parse(), Ok(source));
+        }
+        assert!("nsight".parse::<Source>().unwrap_err().to_string().contains("give one of gpm, dcgmi"));
+    }
+}

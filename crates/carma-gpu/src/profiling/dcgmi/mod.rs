@@ -1,0 +1,10 @@
+//! A DCGM host engine, asked through its `dcgmi` program.
+
+mod discovery;
+mod dmon;
+mod program;
+mod stream;
+
+pub use discovery::{gpus, instances};
+pub use dmon::{Entity, Line, Monitor, Row};
+pub use stream::Stream;

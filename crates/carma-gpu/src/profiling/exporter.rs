@@ -1,0 +1,75 @@
+//! dcgm-exporter's page, fetched once a second for as long as it is needed.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use super::counters::{Counters, Unit};
+use super::exposition::read_counters;
+use super::latest::{Latest, Pauses, Status};
+use super::problem::Problem;
+
+/// Long for a page on this machine.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The counters on an exporter's page, as they come.
+#[derive(Debug)]
+pub struct Exporter {
+    latest: Arc<Latest>,
+    /// Closed when this is dropped, which ends the thread.
+    _alive: Sender<()>,
+}
+
+impl Exporter {
+    /// Begins to fetch the page every `interval` while it is needed.
+    pub fn start(url: String, interval: Duration, needed: impl Fn() -> bool + Send + 'static) -> io::Result<Self> {
+        let latest = Arc::new(Latest::new());
+        let (sender, alive) = channel::<()>();
+        let kept = Arc::clone(&latest);
+        thread::Builder::new().name("exporter".to_owned()).spawn(move || {
+            let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build().into();
+            let mut pauses = Pauses::new();
+            loop {
+                let pause = if !needed() {
+                    kept.fail(Problem::NotAsked);
+                    interval
+                } else if let Err(problem) = fetch(&agent, &url, &kept) {
+                    kept.fail(problem);
+                    pauses.next()
+                } else {
+                    pauses = Pauses::new();
+                    interval
+                };
+                if alive.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { latest, _alive: sender })
+    }
+
+    /// The latest counters of a device, unless they are too old.
+    pub fn counters(&self, unit: &Unit) -> Option<Counters> {
+        self.latest.counters(unit)
+    }
+
+    /// How it is.
+    pub fn status(&self) -> Status {
+        self.latest.status()
+    }
+}
+
+fn fetch(agent: &ureq::Agent, url: &str, latest: &Latest) -> Result<(), Problem> {
+    let unreachable = |error: ureq::Error| Problem::Unreachable { url: url.to_owned(), reason: error.to_string() };
+    let page = agent.get(url).call().map_err(unreachable)?.body_mut().read_to_string().map_err(unreachable)?;
+    let counters = read_counters(&page, Instant::now());
+    if counters.values().all(Counters::is_empty) {
+        return Err(Problem::NotExported(url.to_owned()));
+    }
+    latest.begin();
+    for (unit, counters) in counters {
+        latest.put(unit, counters);
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! What watching GPUs costs: a look at all of them through the driver's library, against programs started for each look.
+//!
+//! The reference is the way of the published prototype: each second it starts `nvidia-smi` for memory and power, `nvidia-smi` again for processes and `dcgmi`
+//! for one line of counters. The GPUs and these programs are emulated; what a real driver takes to answer comes on top for both.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use carma_bench::{Calls, Case, Suite};
+use carma_emu::Machine;
+use carma_emu::state::{ContextKind, ContextRecord, started};
+use carma_gpu::{DEADLINE, DeviceUuid, Driver, Monitor};
+
+const GPUS: u32 = 8;
+const PROCESSES_A_GPU: u32 = 3;
+/// How long the monitor is watched at work.
+const WATCHED: Duration = Duration::from_secs(30);
+
+struct Server {
+    machine: Machine,
+    processes: Vec<Child>,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_carma"));
+        let servers = format!("{GPUS}xA100-40GB").parse().unwrap();
+        let machine = Machine::create(&folder.path().join("emu"), &servers, 1.0, Some(program)).unwrap();
+        let mut processes = Vec::new();
+        for place in 0..GPUS * PROCESSES_A_GPU {
+            let process = Command::new("sleep").arg("100000").spawn().unwrap();
+            let counters = [0.3, 0.2, 0.1, 0.4];
+            let context = ContextRecord {
+                pid: process.id(),
+                gpu: place % GPUS,
+                bytes: 3 << 30,
+                busy: 1,
+                counters,
+                watts: 60.0,
+                ..ContextRecord::new(ContextKind::Compute)
+            };
+            machine.with(|state| state.attach(context, started(process.id()).unwrap())).unwrap().unwrap();
+            processes.push(process);
+        }
+        Self { machine, processes, _folder: folder }
+    }
+
+    fn uuids(&self) -> Vec<DeviceUuid> {
+        self.machine.with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().parse().unwrap()).collect()).unwrap()
+    }
+
+    fn program(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.machine.programs().join(name));
+        command.args(arguments).envs(self.machine.environment());
+        command
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+fn main() {
+    let mut suite = Suite::with_calls("watching 8 GPUs with 24 processes", Calls { timed: 100, counted: 0 });
+    let reference = "three programs a look";
+    suite.run(&Case {
+        name: reference,
+        units: 1,
+        reference,
+        setup: &Server::new,
+        prepare: &|_| (),
+        call: &|server: &mut Server| {
+            for (name, arguments) in [
+                ("nvidia-smi", &["--query-gpu=uuid,memory.used,utilization.gpu,power.draw", "--format=csv,noheader,nounits"][..]),
+                ("nvidia-smi", &["--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"][..]),
+                // The shortest interval there is, so that its pause is not counted as work.
+                ("dcgmi", &["dmon", "-e", "1001,1002,1003,1005", "-c", "1", "-d", "100"][..]),
+            ] {
+                assert!(server.program(name, arguments).output().unwrap().status.success());
+            }
+        },
+    });
+    suite.run(&Case {
+        name: "one look through the library",
+        units: 1,
+        reference,
+        setup: &|| {
+            let server = Server::new();
+            let driver = Driver::open(Some(&server.machine.library()), DEADLINE).unwrap();
+            (server.uuids(), driver, Monitor::default(), server)
+        },
+        prepare: &|_| (),
+        call: &|(uuids, driver, monitor, _)| {
+            let (observations, _) = monitor.look(driver, uuids);
+            assert!(observations.iter().all(|observation| observation.reading.is_ok()));
+        },
+    });
+    share_of_a_core();
+}
+
+/// What `carma gpus --watch` takes, with the stream of counters it reads, once a second for a while.
+fn share_of_a_core() {
+    let server = Server::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
+    let mut watch = command.args(["gpus", "--watch", "--json"]).envs(server.machine.environment()).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(5));
+    let family = descendants(watch.id());
+    let (before, began) = (processor_time(&family), Instant::now());
+    std::thread::sleep(WATCHED);
+    let after = processor_time(&family);
+    let share = |place: usize| (after[place] - before[place]).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
+    println!("\nat one look a second, in percent of a core:");
+    for (place, pid) in family.iter().enumerate() {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        println!("  {:<24} {:.3} %", name.trim(), share(place));
+    }
+    assert_eq!(family, descendants(watch.id()), "a process was started for a look");
+    let _ = watch.kill();
+    let _ = watch.wait();
+}
+
+/// A process and all that it started.
+fn descendants(pid: u32) -> Vec<u32> {
+    let processes =
+        fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |process: &u32| fields(*process).get(1).and_then(|field| field.parse::<u32>().ok());
+    let children: Vec<u32> = processes.filter(|process| parent(process) == Some(pid)).collect();
+    std::iter::once(pid).chain(children.into_iter().flat_map(descendants)).collect()
+}
+
+/// Time on a processor of each process, over all its threads.
+fn processor_time(pids: &[u32]) -> Vec<Duration> {
+    let of = |pid: &u32| {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        threads.map(|thread| fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default()).map(|text| on_processor(&text)).sum()
+    };
+    pids.iter().map(of).collect()
+}
+
+/// The first of a thread's scheduling statistics.
+fn on_processor(statistics: &str) -> Duration {
+    Duration::from_nanos(statistics.split_whitespace().next().and_then(|nanoseconds| nanoseconds.parse().ok()).unwrap_or_default())
+}
+
+/// What the kernel says of a process, from its state on.
+fn fields(pid: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    text.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().map(str::to_owned).collect())
+}

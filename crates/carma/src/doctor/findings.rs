@@ -1,0 +1,146 @@
+//! What the doctor makes of what it found: pure, so that every case can be tested.
+
+use std::path::PathBuf;
+
+use carma_gpu::profiling::{SourceReport, Standing};
+use carma_gpu::{Gpu, Inventory};
+use serde::Serialize;
+
+use crate::gpus::World;
+
+/// What was found out about a machine.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The driver that is used, or why there is none.
+    pub(crate) driver: Result<(World, Inventory), String>,
+    /// NVIDIA cards on the PCI bus, whatever the driver says.
+    pub(crate) cards: usize,
+    /// Where profiling counters could come from.
+    pub(crate) sources: Vec<SourceReport>,
+    /// MPS' control program.
+    pub(crate) mps: Option<PathBuf>,
+    /// Whether we may change the driver's settings.
+    pub(crate) root: bool,
+}
+
+/// How well something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Health {
+    /// As it should be.
+    Ok,
+    /// It works; it could be better.
+    Note,
+    /// Something is missing.
+    Missing,
+}
+
+/// One thing the doctor has to say.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) health: Health,
+    /// What is the case.
+    pub(crate) says: String,
+    /// A command, or a few words, that would mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<String>,
+}
+
+fn finding(health: Health, says: impl Into<String>, fix: Option<&str>) -> Finding {
+    Finding { health, says: says.into(), fix: fix.map(str::to_owned) }
+}
+
+/// All the doctor has to say, most important first.
+pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+    match &facts.driver {
+        Ok((world, inventory)) => {
+            let mut all = about_driver(world, inventory);
+            all.extend(about_gpus(inventory));
+            all.extend(facts.sources.iter().map(about_source));
+            all.extend(about_sharing(facts, inventory));
+            all
+        }
+        Err(why) => without_driver(why, facts.cards),
+    }
+}
+
+fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
+    let install = "apt install nvidia-driver, or ubuntu-drivers install on Ubuntu, then restart the machine";
+    let driver = match cards {
+        0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}), so no jobs can be run on one here"), None),
+        1 => finding(Health::Missing, format!("there is an NVIDIA card, and its driver does not work: {why}"), Some(install)),
+        several => finding(Health::Missing, format!("there are {several} NVIDIA cards, and their driver does not work: {why}"), Some(install)),
+    };
+    let emulated = "estimates, the simulator and emulated GPUs work all the same";
+    vec![driver, finding(Health::Ok, emulated, Some("carma emu up"))]
+}
+
+fn about_driver(world: &World, inventory: &Inventory) -> Vec<Finding> {
+    let Inventory { driver, cuda, .. } = inventory;
+    let version = match driver.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
+        // Memory without what the driver keeps, and process lists by instance, came with it.
+        Some(major) if major < 510 => finding(
+            Health::Missing,
+            format!("driver {driver} is too old: memory and processes cannot be read as they should"),
+            Some("install driver 510 or later"),
+        ),
+        _ => finding(Health::Ok, format!("driver {driver} with CUDA {cuda}"), None),
+    };
+    let world = match world {
+        World::Real => None,
+        World::Emulated(_) => Some(finding(Health::Note, format!("these are {world}, not real ones"), Some("carma emu down removes them"))),
+    };
+    std::iter::once(version).chain(world).collect()
+}
+
+fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
+    let mut all = vec![match inventory.gpus.len() {
+        0 => finding(Health::Missing, "no GPU can be used for training", None),
+        _ => finding(Health::Ok, kinds(&inventory.gpus), None),
+    }];
+    for left_out in &inventory.left_out {
+        let name = left_out.name.as_deref().unwrap_or("a GPU");
+        all.push(finding(Health::Note, format!("{name} (number {}) is not used: {}", left_out.index, left_out.reason), None));
+    }
+    let forgetful = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
+    if forgetful > 0 {
+        let says = format!("persistence mode is off on {forgetful} of {} GPUs: the first job after a pause starts slowly", inventory.gpus.len());
+        all.push(finding(Health::Note, says, Some("nvidia-smi -pm 1")));
+    }
+    all
+}
+
+fn about_source(source: &SourceReport) -> Finding {
+    let health = match source.standing {
+        Standing::Absent(_) => Health::Note,
+        _ => Health::Ok,
+    };
+    finding(health, format!("counters from {source}"), source.remedy())
+}
+
+fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
+    let mps = match &facts.mps {
+        Some(_) => finding(Health::Ok, "MPS can be used to share GPUs", None),
+        None => {
+            let fix = "it comes with the driver: apt install nvidia-cuda-mps, or nvidia-compute-utils-VERSION on Ubuntu";
+            finding(Health::Note, "MPS is not installed: GPUs are shared by time slices only", Some(fix))
+        }
+    };
+    let cuttable = inventory.gpus.iter().filter(|gpu| gpu.mig.is_some()).count();
+    let rights = if facts.root { "" } else { "; changing them needs root" };
+    let mig = (cuttable > 0).then(|| finding(Health::Ok, format!("{cuttable} GPUs can be cut into MIG instances{rights}"), None));
+    std::iter::once(mps).chain(mig).collect()
+}
+
+/// How many of which: `3 GPUs: 2 x A, 1 x B`.
+fn kinds(gpus: &[Gpu]) -> String {
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for gpu in gpus {
+        match kinds.iter_mut().find(|(name, _)| *name == gpu.name) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((&gpu.name, 1)),
+        }
+    }
+    let names: Vec<String> = kinds.into_iter().map(|(name, count)| format!("{count} x {name}")).collect();
+    format!("{} GPU{}: {}", gpus.len(), if gpus.len() == 1 { "" } else { "s" }, names.join(", "))
+}

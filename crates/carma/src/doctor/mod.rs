@@ -1,0 +1,100 @@
+//! `carma doctor`: what this machine has, what it lacks, and what would mend it.
+
+mod findings;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use anyhow::Result;
+use carma_gpu::profiling::{Profiler, SourceReport, Standing, Target};
+use carma_gpu::{Driver, Inventory};
+use clap::Args;
+use findings::{Facts, Finding, Health, findings};
+
+use crate::gpus::{World, find, profiler_options, real};
+use crate::units::wrapped_to;
+
+/// The first counters take a source two looks.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// How to say it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let findings = findings(&gather());
+    if arguments.json {
+        writeln!(output, "{}", serde_json::to_string_pretty(&findings)?)?;
+    } else {
+        findings.iter().try_for_each(|finding| write_finding(finding, output))?;
+    }
+    Ok(())
+}
+
+fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<()> {
+    let mark = match finding.health {
+        Health::Ok => "ok",
+        Health::Note => "note",
+        Health::Missing => "missing",
+    };
+    let mut lines = wrapped_to(&finding.says, 71).lines().map(str::to_owned).collect::<Vec<_>>();
+    lines.extend(finding.fix.iter().flat_map(|fix| wrapped_to(&format!("try: {fix}"), 71).lines().map(str::to_owned).collect::<Vec<_>>()));
+    for (place, line) in lines.iter().enumerate() {
+        writeln!(output, "{:<9}{line}", if place == 0 { mark } else { "" })?;
+    }
+    Ok(())
+}
+
+fn gather() -> Facts {
+    let found = find();
+    let cards = cards_on_bus();
+    let root = rustix::process::geteuid().is_root();
+    let Ok((driver, world)) = found else {
+        let why = real().err().unwrap_or_default();
+        return Facts { driver: Err(why), cards, sources: Vec::new(), mps: None, root };
+    };
+    match driver.inventory() {
+        Ok(inventory) => {
+            let mps = program("nvidia-cuda-mps-control", &world);
+            let sources = sources(driver, &inventory, &world);
+            Facts { sources, driver: Ok((world, inventory)), cards, mps, root }
+        }
+        Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root },
+    }
+}
+
+/// Where counters come from, once every source has had time to show whether it has any.
+fn sources(driver: Driver, inventory: &Inventory, world: &World) -> Vec<SourceReport> {
+    let targets = inventory.gpus.iter().map(|gpu| Target::gpu(gpu.uuid.clone())).collect();
+    let Ok(profiler) = Profiler::start(Arc::new(driver), targets, profiler_options(world)) else { return Vec::new() };
+    let until = Instant::now() + SETTLED;
+    let unsettled = |report: &SourceReport| report.standing == Standing::Starting;
+    while Instant::now() < until && profiler.report().iter().any(unsettled) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    profiler.report()
+}
+
+/// NVIDIA's display and 3D controllers on the PCI bus.
+fn cards_on_bus() -> usize {
+    let devices = fs::read_dir("/sys/bus/pci/devices").into_iter().flatten().flatten();
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    let is_card = |folder: PathBuf| read(folder.join("vendor")).starts_with("0x10de") && read(folder.join("class")).starts_with("0x03");
+    devices.filter(|device| is_card(device.path())).count()
+}
+
+/// Where a program of the driver is.
+fn program(name: &str, world: &World) -> Option<PathBuf> {
+    let mut folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    if let World::Emulated(folder) = world {
+        folders.insert(0, folder.join("bin"));
+    }
+    folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
+}

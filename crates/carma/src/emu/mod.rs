@@ -1,0 +1,84 @@
+//! `carma emu`: emulated GPUs made and removed, used, and harmed.
+
+mod environment;
+mod fault;
+mod machine;
+mod occupy;
+mod train;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use anyhow::{Context, Result};
+use carma_emu::Machine;
+use clap::{Args, Subcommand};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder of the emulated GPUs [default: `$CARMA_EMU`, else one of yours]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a server with emulated GPUs.
+    Up(machine::UpArguments),
+    /// Remove it.
+    Down,
+    /// Show what is emulated.
+    Show,
+    /// List the kinds of GPUs that can be emulated.
+    Kinds,
+    /// Print what a shell must set to meet the emulated GPUs: eval "$(carma emu env)"
+    Env(environment::EnvArguments),
+    /// Run a command that meets the emulated GPUs.
+    Run(environment::RunArguments),
+    /// Be a training process: take memory, run kernels, print progress, checkpoint.
+    ///
+    /// It sees the GPUs that `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` let it
+    /// see, needs the time and the memory that its workload needs, and is slowed
+    /// down by its neighbours. A step is a tenth of a second of training alone.
+    /// The loss is for show: nothing is learned. SIGTERM makes it write its
+    /// checkpoint and exit with 143, SIGINT with 130; an error of CUDA ends it
+    /// with PyTorch's words and 1.
+    Train(train::Arguments),
+    /// Be a process that nobody manages: hold memory of a GPU, and keep it busy.
+    Occupy(occupy::Arguments),
+    /// Let something go wrong.
+    #[command(subcommand)]
+    Fault(fault::Command),
+}
+
+/// Does what was asked for.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let folder = arguments.folder.clone().unwrap_or_else(Machine::default_folder);
+    // Whoever is told of it may be somewhere else.
+    let folder = std::path::absolute(&folder).with_context(|| format!("{} is no folder", folder.display()))?;
+    let open = || Machine::open(&folder);
+    match &arguments.command {
+        Command::Up(up) => machine::up(up, &folder),
+        Command::Down => Ok(Machine::remove(&folder)?),
+        Command::Show => machine::show(&open()?, output),
+        Command::Kinds => machine::kinds(output),
+        Command::Env(arguments) => environment::print(arguments, &open()?, output),
+        Command::Run(arguments) => environment::run(arguments, &open()?),
+        Command::Train(arguments) => train::run(arguments, &open()?, output),
+        Command::Occupy(arguments) => occupy::run(arguments, &open()?),
+        Command::Fault(command) => fault::run(command, &open()?, output),
+    }
+}
+
+/// Holds the number of the signal that told this process to stop, from when one did.
+fn stop_signal() -> Result<Arc<AtomicUsize>> {
+    let stop = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register_usize(signal, Arc::clone(&stop), signal.unsigned_abs() as usize).context("cannot handle signals")?;
+    }
+    Ok(stop)
+}

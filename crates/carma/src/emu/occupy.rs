@@ -1,0 +1,98 @@
+//! `carma emu occupy`: this process as one that nobody manages; or another one, left behind.
+
+use std::env;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use carma_core::{Fraction, MiB, Seconds};
+use carma_emu::Machine;
+use carma_emu::cuda::{Program, Rank};
+use carma_emu::fault::find_gpu;
+use carma_sim::RankProfile;
+use clap::Args;
+
+use super::stop_signal;
+use crate::estimate::bytes;
+use crate::trace::span;
+
+/// Between looks at whether it is time to end.
+const NAP: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The GPU, by its number in PCI order or its UUID
+    #[arg(long)]
+    gpu: String,
+    /// Memory to hold: 8GiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: u64,
+    /// SM activity and GPU utilisation, from 0 to 1
+    #[arg(long, default_value = "0", value_parser = fraction)]
+    smact: Fraction,
+    /// For how long, in emulated time: 60s, 5m, 2h [default: until it is stopped]
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    span: Option<Seconds>,
+}
+
+fn fraction(text: &str) -> Result<Fraction, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    Fraction::new(number).map_err(|error| error.to_string())
+}
+
+/// Holds the memory until it is time.
+pub(super) fn run(arguments: &Arguments, machine: &Machine) -> Result<()> {
+    let Arguments { gpu, memory, smact, span } = arguments;
+    let stop = stop_signal()?;
+    let place = machine.with(|state| {
+        let gpu = find_gpu(state, gpu)?;
+        let place = state.places().into_iter().find(|place| place.gpu == gpu);
+        place.with_context(|| format!("GPU {gpu} is cut into instances, and there is none to run on"))
+    })??;
+    let profile =
+        RankProfile { peak: MiB(memory >> 20), smact: *smact, smocc: *smact, drama: Fraction::ZERO, utilisation: *smact, power: None };
+    let program = Program::attach(machine, &[place], &[Rank { profile: &profile, workload: None }], None)?;
+    program.hold(0, *memory)?;
+    program.run(*smact > Fraction::ZERO)?;
+    let end = span.map(|span| machine.clock().map(|(now, _)| now + span.get())).transpose()?;
+    while stop.load(Ordering::Relaxed) == 0 && end.map_or(Ok(true), |end| machine.clock().map(|(now, _)| now < end))? {
+        program.held(0)?;
+        sleep(NAP);
+    }
+    Ok(())
+}
+
+/// Leaves such a process behind, and returns its number once it holds its memory.
+pub(super) fn leave(arguments: &Arguments, machine: &Machine) -> Result<u32> {
+    let Arguments { gpu, memory, smact, span } = arguments;
+    let mut command = Command::new(env::current_exe().context("cannot find this program")?);
+    command.args(["emu", "occupy", "--gpu", gpu]).arg("--folder").arg(machine.folder());
+    command.args(["--memory", &format!("{}KiB", memory >> 10), "--smact", &smact.get().to_string()]);
+    command.args(span.map(|span| format!("--for={}", span.get())));
+    // In a group of its own, so that a terminal's signals are not for it.
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("cannot start a process")?;
+    while !holds(machine, child.id(), memory >> 10 << 10)? {
+        if child.try_wait()?.is_some() {
+            bail!("the process ended at once: {}", last_words(&mut child));
+        }
+        sleep(NAP);
+    }
+    Ok(child.id())
+}
+
+fn holds(machine: &Machine, pid: u32, memory: u64) -> Result<bool> {
+    Ok(machine.with(|state| state.contexts().iter().any(|context| context.pid == pid && context.bytes >= memory))?)
+}
+
+fn last_words(child: &mut Child) -> String {
+    let mut words = String::new();
+    if let Some(errors) = &mut child.stderr {
+        let _ = errors.read_to_string(&mut words);
+    }
+    words.trim_end().trim_start_matches("carma: ").to_owned()
+}

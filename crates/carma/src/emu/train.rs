@@ -1,0 +1,78 @@
+//! `carma emu train`: this process as a training job.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::exit;
+
+use anyhow::Result;
+use carma_core::{MiB, Seconds};
+use carma_emu::Machine;
+use carma_emu::cuda::CudaError;
+use carma_emu::train::{Ended, Job, TrainError, traceback};
+use carma_sim::Workload;
+use clap::Args;
+
+use super::stop_signal;
+use crate::catalogue::{CatalogueArguments, find};
+use crate::estimate::bytes;
+use crate::trace::span;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// What to train; `carma catalogue list` has all workloads
+    #[arg(long, value_name = "NAME")]
+    workload: String,
+    /// Epochs to train for, instead of the workload's
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    epochs: Option<u32>,
+    /// How long it all takes when alone on the GPU it was measured on, instead
+    /// of the workload's time: seconds, or 30m, 12h
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    seconds: Option<Seconds>,
+    /// The most memory it takes on each GPU, instead of the workload's: 12GiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
+    /// Keep how far it is in this file, and go on from there if it is there
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// What chance follows: the same seed, the same start-up time
+    /// [default: another each time]
+    #[arg(long)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+}
+
+impl Arguments {
+    fn workload(&self) -> Result<Workload> {
+        let mut workload = find(&self.catalogue.load()?, &self.workload)?.clone();
+        if let Some(epochs) = self.epochs {
+            let epoch = workload.seconds.get() / f64::from(workload.epochs.unwrap_or(1));
+            (workload.seconds, workload.epochs) = (Seconds::new(epoch * f64::from(epochs))?, Some(epochs));
+        }
+        workload.seconds = self.seconds.unwrap_or(workload.seconds);
+        if let Some(memory) = self.memory {
+            workload.ranks.iter_mut().for_each(|rank| rank.peak = MiB(memory >> 20));
+        }
+        Ok(workload)
+    }
+}
+
+/// Trains, and exits as a script would.
+pub(super) fn run(arguments: &Arguments, machine: &Machine, output: &mut impl Write) -> Result<()> {
+    let workload = arguments.workload()?;
+    let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
+    let stop = stop_signal()?;
+    let job = Job { workload: &workload, seed, checkpoint: arguments.checkpoint.as_deref() };
+    match job.run(machine, &stop, output) {
+        Ok(Ended::Finished) => Ok(()),
+        Ok(Ended::Stopped(signal)) => exit(128 + i32::from(signal)),
+        Err(TrainError::Cuda(CudaError::Machine(error)) | TrainError::Machine(error)) => Err(error.into()),
+        Err(TrainError::Cuda(error)) => {
+            eprintln!("{}", traceback(&error));
+            exit(1)
+        }
+        Err(TrainError::Output(error)) => Err(error.into()),
+        Err(error @ TrainError::Checkpoint(_)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,64 @@
+//! Which driver to talk to: the machine's own, or emulated GPUs.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use carma_emu::{Machine, VARIABLE};
+use carma_gpu::{DEADLINE, Driver, DriverError};
+
+/// Where the GPUs are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum World {
+    /// In this machine.
+    Real,
+    /// In an emulated one, in this folder.
+    Emulated(PathBuf),
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Real => f.write_str("GPUs of this machine"),
+            Self::Emulated(folder) => write!(f, "emulated GPUs in {}", folder.display()),
+        }
+    }
+}
+
+/// The driver of the GPUs there are: emulated ones where `CARMA_EMU` names them, else real ones, else emulated ones where some were set up.
+pub(crate) fn find() -> Result<(Driver, World)> {
+    if std::env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty()) {
+        return emulated();
+    }
+    match real() {
+        Ok(driver) => Ok((driver, World::Real)),
+        Err(_) if Machine::default_folder().join("state").exists() => emulated(),
+        Err(missing) => bail!(
+            "no NVIDIA GPU was found here ({missing}).\nEmulated GPUs let you try everything: `carma emu up` sets up four A100s, \
+             `carma doctor` says what a real server needs."
+        ),
+    }
+}
+
+/// The driver of this machine's own GPUs, if there is one with any.
+pub(crate) fn real() -> Result<Driver, String> {
+    let driver = Driver::open(None, DEADLINE).map_err(|error| missing(&error))?;
+    match driver.count() {
+        Ok(0) => Err("the driver is there and knows of no GPU".to_owned()),
+        Ok(_) => Ok(driver),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn missing(error: &DriverError) -> String {
+    match error {
+        DriverError::NoLibrary(_) => "there is no NVIDIA driver".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+fn emulated() -> Result<(Driver, World)> {
+    let machine = Machine::open(&Machine::default_folder())?;
+    let driver = Driver::open(Some(&machine.library()), DEADLINE).context("the emulated driver")?;
+    Ok((driver, World::Emulated(machine.folder().to_owned())))
+}

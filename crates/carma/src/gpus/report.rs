@@ -1,0 +1,108 @@
+//! What each GPU is doing, put together from the driver, the profiler and the system.
+
+use carma_core::{Fraction, MiB, Watts};
+use carma_gpu::mig::Instance;
+use carma_gpu::profiling::{Counters, Source};
+use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership};
+use serde::Serialize;
+
+/// All GPUs of a machine at one moment: what `--json` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) driver: String,
+    pub(crate) cuda: String,
+    /// The folder of the emulated machine; absent: the GPUs are real.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) emulated: Option<String>,
+    pub(crate) gpus: Vec<GpuReport>,
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// One GPU.
+#[derive(Debug, Serialize)]
+pub(crate) struct GpuReport {
+    /// Its place in PCI order.
+    pub(crate) index: usize,
+    #[serde(flatten)]
+    pub(crate) gpu: Gpu,
+    /// Where its profiling counters come from.
+    pub(crate) source: Source,
+    #[serde(flatten)]
+    pub(crate) state: DeviceReport,
+    pub(crate) instances: Vec<InstanceReport>,
+}
+
+/// An instance of a GPU.
+#[derive(Debug, Serialize)]
+pub(crate) struct InstanceReport {
+    #[serde(flatten)]
+    pub(crate) instance: Instance,
+    #[serde(flatten)]
+    pub(crate) state: DeviceReport,
+}
+
+/// What a GPU or an instance does.
+#[derive(Debug, Serialize)]
+pub(crate) struct DeviceReport {
+    /// Why nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
+    pub(crate) memory_used: Option<MiB>,
+    pub(crate) utilisation: Option<Fraction>,
+    pub(crate) power: Option<Watts>,
+    /// Joules since the driver was loaded.
+    pub(crate) energy: Option<f64>,
+    pub(crate) temperature: Option<u32>,
+    pub(crate) counters: Option<Counters>,
+    pub(crate) processes: Vec<ProcessReport>,
+}
+
+/// A process on a GPU.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProcessReport {
+    pub(crate) pid: u32,
+    pub(crate) kind: ProcessKind,
+    pub(crate) memory: Option<MiB>,
+    /// Absent where the process is out of sight.
+    #[serde(flatten)]
+    pub(crate) ownership: Option<Ownership>,
+}
+
+impl DeviceReport {
+    /// From a look at a device and its counters.
+    pub(crate) fn new(reading: Result<Reading, impl ToString>, counters: Option<Counters>) -> Self {
+        match reading {
+            Ok(reading) => Self {
+                trouble: None,
+                memory_used: Some(reading.memory_used),
+                utilisation: reading.utilisation,
+                power: reading.power,
+                energy: reading.energy,
+                temperature: reading.temperature,
+                counters,
+                processes: reading.processes.iter().map(ProcessReport::new).collect(),
+            },
+            Err(error) => Self {
+                trouble: Some(error.to_string()),
+                memory_used: None,
+                utilisation: None,
+                power: None,
+                energy: None,
+                temperature: None,
+                counters: None,
+                processes: Vec::new(),
+            },
+        }
+    }
+}
+
+impl ProcessReport {
+    fn new(process: &GpuProcess) -> Self {
+        Self { pid: process.pid, kind: process.kind, memory: process.memory, ownership: ownership(process.pid) }
+    }
+}
+
+/// All devices of a machine: GPUs, and the instances of those that are cut into some.
+pub(crate) fn devices<'a>(gpus: &'a [(Gpu, Vec<Instance>)]) -> impl Iterator<Item = &'a DeviceUuid> {
+    gpus.iter().flat_map(|(gpu, instances)| std::iter::once(&gpu.uuid).chain(instances.iter().map(|instance| &instance.uuid)))
+}

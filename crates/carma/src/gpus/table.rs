@@ -1,0 +1,113 @@
+//! What each GPU is doing, as people read it: at most 80 columns.
+
+use std::io::{self, Write};
+
+use carma_core::MiB;
+use carma_gpu::profiling::Source;
+
+use super::report::{DeviceReport, GpuReport, ProcessReport, Report};
+
+const WIDTH: usize = 80;
+
+/// Writes the table, and under it where its numbers come from.
+pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
+    writeln!(output, "GPU  NAME                 MEMORY GiB   UTIL  SMACT  SMOCC  DRAMA    POWER W   °C")?;
+    for gpu in &report.gpus {
+        write_gpu(gpu, output)?;
+    }
+    for left_out in &report.left_out {
+        let name = left_out.name.as_deref().unwrap_or("a GPU");
+        writeln!(output, "{}", cut(&format!("  -  {} is not used: {}", short(name), left_out.reason), WIDTH))?;
+    }
+    let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
+    writeln!(output, "driver {}, CUDA {}{world}", report.driver, report.cuda)?;
+    writeln!(output, "{}", sources(&report.gpus))
+}
+
+fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
+    let name = short(&gpu.gpu.name);
+    if let Some(trouble) = &gpu.state.trouble {
+        return writeln!(output, "{:>3}  {:<18}  {}", gpu.index, cut(name, 18), cut(trouble, WIDTH - 25));
+    }
+    let power = |watts: Option<carma_core::Watts>| watts.map_or_else(|| "-".to_owned(), |watts| format!("{:.0}", watts.0));
+    writeln!(
+        output,
+        "{:>3}  {:<18}  {}  {:>9}  {:>3}",
+        gpu.index,
+        cut(name, 18),
+        numbers(&gpu.state, gpu.gpu.memory),
+        format!("{} / {}", power(gpu.state.power), power(gpu.gpu.power_limit)),
+        gpu.state.temperature.map_or_else(|| "-".to_owned(), |degrees| degrees.to_string()),
+    )?;
+    for part in &gpu.instances {
+        let name = format!("mig {}", part.instance.profile);
+        writeln!(output, "     {:<18}  {}", cut(&name, 18), numbers(&part.state, part.instance.memory).trim_end())?;
+        write_processes(&part.state.processes, 7, output)?;
+    }
+    if gpu.instances.is_empty() { write_processes(&gpu.state.processes, 5, output) } else { Ok(()) }
+}
+
+/// Memory, utilisation and the three counters that decide.
+fn numbers(state: &DeviceReport, total: MiB) -> String {
+    let counter = |pick: fn(&carma_gpu::profiling::Counters) -> Option<carma_core::Fraction>| {
+        state.counters.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value.get()))
+    };
+    format!(
+        "{:>5} / {:>5}  {:>5}  {:>5}  {:>5}  {:>5}",
+        state.memory_used.map_or_else(|| "-".to_owned(), gibibytes),
+        gibibytes(total),
+        state.utilisation.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.get() * 100.0)),
+        counter(|counters| counters.smact),
+        counter(|counters| counters.smocc),
+        counter(|counters| counters.drama),
+    )
+}
+
+fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl Write) -> io::Result<()> {
+    for process in processes {
+        let memory = process.memory.map_or_else(|| "?".to_owned(), gibibytes);
+        let who = match &process.ownership {
+            Some(owner) => {
+                let user = owner.user.clone().unwrap_or_else(|| owner.uid.to_string());
+                let container = owner.container.as_ref().map_or(String::new(), |name| format!("[{name}] "));
+                format!("{user:<10} {container}{}", owner.command)
+            }
+            None => "out of sight".to_owned(),
+        };
+        let line = format!("{:indent$}{:>8}  {memory:>6} GiB  {who}", "", process.pid);
+        writeln!(output, "{}", cut(&line, WIDTH))?;
+    }
+    Ok(())
+}
+
+/// Where the profiling counters come from, each source once.
+fn sources(gpus: &[GpuReport]) -> String {
+    let mut sources: Vec<Source> = gpus.iter().map(|gpu| gpu.source).collect();
+    sources.dedup();
+    match sources[..] {
+        [] => "no GPU to show".to_owned(),
+        [Source::UtilisationOnly] => "SMACT and its like are not measured: `carma doctor` says how to get them".to_owned(),
+        _ => {
+            let of = |source: Source| {
+                let numbers: Vec<String> = gpus.iter().filter(|gpu| gpu.source == source).map(|gpu| gpu.index.to_string()).collect();
+                format!("{source} (GPU {})", numbers.join(", "))
+            };
+            let all = sources.len() == 1;
+            let names: Vec<String> = sources.into_iter().map(|source| if all { source.to_string() } else { of(source) }).collect();
+            format!("counters from {}", names.join("; "))
+        }
+    }
+}
+
+fn gibibytes(memory: MiB) -> String {
+    format!("{:.1}", memory.0 as f64 / 1024.0)
+}
+
+/// A product's name without what all of them have.
+fn short(name: &str) -> &str {
+    name.trim_start_matches("NVIDIA ").trim_start_matches("GeForce ").trim_start_matches("Tesla ")
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width { text.to_owned() } else { text.chars().take(width - 1).chain(['…']).collect() }
+}

@@ -1,0 +1,137 @@
+"""Emulated GPUs for Python scripts: what `carma emu train` does, from your own code. Needs the standard library alone.
+
+A script takes memory, trains at the speed its neighbours leave it, and meets PyTorch's errors:
+
+    from carma import emu
+
+    with emu.Gpu("resnet50_imagenet_bs64") as gpu:      # a workload of the catalogue,
+        gpu.train(seconds=30, progress=print)           # or emu.Gpu(peak="6GiB", smact=0.6)
+        gpu.hold("30GiB")                               # may raise emu.OutOfMemoryError
+
+Run it by `carma emu run -- python script.py`, or after `eval "$(carma emu env)"`. It obeys CUDA_VISIBLE_DEVICES. A process can be one
+`Gpu` at a time; what it holds is given back when it is closed, or when the process ends in whatever way. Seconds are emulated ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+LIBRARY = "libnvidia-ml.so.1"
+UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+#: Real seconds between looks at how far training is, at most and at least.
+LONGEST, SHORTEST = 0.1, 0.001
+
+
+class OutOfMemoryError(RuntimeError):
+    """Memory ran out; the words are those of `torch.OutOfMemoryError`."""
+
+
+def size(memory: int | str) -> int:
+    """Bytes of a number of bytes, or of a text such as "3GiB"."""
+    if isinstance(memory, int):
+        return memory
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", memory)
+    unit = UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise ValueError(f"{memory!r} is not a size: write bytes, or 512MiB, 3GiB")
+    return int(float(match[1]) * unit)
+
+
+def folders(environment: dict[str, str]) -> Iterator[Path]:
+    """Where the stand-in library may be, the likeliest first."""
+    if environment.get("CARMA_EMU"):
+        yield Path(environment["CARMA_EMU"], "lib")
+    yield from (Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder)
+    yield Path(f"/dev/shm/carma-emu-{os.getuid()}/lib")
+
+
+def load() -> ctypes.CDLL:
+    """The stand-in library of the emulated GPUs."""
+    for file in (folder / LIBRARY for folder in folders(dict(os.environ))):
+        # A real driver's library lacks our functions.
+        if file.exists() and hasattr(library := ctypes.CDLL(str(file)), "carmaEmuAttach"):
+            return library
+    raise RuntimeError("there are no emulated GPUs: `carma emu up` makes some")
+
+
+class Gpu:
+    """This process on the emulated GPUs it sees: as a workload of the catalogue, or on one GPU with counters of its own from 0 to 1."""
+
+    def __init__(
+        self,
+        workload: str | None = None,
+        *,
+        peak: int | str = 0,
+        smact: float = 0.5,
+        smocc: float | None = None,
+        drama: float | None = None,
+        utilisation: float | None = None,
+    ) -> None:
+        self._library = load()
+        if workload is not None:
+            self._call("Attach", workload.encode())
+        else:
+            others = (smact if counter is None else counter for counter in (smocc, drama, utilisation))
+            self._call("AttachAs", ctypes.c_uint64(size(peak)), *map(ctypes.c_double, (smact, *others)))
+        gpus, seconds = self._ask("Workload", ctypes.c_uint32, ctypes.c_double)
+        #: How many GPUs it is on, and the seconds its workload takes alone.
+        self.count, self.seconds = gpus, seconds
+
+    def __enter__(self) -> Gpu:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leaves the GPUs; memory is given back."""
+        self._call("Detach")
+
+    def hold(self, memory: int | str, gpu: int = 0) -> None:
+        """Takes memory up to this size in all on one of its GPUs, or gives back what is more."""
+        self._call("Hold", ctypes.c_uint32(gpu), ctypes.c_uint64(size(memory)))
+
+    def held(self, gpu: int = 0) -> int:
+        """Bytes it holds on one of its GPUs."""
+        return self._ask("Memory", ctypes.c_uint64, ctypes.c_uint64, first=ctypes.c_uint32(gpu))[0]
+
+    def work(self) -> tuple[float, float]:
+        """Seconds of training done so far, as when alone, and done a second now."""
+        return self._ask("Work", ctypes.c_double, ctypes.c_double)
+
+    def train(self, seconds: float | None = None, progress: Callable[[float], object] | None = None) -> None:
+        """Takes the memory of its peak and trains for what would take so many seconds alone. `progress` is given the share that is done."""
+        for gpu in range(self.count):
+            held, peak = self._ask("Memory", ctypes.c_uint64, ctypes.c_uint64, first=ctypes.c_uint32(gpu))
+            self.hold(max(held, peak), gpu)
+        seconds = self.seconds if seconds is None else seconds
+        before, (_, factor) = self.work()[0], self._ask("Now", ctypes.c_double, ctypes.c_double)
+        self._call("Run", 1)
+        try:
+            while (work := self.work())[0] - before < seconds:
+                if progress:
+                    progress((work[0] - before) / seconds)
+                left = (before + seconds - work[0]) / max(work[1], 1e-9) / factor
+                time.sleep(min(max(left, SHORTEST), LONGEST))
+        finally:
+            self._call("Run", 0)
+        if progress:
+            progress(1.0)
+
+    def _ask(self, name: str, *types: type, first: object = None) -> tuple:
+        """Calls a function that answers two values."""
+        answers = [type_() for type_ in types]
+        self._call(name, *([] if first is None else [first]), *map(ctypes.byref, answers))
+        return tuple(answer.value for answer in answers)
+
+    def _call(self, name: str, *arguments: object) -> None:
+        code = self._library[f"carmaEmu{name}"](*arguments)
+        if code:
+            words = ctypes.create_string_buffer(4096)
+            self._library.carmaEmuError(words, ctypes.c_size_t(len(words)))
+            raise {1: OutOfMemoryError, 2: RuntimeError}.get(code, ValueError)(words.value.decode(errors="replace"))
