@@ -14,6 +14,7 @@ mod client;
 pub mod cuda;
 pub mod fault;
 mod machine;
+mod mps;
 mod nvml;
 mod profile;
 pub mod programs;

@@ -52,6 +52,15 @@ pub enum CudaError {
     /// The MPS server could not be reached.
     #[error("CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server")]
     MpsUnreachable,
+    /// The MPS server waits for clients of an earlier failure, or is about to end.
+    #[error("CUDA error: the MPS server is not ready to accept new MPS client requests")]
+    MpsNotReady,
+    /// The MPS server has as many clients as it can have.
+    #[error("CUDA error: the hardware resources required to create MPS client have been exhausted")]
+    MpsFull,
+    /// The MPS server was told to end this client.
+    #[error("CUDA error: the MPS client has been terminated by the server")]
+    MpsTerminated,
     /// An error the driver reported by number.
     #[error("CUDA error: {}", words(*.0))]
     Other(u32),
@@ -78,7 +87,10 @@ impl CudaError {
             214 => Self::Uncorrectable,
             719 => Self::Lost,
             805 => Self::MpsUnreachable,
-            807 => Self::MpsServerGone,
+            806 => Self::MpsServerGone,
+            807 => Self::MpsNotReady,
+            808 => Self::MpsFull,
+            810 => Self::MpsTerminated,
             other => Self::Other(other),
         }
     }

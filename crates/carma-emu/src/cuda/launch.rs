@@ -1,6 +1,7 @@
 //! How this process comes to its GPUs: by what its environment lets it see.
 
 use super::error::CudaError;
+use super::mps::{MpsConnection, MpsSettings};
 use super::program::{Program, Rank};
 use super::visible::visible;
 use crate::machine::Machine;
@@ -8,12 +9,13 @@ use crate::machine::Machine;
 /// `cudaErrorInvalidDevice`.
 const INVALID_DEVICE: u32 = 101;
 
-/// Opens a context for each rank, as a CUDA program of this process would: on the GPUs its environment lets it see, in their order.
+/// Opens a context for each rank, as a CUDA program of this process would: on the GPUs its environment lets it see, in their order,
+/// and as a client of MPS where a daemon listens.
 pub fn launch<'a>(machine: &'a Machine, ranks: &[Rank<'_>]) -> Result<Program<'a>, CudaError> {
     let [devices, order] = ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"].map(|name| std::env::var(name).ok());
     let seen = machine.with(|state| visible(state, devices.as_deref(), order.as_deref()))?;
     match seen.get(..ranks.len()) {
-        Some(places) => Program::attach(machine, places, ranks, None),
+        Some(places) => Program::attach(machine, places, ranks, MpsConnection::open(&MpsSettings::of_environment(machine))?),
         None if seen.is_empty() => Err(CudaError::NoDevice),
         None => Err(CudaError::from_code(INVALID_DEVICE)),
     }

@@ -2,10 +2,13 @@
 
 mod error;
 mod launch;
+mod mps;
 mod program;
 mod visible;
 
 pub use error::CudaError;
 pub use launch::launch;
-pub use program::{MpsClient, Program, Rank};
+pub use mps::{MpsConnection, MpsSettings};
+pub(crate) use program::is_open_to;
+pub use program::{Program, Rank};
 pub use visible::visible;

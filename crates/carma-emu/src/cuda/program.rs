@@ -4,6 +4,7 @@ use carma_core::Fraction;
 use carma_sim::{InterferenceModel, RankFacts, RankProfile, Workload, slice_slowdown};
 
 use super::error::CudaError;
+use super::mps::MpsConnection;
 use crate::machine::Machine;
 use crate::state::{ContextKind, ContextRecord, NONE, Place, State, started};
 
@@ -22,17 +23,6 @@ pub struct Rank<'a> {
     pub workload: Option<&'a Workload>,
 }
 
-/// Limits of an MPS client.
-#[derive(Debug, Clone, Default)]
-pub struct MpsClient {
-    /// The server's process.
-    pub server: u32,
-    /// The share of the multiprocessors in percent.
-    pub threads: Option<u32>,
-    /// Most memory in bytes, by the number the program gives a GPU.
-    pub memory: Vec<(usize, u64)>,
-}
-
 /// This process on its GPUs. It is taken off when this is dropped, or when the process ends in whatever way.
 #[derive(Debug)]
 pub struct Program<'a> {
@@ -40,20 +30,21 @@ pub struct Program<'a> {
     places: Vec<Place>,
     pid: u32,
     born: u64,
+    mps: Option<MpsConnection>,
 }
 
 impl<'a> Program<'a> {
-    /// Opens a context at each place: a rank each, the first place for the first rank.
-    pub fn attach(machine: &'a Machine, places: &[Place], ranks: &[Rank<'_>], mps: Option<&MpsClient>) -> Result<Self, CudaError> {
+    /// Opens a context at each place: a rank each, the first place for the first rank. As a client of MPS, if it has become one.
+    pub fn attach(machine: &'a Machine, places: &[Place], ranks: &[Rank<'_>], mps: Option<MpsConnection>) -> Result<Self, CudaError> {
         if places.is_empty() {
             return Err(CudaError::NoDevice);
         }
         let pid = std::process::id();
-        let program = Self { machine, places: places.to_vec(), pid, born: started(pid).unwrap_or_default() };
+        let program = Self { machine, places: places.to_vec(), pid, born: started(pid).unwrap_or_default(), mps };
         let model = InterferenceModel::shipped();
         machine.with(|state| {
             for (ordinal, (place, rank)) in places.iter().zip(ranks).enumerate() {
-                let context = context(state, *place, rank, &model, (ordinal, mps), pid)?;
+                let context = context(state, *place, rank, &model, (ordinal, program.mps.as_ref()), pid)?;
                 state.attach(context, program.born).map_err(|_| CudaError::Other(2))?;
             }
             Ok::<(), CudaError>(())
@@ -146,21 +137,34 @@ impl Drop for Program<'_> {
     }
 }
 
+/// Whether the compute mode lets a process open a context here.
+pub(crate) fn is_open_to(state: &State<'_>, place: Place, pid: u32) -> bool {
+    let taken = || state.contexts_at(place).any(|other| other.pid != pid && other.kind() != ContextKind::Graphics);
+    match state.gpus[place.gpu].compute_mode {
+        PROHIBITED => false,
+        EXCLUSIVE_PROCESS => !taken(),
+        _ => true,
+    }
+}
+
 fn context(
     state: &State<'_>,
     place: Place,
     rank: &Rank<'_>,
     model: &InterferenceModel,
-    (ordinal, mps): (usize, Option<&MpsClient>),
+    (ordinal, mps): (usize, Option<&MpsConnection>),
     pid: u32,
 ) -> Result<ContextRecord, CudaError> {
-    let gpu = &state.gpus[place.gpu];
-    let client = mps.is_some();
-    let taken = || state.contexts_at(place).any(|other| other.pid != pid && other.kind() != ContextKind::Graphics);
-    if gpu.compute_mode == PROHIBITED || (gpu.compute_mode == EXCLUSIVE_PROCESS && !client && taken()) {
-        return Err(CudaError::Unavailable);
+    // To the GPU, the process of a client is its server.
+    let server = |mps: &MpsConnection| {
+        state.contexts_at(place).any(|context| context.pid == mps.server() && context.kind() == ContextKind::MpsServer)
+    };
+    match mps {
+        Some(mps) if !server(mps) => return Err(CudaError::MpsServerGone),
+        None if !is_open_to(state, place, pid) => return Err(CudaError::Unavailable),
+        _ => {}
     }
-    let limit = mps.and_then(|mps| mps.memory.iter().find(|(number, _)| *number == ordinal)).map_or(u64::MAX, |(_, bytes)| *bytes);
+    let limit = mps.map_or(u64::MAX, |mps| mps.memory(ordinal));
     if state.memory(place).free() < CONTEXT || limit < CONTEXT {
         return Err(CudaError::NoContext);
     }
@@ -168,18 +172,18 @@ fn context(
     let share = place.instance.map_or(Fraction::ONE, |instance| profile.share(state.instance_profile(place.gpu, instance)));
     let facts = RankFacts::new(model, rank.workload, rank.profile, profile.kind, share);
     // A client that may use a part of the multiprocessors is as fast as on an instance of that size, and leaves the others as much.
-    let threads = mps.and_then(|mps| mps.threads).unwrap_or(100).clamp(1, 100);
+    let threads = mps.map_or(100, MpsConnection::threads).clamp(1, 100);
     let slice = slice_slowdown(&facts.profile, Fraction::clamped(f64::from(threads) / 100.0));
     let counters =
         [facts.profile.smact, facts.profile.smocc, facts.profile.drama, facts.profile.utilisation].map(|counter| counter.get() / slice);
-    let kind = if client { ContextKind::MpsClient } else { ContextKind::Compute };
+    let kind = if mps.is_some() { ContextKind::MpsClient } else { ContextKind::Compute };
     Ok(ContextRecord {
         pid,
         gpu: place.gpu as u32,
         instance: place.instance.map_or(NONE, |instance| instance as u32),
         bytes: CONTEXT,
         limit,
-        server: mps.map_or(0, |mps| mps.server),
+        server: mps.map_or(0, MpsConnection::server),
         threads,
         counters,
         watts: facts.watts / slice,

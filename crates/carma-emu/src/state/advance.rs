@@ -10,7 +10,7 @@ use super::{INSTANCES, State, started};
 /// Seconds between looks for processes that are gone.
 const SWEEP: f64 = 0.005;
 /// What a client's calls answer when its MPS server is gone: `cudaErrorMpsRpcFailure`.
-const MPS_RPC_FAILURE: u32 = 807;
+const MPS_RPC_FAILURE: u32 = 806;
 
 impl Engine {
     fn advance(&mut self, span: f64) {

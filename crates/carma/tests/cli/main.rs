@@ -4,6 +4,7 @@
 
 mod emu;
 mod estimate;
+mod mps;
 mod simulations;
 mod traces;
 

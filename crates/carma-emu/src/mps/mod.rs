@@ -1,0 +1,56 @@
+//! A stand-in for MPS: its control program and daemon, and its server.
+//!
+//! ```text
+//!  nvidia-cuda-mps-control ─┐                                            ┌─► nvidia-cuda-mps-server: a process with a context on the GPU
+//!  (commands on its input)  ├─ socket `control` ─► daemon (-d or -f) ────┘   (its input stays open for as long as it is to serve)
+//!  cuda::MpsConnection ─────┘  messages, a line each     Roster: who is served
+//! ```
+//!
+//! The daemon only says who may be a client, and with which limits; what clients do to each other is worked out from the machine's state.
+
+mod answer;
+mod command;
+mod daemon;
+mod log;
+pub(crate) mod message;
+mod program;
+pub(crate) mod provision;
+mod roster;
+mod server;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+pub(crate) use program::control;
+pub(crate) use server::serve;
+
+/// CUDA's numbers of what goes wrong with MPS.
+const CONNECTION_FAILED: u32 = 805;
+const SERVER_NOT_READY: u32 = 807;
+const MAX_CLIENTS_REACHED: u32 = 808;
+const CLIENT_TERMINATED: u32 = 810;
+/// The stand-in for the server.
+const SERVER: &str = "nvidia-cuda-mps-server";
+/// The stand-in for the control program and its daemon.
+const CONTROL: &str = "nvidia-cuda-mps-control";
+
+/// Where a daemon has its pipes and logs.
+#[derive(Debug, Clone)]
+pub(crate) struct Folders {
+    pub(crate) pipes: PathBuf,
+    pub(crate) logs: PathBuf,
+}
+
+impl Folders {
+    /// By the variables, or in the machine's own folder: each machine has its daemon, as it would with `/tmp/nvidia-mps`.
+    pub(crate) fn of(machine: &Path) -> Self {
+        let folder =
+            |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map_or_else(|| machine.join("nvidia-mps"), PathBuf::from);
+        Self { pipes: folder("CUDA_MPS_PIPE_DIRECTORY"), logs: folder("CUDA_MPS_LOG_DIRECTORY") }
+    }
+
+    /// The socket that the daemon listens at.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.pipes.join("control")
+    }
+}
