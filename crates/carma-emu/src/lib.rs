@@ -11,10 +11,13 @@
 //! ```
 
 pub mod cuda;
+pub mod dcgm;
 mod machine;
 mod nvml;
 mod profile;
 pub mod programs;
+pub mod readings;
+mod smi;
 pub mod state;
 
 pub use machine::{LIBRARY, Machine, MachineError, PROGRAMS, VARIABLE};

@@ -8,3 +8,5 @@
 mod answer;
 mod identity;
 mod library;
+
+pub(crate) use library::{CUDA, DRIVER};

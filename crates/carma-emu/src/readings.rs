@@ -1,0 +1,144 @@
+//! Numbers a driver shows that no model gives: temperatures, clocks, the fan, limits of power.
+//!
+//! All of them are made up for show, so that tools have something plausible to print; nothing else of CARMA goes by them. Power, utilisation,
+//! memory and energy are not of this kind: they come from the state.
+
+use std::ops::RangeInclusive;
+
+use carma_sim::GpuType;
+
+use crate::profile::Profile;
+use crate::state::{Engine, Place, State};
+
+/// Clock of a GPU that nobody uses, in MHz.
+const IDLE_CLOCK: u32 = 210;
+/// Clock of its memory then, unless that is slower anyway.
+const IDLE_MEMORY_CLOCK: u32 = 405;
+
+/// Why a GPU does not run at its highest clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throttle {
+    /// It does.
+    None,
+    /// Nothing runs.
+    Idle,
+    /// It draws as much power as it may.
+    PowerCap,
+}
+
+/// What a GPU's driver shows of it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readings {
+    /// Percent of the time that kernels ran.
+    pub utilisation: u32,
+    /// Percent of the time that memory was read or written: DRAMA, in percent.
+    pub memory_utilisation: u32,
+    /// Power in milliwatts.
+    pub milliwatts: u32,
+    /// Degrees Celsius.
+    pub temperature: u32,
+    /// The memory's.
+    pub memory_temperature: u32,
+    /// Percent of the fan's full speed, where it has one.
+    pub fan: Option<u32>,
+    /// 0 for the fastest, 8 when no process is there.
+    pub performance_state: u32,
+    /// MHz of the multiprocessors.
+    pub sm_clock: u32,
+    /// MHz of the memory.
+    pub memory_clock: u32,
+    /// Why it is no faster.
+    pub throttle: Throttle,
+}
+
+impl Readings {
+    /// From what a GPU does, its limit of power in milliwatts, and whether any process is on it.
+    pub fn of(profile: &Profile, engine: &Engine, power_limit: u32, attached: bool) -> Self {
+        let [_, _, drama, utilisation] = engine.levels;
+        let milliwatts = (engine.watts * 1000.0).round() as u32;
+        let warmth = (engine.watts / profile.kind.limit_watts).clamp(0.0, 1.0);
+        let throttle = match (utilisation > 0.0, milliwatts >= power_limit) {
+            (false, _) => Throttle::Idle,
+            (true, true) => Throttle::PowerCap,
+            (true, false) => Throttle::None,
+        };
+        let facts = &profile.facts;
+        let idle_memory_clock = facts.memory_clock.min(IDLE_MEMORY_CLOCK);
+        let (performance_state, sm_clock, memory_clock) =
+            if attached { (0, facts.sm_clock, facts.memory_clock) } else { (8, IDLE_CLOCK, idle_memory_clock) };
+        Self {
+            utilisation: percent(utilisation),
+            memory_utilisation: percent(drama),
+            milliwatts,
+            temperature: 27 + (45.0 * warmth).round() as u32,
+            memory_temperature: 30 + (55.0 * warmth).round() as u32,
+            fan: facts.fan.then_some(30 + (55.0 * warmth).round() as u32),
+            performance_state,
+            sm_clock,
+            memory_clock,
+            throttle,
+        }
+    }
+}
+
+/// A level from 0 to 1 in whole percent.
+pub fn percent(level: f64) -> u32 {
+    (level.clamp(0.0, 1.0) * 100.0).round() as u32
+}
+
+/// Limits of power that can be set, in milliwatts: a quarter of the highest and up.
+pub fn power_limits(kind: &GpuType) -> RangeInclusive<u32> {
+    let most = (kind.limit_watts * 1000.0) as u32;
+    most / 4..=most
+}
+
+/// The generation of PCIe of an architecture, by NVML's number of it.
+pub const fn pcie_generation(architecture: u32) -> u32 {
+    match architecture {
+        ..=6 => 3,
+        7 | 8 => 4,
+        _ => 5,
+    }
+}
+
+/// What a process has of a level, given what it and all together would have alone: parts of one GPU add up to no more than the whole.
+pub fn part(own: f64, all: f64, level: f64) -> f64 {
+    if all > level { own * level / all } else { own }
+}
+
+impl State<'_> {
+    /// What the driver shows of a GPU.
+    pub fn readings(&self, gpu: usize) -> Readings {
+        let record = &self.gpus[gpu];
+        let attached = self.contexts_at(Place::gpu(gpu)).next().is_some();
+        Readings::of(self.profile(gpu), &record.engine, record.power_limit, attached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+
+    fn readings(watts: f64, utilisation: f64, attached: bool) -> Readings {
+        let profile = &Profile::all()[0];
+        let engine = Engine { levels: [0.0, 0.0, 0.255, utilisation], watts, ..Engine::zeroed() };
+        Readings::of(profile, &engine, 400_000, attached)
+    }
+
+    #[test]
+    fn an_idle_gpu_is_cool_and_slow_and_a_busy_one_is_not() {
+        let (idle, busy) = (readings(52.0, 0.0, false), readings(400.0, 1.0, true));
+        assert_eq!((idle.milliwatts, idle.utilisation, idle.performance_state, idle.throttle), (52_000, 0, 8, Throttle::Idle));
+        assert_eq!((busy.performance_state, busy.sm_clock, busy.memory_clock, busy.throttle), (0, 1410, 1215, Throttle::PowerCap));
+        assert!(idle.temperature < busy.temperature && busy.temperature < 90 && idle.sm_clock < busy.sm_clock);
+        assert_eq!((busy.utilisation, busy.memory_utilisation, busy.fan), (100, 26, None));
+    }
+
+    #[test]
+    fn parts_add_up_to_no_more_than_the_whole() {
+        assert!((part(0.9, 1.8, 1.0) - 0.5).abs() < 1e-12);
+        assert!((part(0.3, 0.5, 0.8) - 0.3).abs() < 1e-12);
+    }
+}
