@@ -25,8 +25,8 @@ mod ownership;
 mod processes;
 pub mod profiling;
 mod reading;
-mod xid;
 mod topology;
+mod xid;
 
 pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
@@ -40,5 +40,5 @@ pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};
 pub use processes::{GpuProcess, ProcessKind};
 pub use reading::Reading;
-pub use xid::{Blame, Xid};
 pub use topology::topology;
+pub use xid::{Blame, Xid};
