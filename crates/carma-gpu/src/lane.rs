@@ -61,18 +61,18 @@ impl<S: 'static> Lane<S> {
         {
             return Err(DriverError::Hanging { call, since: began.elapsed() });
         }
+        let due = Instant::now() + deadline;
         let (sender, answer) = channel();
         let wanted = Arc::new(());
         let still_wanted: Weak<()> = Arc::downgrade(&wanted);
         let job: Job<S> = Box::new(move |state, under_way| {
             if still_wanted.strong_count() > 0 {
-                let now = Instant::now();
-                *held(under_way) = Some((call, now, now + deadline));
+                *held(under_way) = Some((call, Instant::now(), due));
                 let _ = sender.send(act(state));
             }
         });
         self.jobs.send(job).map_err(|_| DriverError::Hanging { call, since: Duration::ZERO })?;
-        Ok(Pending { call, answer, deadline, due: Instant::now() + deadline, _wanted: wanted })
+        Ok(Pending { call, answer, deadline, due, _wanted: wanted })
     }
 
     /// Makes a call, and waits for its answer until the deadline.
