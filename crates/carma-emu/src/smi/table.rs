@@ -62,7 +62,7 @@ fn lines(gpu: &Gpu) -> String {
             format!("{errors:>21} "),
         ],
         [
-            format!(" {fan:<4}{:>4}C    {state:<10}{draw:>8} / {limit:>6} ", readings.temperature),
+            format!(" {fan:<4}{:>4}C    {state:<10}{draw:>8} / {limit:>5} ", readings.temperature),
             format!("{used:>11} / {total:>9} "),
             format!("{busy:>8} {mode:>12} "),
         ],
@@ -91,7 +91,7 @@ fn processes(gpus: &[&Gpu]) -> String {
             // The end of a long path says more than its beginning.
             let cut = name.char_indices().rev().nth(31).filter(|(place, _)| *place > 0);
             let name = cut.map_or_else(|| name.clone(), |(place, _)| format!("...{}", &name[place..]));
-            let row = format!("  {:>3}   {gi:<4} {ci:<4}  {pid:>14} {kind:>6}   {name:<35} {:>7}MiB ", gpu.index, bytes >> 20);
+            let row = format!("  {:>3}   {gi:<4} {ci:<4}  {pid:>13} {kind:>6}   {name:<35} {:>7}MiB ", gpu.index, bytes >> 20);
             text += &full(&row);
         }
     }

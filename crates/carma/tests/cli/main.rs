@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod emu;
+mod dcgm;
 mod estimate;
 mod mps;
 mod simulations;
