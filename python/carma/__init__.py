@@ -1,1 +1,1 @@
-"""CARMA's Python side. `carma.memory` says what GPU memory a training script will ask for."""
+"""CARMA's Python side. `carma.memory` says what GPU memory a training script will ask for; `carma.emu` is for scripts on emulated GPUs."""

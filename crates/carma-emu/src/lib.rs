@@ -12,6 +12,7 @@
 
 mod client;
 pub mod cuda;
+pub mod dcgm;
 pub mod fault;
 mod machine;
 mod mps;
@@ -19,6 +20,7 @@ mod nvml;
 mod profile;
 pub mod programs;
 pub mod readings;
+mod smi;
 pub mod state;
 pub mod train;
 

@@ -56,6 +56,9 @@ pub const PROGRAMS: [&str; 4] = ["dcgmi", "nvidia-smi", "nvidia-cuda-mps-control
 /// The library that a machine stands in for.
 pub const LIBRARY: &str = "libnvidia-ml.so.1";
 
+/// What Python scripts import to use a machine, and where it lies there.
+const CLIENT: (&str, &str) = ("lib/python/carma/emu.py", include_str!("../../../python/carma/emu.py"));
+
 /// An emulated machine.
 #[derive(Debug)]
 pub struct Machine {
@@ -93,9 +96,11 @@ impl Machine {
             let path = path.to_owned();
             move |error| MachineError::File { path, error }
         };
-        for part in ["lib", "bin"].map(|part| folder.join(part)) {
+        for part in ["lib/python/carma", "bin"].map(|part| folder.join(part)) {
             fs::create_dir_all(&part).map_err(failed(&part))?;
         }
+        let client = folder.join(CLIENT.0);
+        fs::write(&client, CLIENT.1).map_err(failed(&client))?;
         let link = |target: &Path, place: PathBuf| {
             let _ = fs::remove_file(&place);
             std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
@@ -136,11 +141,13 @@ impl Machine {
             io::ErrorKind::NotFound => MachineError::Absent(folder.to_owned()),
             _ => MachineError::File { path: state, error },
         })?;
-        let files = PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY)]);
+        let files =
+            PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
         files.for_each(|file| drop(fs::remove_file(file)));
         mps::take_down(folder);
         // Whatever else lies there is not ours.
-        for part in ["bin", "lib", ""] {
+        let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
+        for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {
             let _ = fs::remove_dir(folder.join(part));
         }
         Ok(())
@@ -168,8 +175,9 @@ impl Machine {
             let all = std::iter::once(first).chain(env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty()));
             env::join_paths(all).unwrap_or_default()
         };
-        let library = before(self.folder.join("lib"), "LD_LIBRARY_PATH");
-        vec![(VARIABLE, self.folder.clone().into()), ("LD_LIBRARY_PATH", library), ("PATH", before(self.programs(), "PATH"))]
+        let paths = [("LD_LIBRARY_PATH", "lib"), ("PATH", "bin"), ("PYTHONPATH", "lib/python")];
+        let paths = paths.map(|(name, part)| (name, before(self.folder.join(part), name)));
+        [(VARIABLE, self.folder.clone().into())].into_iter().chain(paths).collect()
     }
 
     /// Emulated seconds since it was made, and how many there are to a second.
@@ -197,6 +205,7 @@ fn gpu(folder: &Path, place: usize, profile: usize) -> GpuRecord {
         // Like a server's, in steps that leave room for bridges.
         bus: 7 + 8 * place as u32 % 248 + place as u32 / 31,
         power_limit: (kind.limit_watts * 1000.0) as u32,
+        persistence: 1,
         ..GpuRecord::zeroed()
     }
 }

@@ -25,6 +25,7 @@ mod ownership;
 mod processes;
 pub mod profiling;
 mod reading;
+mod topology;
 mod xid;
 
 pub use compute_mode::{ComputeAccess, ComputeModeChange};
@@ -39,4 +40,5 @@ pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};
 pub use processes::{GpuProcess, ProcessKind};
 pub use reading::Reading;
+pub use topology::topology;
 pub use xid::{Blame, Xid};

@@ -3,6 +3,8 @@
 //! The reference is the way of the published prototype: each second it starts `nvidia-smi` for memory and power, `nvidia-smi` again for processes and `dcgmi`
 //! for one line of counters. The GPUs and these programs are emulated; what a real driver takes to answer comes on top for both.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -117,7 +119,7 @@ fn share_of_a_core() {
     let (before, began) = (processor_time(&family), Instant::now());
     std::thread::sleep(WATCHED);
     let after = processor_time(&family);
-    let share = |place: usize| (after[place] - before[place]).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
+    let share = |place: usize| after[place].saturating_sub(before[place]).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
     println!("\nat one look a second, in percent of a core:");
     for (place, pid) in family.iter().enumerate() {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, emu, estimate, estimator, event_log, policies, simulate, trace, trace_memory,
-    validate,
+    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, policies, simulate, trace,
+    trace_memory, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -50,6 +50,10 @@ enum Command {
     /// List the workloads that are known, and add your own.
     #[command(subcommand)]
     Catalogue(catalogue::Command),
+    /// Show what each GPU is doing, whose processes are on it, and where the numbers come from.
+    Gpus(gpus::Arguments),
+    /// Say what this machine has for sharing GPUs, what it lacks, and what would mend it.
+    Doctor(doctor::Arguments),
     /// Emulate GPUs: a stand-in driver, training-like processes, faults.
     Emu(emu::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
@@ -88,6 +92,8 @@ impl Cli {
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
             Command::Trace(command) => trace::run(&command, output),
             Command::Catalogue(command) => catalogue::run(&command, output),
+            Command::Gpus(arguments) => gpus::run(&arguments, output),
+            Command::Doctor(arguments) => doctor::run(&arguments, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }

@@ -130,7 +130,10 @@ impl<'a> Program<'a> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        let _ = self.machine.with(|state| state.detach(|context| self.is_mine(context)));
+        // A forked child has a copy of this, and must not take its parent off.
+        if std::process::id() == self.pid {
+            let _ = self.machine.with(|state| state.detach(|context| self.is_mine(context)));
+        }
     }
 }
 

@@ -13,10 +13,10 @@ use super::{events, gpm};
 use crate::machine::Machine;
 
 /// What we claim to be: the driver whose interface this follows, marked as emulated in the text that people see.
-const DRIVER: &str = "575.57.08";
+pub(crate) const DRIVER: &str = "575.57.08";
 const NVML: &str = "12.575.57.08";
 /// CUDA 12.9.
-const CUDA: c_int = 12_090;
+pub(crate) const CUDA: c_int = 12_090;
 
 /// The machine, and how often the library was opened.
 static OPEN: Mutex<(Option<Arc<Machine>>, u32)> = Mutex::new((None, 0));

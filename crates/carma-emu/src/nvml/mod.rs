@@ -28,3 +28,4 @@ mod topology;
 mod utilisation;
 
 pub(crate) use library::own_folder;
+pub(crate) use library::{CUDA, DRIVER};

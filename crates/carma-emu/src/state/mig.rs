@@ -157,15 +157,6 @@ impl State<'_> {
         Ok(())
     }
 
-    /// The place with this UUID, of a GPU or an instance that processes can run on.
-    pub fn place_of(&self, uuid: &str) -> Option<Place> {
-        (0..self.gpus.len()).find_map(|gpu| {
-            let record = &self.gpus[gpu];
-            let instance = record.instances.iter().position(|instance| instance.computes != 0 && instance.uuid.get() == uuid);
-            instance.map(|instance| Place { gpu, instance: Some(instance) }).or((record.uuid.get() == uuid).then_some(Place::gpu(gpu)))
-        })
-    }
-
     fn instance(&self, gpu: usize, instance: usize) -> Result<&InstanceRecord, MigError> {
         self.gpus[gpu].instances.get(instance).filter(|instance| instance.used != 0).ok_or(MigError::NoSuchInstance)
     }
@@ -249,10 +240,10 @@ mod tests {
             assert_eq!(state.destroy_compute_instance(0, instance), Err(MigError::InUse));
             assert_eq!(state.set_mig(0, false), Err(MigError::InUse));
             state.detach(|_| true);
-            let uuid = state.gpus[0].instances[instance].uuid.get().to_owned();
-            assert_eq!(state.place_of(&uuid), Some(Place { gpu: 0, instance: Some(instance) }));
+            assert!(state.gpus[0].instances[instance].uuid.get().starts_with("MIG-"));
+            assert_eq!(state.places(), [Place { gpu: 0, instance: Some(instance) }]);
             state.destroy_compute_instance(0, instance).unwrap();
-            assert_eq!(state.place_of(&uuid), None);
+            assert_eq!(state.places(), []);
             state.destroy_instance(0, instance).unwrap();
             assert_eq!(state.destroy_instance(0, instance), Err(MigError::NoSuchInstance));
             let kinds: Vec<u64> = (0..state.header.events).map(|number| state.event_from(number).unwrap().1.kind).collect();

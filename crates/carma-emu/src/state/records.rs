@@ -224,6 +224,13 @@ pub struct CallFault {
     pub call: Text<56>,
 }
 
+impl GpuRecord {
+    /// Its PCI address, as the driver writes it.
+    pub fn bus_id(&self) -> String {
+        format!("00000000:{:02X}:00.0", self.bus)
+    }
+}
+
 impl ContextRecord {
     /// How it uses the GPU.
     pub const fn kind(&self) -> ContextKind {

@@ -103,12 +103,17 @@ impl<'a> Attempt<'a> {
         Ok(Next::At(next.min(self.grows_at)))
     }
 
-    /// Keeps how far it is, where it is to be kept.
-    pub(super) fn save(&mut self) -> Result<(), TrainError> {
-        let Some(file) = self.job.checkpoint else { return Ok(()) };
-        if let (Phase::Training, Some(program)) = (self.phase, &self.program) {
-            self.done = self.before + program.work()?.0;
+    /// Is told to stop: tells and keeps how far it is.
+    pub(super) fn stop(&mut self, now: f64, output: &mut impl Write) -> Result<(), TrainError> {
+        if matches!(self.phase, Phase::Training) {
+            self.train(now, output)?;
         }
+        self.save()
+    }
+
+    /// Keeps how far it is, where it is to be kept.
+    fn save(&self) -> Result<(), TrainError> {
+        let Some(file) = self.job.checkpoint else { return Ok(()) };
         Ok(write(file, &Checkpoint { workload: self.job.workload.name.clone(), epoch: self.epoch(), done: self.done })?)
     }
 

@@ -82,7 +82,7 @@ impl Job<'_> {
             match stop.load(Ordering::Relaxed) {
                 0 => {}
                 signal => {
-                    attempt.save()?;
+                    attempt.stop(now, output)?;
                     writeln!(output, "told to stop by signal {signal} in epoch {}", attempt.epoch())?;
                     output.flush()?;
                     return Ok(Ended::Stopped(signal as u8));

@@ -50,7 +50,8 @@ impl Progress {
 
     /// Prints the lines that are due now that so much is done, at this many seconds of work a second.
     pub(super) fn tell(&mut self, done: f64, rate: f64, output: &mut impl Write) -> io::Result<()> {
-        let due = ((done / self.line()) as u32).min(self.epochs * self.lines_an_epoch);
+        // Divisions are not exact, and the last line must not be lost by that.
+        let due = if self.finished(done) { self.epochs * self.lines_an_epoch } else { (done / self.line()) as u32 };
         let Self { epochs, lines_an_epoch, .. } = *self;
         let steps = (self.total / f64::from(epochs) * STEPS).ceil();
         for line in self.told..due {

@@ -4,6 +4,7 @@
 
 mod clients;
 mod driver;
+mod mig;
 mod nvml;
 mod nvml_events;
 mod nvml_faults;

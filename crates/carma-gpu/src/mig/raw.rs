@@ -116,8 +116,11 @@ pub(super) fn destroy(device: &Device<'_>, id: u32) -> Result<(), NvmlError> {
 unsafe fn compute_profiles(device: &Device<'_>, instance: nvmlGpuInstance_t) -> Result<Vec<nvmlComputeInstanceProfileInfo_t>, NvmlError> {
     let info = nvml_sym(device.nvml().lib().nvmlGpuInstanceGetComputeInstanceProfileInfo.as_ref())?;
     // SAFETY: the caller's instance is there, and the call writes one value.
-    let ask = |slot| value(|out| unsafe { info(instance, slot, NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, out) });
-    Ok((0..NVML_COMPUTE_INSTANCE_PROFILE_COUNT).filter_map(|slot| ask(slot).ok()).collect())
+    let ask = |slot| match value(|out| unsafe { info(instance, slot, NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, out) }) {
+        Err(NvmlError::NotSupported | NvmlError::InvalidArg) => None,
+        kind => Some(kind),
+    };
+    (0..NVML_COMPUTE_INSTANCE_PROFILE_COUNT).filter_map(ask).collect()
 }
 
 unsafe fn take_down(device: &Device<'_>, instance: nvmlGpuInstance_t) -> Result<(), NvmlError> {

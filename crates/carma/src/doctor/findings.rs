@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use carma_gpu::profiling::{SourceReport, Standing};
+use carma_gpu::profiling::{Problem, Source, SourceReport, Standing};
 use carma_gpu::{Gpu, Inventory};
 use serde::Serialize;
 
@@ -56,7 +56,9 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
         Ok((world, inventory)) => {
             let mut all = about_driver(world, inventory);
             all.extend(about_gpus(inventory));
-            all.extend(facts.sources.iter().map(about_source));
+            // What is there and not needed, or was not even asked, helps nobody.
+            let telling = |report: &&SourceReport| !matches!(report.standing, Standing::Spare | Standing::Absent(Problem::NotAsked));
+            all.extend(facts.sources.iter().filter(telling).map(about_source));
             all.extend(about_sharing(facts, inventory));
             all
         }
@@ -69,7 +71,9 @@ fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
     let driver = match cards {
         0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}), so no jobs can be run on one here"), None),
         1 => finding(Health::Missing, format!("there is an NVIDIA card, and its driver does not work: {why}"), Some(install)),
-        several => finding(Health::Missing, format!("there are {several} NVIDIA cards, and their driver does not work: {why}"), Some(install)),
+        several => {
+            finding(Health::Missing, format!("there are {several} NVIDIA cards, and their driver does not work: {why}"), Some(install))
+        }
     };
     let emulated = "estimates, the simulator and emulated GPUs work all the same";
     vec![driver, finding(Health::Ok, emulated, Some("carma emu up"))]
@@ -104,27 +108,31 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
     }
     let forgetful = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
     if forgetful > 0 {
-        let says = format!("persistence mode is off on {forgetful} of {} GPUs: the first job after a pause starts slowly", inventory.gpus.len());
+        let says =
+            format!("persistence mode is off on {forgetful} of {} GPUs: the first job after a pause starts slowly", inventory.gpus.len());
         all.push(finding(Health::Note, says, Some("nvidia-smi -pm 1")));
     }
     all
 }
 
 fn about_source(source: &SourceReport) -> Finding {
-    let health = match source.standing {
-        Standing::Absent(_) => Health::Note,
+    let health = match (&source.standing, source.source) {
+        (Standing::Used(gpus), Source::UtilisationOnly) => {
+            let says = format!("{gpus} GPUs are judged by their utilisation alone: SMACT, SMOCC and DRAMA are not measured there");
+            return finding(Health::Note, says, None);
+        }
+        (Standing::Absent(_), _) => Health::Note,
         _ => Health::Ok,
     };
     finding(health, format!("counters from {source}"), source.remedy())
 }
 
 fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
-    let mps = match &facts.mps {
-        Some(_) => finding(Health::Ok, "MPS can be used to share GPUs", None),
-        None => {
-            let fix = "it comes with the driver: apt install nvidia-cuda-mps, or nvidia-compute-utils-VERSION on Ubuntu";
-            finding(Health::Note, "MPS is not installed: GPUs are shared by time slices only", Some(fix))
-        }
+    let mps = if facts.mps.is_some() {
+        finding(Health::Ok, "MPS can be used to share GPUs", None)
+    } else {
+        let fix = "it comes with the driver: apt install nvidia-cuda-mps, or nvidia-compute-utils-VERSION on Ubuntu";
+        finding(Health::Note, "MPS is not installed: GPUs are shared by time slices only", Some(fix))
     };
     let cuttable = inventory.gpus.iter().filter(|gpu| gpu.mig.is_some()).count();
     let rights = if facts.root { "" } else { "; changing them needs root" };

@@ -77,10 +77,12 @@ pub(super) fn leave(arguments: &Arguments, machine: &Machine) -> Result<u32> {
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start a process")?;
     while !holds(machine, child.id(), memory >> 10 << 10)? {
-        if child.try_wait()?.is_some() {
-            bail!("the process ended at once: {}", last_words(&mut child));
+        match child.try_wait()? {
+            Some(status) if !status.success() => bail!("the process ended at once: {}", last_words(&mut child)),
+            // It has come and gone.
+            Some(_) => break,
+            None => sleep(NAP),
         }
-        sleep(NAP);
     }
     Ok(child.id())
 }

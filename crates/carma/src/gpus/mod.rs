@@ -12,11 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use carma_gpu::mig::Instance;
 use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
-use carma_gpu::{DeviceUuid, Driver, Gpu, Inventory, Monitor};
+use carma_gpu::{DeviceUuid, Driver, Gpu, Inventory, Monitor, mig};
 use clap::Args;
-use report::{DeviceReport, GpuReport, InstanceReport, Report, devices};
+use report::{DeviceReport, GpuReport, Part, PartReport, Report, devices};
 
 /// The first counters take two looks of whoever measures them.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
@@ -65,7 +64,7 @@ struct View {
     driver: Arc<Driver>,
     world: World,
     inventory: Inventory,
-    gpus: Vec<(Gpu, Vec<Instance>)>,
+    gpus: Vec<(Gpu, Vec<Part>)>,
     profiler: Profiler,
     monitor: Monitor,
 }
@@ -73,11 +72,13 @@ struct View {
 impl View {
     fn new(driver: Driver, world: World) -> Result<Self> {
         let inventory = driver.inventory()?;
-        let instances = |gpu: &Gpu| match gpu.mig {
-            Some(true) => Ok(carma_gpu::mig::list(&driver, &gpu.uuid)?.instances),
-            _ => Ok(Vec::new()),
+        let parts = |gpu: &Gpu| -> Result<Vec<Part>> {
+            match gpu.mig {
+                Some(true) => Ok(mig::list(&driver, &gpu.uuid)?.instances.iter().flat_map(Part::of).collect()),
+                _ => Ok(Vec::new()),
+            }
         };
-        let gpus = inventory.gpus.iter().map(|gpu| Ok((gpu.clone(), instances(gpu)?))).collect::<Result<Vec<_>>>()?;
+        let gpus = inventory.gpus.iter().map(|gpu| Ok((gpu.clone(), parts(gpu)?))).collect::<Result<Vec<_>>>()?;
         let driver = Arc::new(driver);
         let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
         Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default() })
@@ -110,10 +111,10 @@ impl View {
         // Observations come in the order of the devices.
         let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None));
         let mut gpus = Vec::new();
-        for (index, (gpu, instances)) in self.gpus.iter().enumerate() {
+        for (index, (gpu, parts)) in self.gpus.iter().enumerate() {
             let state = next();
-            let instances = instances.iter().map(|instance| InstanceReport { instance: instance.clone(), state: next() }).collect();
-            gpus.push(GpuReport { index, gpu: gpu.clone(), source: self.profiler.source(&gpu.uuid), state, instances });
+            let parts = parts.iter().map(|part| PartReport { part: part.clone(), state: next() }).collect();
+            gpus.push(GpuReport { index, gpu: gpu.clone(), source: self.profiler.source(&gpu.uuid), state, parts });
         }
         Report {
             driver: self.inventory.driver.clone(),
@@ -129,9 +130,9 @@ impl View {
 }
 
 /// All whose counters are wanted.
-fn targets(gpus: &[(Gpu, Vec<Instance>)]) -> Vec<Target> {
-    let of = |(gpu, instances): &(Gpu, Vec<Instance>)| {
-        let parts = instances.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
+fn targets(gpus: &[(Gpu, Vec<Part>)]) -> Vec<Target> {
+    let of = |(gpu, parts): &(Gpu, Vec<Part>)| {
+        let parts = parts.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
         std::iter::once(Target::gpu(gpu.uuid.clone())).chain(parts).collect::<Vec<_>>()
     };
     gpus.iter().flat_map(of).collect()

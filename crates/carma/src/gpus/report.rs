@@ -1,7 +1,7 @@
 //! What each GPU is doing, put together from the driver, the profiler and the system.
 
 use carma_core::{Fraction, MiB, Watts};
-use carma_gpu::mig::Instance;
+use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership};
 use serde::Serialize;
@@ -29,14 +29,32 @@ pub(crate) struct GpuReport {
     pub(crate) source: Source,
     #[serde(flatten)]
     pub(crate) state: DeviceReport,
-    pub(crate) instances: Vec<InstanceReport>,
+    pub(crate) parts: Vec<PartReport>,
 }
 
-/// An instance of a GPU.
+/// A device that is a part of a GPU.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Part {
+    pub(crate) uuid: DeviceUuid,
+    /// The number of its GPU instance.
+    pub(crate) gpu_instance: u32,
+    pub(crate) profile: ProfileName,
+    pub(crate) memory: MiB,
+}
+
+impl Part {
+    /// The devices of an instance.
+    pub(crate) fn of(instance: &Instance) -> impl Iterator<Item = Self> {
+        let Instance { gpu_instance, profile, memory, .. } = *instance;
+        instance.compute.iter().map(move |compute| Self { uuid: compute.uuid.clone(), gpu_instance, profile, memory })
+    }
+}
+
+/// What a part of a GPU does.
 #[derive(Debug, Serialize)]
-pub(crate) struct InstanceReport {
+pub(crate) struct PartReport {
     #[serde(flatten)]
-    pub(crate) instance: Instance,
+    pub(crate) part: Part,
     #[serde(flatten)]
     pub(crate) state: DeviceReport,
 }
@@ -102,7 +120,7 @@ impl ProcessReport {
     }
 }
 
-/// All devices of a machine: GPUs, and the instances of those that are cut into some.
-pub(crate) fn devices<'a>(gpus: &'a [(Gpu, Vec<Instance>)]) -> impl Iterator<Item = &'a DeviceUuid> {
-    gpus.iter().flat_map(|(gpu, instances)| std::iter::once(&gpu.uuid).chain(instances.iter().map(|instance| &instance.uuid)))
+/// All devices of a machine: GPUs, each before its parts.
+pub(crate) fn devices(gpus: &[(Gpu, Vec<Part>)]) -> impl Iterator<Item = &DeviceUuid> {
+    gpus.iter().flat_map(|(gpu, parts)| std::iter::once(&gpu.uuid).chain(parts.iter().map(|part| &part.uuid)))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use carma_core::MiB;
 use carma_gpu::profiling::Source;
 
-use super::report::{DeviceReport, GpuReport, ProcessReport, Report};
+use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
 
 const WIDTH: usize = 80;
 
@@ -39,12 +39,12 @@ fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
         format!("{} / {}", power(gpu.state.power), power(gpu.gpu.power_limit)),
         gpu.state.temperature.map_or_else(|| "-".to_owned(), |degrees| degrees.to_string()),
     )?;
-    for part in &gpu.instances {
-        let name = format!("mig {}", part.instance.profile);
-        writeln!(output, "     {:<18}  {}", cut(&name, 18), numbers(&part.state, part.instance.memory).trim_end())?;
-        write_processes(&part.state.processes, 7, output)?;
+    for PartReport { part, state } in &gpu.parts {
+        let name = format!("MIG {}", part.profile);
+        writeln!(output, "     {:<18}  {}", cut(&name, 18), numbers(state, part.memory))?;
+        write_processes(&state.processes, 7, output)?;
     }
-    if gpu.instances.is_empty() { write_processes(&gpu.state.processes, 5, output) } else { Ok(()) }
+    if gpu.parts.is_empty() { write_processes(&gpu.state.processes, 5, output) } else { Ok(()) }
 }
 
 /// Memory, utilisation and the three counters that decide.
@@ -83,6 +83,7 @@ fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl
 /// Where the profiling counters come from, each source once.
 fn sources(gpus: &[GpuReport]) -> String {
     let mut sources: Vec<Source> = gpus.iter().map(|gpu| gpu.source).collect();
+    sources.sort_unstable();
     sources.dedup();
     match sources[..] {
         [] => "no GPU to show".to_owned(),

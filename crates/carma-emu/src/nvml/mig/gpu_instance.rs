@@ -1,35 +1,36 @@
 //! GPU instances: their kinds, where they fit, making and destroying them.
 
-use std::ffi::{c_char, c_uint};
+use std::ffi::c_uint;
 
 use nvml_wrapper_sys::bindings::{
     nvmlDevice_t, nvmlGpuInstance_t, nvmlGpuInstanceInfo_t, nvmlGpuInstancePlacement_t, nvmlGpuInstanceProfileInfo_t,
-    nvmlGpuInstanceProfileInfo_v2_t, nvmlReturn_t,
+    nvmlGpuInstanceProfileInfo_v2_t,
 };
 
-use super::handle::{Handle, calls, gpu_instance};
-use super::{profiles, put_list, put_v2, second_version};
-use crate::nvml::answer::{Answer, Code, finish, handle as device_handle, put};
+use super::handle::{gpu_instance, of_gpu_instance};
+use super::{name, profiles, put_all, put_second};
+use crate::nvml::answer::{Answer, Code, finish, handle as device_handle, of_gpu, put};
+use crate::nvml::declare::{aliases, calls};
 use crate::profile::MigProfile;
 use crate::state::{Place, State};
 
 /// The kind of instance that the driver shows by this number.
-fn by_id(state: &State<'_>, place: Place, id: c_uint) -> Answer<&'static MigProfile> {
-    profiles(state, place)?.iter().find(|profile| profile.id == id).ok_or(Code::INVALID_ARGUMENT)
+fn by_id(state: &State<'_>, gpu: usize, id: c_uint) -> Answer<&'static MigProfile> {
+    profiles(state, gpu)?.iter().find(|profile| profile.id == id).ok_or(Code::INVALID_ARGUMENT)
 }
 
 /// The kind of instance that NVML asks for by this number.
-fn by_slot(state: &State<'_>, place: Place, slot: c_uint) -> Answer<&'static MigProfile> {
-    profiles(state, place)?.iter().find(|profile| profile.slot == slot).ok_or(Code::NOT_SUPPORTED)
+fn by_slot(state: &State<'_>, gpu: usize, slot: c_uint) -> Answer<&'static MigProfile> {
+    profiles(state, gpu)?.iter().find(|profile| profile.slot == slot).ok_or(Code::NOT_SUPPORTED)
 }
 
 /// What NVML says of a kind of instance. There are no engines for video and pictures in emulated GPUs.
-fn describe(state: &State<'_>, place: Place, profile: &MigProfile) -> nvmlGpuInstanceProfileInfo_t {
+fn describe(state: &State<'_>, gpu: usize, profile: &MigProfile) -> nvmlGpuInstanceProfileInfo_t {
     nvmlGpuInstanceProfileInfo_t {
         id: profile.id,
         isP2pSupported: 0,
         sliceCount: profile.slices,
-        instanceCount: profile.most(&profile.starts, state.profile(place.gpu).slices()),
+        instanceCount: profile.most(&profile.starts, state.profile(gpu).slices()),
         multiprocessorCount: profile.multiprocessors,
         copyEngineCount: profile.slices,
         decoderCount: 0,
@@ -41,10 +42,10 @@ fn describe(state: &State<'_>, place: Place, profile: &MigProfile) -> nvmlGpuIns
 }
 
 /// The same with its name.
-fn describe_v2(state: &State<'_>, place: Place, profile: &MigProfile) -> nvmlGpuInstanceProfileInfo_v2_t {
-    let info = describe(state, place, profile);
-    nvmlGpuInstanceProfileInfo_v2_t {
-        version: second_version::<nvmlGpuInstanceProfileInfo_v2_t>(),
+fn describe_second(state: &State<'_>, gpu: usize, profile: &MigProfile, out: &mut nvmlGpuInstanceProfileInfo_v2_t) {
+    let info = describe(state, gpu, profile);
+    *out = nvmlGpuInstanceProfileInfo_v2_t {
+        version: out.version,
         id: info.id,
         isP2pSupported: info.isP2pSupported,
         sliceCount: info.sliceCount,
@@ -56,89 +57,86 @@ fn describe_v2(state: &State<'_>, place: Place, profile: &MigProfile) -> nvmlGpu
         jpegCount: info.jpegCount,
         ofaCount: info.ofaCount,
         memorySizeMB: info.memorySizeMB,
-        name: name(&format!("MIG {}", profile.name)),
-    }
+        name: name(profile),
+    };
 }
 
-/// A name as NVML keeps it.
-pub(super) fn name(text: &str) -> [c_char; 96] {
-    let mut name = [0; 96];
-    name[..95].iter_mut().zip(text.bytes()).for_each(|(room, byte)| *room = c_char::from_ne_bytes([byte]));
-    name
-}
-
-fn placements(state: &State<'_>, place: Place, id: c_uint) -> Answer<Vec<nvmlGpuInstancePlacement_t>> {
-    let profile = by_id(state, place, id)?;
-    Ok(profile.starts.iter().map(|start| nvmlGpuInstancePlacement_t { start: *start, size: profile.span }).collect())
-}
-
-fn create(state: &mut State<'_>, place: Place, id: c_uint, start: Option<u32>) -> Answer<nvmlGpuInstance_t> {
-    let profile = by_id(state, place, id)?;
-    Ok(gpu_instance(place.gpu, state.create_instance(place.gpu, profile, start)?))
+fn create(state: &mut State<'_>, gpu: usize, id: c_uint, start: Option<u32>) -> Answer<nvmlGpuInstance_t> {
+    let profile = by_id(state, gpu, id)?;
+    Ok(gpu_instance(gpu, state.create_instance(gpu, profile, start)?))
 }
 
 calls! {
-    put: nvmlDeviceGetGpuInstanceProfileInfo(device: nvmlDevice_t, slot: c_uint; info: *mut nvmlGpuInstanceProfileInfo_t) =
-        |state, place| Ok(describe(state, place, by_slot(state, place, slot)?));
-    put_v2: nvmlDeviceGetGpuInstanceProfileInfoV(device: nvmlDevice_t, slot: c_uint; info: *mut nvmlGpuInstanceProfileInfo_v2_t) =
-        |state, place| Ok(describe_v2(state, place, by_slot(state, place, slot)?));
-    put_v2: nvmlDeviceGetGpuInstanceProfileInfoByIdV(device: nvmlDevice_t, id: c_uint; info: *mut nvmlGpuInstanceProfileInfo_v2_t) =
-        |state, place| Ok(describe_v2(state, place, by_id(state, place, id)?));
-    put_list: nvmlDeviceGetGpuInstancePossiblePlacements(
-        device: nvmlDevice_t, id: c_uint; items: *mut nvmlGpuInstancePlacement_t, count: *mut c_uint
-    ) = |state, place| placements(state, place, id);
-    put_list: nvmlDeviceGetGpuInstancePossiblePlacements_v2(
-        device: nvmlDevice_t, id: c_uint; items: *mut nvmlGpuInstancePlacement_t, count: *mut c_uint
-    ) = |state, place| placements(state, place, id);
-    put: nvmlDeviceGetGpuInstanceRemainingCapacity(device: nvmlDevice_t, id: c_uint; count: *mut c_uint) =
-        |state, place| Ok(state.remaining_instances(place.gpu, by_id(state, place, id)?));
-    put: nvmlDeviceCreateGpuInstance(device: nvmlDevice_t, id: c_uint; out: *mut nvmlGpuInstance_t) =
-        |state, place| create(state, place, id, None);
-    put_list: nvmlDeviceGetGpuInstances(device: nvmlDevice_t, id: c_uint; items: *mut nvmlGpuInstance_t, count: *mut c_uint) =
-        |state, place| {
-            let profile = by_id(state, place, id)?;
-            let of_kind = |(instance, _): &(usize, _)| state.instance_profile(place.gpu, *instance) == profile;
-            Ok(state.instances(place.gpu).into_iter().filter(of_kind).map(|(instance, _)| gpu_instance(place.gpu, instance)).collect())
-        };
-    put: nvmlDeviceGetGpuInstanceById(device: nvmlDevice_t, id: c_uint; out: *mut nvmlGpuInstance_t) = |state, place| {
-        profiles(state, place)?;
-        let found = state.instances(place.gpu).into_iter().find(|(_, instance)| instance.id == id);
-        found.map(|(instance, _)| gpu_instance(place.gpu, instance)).ok_or(Code::NOT_FOUND)
-    };
-    put: nvmlGpuInstanceGetInfo(gpu_instance: nvmlGpuInstance_t; info: *mut nvmlGpuInstanceInfo_t) = |state, place| {
-        let instance = super::instance(place)?;
-        let (record, profile) = (&state.gpus[place.gpu].instances[instance], state.instance_profile(place.gpu, instance));
-        Ok(nvmlGpuInstanceInfo_t {
-            device: device_handle(Place::gpu(place.gpu)),
-            id: record.id,
-            profileId: profile.id,
-            placement: nvmlGpuInstancePlacement_t { start: record.start, size: profile.span },
-        })
-    };
+    fn nvmlDeviceGetGpuInstanceProfileInfo(device: nvmlDevice_t, slot: c_uint, info: *mut nvmlGpuInstanceProfileInfo_t) {
+        put(info, of_gpu(CALL, device, |state, gpu| Ok(describe(state, gpu, by_slot(state, gpu, slot)?))))
+    }
+
+    fn nvmlDeviceGetGpuInstanceProfileInfoV(device: nvmlDevice_t, slot: c_uint, info: *mut nvmlGpuInstanceProfileInfo_v2_t) {
+        put_second(info, |out| of_gpu(CALL, device, |state, gpu| { describe_second(state, gpu, by_slot(state, gpu, slot)?, out); Ok(()) }))
+    }
+
+    fn nvmlDeviceGetGpuInstanceProfileInfoByIdV(device: nvmlDevice_t, id: c_uint, info: *mut nvmlGpuInstanceProfileInfo_v2_t) {
+        put_second(info, |out| of_gpu(CALL, device, |state, gpu| { describe_second(state, gpu, by_id(state, gpu, id)?, out); Ok(()) }))
+    }
+
+    fn nvmlDeviceGetGpuInstancePossiblePlacements_v2(
+        device: nvmlDevice_t, id: c_uint, items: *mut nvmlGpuInstancePlacement_t, count: *mut c_uint,
+    ) {
+        put_all(items, count, of_gpu(CALL, device, |state, gpu| {
+            let profile = by_id(state, gpu, id)?;
+            Ok(profile.starts.iter().map(|start| nvmlGpuInstancePlacement_t { start: *start, size: profile.span }).collect())
+        }))
+    }
+
+    fn nvmlDeviceGetGpuInstanceRemainingCapacity(device: nvmlDevice_t, id: c_uint, count: *mut c_uint) {
+        put(count, of_gpu(CALL, device, |state, gpu| Ok(state.remaining_instances(gpu, by_id(state, gpu, id)?))))
+    }
+
+    fn nvmlDeviceCreateGpuInstance(device: nvmlDevice_t, id: c_uint, out: *mut nvmlGpuInstance_t) {
+        put(out, of_gpu(CALL, device, |state, gpu| create(state, gpu, id, None)))
+    }
+
+    fn nvmlDeviceCreateGpuInstanceWithPlacement(
+        device: nvmlDevice_t, id: c_uint, placement: *const nvmlGpuInstancePlacement_t, out: *mut nvmlGpuInstance_t,
+    ) {
+        let placement = placement.as_ref();
+        put(out, of_gpu(CALL, device, |state, gpu| {
+            let span = by_id(state, gpu, id)?.span;
+            let placement = placement.filter(|placement| placement.size == span).ok_or(Code::INVALID_ARGUMENT)?;
+            create(state, gpu, id, Some(placement.start))
+        }))
+    }
+
+    fn nvmlDeviceGetGpuInstances(device: nvmlDevice_t, id: c_uint, items: *mut nvmlGpuInstance_t, count: *mut c_uint) {
+        put_all(items, count, of_gpu(CALL, device, |state, gpu| {
+            let profile = by_id(state, gpu, id)?;
+            let of_kind = |(instance, _): &(usize, _)| state.instance_profile(gpu, *instance) == profile;
+            Ok(state.instances(gpu).into_iter().filter(of_kind).map(|(instance, _)| gpu_instance(gpu, instance)).collect())
+        }))
+    }
+
+    fn nvmlDeviceGetGpuInstanceById(device: nvmlDevice_t, id: c_uint, out: *mut nvmlGpuInstance_t) {
+        put(out, of_gpu(CALL, device, |state, gpu| {
+            let found = state.instances(gpu).into_iter().find(|(_, instance)| instance.id == id);
+            found.map(|(instance, _)| gpu_instance(gpu, instance)).ok_or(Code::NOT_FOUND)
+        }))
+    }
+
+    fn nvmlGpuInstanceGetInfo(handle: nvmlGpuInstance_t, info: *mut nvmlGpuInstanceInfo_t) {
+        put(info, of_gpu_instance(CALL, handle, |state, gpu, instance| {
+            let (record, profile) = (&state.gpus[gpu].instances[instance], state.instance_profile(gpu, instance));
+            let placement = nvmlGpuInstancePlacement_t { start: record.start, size: profile.span };
+            Ok(nvmlGpuInstanceInfo_t { device: device_handle(Place::gpu(gpu)), id: record.id, profileId: profile.id, placement })
+        }))
+    }
+
+    fn nvmlGpuInstanceDestroy(handle: nvmlGpuInstance_t) {
+        finish(of_gpu_instance(CALL, handle, |state, gpu, instance| Ok(state.destroy_instance(gpu, instance)?)))
+    }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlDeviceCreateGpuInstanceWithPlacement(
-    device: nvmlDevice_t,
-    id: c_uint,
-    placement: *const nvmlGpuInstancePlacement_t,
-    out: *mut nvmlGpuInstance_t,
-) -> nvmlReturn_t {
-    // SAFETY: the caller gives null or a placement, as NVML demands.
-    let placement = unsafe { placement.as_ref() };
-    let answer = device.ask("nvmlDeviceCreateGpuInstanceWithPlacement", |state, place| {
-        let placement = placement.ok_or(Code::INVALID_ARGUMENT)?;
-        if placement.size == by_id(state, place, id)?.span {
-            create(state, place, id, Some(placement.start))
-        } else {
-            Err(Code::INVALID_ARGUMENT)
-        }
-    });
-    // SAFETY: as NVML demands of its callers.
-    unsafe { put(out, answer) }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn nvmlGpuInstanceDestroy(gpu_instance: nvmlGpuInstance_t) -> nvmlReturn_t {
-    finish(gpu_instance.ask("nvmlGpuInstanceDestroy", |state, place| Ok(state.destroy_instance(place.gpu, super::instance(place)?)?)))
+aliases! {
+    nvmlDeviceGetGpuInstancePossiblePlacements(
+        device: nvmlDevice_t, id: c_uint, items: *mut nvmlGpuInstancePlacement_t, count: *mut c_uint
+    ) = nvmlDeviceGetGpuInstancePossiblePlacements_v2;
 }

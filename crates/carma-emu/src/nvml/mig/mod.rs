@@ -4,17 +4,17 @@ mod compute_instance;
 mod gpu_instance;
 mod handle;
 
-use std::ffi::c_uint;
+use std::ffi::{c_char, c_uint};
 
 use nvml_wrapper_sys::bindings::{
-    nvmlDevice_t, nvmlDeviceAttributes_t, nvmlReturn_enum_NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlReturn_enum_NVML_ERROR_IN_USE,
-    nvmlReturn_enum_NVML_ERROR_INSUFFICIENT_RESOURCES, nvmlReturn_t,
+    nvmlDevice_t, nvmlDeviceAttributes_t, nvmlReturn_enum_NVML_ERROR_IN_USE, nvmlReturn_enum_NVML_ERROR_INSUFFICIENT_RESOURCES,
+    nvmlReturn_t,
 };
 
-use super::answer::{Answer, Code, finish, handle as device_handle, put};
+use super::answer::{Answer, Code, finish, handle as device_handle, of_device, of_gpu, put, put_pair, versioned};
+use super::declare::{aliases, calls, device_values};
 use crate::profile::MigProfile;
 use crate::state::{MigError, Place, State};
-use handle::calls;
 
 impl From<MigError> for Code {
     fn from(error: MigError) -> Self {
@@ -28,13 +28,10 @@ impl From<MigError> for Code {
     }
 }
 
-/// The kinds of instances of a whole GPU.
-fn profiles(state: &State<'_>, place: Place) -> Answer<&'static [MigProfile]> {
-    match (place.instance, &state.profile(place.gpu).mig) {
-        (Some(_), _) => Err(Code::INVALID_ARGUMENT),
-        (None, profiles) if profiles.is_empty() => Err(Code::NOT_SUPPORTED),
-        (None, profiles) => Ok(profiles),
-    }
+/// The kinds of instances of a GPU.
+fn profiles(state: &State<'_>, gpu: usize) -> Answer<&'static [MigProfile]> {
+    let profiles = &state.profile(gpu).mig;
+    if profiles.is_empty() { Err(Code::NOT_SUPPORTED) } else { Ok(profiles) }
 }
 
 /// The instance that a device is.
@@ -43,7 +40,7 @@ fn instance(place: Place) -> Answer<usize> {
 }
 
 /// Writes all items of an answer and their number. Without room for the items, only the number is wanted.
-unsafe fn put_list<T>(items: *mut T, count: *mut c_uint, answer: Answer<Vec<T>>) -> nvmlReturn_t {
+unsafe fn put_all<T>(items: *mut T, count: *mut c_uint, answer: Answer<Vec<T>>) -> nvmlReturn_t {
     let length = answer.map(|list| {
         if !items.is_null() {
             // SAFETY: the caller gives room for as many as there can be, as NVML demands.
@@ -55,74 +52,73 @@ unsafe fn put_list<T>(items: *mut T, count: *mut c_uint, answer: Answer<Vec<T>>)
     unsafe { put(count, length) }
 }
 
-/// The second version of a layout, as the first field of an answer in it says.
-const fn second_version<T>() -> c_uint {
-    size_of::<T>() as c_uint | 2 << 24
-}
-
-/// Writes an answer in the second version of its layout, if it is the one that the caller has set.
-unsafe fn put_v2<T>(out: *mut T, answer: Answer<T>) -> nvmlReturn_t {
-    // SAFETY: the caller gives null or such a value, as NVML demands.
-    match unsafe { out.cast::<c_uint>().as_ref() } {
-        Some(wanted) if *wanted != second_version::<T>() => nvmlReturn_enum_NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
-        // SAFETY: as above.
-        _ => unsafe { put(out, answer) },
-    }
-}
-
-/// Writes the mode. It changes at once or not at all, so no other is ever pending.
-unsafe fn put_mode(current: *mut c_uint, pending: *mut c_uint, answer: Answer<c_uint>) -> nvmlReturn_t {
+/// Has an answer written into the second version of a structure, if that is what the caller gives; its version stays.
+unsafe fn put_second<T>(out: *mut T, write: impl FnOnce(&mut T) -> Answer<()>) -> nvmlReturn_t {
     // SAFETY: as NVML demands of its callers.
-    unsafe {
-        match put(current, answer) {
-            0 => put(pending, answer),
-            code => code,
-        }
-    }
+    finish(unsafe { versioned(out, 2) }.and_then(write))
+}
+
+/// A name as NVML keeps it.
+fn name(profile: &MigProfile) -> [c_char; 96] {
+    let mut name = [0; 96];
+    let text = format!("MIG {}", profile.name);
+    name[..95].iter_mut().zip(text.bytes()).for_each(|(room, byte)| *room = c_char::from_ne_bytes([byte]));
+    name
 }
 
 calls! {
-    put: nvmlDeviceSetMigMode(device: nvmlDevice_t, mode: c_uint; activation: *mut nvmlReturn_t) = |state, place| {
-        profiles(state, place)?;
-        // The call succeeds even where the mode could not be changed: that is told apart.
-        if mode > 1 { Err(Code::INVALID_ARGUMENT) } else { Ok(finish(state.set_mig(place.gpu, mode == 1).map_err(Code::from))) }
-    };
-    put_mode: nvmlDeviceGetMigMode(device: nvmlDevice_t; current: *mut c_uint, pending: *mut c_uint) =
-        |state, place| profiles(state, place).map(|_| state.gpus[place.gpu].mig);
-    put: nvmlDeviceIsMigDeviceHandle(device: nvmlDevice_t; out: *mut c_uint) = |_, place| Ok(u32::from(place.instance.is_some()));
-    put: nvmlDeviceGetGpuInstanceId(device: nvmlDevice_t; id: *mut c_uint) =
-        |state, place| Ok(state.gpus[place.gpu].instances[instance(place)?].id);
+    fn nvmlDeviceSetMigMode(device: nvmlDevice_t, mode: c_uint, activation: *mut nvmlReturn_t) {
+        put(activation, of_gpu(CALL, device, |state, gpu| {
+            profiles(state, gpu)?;
+            // The call succeeds even where the mode could not be changed: that is told apart.
+            if mode > 1 { Err(Code::INVALID_ARGUMENT) } else { Ok(finish(state.set_mig(gpu, mode == 1).map_err(Code::from))) }
+        }))
+    }
+
+    fn nvmlDeviceGetMigMode(device: nvmlDevice_t, current: *mut c_uint, pending: *mut c_uint) {
+        // It changes at once or not at all, so no other is ever pending.
+        put_pair((current, pending), of_gpu(CALL, device, |state, gpu| profiles(state, gpu).map(|_| (state.gpus[gpu].mig, state.gpus[gpu].mig))))
+    }
+
+    fn nvmlDeviceGetMigDeviceHandleByIndex(device: nvmlDevice_t, index: c_uint, out: *mut nvmlDevice_t) {
+        put(out, of_gpu(CALL, device, |state, gpu| {
+            profiles(state, gpu)?;
+            let ready = state.places().into_iter().filter(|place| place.gpu == gpu && place.instance.is_some());
+            ready.map(device_handle).nth(index as usize).ok_or(Code::NOT_FOUND)
+        }))
+    }
+
+    fn nvmlDeviceGetAttributes_v2(device: nvmlDevice_t, out: *mut nvmlDeviceAttributes_t) {
+        // There are no engines for video and pictures in emulated GPUs.
+        put(out, of_device(CALL, device, |state, place| {
+            let profile = state.instance_profile(place.gpu, place.instance.ok_or(Code::NOT_SUPPORTED)?);
+            Ok(nvmlDeviceAttributes_t {
+                multiprocessorCount: profile.multiprocessors,
+                sharedCopyEngineCount: profile.slices,
+                sharedDecoderCount: 0,
+                sharedEncoderCount: 0,
+                sharedJpegCount: 0,
+                sharedOfaCount: 0,
+                gpuInstanceSliceCount: profile.slices,
+                computeInstanceSliceCount: profile.slices,
+                memorySizeMB: profile.memory,
+            })
+        }))
+    }
+}
+
+aliases! {
+    nvmlDeviceGetAttributes(device: nvmlDevice_t, out: *mut nvmlDeviceAttributes_t) = nvmlDeviceGetAttributes_v2;
+}
+
+device_values! {
+    nvmlDeviceIsMigDeviceHandle(c_uint) = |_, place| Ok(u32::from(place.instance.is_some()));
+    nvmlDeviceGetGpuInstanceId(c_uint) = |state, place| Ok(state.gpus[place.gpu].instances[instance(place)?].id);
     // There is one at most, so its number is 0.
-    put: nvmlDeviceGetComputeInstanceId(device: nvmlDevice_t; id: *mut c_uint) = |_, place| instance(place).map(|_| 0);
-    put: nvmlDeviceGetMaxMigDeviceCount(device: nvmlDevice_t; count: *mut c_uint) = |state, place| Ok(match state.gpus[place.gpu].mig {
+    nvmlDeviceGetComputeInstanceId(c_uint) = |_, place| instance(place).map(|_| 0);
+    nvmlDeviceGetMaxMigDeviceCount(c_uint) = |state, place| Ok(match state.gpus[place.gpu].mig {
         0 => 0,
         _ => state.profile(place.gpu).slices(),
     });
-    put: nvmlDeviceGetMigDeviceHandleByIndex(device: nvmlDevice_t, index: c_uint; out: *mut nvmlDevice_t) = |state, place| {
-        profiles(state, place)?;
-        let instances = state.instances(place.gpu);
-        let ready = instances.iter().filter(|(_, instance)| instance.computes != 0).nth(index as usize);
-        ready.map(|(instance, _)| device_handle(Place { gpu: place.gpu, instance: Some(*instance) })).ok_or(Code::NOT_FOUND)
-    };
-    put: nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device: nvmlDevice_t; out: *mut nvmlDevice_t) =
-        |_, place| instance(place).map(|_| device_handle(Place::gpu(place.gpu)));
-    put: nvmlDeviceGetAttributes(device: nvmlDevice_t; out: *mut nvmlDeviceAttributes_t) = attributes;
-    put: nvmlDeviceGetAttributes_v2(device: nvmlDevice_t; out: *mut nvmlDeviceAttributes_t) = attributes;
-}
-
-/// What an instance has. There are no engines for video and pictures in emulated GPUs.
-fn attributes(state: &mut State<'_>, place: Place) -> Answer<nvmlDeviceAttributes_t> {
-    let instance = place.instance.ok_or(Code::NOT_SUPPORTED)?;
-    let profile = state.instance_profile(place.gpu, instance);
-    Ok(nvmlDeviceAttributes_t {
-        multiprocessorCount: profile.multiprocessors,
-        sharedCopyEngineCount: profile.slices,
-        sharedDecoderCount: 0,
-        sharedEncoderCount: 0,
-        sharedJpegCount: 0,
-        sharedOfaCount: 0,
-        gpuInstanceSliceCount: profile.slices,
-        computeInstanceSliceCount: profile.slices,
-        memorySizeMB: profile.memory,
-    })
+    nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t) = |_, place| instance(place).map(|_| device_handle(Place::gpu(place.gpu)));
 }

@@ -1,0 +1,132 @@
+//! dcgm-exporter's page over the state, for whoever scrapes it.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use carma_gpu::profiling::dcgmi::Entity;
+use carma_gpu::profiling::fields::{FIELDS, Measure};
+
+use super::observation::{Observation, observe};
+use crate::machine::Machine;
+use crate::state::State;
+
+/// Looks nearer to each other than this would show chance.
+const NEAREST: Duration = Duration::from_millis(100);
+/// Long for a request from this machine.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LONGEST_REQUEST: u64 = 16 << 10;
+
+/// Answers `/metrics` and `/health` over HTTP until the listener fails.
+pub fn serve(machine: &Machine, listener: &TcpListener) -> io::Result<()> {
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let mut collector = Collector { machine, hostname: hostname.trim().to_owned(), before: Vec::new(), now: Vec::new(), looked: None };
+    // Counters tell what happened between two looks.
+    let _ = collector.look();
+    for connection in listener.incoming() {
+        // Whoever goes away early harms nobody else.
+        let _ = answer(&connection?, &mut collector);
+    }
+    Ok(())
+}
+
+fn answer(connection: &TcpStream, collector: &mut Collector<'_>) -> io::Result<()> {
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    let mut request = BufReader::new(connection.take(LONGEST_REQUEST)).lines();
+    let first = request.next().transpose()?.unwrap_or_default();
+    while request.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let mut words = first.split_whitespace();
+    let (status, body) = match (words.next(), words.next()) {
+        (Some("GET"), Some("/metrics")) => match collector.look() {
+            Ok(page) => ("200 OK", page),
+            Err(message) => ("500 Internal Server Error", message),
+        },
+        (Some("GET"), Some("/health")) => ("200 OK", "OK\n".to_owned()),
+        (Some("GET"), _) => ("404 Not Found", "404 page not found\n".to_owned()),
+        _ => ("405 Method Not Allowed", "Method Not Allowed\n".to_owned()),
+    };
+    let mut connection = connection;
+    write!(
+        connection,
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// What was seen last and before.
+struct Collector<'a> {
+    machine: &'a Machine,
+    hostname: String,
+    before: Vec<Seen>,
+    now: Vec<Seen>,
+    looked: Option<Instant>,
+}
+
+/// A device with its labels.
+struct Seen {
+    labels: String,
+    observation: Observation,
+}
+
+impl Collector<'_> {
+    /// Looks again, unless that was done a moment ago, and writes the page.
+    fn look(&mut self) -> Result<String, String> {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= NEAREST) {
+            let now = self.machine.with(|state| seen(state, &self.hostname)).map_err(|error| format!("{error}\n"))?;
+            self.before = std::mem::replace(&mut self.now, now);
+            self.looked = Some(Instant::now());
+        }
+        Ok(page(&self.now, &self.before))
+    }
+}
+
+fn seen(state: &State<'_>, hostname: &str) -> Vec<Seen> {
+    let labels = |observation: &Observation| {
+        let place = observation.place;
+        let gpu = &state.gpus[place.gpu];
+        let number = place.gpu;
+        let mut labels = vec![
+            ("gpu", number.to_string()),
+            ("UUID", gpu.uuid.get().to_owned()),
+            ("pci_bus_id", gpu.bus_id()),
+            ("device", format!("nvidia{number}")),
+            ("modelName", state.profile(number).facts.product.clone()),
+        ];
+        if let Some(instance) = place.instance {
+            labels.push(("GPU_I_PROFILE", state.instance_profile(number, instance).name.clone()));
+            labels.push(("GPU_I_ID", gpu.instances[instance].id.to_string()));
+        }
+        labels.push(("Hostname", hostname.to_owned()));
+        let quoted = |(name, value): &(&str, String)| format!("{name}=\"{}\"", escaped(value));
+        labels.iter().map(quoted).collect::<Vec<_>>().join(",")
+    };
+    let devices = observe(state).into_iter().filter(|seen| !matches!(seen.entity, Entity::ComputeInstance(_)));
+    devices.map(|observation| Seen { labels: labels(&observation), observation }).collect()
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// The page: fields that nobody has a value of are left out.
+fn page(now: &[Seen], before: &[Seen]) -> String {
+    let mut page = String::new();
+    for field in &FIELDS {
+        let mut rows = String::new();
+        for seen in now {
+            let earlier = before.iter().find(|before| before.labels == seen.labels).map(|before| &before.observation);
+            let Some(value) = seen.observation.value(field, earlier) else { continue };
+            let _ = match field.measure {
+                Measure::Fraction | Measure::Watts => writeln!(rows, "{}{{{}}} {value:.6}", field.exported_name, seen.labels),
+                _ => writeln!(rows, "{}{{{}}} {value:.0}", field.exported_name, seen.labels),
+            };
+        }
+        if !rows.is_empty() {
+            let kind = if field.measure == Measure::Millijoules { "counter" } else { "gauge" };
+            let _ = write!(page, "# HELP {name} {}\n# TYPE {name} {kind}\n{rows}", field.help, name = field.exported_name);
+        }
+    }
+    page
+}

@@ -1,0 +1,57 @@
+//! DCGM over the state: the `dcgmi` program, and dcgm-exporter's page.
+
+mod arguments;
+mod discovery;
+mod dmon;
+mod exporter;
+mod observation;
+
+pub use exporter::serve;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::machine::{Machine, MachineError};
+use arguments::Command;
+
+const HELP: &str = "\
+ Usage: dcgmi
+   dcgmi dmon -e FIELDS [-d MILLISECONDS] [-c COUNT] [-i ENTITIES]
+   dcgmi dmon -l
+   dcgmi discovery -l | -c
+   dcgmi -v | --version
+   dcgmi -h | --help
+
+ It stands in for NVIDIA's program on emulated GPUs.
+";
+const VERSION: &str = "dcgmi  version: 3.3.9 (emulated by carma)\n";
+/// What the program says where no host engine runs; here, where there are no emulated GPUs.
+const NO_HOST_ENGINE: &str = "\
+Error: unable to establish a connection to the specified host: localhost
+Error: Unable to connect to host engine. Host engine connection invalid/disconnected.
+";
+
+/// Plays `dcgmi`.
+pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String], out: &mut impl Write) -> io::Result<ExitCode> {
+    let machine = machine.map_err(|_| NO_HOST_ENGINE.to_owned());
+    let answer = match Command::read(arguments) {
+        Err(message) => Err(message),
+        Ok(Command::Help) => Ok(HELP.to_owned()),
+        Ok(Command::Version) => Ok(VERSION.to_owned()),
+        Ok(Command::Fields) => Ok(dmon::list()),
+        Ok(Command::Gpus) => machine.and_then(|machine| look(&machine, discovery::gpus)),
+        Ok(Command::Hierarchy) => machine.and_then(|machine| look(&machine, discovery::hierarchy)),
+        Ok(Command::Watch(watch)) => match machine {
+            Ok(machine) => dmon::run(&machine, &watch, out)?.map(|()| String::new()),
+            Err(message) => Err(message),
+        },
+    };
+    let (text, code) = answer.map_or_else(|message| (message, ExitCode::FAILURE), |text| (text, ExitCode::SUCCESS));
+    out.write_all(text.as_bytes())?;
+    Ok(code)
+}
+
+/// Looks at the state, or says what the program says when its host engine goes.
+fn look<R>(machine: &Machine, act: impl FnOnce(&crate::state::State<'_>) -> R) -> Result<R, String> {
+    machine.with(|state| act(state)).map_err(|_| NO_HOST_ENGINE.to_owned())
+}

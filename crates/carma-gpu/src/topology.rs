@@ -1,0 +1,115 @@
+//! How close GPUs are to each other: NVLink, PCIe switches, sockets.
+
+use carma_core::{Link, Topology};
+use nvml_wrapper::Device;
+use nvml_wrapper::enum_wrappers::device::{P2pCapabilitiesIndex, P2pStatus, TopologyLevel};
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::PciInfo;
+use nvml_wrapper_sys::bindings::NVML_NVLINK_MAX_LINKS;
+
+use crate::driver::Driver;
+use crate::error::DriverError;
+use crate::identity::DeviceUuid;
+
+/// Where something is on PCIe: domain, bus, device.
+type Address = (u32, u32, u32);
+
+/// A GPU's own address, and what lies at the other ends of its NVLinks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ports {
+    own: Address,
+    remote: Vec<Address>,
+}
+
+/// What the driver says of two GPUs.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    ancestor: TopologyLevel,
+    /// Whether they reach each other over NVLink, be it through switches.
+    reachable: bool,
+}
+
+/// The links between GPUs; the first of them is ordinal 0. Pairs of which the driver says nothing are left out, and count as far apart.
+pub fn topology(driver: &Driver, gpus: &[DeviceUuid]) -> Result<Topology, DriverError> {
+    let ports = gpus.iter().map(|gpu| driver.device(gpu, "nvmlDeviceGetNvLinkState", |device| ports(device)));
+    let ports = ports.collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<Address> = ports.iter().map(|ports| ports.own).collect();
+    let mut links = Vec::new();
+    for (first, second) in (0..gpus.len()).flat_map(|first| (first + 1..gpus.len()).map(move |second| (first, second))) {
+        let other = gpus[second].clone();
+        let ask = move |device: &mut Device<'static>| pair(device, &other);
+        match driver.device(&gpus[first], "nvmlDeviceGetTopologyCommonAncestor", ask) {
+            Err(DriverError::NotSupported { .. }) => {}
+            pair => links.push((first as u16, second as u16, link(pair?, &ports[first], &ports[second], &all))),
+        }
+    }
+    Ok(links.into())
+}
+
+fn address(info: &PciInfo) -> Address {
+    (info.domain, info.bus, info.device)
+}
+
+fn ports(device: &Device<'_>) -> Result<Ports, NvmlError> {
+    let own = address(&device.pci_info()?);
+    let links = (0..NVML_NVLINK_MAX_LINKS).map(|link| device.link_wrapper_for(link));
+    // Links that are not there or not connected are errors of many kinds.
+    let active = links.filter(|link| link.is_active().unwrap_or(false));
+    Ok(Ports { own, remote: active.filter_map(|link| Some(address(&link.remote_pci_info().ok()?))).collect() })
+}
+
+fn pair(device: &Device<'static>, other: &DeviceUuid) -> Result<Pair, NvmlError> {
+    let other = device.nvml().device_by_uuid(other.as_str())?;
+    let reachable = matches!(device.p2p_status(&other, P2pCapabilitiesIndex::NvLink), Ok(P2pStatus::Ok));
+    Ok(Pair { ancestor: device.topology_common_ancestor(other)?, reachable })
+}
+
+/// The best path between two of all GPUs.
+fn link(pair: Pair, first: &Ports, second: &Ports, all: &[Address]) -> Link {
+    let direct = first.remote.iter().filter(|remote| **remote == second.own).count();
+    // Links that end at no GPU end at a switch, which passes on as much as the narrower side takes.
+    let to_switches = |ports: &Ports| ports.remote.iter().filter(|remote| !all.contains(remote)).count();
+    let switched = if pair.reachable { to_switches(first).min(to_switches(second)) } else { 0 };
+    match (direct.max(switched), pair.ancestor) {
+        (links @ 1.., _) => Link::NvLink(u8::try_from(links).unwrap_or(u8::MAX)),
+        (_, TopologyLevel::Internal | TopologyLevel::Single) => Link::Switch,
+        (_, TopologyLevel::Multiple) => Link::Switches,
+        (_, TopologyLevel::HostBridge) => Link::HostBridge,
+        (_, TopologyLevel::Node) => Link::Node,
+        (_, TopologyLevel::System) => Link::System,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GPUS: [Address; 4] = [(0, 7, 0), (0, 15, 0), (0, 71, 0), (0, 78, 0)];
+    const SWITCH: Address = (0, 200, 0);
+
+    fn between(first: &[Address], second: &[Address], ancestor: TopologyLevel, reachable: bool) -> Link {
+        let ports = |gpu: usize, remote: &[Address]| Ports { own: GPUS[gpu], remote: remote.to_vec() };
+        link(Pair { ancestor, reachable }, &ports(0, first), &ports(1, second), &GPUS)
+    }
+
+    #[test]
+    fn links_that_lead_to_the_other_are_counted() {
+        let remote = |gpu: usize| [GPUS[gpu], GPUS[gpu], GPUS[2]];
+        assert_eq!(between(&remote(1), &remote(0), TopologyLevel::System, true), Link::NvLink(2));
+        // Both are linked to a third GPU, which passes nothing on.
+        assert_eq!(between(&[GPUS[2]], &[GPUS[2]], TopologyLevel::Node, true), Link::Node);
+    }
+
+    #[test]
+    fn a_switch_passes_on_what_the_narrower_side_takes() {
+        assert_eq!(between(&[SWITCH; 12], &[SWITCH; 10], TopologyLevel::System, true), Link::NvLink(10));
+        assert_eq!(between(&[SWITCH; 12], &[SWITCH; 12], TopologyLevel::System, false), Link::System, "in another partition");
+    }
+
+    #[test]
+    fn without_nvlink_it_is_what_they_have_in_common() {
+        let found = [TopologyLevel::Single, TopologyLevel::Multiple, TopologyLevel::HostBridge, TopologyLevel::Node, TopologyLevel::System]
+            .map(|ancestor| between(&[], &[], ancestor, false));
+        assert_eq!(found, [Link::Switch, Link::Switches, Link::HostBridge, Link::Node, Link::System]);
+    }
+}
