@@ -75,7 +75,7 @@ fn a_crash_of_an_mps_server_reaches_its_clients() {
     attach(client, server_pid, ContextKind::MpsClient);
     assert_eq!(text(&crash().stdout), format!("MPS server {server_pid} of GPU 0 is killed\n"));
     server.wait().unwrap();
-    assert_eq!(until("the fault", || Some(emulated.contexts(client)[0].fault).filter(|fault| *fault != 0)), 807);
+    assert_eq!(until("the fault", || Some(emulated.contexts(client)[0].fault).filter(|fault| *fault != 0)), 806);
 }
 
 #[test]
