@@ -8,6 +8,7 @@ use bytemuck::Zeroable;
 use carma_sim::Servers;
 use thiserror::Error;
 
+use crate::mps;
 use crate::profile::Profile;
 use crate::state::{GpuRecord, SharedState, State, StateError, Text};
 
@@ -143,7 +144,7 @@ impl Machine {
         let files =
             PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
         files.for_each(|file| drop(fs::remove_file(file)));
-        let _ = fs::remove_dir_all(folder.join("nvidia-mps"));
+        mps::take_down(folder);
         // Whatever else lies there is not ours.
         let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
         for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {

@@ -21,7 +21,7 @@ mod server;
 use std::env;
 use std::path::{Path, PathBuf};
 
-pub(crate) use program::control;
+pub(crate) use program::{control, take_down};
 pub(crate) use server::serve;
 
 /// CUDA's numbers of what goes wrong with MPS.
@@ -42,11 +42,17 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// By the variables, or in the machine's own folder: each machine has its daemon, as it would with `/tmp/nvidia-mps`.
+    /// Those that the variables name, or the machine's own.
     pub(crate) fn of(machine: &Path) -> Self {
-        let folder =
-            |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map_or_else(|| machine.join("nvidia-mps"), PathBuf::from);
-        Self { pipes: folder("CUDA_MPS_PIPE_DIRECTORY"), logs: folder("CUDA_MPS_LOG_DIRECTORY") }
+        let own = Self::in_machine(machine);
+        let folder = |name: &str, own: PathBuf| env::var_os(name).filter(|value| !value.is_empty()).map_or(own, PathBuf::from);
+        Self { pipes: folder("CUDA_MPS_PIPE_DIRECTORY", own.pipes), logs: folder("CUDA_MPS_LOG_DIRECTORY", own.logs) }
+    }
+
+    /// In the machine's own folder: each machine has its daemon, as each server has one in `/tmp/nvidia-mps`.
+    fn in_machine(machine: &Path) -> Self {
+        let folder = machine.join("nvidia-mps");
+        Self { pipes: folder.clone(), logs: folder }
     }
 
     /// The socket that the daemon listens at.

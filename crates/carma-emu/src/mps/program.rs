@@ -1,11 +1,13 @@
 //! The control program: starts the daemon, or hands it commands.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use super::message::{Connection, Reply, Request};
 use super::{CONTROL, Folders, daemon};
@@ -48,6 +50,18 @@ fn start(machine: &Path) -> Result<(), String> {
     let mut error = String::new();
     daemon.stderr.and_then(|mut output| output.read_to_string(&mut error).ok());
     Err(error.trim_end().to_owned())
+}
+
+/// Stops the daemon in a machine's own folder, if there is one, and takes away what it leaves.
+pub(crate) fn take_down(machine: &Path) {
+    let folders = Folders::in_machine(machine);
+    if let Ok(stream) = UnixStream::connect(folders.socket()) {
+        // One that hangs is left to itself.
+        let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+        let mut connection = Connection::new(stream);
+        let _ = connection.send(&Request::Command("quit -t 0".to_owned())).and_then(|()| connection.receive::<Reply>());
+    }
+    let _ = fs::remove_dir_all(&folders.pipes);
 }
 
 /// Hands commands, a line each, to the daemon, and prints its answers.

@@ -1,12 +1,13 @@
 //! MPS on emulated GPUs: the control program, its daemon and its servers as processes of their own.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use carma_core::MiB;
+use carma_core::{MiB, Verdict};
 use carma_emu::Machine;
 use carma_emu::cuda::{CudaError, MpsConnection, MpsSettings, Program, Rank, visible};
 use carma_gpu::mps::{ClientLimits, Health, MpsControl, MpsError, MpsFailure, ServerDied, Watch};
@@ -30,7 +31,8 @@ impl Bench {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("machine");
-        let machine = Machine::create(&folder, &"2xA100-40GB".parse().unwrap(), 1.0, Some(Path::new(env!("CARGO_BIN_EXE_carma")))).unwrap();
+        let machine =
+            Machine::create(&folder, &"2xA100-40GB".parse().unwrap(), 20.0, Some(Path::new(env!("CARGO_BIN_EXE_carma")))).unwrap();
         let gpu: DeviceUuid = machine.with(|state| state.gpus[1].uuid.get().to_owned()).unwrap().parse().unwrap();
         let control = MpsControl::new(gpu.clone(), scratch.path().join("pipes"), scratch.path().join("logs"))
             .with_program(machine.programs().join("nvidia-cuda-mps-control"))
@@ -88,6 +90,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         let _ = self.control.stop(Duration::ZERO);
+        let _ = Machine::remove(self.machine.folder());
     }
 }
 
@@ -269,7 +272,8 @@ fn the_program_speaks_as_nvidias_does() {
             .env_remove("CUDA_MPS_PIPE_DIRECTORY")
             .env_remove("CUDA_MPS_LOG_DIRECTORY");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+        // Without a daemon it does not wait for what we want.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
@@ -291,6 +295,40 @@ fn the_program_speaks_as_nvidias_does() {
     until("the server ends", || run(&[], "get_server_list\n").1.is_empty());
     assert_eq!(run(&[], "quit\n"), said(0, "", ""));
     assert_eq!(run(&[], "get_server_list\n"), said(1, "", "Cannot find MPS control daemon process\n"));
+    // A machine that is taken down takes its daemon with it.
+    assert_eq!(run(&["-d"], ""), said(0, "", ""));
+    let daemon: u32 =
+        fs::read_to_string(bench.machine.folder().join("nvidia-mps/nvidia-cuda-mps-control.pid")).unwrap().trim().parse().unwrap();
+    Machine::remove(bench.machine.folder()).unwrap();
+    until("the daemon ends", || process_started(daemon).is_none());
+    assert!(!bench.machine.folder().exists());
+}
+
+#[test]
+fn training_processes_share_a_server_and_die_with_it() {
+    let bench = Bench::started();
+    let train = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
+        command.args(["emu", "train", "--workload", "resnet50_imagenet_bs64", "--seconds", "12h", "--seed", "1"]);
+        command.envs(bench.machine.environment()).envs(ClientLimits::default().environment(&bench.control));
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children = [train(), train()];
+    let mut clients = Vec::new();
+    until("both are clients", || {
+        if let Ok(Health::Serving(server)) = bench.control.health() {
+            clients = server.clients;
+        }
+        clients.len() == 2
+    });
+    assert!(children.iter().all(|child| clients.contains(&child.id())));
+    signal(bench.server(), Signal::KILL);
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert_eq!(MpsFailure::in_log(&words).and_then(MpsFailure::verdict), Some(Verdict::MpsServerDied), "{words}");
+    }
 }
 
 #[test]
