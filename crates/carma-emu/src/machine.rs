@@ -30,7 +30,7 @@ pub enum MachineError {
     #[error("there are no emulated GPUs in {0}: `carma emu up` makes some")]
     Absent(PathBuf),
     /// It belongs to somebody else.
-    #[error("the emulated GPUs in {0} belong to another user: set CARMA_EMU={0} if you want them all the same")]
+    #[error("the emulated GPUs in {0} are not yours, though they lie where yours would: name another folder in CARMA_EMU")]
     Foreign(PathBuf),
     /// The stand-in library is not where it should be.
     #[error("the stand-in driver library is missing: looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
@@ -69,12 +69,7 @@ pub struct Machine {
 impl Machine {
     /// The folder that is used when nobody names one: `CARMA_EMU`, else one for this user.
     pub fn default_folder() -> PathBuf {
-        let mine = || {
-            let memory = Path::new("/dev/shm");
-            let base = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
-            base.join(format!("carma-emu-{}", rustix::process::geteuid().as_raw()))
-        };
-        env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map_or_else(mine, PathBuf::from)
+        env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map_or_else(own_folder, PathBuf::from)
     }
 
     /// Makes a machine with these GPUs. Time in it runs `speed` times as fast as outside. `program` is the `carma` program, which stands
@@ -128,7 +123,7 @@ impl Machine {
             return Err(MachineError::Absent(folder.to_owned()));
         }
         // Its library is loaded into the program that opens it: nobody else may slip one in where everybody may write.
-        if !named() && ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
+        if folder == own_folder() && ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
             return Err(MachineError::Foreign(folder.to_owned()));
         }
         Ok(Self { folder: folder.to_owned(), state: SharedState::open(&state)? })
@@ -191,9 +186,11 @@ impl Machine {
     }
 }
 
-/// Whether the machine to use was named on purpose.
-fn named() -> bool {
-    env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty())
+/// The folder of this user's machine, in memory where there is room for files.
+fn own_folder() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let base = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
+    base.join(format!("carma-emu-{}", rustix::process::geteuid().as_raw()))
 }
 
 /// A GPU that nobody has used.

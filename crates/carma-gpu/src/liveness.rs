@@ -14,14 +14,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// When a process was started, in the kernel's clock ticks since the system's start; unset where there is none, or only its remains. A number of a process
 /// is used again some day, the pair of both is not.
 pub fn process_started(pid: u32) -> Option<u64> {
-    let stat = stat(pid)?;
     // The driver takes everything from a process as soon as it ends, whether or not its parent has asked for it.
-    (!stat.remains).then_some(stat.started)
+    process_standing(pid).map(|(started, _)| started)
 }
 
-/// Whether a process has been stopped by a signal: it keeps what it has, and runs nothing.
-pub fn process_stopped(pid: u32) -> bool {
-    stat(pid).is_some_and(|stat| stat.stopped)
+/// The same for one that is still there, and whether it has been stopped by a signal: then it keeps what it has, and runs nothing.
+pub fn process_standing(pid: u32) -> Option<(u64, bool)> {
+    stat(pid).filter(|stat| !stat.remains).map(|stat| (stat.started, stat.stopped))
 }
 
 /// What the kernel tells of a process.

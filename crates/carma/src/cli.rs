@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, policies, simulate, trace,
-    trace_memory, validate,
+    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, mig, mps, policies, simulate,
+    trace, trace_memory, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -54,6 +54,12 @@ enum Command {
     Gpus(gpus::Arguments),
     /// Say what this machine has for sharing GPUs, what it lacks, and what would mend it.
     Doctor(doctor::Arguments),
+    /// Cut GPUs into MIG instances, and show how they are cut.
+    #[command(subcommand)]
+    Mig(mig::Command),
+    /// Start, stop and look at MPS, a daemon for each GPU.
+    #[command(subcommand)]
+    Mps(mps::Command),
     /// Emulate GPUs: a stand-in driver, training-like processes, faults.
     Emu(emu::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
@@ -94,6 +100,8 @@ impl Cli {
             Command::Catalogue(command) => catalogue::run(&command, output),
             Command::Gpus(arguments) => gpus::run(&arguments, output),
             Command::Doctor(arguments) => doctor::run(&arguments, output),
+            Command::Mig(command) => mig::run(&command, output),
+            Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }

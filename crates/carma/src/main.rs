@@ -13,6 +13,8 @@ mod estimator;
 mod event_log;
 mod files;
 mod gpus;
+mod mig;
+mod mps;
 mod policies;
 mod progress;
 mod python;

@@ -12,6 +12,23 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// A size with its unit; a bare number is MiB.
+pub(crate) fn bytes(word: &str) -> Result<u64, String> {
+    let digits = word.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match word[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "m" | "mib" | "mb" => 1 << 20,
+        "g" | "gib" | "gb" => 1 << 30,
+        "k" | "kib" | "kb" => 1 << 10,
+        unit => return Err(format!("unknown unit `{unit}`: use MiB or GiB")),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| format!("`{word}` is not a size such as 40GiB"))?;
+    if number.is_finite() && (0.0..1e9).contains(&number) {
+        Ok((number * f64::from(factor)) as u64)
+    } else {
+        Err(format!("`{word}` is out of range"))
+    }
+}
+
 /// A text in lines of at most 80 columns.
 pub(crate) fn wrapped(text: &str) -> String {
     wrapped_to(text, 80)

@@ -6,7 +6,6 @@ use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlUUID_t};
 
 use super::answer::{Answer, Code, handle, of_device, of_system, put, put_pair, versioned};
 use super::declare::{aliases, calls, device_texts, device_values};
-use super::pci::bus_id;
 use crate::profile::Facts;
 use crate::state::{Place, State};
 
@@ -74,7 +73,7 @@ calls! {
     fn nvmlDeviceGetHandleByPciBusId_v2(given: *const c_char, device: *mut nvmlDevice_t) {
         // Written with a domain of eight digits, of four, or none.
         let is_it = |given: &str, state: &State<'_>, place: Place| {
-            let full = bus_id(&state.gpus[place.gpu]);
+            let full = state.gpus[place.gpu].bus_id();
             place.instance.is_none() && full.len() - given.len().min(full.len()) <= 9 && full.to_lowercase().ends_with(&given.to_lowercase())
         };
         put(device, text(given).and_then(|given| find(CALL, |state, place| is_it(&given, state, place))))

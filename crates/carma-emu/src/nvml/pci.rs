@@ -6,17 +6,12 @@ use nvml_wrapper_sys::bindings::{nvmlBAR1Memory_t, nvmlPciInfo_t};
 
 use super::declare::{device_values, gpu_values};
 use crate::readings::pcie_generation;
-use crate::state::{GpuRecord, State};
+use crate::state::State;
 
 /// Lanes of a link.
 const LANES: c_uint = 16;
 /// Memory that a CPU sees of a GPU that does not show it all.
 const SMALL_WINDOW: u64 = 256 << 20;
-
-/// As the driver writes a bus id.
-pub(super) fn bus_id(gpu: &GpuRecord) -> String {
-    format!("00000000:{:02X}:00.0", gpu.bus)
-}
 
 fn characters<const N: usize>(text: &str) -> [c_char; N] {
     let mut all = [0; N];
@@ -25,7 +20,7 @@ fn characters<const N: usize>(text: &str) -> [c_char; N] {
 }
 
 pub(super) fn pci_info(state: &State<'_>, gpu: usize) -> nvmlPciInfo_t {
-    let id = bus_id(&state.gpus[gpu]);
+    let id = state.gpus[gpu].bus_id();
     let device = state.profile(gpu).facts.device_id;
     nvmlPciInfo_t {
         busIdLegacy: characters(&id[4..]),

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use carma_gpu::process_stopped;
+use carma_gpu::process_standing;
 
 use super::records::{ContextKind, ContextRecord, Engine};
-use super::{INSTANCES, State, started};
+use super::{INSTANCES, State};
 
 /// Seconds between looks for processes that are gone.
 const SWEEP: f64 = 0.005;
@@ -29,8 +29,13 @@ impl State<'_> {
         }
         self.header.swept = clock;
         let processes: HashSet<(u32, u64)> = self.contexts().iter().map(|context| (context.pid, context.born)).collect();
-        let dead: HashSet<(u32, u64)> = processes.iter().filter(|(pid, born)| started(*pid) != Some(*born)).copied().collect();
-        let stopped: HashSet<u32> = processes.iter().map(|(pid, _)| *pid).filter(|pid| process_stopped(*pid)).collect();
+        let (mut dead, mut stopped) = (HashSet::new(), HashSet::new());
+        for (pid, born) in processes {
+            match process_standing(pid) {
+                Some((started, halted)) if started == born => drop(halted.then(|| stopped.insert(pid))),
+                _ => drop(dead.insert((pid, born))),
+            }
+        }
         let is_dead = |context: &ContextRecord| dead.contains(&(context.pid, context.born));
         let servers = self.contexts().iter().filter(|context| context.kind() == ContextKind::MpsServer && is_dead(context));
         let servers: HashSet<u32> = servers.map(|context| context.pid).collect();

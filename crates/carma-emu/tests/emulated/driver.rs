@@ -1,6 +1,5 @@
 //! carma-gpu on emulated GPUs: what is there, what is seen, and every fault as the right event.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::MiB;
@@ -8,11 +7,9 @@ use carma_emu::Machine;
 use carma_emu::state::{CallFault, ContextKind, ContextRecord, EventRecord, NONE, State, Text};
 use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessKind, Unfit, Xid};
 
-use crate::support::{Emulated, Sleeper, training};
+use crate::support::{Emulated, LONG, Sleeper, training, until};
 
 const SHORT: Duration = Duration::from_millis(300);
-/// Generous, for a busy machine.
-const LONG: Duration = Duration::from_secs(60);
 
 /// A machine, and its driver as CARMA opens it.
 struct Bench {
@@ -170,15 +167,4 @@ fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
     // Put up again in the same place, it is seen by those who had it open.
     Machine::create(&folder, &"1xA100-40GB".parse().unwrap(), 1.0, None).unwrap();
     assert!(read().is_ok());
-}
-
-fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + LONG;
-    loop {
-        match look() {
-            Some(found) => return found,
-            None if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
-            None => panic!("it did not happen"),
-        }
-    }
 }

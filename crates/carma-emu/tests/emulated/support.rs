@@ -1,6 +1,8 @@
 //! Machines and processes to test with.
 
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use carma_emu::Machine;
 use carma_emu::state::{ContextKind, ContextRecord, State, started};
@@ -84,5 +86,20 @@ impl Drop for Sleeper {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
+    }
+}
+
+/// Generous, for a busy machine.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Waits for what takes a moment: processes that ended are noticed within milliseconds.
+pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LONG;
+    loop {
+        match look() {
+            Some(found) => return found,
+            None if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+            None => panic!("it did not happen"),
+        }
     }
 }

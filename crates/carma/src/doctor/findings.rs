@@ -92,7 +92,7 @@ fn about_driver(world: &World, inventory: &Inventory) -> Vec<Finding> {
     };
     let world = match world {
         World::Real => None,
-        World::Emulated(_) => Some(finding(Health::Note, format!("these are {world}, not real ones"), Some("carma emu down removes them"))),
+        World::Emulated(_) => Some(finding(Health::Note, format!("these are {world}, not real ones"), Some("carma emu down"))),
     };
     std::iter::once(version).chain(world).collect()
 }

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::occupy;
-use crate::estimate::bytes;
+use crate::units::bytes;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

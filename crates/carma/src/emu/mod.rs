@@ -7,6 +7,7 @@ mod occupy;
 mod train;
 
 use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -50,6 +51,12 @@ enum Command {
     Train(train::Arguments),
     /// Be a process that nobody manages: hold memory of a GPU, and keep it busy.
     Occupy(occupy::Arguments),
+    /// Serve the counters as dcgm-exporter does, until it is stopped.
+    Exporter {
+        /// The address to listen at.
+        #[arg(long, default_value = "127.0.0.1:9400")]
+        listen: SocketAddr,
+    },
     /// Let something go wrong.
     #[command(subcommand)]
     Fault(fault::Command),
@@ -70,6 +77,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         Command::Run(arguments) => environment::run(arguments, &open()?),
         Command::Train(arguments) => train::run(arguments, &open()?, output),
         Command::Occupy(arguments) => occupy::run(arguments, &open()?),
+        Command::Exporter { listen } => {
+            let listener = TcpListener::bind(listen).with_context(|| format!("cannot listen at {listen}"))?;
+            eprintln!("carma: http://{}/metrics", listener.local_addr()?);
+            Ok(carma_emu::dcgm::serve(&open()?, &listener)?)
+        }
         Command::Fault(command) => fault::run(command, &open()?, output),
     }
 }

@@ -17,8 +17,8 @@ use carma_sim::RankProfile;
 use clap::Args;
 
 use super::stop_signal;
-use crate::estimate::bytes;
 use crate::trace::span;
+use crate::units::bytes;
 
 /// Between looks at whether it is time to end.
 const NAP: Duration = Duration::from_millis(20);

@@ -14,8 +14,8 @@ use clap::Args;
 
 use super::stop_signal;
 use crate::catalogue::{CatalogueArguments, find};
-use crate::estimate::bytes;
 use crate::trace::span;
+use crate::units::bytes;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

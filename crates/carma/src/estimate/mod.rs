@@ -15,7 +15,7 @@ use clap::Args;
 
 pub(crate) use answer::{Answered, answer};
 pub(crate) use subject::{Subject, read_recording};
-pub(crate) use training::{MachineArguments, TrainingArguments, bytes};
+pub(crate) use training::{MachineArguments, TrainingArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

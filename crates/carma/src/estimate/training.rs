@@ -11,6 +11,8 @@ use carma_estimate::stack::Stack;
 use carma_estimate::training::{Optimizer, Parallel, Precision, Training};
 use clap::Args;
 
+use crate::units::bytes;
+
 /// How it is trained: flags win over what the description says.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Training")]
@@ -166,23 +168,6 @@ fn shape(word: &str) -> Result<Shape, String> {
     match sides {
         Ok(sides) if sides.len() <= 8 && sides.iter().all(|&side| side > 0) => Ok(Shape(sides)),
         _ => Err("write the sides, such as 3x224x224".to_owned()),
-    }
-}
-
-/// A size with its unit; a bare number is MiB.
-pub(crate) fn bytes(word: &str) -> Result<u64, String> {
-    let digits = word.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match word[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "m" | "mib" | "mb" => 1 << 20,
-        "g" | "gib" | "gb" => 1 << 30,
-        "k" | "kib" | "kb" => 1 << 10,
-        unit => return Err(format!("unknown unit `{unit}`: use MiB or GiB")),
-    };
-    let number: f64 = digits.trim().parse().map_err(|_| format!("`{word}` is not a size such as 40GiB"))?;
-    if number.is_finite() && (0.0..1e9).contains(&number) {
-        Ok((number * f64::from(factor)) as u64)
-    } else {
-        Err(format!("`{word}` is out of range"))
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use carma_estimate::stack::Stack;
 use clap::Args;
 
-use crate::estimate::{self, MachineArguments, Subject, TrainingArguments};
+use crate::estimate::{MachineArguments, Subject, TrainingArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     trace: Option<PathBuf>,
     /// What nvidia-smi showed for the process at its peak, such as 7106MiB
-    #[arg(long, value_parser = estimate::bytes)]
+    #[arg(long, value_parser = crate::units::bytes)]
     reading: u64,
     /// Write the stack to this file, for --stack
     #[arg(short, long)]

@@ -4,7 +4,7 @@ mod find;
 mod report;
 mod table;
 
-pub(crate) use find::{World, find, real};
+pub(crate) use find::{World, choose, find, real};
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -37,7 +37,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let (driver, world) = find()?;
     let mut view = View::new(driver, world)?;
-    if !arguments.quick {
+    view.waited = !arguments.quick;
+    if view.waited {
         view.await_counters();
     }
     let clear = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
@@ -67,6 +68,7 @@ struct View {
     gpus: Vec<(Gpu, Vec<Part>)>,
     profiler: Profiler,
     monitor: Monitor,
+    waited: bool,
 }
 
 impl View {
@@ -81,7 +83,7 @@ impl View {
         let gpus = inventory.gpus.iter().map(|gpu| Ok((gpu.clone(), parts(gpu)?))).collect::<Result<Vec<_>>>()?;
         let driver = Arc::new(driver);
         let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
-        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default() })
+        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default(), waited: false })
     }
 
     /// Waits until every GPU whose counters somebody measures has shown some.
@@ -123,6 +125,7 @@ impl View {
                 World::Real => None,
                 World::Emulated(folder) => Some(folder.display().to_string()),
             },
+            waited: self.waited,
             gpus,
             left_out: self.inventory.left_out.clone(),
         }

@@ -14,6 +14,9 @@ pub(crate) struct Report {
     /// The folder of the emulated machine; absent: the GPUs are real.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) emulated: Option<String>,
+    /// Whether counters were waited for.
+    #[serde(skip)]
+    pub(crate) waited: bool,
     pub(crate) gpus: Vec<GpuReport>,
     pub(crate) left_out: Vec<LeftOut>,
 }

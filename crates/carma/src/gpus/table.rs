@@ -21,7 +21,7 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
     }
     let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
     writeln!(output, "driver {}, CUDA {}{world}", report.driver, report.cuda)?;
-    writeln!(output, "{}", sources(&report.gpus))
+    writeln!(output, "{}", if report.waited { sources(&report.gpus) } else { "counters were not waited for".to_owned() })
 }
 
 fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
@@ -70,7 +70,7 @@ fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl
             Some(owner) => {
                 let user = owner.user.clone().unwrap_or_else(|| owner.uid.to_string());
                 let container = owner.container.as_ref().map_or(String::new(), |name| format!("[{name}] "));
-                format!("{user:<10} {container}{}", owner.command)
+                format!("{user:<10} {container}{}", without_folder(&owner.command))
             }
             None => "out of sight".to_owned(),
         };
@@ -98,6 +98,12 @@ fn sources(gpus: &[GpuReport]) -> String {
             format!("counters from {}", names.join("; "))
         }
     }
+}
+
+/// A command line whose program is named without its folder.
+fn without_folder(command: &str) -> String {
+    let (program, arguments) = command.split_once(' ').map_or((command, ""), |(program, rest)| (program, rest));
+    format!("{} {arguments}", program.rsplit('/').next().unwrap_or(program)).trim_end().to_owned()
 }
 
 fn gibibytes(memory: MiB) -> String {

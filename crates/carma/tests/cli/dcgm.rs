@@ -251,3 +251,21 @@ fn nvidia_smi_shows_what_scripts_ask_for() {
     assert_eq!(lost.status.code(), Some(15));
     assert!(String::from_utf8(lost.stdout).unwrap().contains("GPU is lost."));
 }
+
+#[test]
+fn from_hopper_on_nvml_itself_gives_the_counters_and_nothing_is_started() {
+    let (_folder, machine) = machine("2xH100-80GB");
+    compute(&machine, 0, NONE, [0.6, 0.3, 0.2, 0.9]);
+    let gpu = uuid(&machine, 0);
+    let targets = [0, 1].map(|gpu| Target::gpu(uuid(&machine, gpu)));
+    let profiler = profiler(&machine, targets.to_vec(), options(&machine));
+    let levels = machine.with(|state| state.gpus[0].engine.levels).unwrap();
+    assert_levels(&wait("counters", || profiler.counters(&gpu)), levels);
+    assert_eq!(profiler.report()[0].standing, Standing::Used(2));
+    assert_eq!(profiler.report()[1].standing, Standing::Absent(Problem::NotAsked));
+    assert!(streams(&machine).is_empty());
+    // A device that is lost has none, and does not take the others with it.
+    machine.with(|state| state.gpus[0].lost = 1).unwrap();
+    wait("its loss", || profiler.counters(&gpu).is_none().then_some(()));
+    assert_levels(&wait("the other's counters", || profiler.counters(&targets[1].uuid)), [0.0; 4]);
+}

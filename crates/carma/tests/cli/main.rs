@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod emu;
 mod dcgm;
+mod emu;
 mod estimate;
 mod mps;
 mod simulations;

@@ -1,0 +1,95 @@
+//! `carma mig`: GPUs cut into instances.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_gpu::mig::{self, Layout, MigState, Mode};
+use carma_gpu::{Driver, Gpu};
+use clap::{Args, Subcommand};
+
+use crate::gpus::{choose, find};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show how GPUs are cut, and what instances there can be.
+    Show {
+        /// Only this GPU: its number in `carma gpus`, or its UUID.
+        #[arg(long)]
+        gpu: Option<String>,
+    },
+    /// Cut a GPU as wanted. What fits is kept, with all that runs on it.
+    Apply(ApplyArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArguments {
+    /// Which GPU: its number in `carma gpus`, or its UUID.
+    #[arg(long)]
+    gpu: String,
+    /// Instances, as in 3g.20gb,2x1g.5gb; `none` for MIG without any, `off` for a whole GPU.
+    layout: Layout,
+    /// Only say what would be done.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
+    let (driver, _) = find()?;
+    let inventory = driver.inventory()?;
+    match command {
+        Command::Show { gpu } => {
+            let wanted = gpu.as_ref().map(|name| choose(&inventory, name)).transpose()?;
+            let shown = inventory.gpus.iter().enumerate().filter(|(_, gpu)| wanted.is_none_or(|wanted| wanted.uuid == gpu.uuid));
+            for (index, gpu) in shown {
+                show(&driver, index, gpu, output)?;
+            }
+        }
+        Command::Apply(ApplyArguments { gpu, layout, dry_run }) => {
+            let gpu = choose(&inventory, gpu)?;
+            let plan = mig::prepare(&driver, &gpu.uuid, layout)?;
+            if plan.steps.is_empty() {
+                writeln!(output, "nothing to do: it is cut like that")?;
+            }
+            for step in &plan.steps {
+                writeln!(output, "{step}")?;
+            }
+            if !dry_run && !plan.steps.is_empty() {
+                write_instances(&mig::apply(&driver, &gpu.uuid, layout)?, output)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn show(driver: &Driver, index: usize, gpu: &Gpu, output: &mut impl Write) -> Result<()> {
+    let state = mig::list(driver, &gpu.uuid)?;
+    let mode = match state.mode {
+        Mode::Unsupported => "cannot be cut into instances",
+        Mode::Off => "is whole",
+        Mode::On if state.instances.is_empty() => "is in MIG mode, without instances",
+        Mode::On => "is cut into",
+    };
+    writeln!(output, "GPU {index}  {} {mode}", gpu.name)?;
+    write_instances(&state, output)?;
+    let kinds: Vec<String> = mig::profiles(driver, &gpu.uuid)?.iter().map(|profile| profile.name.to_string()).collect();
+    if !kinds.is_empty() {
+        writeln!(output, "  possible: {}", kinds.join(", "))?;
+    }
+    Ok(())
+}
+
+fn write_instances(state: &MigState, output: &mut impl Write) -> Result<()> {
+    for instance in &state.instances {
+        let users = state.processes_on(instance).count();
+        let uuid = instance.compute.first().map_or("no compute instance", |compute| compute.uuid.as_str());
+        let busy = if users == 0 { String::new() } else { format!("  {users} processes") };
+        writeln!(
+            output,
+            "  {:>2}  {:<9}  {:>6} MiB  {uuid}{busy}",
+            instance.gpu_instance,
+            instance.profile.to_string(),
+            instance.memory.0
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Where the MPS daemon of a GPU has its pipes and logs, and what is to be put back after it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use carma_gpu::mps::{MpsControl, PROGRAM};
+use carma_gpu::{ComputeModeChange, DeviceUuid};
+
+use crate::gpus::World;
+
+/// The folder of one GPU's daemon.
+pub(super) struct MpsFolder {
+    gpu: DeviceUuid,
+    folder: PathBuf,
+    program: PathBuf,
+}
+
+impl MpsFolder {
+    /// Root's daemons are everybody's; a user's are in a folder of their own.
+    pub(super) fn new(world: &World, gpu: &DeviceUuid) -> Self {
+        let user = rustix::process::geteuid();
+        let (base, program) = match world {
+            World::Emulated(folder) => (folder.join("mps"), folder.join("bin").join(PROGRAM)),
+            World::Real if user.is_root() => (PathBuf::from("/run/carma/mps"), PathBuf::from(PROGRAM)),
+            World::Real => {
+                let own = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("carma/mps"));
+                (own.unwrap_or_else(|| format!("/tmp/carma-mps-{}", user.as_raw()).into()), PathBuf::from(PROGRAM))
+            }
+        };
+        Self { gpu: gpu.clone(), folder: base.join(gpu.as_str()), program }
+    }
+
+    pub(super) fn control(&self) -> MpsControl {
+        MpsControl::new(self.gpu.clone(), self.folder.join("pipes"), self.folder.join("logs")).with_program(&self.program)
+    }
+
+    fn change(&self) -> PathBuf {
+        self.folder.join("compute-mode.json")
+    }
+
+    /// Remembers a change of the compute mode until the daemon is stopped, by whatever process.
+    pub(super) fn keep(&self, change: &ComputeModeChange) -> Result<()> {
+        // The daemon was started anew beside a change of before: what was before that is what counts.
+        if self.change().exists() {
+            return Ok(());
+        }
+        fs::write(self.change(), serde_json::to_vec(change)?).with_context(|| format!("cannot write {}", self.change().display()))
+    }
+
+    pub(super) fn kept(&self) -> Result<Option<ComputeModeChange>> {
+        match fs::read(self.change()) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text).with_context(|| format!("{} is damaged", self.change().display()))?)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    pub(super) fn forget(&self) {
+        let _ = fs::remove_file(self.change());
+    }
+}

@@ -1,0 +1,131 @@
+//! `carma mps`: an MPS daemon a GPU, started, looked at and stopped.
+
+mod folder;
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use carma_core::MiB;
+use carma_gpu::mps::{ClientLimits, Health};
+use carma_gpu::{ComputeAccess, ComputeModeChange, Gpu, ownership};
+use clap::{Args, Subcommand};
+use folder::MpsFolder;
+
+use crate::gpus::{choose, find};
+use crate::units::bytes;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the MPS daemon of a GPU.
+    Start(StartArguments),
+    /// Stop it, and put the compute mode back.
+    Stop {
+        /// Which GPU: its number in `carma gpus`, or its UUID.
+        #[arg(long)]
+        gpu: String,
+        /// Seconds that clients have to end by themselves.
+        #[arg(long, default_value_t = 5)]
+        patience: u64,
+    },
+    /// Show how the daemons and their servers are.
+    Status,
+    /// Print what a client must set: eval "$(carma mps env --gpu 0)"
+    Env {
+        /// Which GPU: its number in `carma gpus`, or its UUID.
+        #[arg(long)]
+        gpu: String,
+        #[command(flatten)]
+        limits: LimitArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartArguments {
+    /// Which GPU: its number in `carma gpus`, or its UUID.
+    #[arg(long)]
+    gpu: String,
+    #[command(flatten)]
+    limits: LimitArguments,
+    /// Leave the compute mode as it is, so that processes besides MPS may use the GPU.
+    #[arg(long)]
+    shared: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LimitArguments {
+    /// Most of the multiprocessors a client may use, in percent.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    active_threads: Option<u8>,
+    /// Most memory a client may take, as in 8GiB.
+    #[arg(long, value_parser = bytes)]
+    memory: Option<u64>,
+}
+
+impl LimitArguments {
+    fn limits(&self) -> ClientLimits {
+        ClientLimits { active_threads: self.active_threads, memory: self.memory.map(|bytes| MiB(bytes >> 20)) }
+    }
+}
+
+pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
+    let (driver, world) = find()?;
+    let inventory = driver.inventory()?;
+    let folder = |gpu: &Gpu| MpsFolder::new(&world, &gpu.uuid);
+    match command {
+        Command::Start(StartArguments { gpu, limits, shared }) => {
+            let gpu = choose(&inventory, gpu)?;
+            let folder = folder(gpu);
+            folder.control().start(limits.limits())?;
+            if !shared {
+                let change = ComputeModeChange::plan(&driver, &gpu.uuid, ComputeAccess::ExclusiveProcess)?;
+                folder.keep(&change)?;
+                let made = change.make(&driver);
+                if made.is_err() {
+                    folder.forget();
+                    folder.control().stop(Duration::ZERO)?;
+                }
+                made.context("the compute mode, without which --shared is needed")?;
+            }
+            eprintln!("carma: MPS serves {}. For a client: eval \"$(carma mps env --gpu {})\"", gpu.name, gpu.uuid);
+            Ok(())
+        }
+        Command::Stop { gpu, patience } => {
+            let gpu = choose(&inventory, gpu)?;
+            let folder = folder(gpu);
+            folder.control().stop(Duration::from_secs(*patience))?;
+            if let Some(change) = folder.kept()? {
+                change.restore(&driver)?;
+                folder.forget();
+            }
+            Ok(())
+        }
+        Command::Status => {
+            for (index, gpu) in inventory.gpus.iter().enumerate() {
+                write_health(index, gpu, &folder(gpu).control().health()?, output)?;
+            }
+            Ok(())
+        }
+        Command::Env { gpu, limits } => {
+            let gpu = choose(&inventory, gpu)?;
+            for (name, value) in limits.limits().environment(&folder(gpu).control()) {
+                writeln!(output, "export {name}='{}'", value.to_string_lossy())?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn write_health(index: usize, gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<()> {
+    let says = match health {
+        Health::NotRunning => "no MPS".to_owned(),
+        Health::Idle => "MPS waits for its first client".to_owned(),
+        Health::Unresponsive => "the MPS daemon does not answer".to_owned(),
+        Health::Serving(server) => {
+            let owner = ownership(server.pid).and_then(|owner| owner.user).unwrap_or_else(|| "somebody".to_owned());
+            format!("MPS server {} serves {owner}: {} clients", server.pid, server.clients.len())
+        }
+        Health::Faulty(server) => format!("MPS server {} is faulty until its {} clients have ended", server.pid, server.clients.len()),
+    };
+    Ok(writeln!(output, "GPU {index}  {:<24}  {says}", gpu.name)?)
+}
