@@ -59,3 +59,4 @@ bench: ## What a decision costs, in time and instructions, beside a reference of
 	cargo bench --package carma-core --bench decisions
 	cargo bench --package carma-sim --bench simulations
 	cargo bench --package carma-estimate --bench estimates
+	cargo bench --package carma --bench sampling

@@ -29,6 +29,8 @@ pub struct Inventory {
 /// A GPU for training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gpu {
+    /// The driver's number of it, in PCI order over all GPUs, those left out included: the one `nvidia-smi` shows.
+    pub index: u32,
     /// Its UUID.
     pub uuid: DeviceUuid,
     /// Where it sits.
@@ -87,8 +89,19 @@ pub enum Unfit {
     DisplayOnly,
     /// Nobody may compute on it.
     ComputeProhibited,
+    /// It fell off the bus, or needs a reset.
+    Lost,
     /// It does not answer as it should.
     Silent(String),
+}
+
+impl Unfit {
+    fn by(error: &DriverError) -> Self {
+        match error {
+            DriverError::Lost(_) | DriverError::Call { error: NvmlError::GpuLost | NvmlError::ResetRequired, .. } => Self::Lost,
+            error => Self::Silent(error.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for Unfit {
@@ -96,6 +109,7 @@ impl fmt::Display for Unfit {
         match self {
             Self::DisplayOnly => f.write_str("it is there to drive a display"),
             Self::ComputeProhibited => f.write_str("its compute mode is PROHIBITED"),
+            Self::Lost => f.write_str("it fell off the bus or needs a reset"),
             Self::Silent(why) => f.write_str(why),
         }
     }
@@ -155,33 +169,37 @@ impl Driver {
         let mut left_out = Vec::new();
         for index in 0..count {
             match self.describe(index) {
-                Ok(gpu) => gpus.push((index, gpu)),
-                Err(error) => left_out.push(LeftOut { index, name: None, reason: Unfit::Silent(error.to_string()) }),
+                Ok(gpu) => gpus.push(gpu),
+                Err(error) => left_out.push(LeftOut { index, name: None, reason: Unfit::by(&error) }),
             }
         }
-        let largest = gpus.iter().map(|(_, gpu)| gpu.memory).max().unwrap_or_default();
-        let (fit, unfit): (Vec<_>, Vec<_>) =
-            gpus.into_iter().map(|(index, gpu)| (index, unfit(&gpu, largest), gpu)).partition(|(_, unfit, _)| unfit.is_none());
-        left_out
-            .extend(unfit.into_iter().filter_map(|(index, reason, gpu)| Some(LeftOut { index, name: Some(gpu.name), reason: reason? })));
+        let largest = gpus.iter().map(|gpu| gpu.memory).max().unwrap_or_default();
+        let (mut fit, mut unfit) = (Vec::new(), Vec::new());
+        for gpu in gpus {
+            match reason_against(&gpu, largest) {
+                None => fit.push(gpu),
+                Some(reason) => unfit.push(LeftOut { index: gpu.index, name: Some(gpu.name), reason }),
+            }
+        }
+        left_out.append(&mut unfit);
         left_out.sort_by_key(|left_out| left_out.index);
-        let mut gpus: Vec<Gpu> = fit.into_iter().map(|(_, _, gpu)| gpu).collect();
-        gpus.sort_by_key(|gpu| gpu.pci);
-        Ok(Inventory { driver, cuda, gpus, left_out })
+        fit.sort_by_key(|gpu| gpu.pci);
+        Ok(Inventory { driver, cuda, gpus: fit, left_out })
     }
 
     fn describe(&self, index: u32) -> Result<Gpu, DriverError> {
         let uuid = self.system("nvmlDeviceGetHandleByIndex", move |nvml| nvml.device_by_index(index)?.uuid())?;
         let uuid: DeviceUuid = uuid.parse().map_err(|_| DriverError::Call { call: "nvmlDeviceGetUUID", error: NvmlError::NotFound })?;
         let name = uuid.clone();
-        self.device(&uuid, "nvmlDeviceGetName", move |device| describe(device, name))
+        self.device(&uuid, "nvmlDeviceGetName", move |device| describe(device, index, name))
     }
 }
 
-fn describe(device: &Device<'_>, uuid: DeviceUuid) -> Result<Gpu, NvmlError> {
+fn describe(device: &Device<'_>, index: u32, uuid: DeviceUuid) -> Result<Gpu, NvmlError> {
     let memory = device.memory_info()?;
     let capability = device.cuda_compute_capability()?;
     Ok(Gpu {
+        index,
         uuid,
         pci: device.pci_info()?.bus_id.parse().map_err(|_| NvmlError::GetPciInfoFailed)?,
         name: device.name()?,
@@ -212,7 +230,7 @@ pub(crate) fn offered<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, Nvml
 }
 
 /// Why training jobs should not use a GPU. A card that draws a screen is taken for a training card unless it is much smaller than the others.
-fn unfit(gpu: &Gpu, largest: MiB) -> Option<Unfit> {
+fn reason_against(gpu: &Gpu, largest: MiB) -> Option<Unfit> {
     let small = gpu.memory.0 * 2 < largest.0;
     match gpu.compute_mode {
         Some(ComputeAccess::Prohibited) => Some(Unfit::ComputeProhibited),
@@ -227,6 +245,7 @@ mod tests {
 
     fn gpu(name: &str, memory: u64, display: bool) -> Gpu {
         Gpu {
+            index: 0,
             uuid: "GPU-1".parse().unwrap(),
             pci: "0000:07:00.0".parse().unwrap(),
             name: name.to_owned(),
@@ -244,13 +263,13 @@ mod tests {
     #[test]
     fn cards_for_displays_are_left_out_and_workstation_cards_are_not() {
         let largest = MiB(81_920);
-        assert_eq!(unfit(&gpu("NVIDIA A100-SXM4-80GB", 81_920, false), largest), None);
-        assert_eq!(unfit(&gpu("NVIDIA DGX Display", 4_096, false), largest), Some(Unfit::DisplayOnly));
-        assert_eq!(unfit(&gpu("NVIDIA T400", 4_096, true), largest), Some(Unfit::DisplayOnly));
+        assert_eq!(reason_against(&gpu("NVIDIA A100-SXM4-80GB", 81_920, false), largest), None);
+        assert_eq!(reason_against(&gpu("NVIDIA DGX Display", 4_096, false), largest), Some(Unfit::DisplayOnly));
+        assert_eq!(reason_against(&gpu("NVIDIA T400", 4_096, true), largest), Some(Unfit::DisplayOnly));
         // The only card of a workstation draws the screen and trains.
-        assert_eq!(unfit(&gpu("NVIDIA GeForce RTX 4090", 24_576, true), MiB(24_576)), None);
+        assert_eq!(reason_against(&gpu("NVIDIA GeForce RTX 4090", 24_576, true), MiB(24_576)), None);
         let closed = Gpu { compute_mode: Some(ComputeAccess::Prohibited), ..gpu("NVIDIA A100-SXM4-80GB", 81_920, false) };
-        assert_eq!(unfit(&closed, largest), Some(Unfit::ComputeProhibited));
+        assert_eq!(reason_against(&closed, largest), Some(Unfit::ComputeProhibited));
     }
 
     #[test]

@@ -39,9 +39,8 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     match command {
         Command::Show { gpu } => {
             let wanted = gpu.as_ref().map(|name| choose(&inventory, name)).transpose()?;
-            let shown = inventory.gpus.iter().enumerate().filter(|(_, gpu)| wanted.is_none_or(|wanted| wanted.uuid == gpu.uuid));
-            for (index, gpu) in shown {
-                show(&driver, index, gpu, output)?;
+            for gpu in inventory.gpus.iter().filter(|gpu| wanted.is_none_or(|wanted| wanted.uuid == gpu.uuid)) {
+                show(&driver, gpu, output)?;
             }
         }
         Command::Apply(ApplyArguments { gpu, layout, dry_run }) => {
@@ -61,7 +60,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn show(driver: &Driver, index: usize, gpu: &Gpu, output: &mut impl Write) -> Result<()> {
+fn show(driver: &Driver, gpu: &Gpu, output: &mut impl Write) -> Result<()> {
     let state = mig::list(driver, &gpu.uuid)?;
     let mode = match state.mode {
         Mode::Unsupported => "cannot be cut into instances",
@@ -69,7 +68,7 @@ fn show(driver: &Driver, index: usize, gpu: &Gpu, output: &mut impl Write) -> Re
         Mode::On if state.instances.is_empty() => "is in MIG mode, without instances",
         Mode::On => "is cut into",
     };
-    writeln!(output, "GPU {index}  {} {mode}", gpu.name)?;
+    writeln!(output, "GPU {}  {} {mode}", gpu.index, gpu.name)?;
     write_instances(&state, output)?;
     let kinds: Vec<String> = mig::profiles(driver, &gpu.uuid)?.iter().map(|profile| profile.name.to_string()).collect();
     if !kinds.is_empty() {

@@ -56,9 +56,7 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
         Ok((world, inventory)) => {
             let mut all = about_driver(world, inventory);
             all.extend(about_gpus(inventory));
-            // What is there and not needed, or was not even asked, helps nobody.
-            let telling = |report: &&SourceReport| !matches!(report.standing, Standing::Spare | Standing::Absent(Problem::NotAsked));
-            all.extend(facts.sources.iter().filter(telling).map(about_source));
+            all.extend(about_sources(&facts.sources));
             all.extend(about_sharing(facts, inventory));
             all
         }
@@ -103,8 +101,8 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
         _ => finding(Health::Ok, kinds(&inventory.gpus), None),
     }];
     for left_out in &inventory.left_out {
-        let name = left_out.name.as_deref().unwrap_or("a GPU");
-        all.push(finding(Health::Note, format!("{name} (number {}) is not used: {}", left_out.index, left_out.reason), None));
+        let name = left_out.name.as_deref().unwrap_or("the GPU");
+        all.push(finding(Health::Note, format!("{name} of number {} is not used: {}", left_out.index, left_out.reason), None));
     }
     let forgetful = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
     if forgetful > 0 {
@@ -115,10 +113,22 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
     all
 }
 
+/// Sources that are used, and those that would help where some GPU has none.
+fn about_sources(reports: &[SourceReport]) -> impl Iterator<Item = Finding> {
+    let lacking = reports.iter().any(|report| report.source == Source::UtilisationOnly && matches!(report.standing, Standing::Used(_)));
+    let telling = move |report: &&SourceReport| match &report.standing {
+        Standing::Used(_) | Standing::Starting => true,
+        Standing::Absent(problem) => lacking && *problem != Problem::NotAsked,
+        Standing::Spare => false,
+    };
+    reports.iter().filter(telling).map(about_source)
+}
+
 fn about_source(source: &SourceReport) -> Finding {
     let health = match (&source.standing, source.source) {
         (Standing::Used(gpus), Source::UtilisationOnly) => {
-            let says = format!("{gpus} GPUs are judged by their utilisation alone: SMACT, SMOCC and DRAMA are not measured there");
+            let those = if *gpus == 1 { "1 GPU is".to_owned() } else { format!("{gpus} GPUs are") };
+            let says = format!("{those} judged by utilisation alone: SMACT, SMOCC and DRAMA are not measured there");
             return finding(Health::Note, says, None);
         }
         (Standing::Absent(_), _) => Health::Note,

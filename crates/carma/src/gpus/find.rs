@@ -42,9 +42,8 @@ pub(crate) fn find() -> Result<(Driver, World)> {
 
 /// The GPU that is meant: by its number in the order of `carma gpus`, or by the beginning of its UUID.
 pub(crate) fn choose<'a>(inventory: &'a Inventory, name: &str) -> Result<&'a Gpu> {
-    let by_number = name.parse::<usize>().ok().and_then(|number| inventory.gpus.get(number));
-    let by_uuid = || inventory.gpus.iter().find(|gpu| name.len() > 4 && gpu.uuid.as_str().starts_with(name));
-    by_number.or_else(by_uuid).with_context(|| format!("there is no GPU {name}: `carma gpus` lists those there are"))
+    let meant = |gpu: &&Gpu| name.parse() == Ok(gpu.index) || (name.len() > 4 && gpu.uuid.as_str().starts_with(name));
+    inventory.gpus.iter().find(meant).with_context(|| format!("there is no GPU {name}: `carma gpus` lists those there are"))
 }
 
 /// The driver of this machine's own GPUs, if there is one with any.

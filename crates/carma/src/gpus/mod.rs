@@ -113,10 +113,10 @@ impl View {
         // Observations come in the order of the devices.
         let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None));
         let mut gpus = Vec::new();
-        for (index, (gpu, parts)) in self.gpus.iter().enumerate() {
+        for (gpu, parts) in &self.gpus {
             let state = next();
             let parts = parts.iter().map(|part| PartReport { part: part.clone(), state: next() }).collect();
-            gpus.push(GpuReport { index, gpu: gpu.clone(), source: self.profiler.source(&gpu.uuid), state, parts });
+            gpus.push(GpuReport { gpu: gpu.clone(), source: self.profiler.source(&gpu.uuid), state, parts });
         }
         Report {
             driver: self.inventory.driver.clone(),

@@ -24,8 +24,6 @@ pub(crate) struct Report {
 /// One GPU.
 #[derive(Debug, Serialize)]
 pub(crate) struct GpuReport {
-    /// Its place in PCI order.
-    pub(crate) index: usize,
     #[serde(flatten)]
     pub(crate) gpu: Gpu,
     /// Where its profiling counters come from.

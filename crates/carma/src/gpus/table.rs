@@ -11,13 +11,13 @@ const WIDTH: usize = 80;
 
 /// Writes the table, and under it where its numbers come from.
 pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
-    writeln!(output, "GPU  NAME                 MEMORY GiB   UTIL  SMACT  SMOCC  DRAMA    POWER W   °C")?;
+    writeln!(output, "GPU  {:<16}  {:>13}   UTIL  SMACT  SMOCC  DRAMA  {:>9}   °C", "NAME", "MEMORY GiB", "POWER W")?;
     for gpu in &report.gpus {
         write_gpu(gpu, output)?;
     }
     for left_out in &report.left_out {
-        let name = left_out.name.as_deref().unwrap_or("a GPU");
-        writeln!(output, "{}", cut(&format!("  -  {} is not used: {}", short(name), left_out.reason), WIDTH))?;
+        let name = left_out.name.as_deref().map_or_else(|| format!("number {}", left_out.index), |name| short(name).to_owned());
+        writeln!(output, "{}", cut(&format!("  -  {name} is not used: {}", left_out.reason), WIDTH))?;
     }
     let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
     writeln!(output, "driver {}, CUDA {}{world}", report.driver, report.cuda)?;
@@ -27,21 +27,21 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
 fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
     let name = short(&gpu.gpu.name);
     if let Some(trouble) = &gpu.state.trouble {
-        return writeln!(output, "{:>3}  {:<18}  {}", gpu.index, cut(name, 18), cut(trouble, WIDTH - 25));
+        return writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, cut(name, 16), cut(trouble, WIDTH - 23));
     }
     let power = |watts: Option<carma_core::Watts>| watts.map_or_else(|| "-".to_owned(), |watts| format!("{:.0}", watts.0));
     writeln!(
         output,
-        "{:>3}  {:<18}  {}  {:>9}  {:>3}",
-        gpu.index,
-        cut(name, 18),
+        "{:>3}  {:<16}  {}  {:>9}  {:>3}",
+        gpu.gpu.index,
+        cut(name, 16),
         numbers(&gpu.state, gpu.gpu.memory),
         format!("{} / {}", power(gpu.state.power), power(gpu.gpu.power_limit)),
         gpu.state.temperature.map_or_else(|| "-".to_owned(), |degrees| degrees.to_string()),
     )?;
     for PartReport { part, state } in &gpu.parts {
         let name = format!("MIG {}", part.profile);
-        writeln!(output, "     {:<18}  {}", cut(&name, 18), numbers(state, part.memory))?;
+        writeln!(output, "     {:<16}  {}", cut(&name, 16), numbers(state, part.memory))?;
         write_processes(&state.processes, 7, output)?;
     }
     if gpu.parts.is_empty() { write_processes(&gpu.state.processes, 5, output) } else { Ok(()) }
@@ -90,7 +90,7 @@ fn sources(gpus: &[GpuReport]) -> String {
         [Source::UtilisationOnly] => "SMACT and its like are not measured: `carma doctor` says how to get them".to_owned(),
         _ => {
             let of = |source: Source| {
-                let numbers: Vec<String> = gpus.iter().filter(|gpu| gpu.source == source).map(|gpu| gpu.index.to_string()).collect();
+                let numbers: Vec<String> = gpus.iter().filter(|gpu| gpu.source == source).map(|gpu| gpu.gpu.index.to_string()).collect();
                 format!("{source} (GPU {})", numbers.join(", "))
             };
             let all = sources.len() == 1;

@@ -101,8 +101,8 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
             Ok(())
         }
         Command::Status => {
-            for (index, gpu) in inventory.gpus.iter().enumerate() {
-                write_health(index, gpu, &folder(gpu).control().health()?, output)?;
+            for gpu in &inventory.gpus {
+                write_health(gpu, &folder(gpu).control().health()?, output)?;
             }
             Ok(())
         }
@@ -116,7 +116,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     }
 }
 
-fn write_health(index: usize, gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<()> {
+fn write_health(gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<()> {
     let says = match health {
         Health::NotRunning => "no MPS".to_owned(),
         Health::Idle => "MPS waits for its first client".to_owned(),
@@ -127,5 +127,5 @@ fn write_health(index: usize, gpu: &Gpu, health: &Health, output: &mut impl Writ
         }
         Health::Faulty(server) => format!("MPS server {} is faulty until its {} clients have ended", server.pid, server.clients.len()),
     };
-    Ok(writeln!(output, "GPU {index}  {:<24}  {says}", gpu.name)?)
+    Ok(writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?)
 }

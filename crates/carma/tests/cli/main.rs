@@ -5,6 +5,7 @@
 mod dcgm;
 mod emu;
 mod estimate;
+mod gpus;
 mod mps;
 mod simulations;
 mod traces;

@@ -1,0 +1,158 @@
+//! What the commands about GPUs show, on emulated ones.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use carma_emu::Machine;
+use carma_emu::state::{ContextKind, ContextRecord, started};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// An emulated server with processes that do nothing but hold memory.
+struct Server {
+    folder: TempDir,
+    machine: Machine,
+    processes: Vec<Child>,
+}
+
+impl Server {
+    fn new(gpus: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Machine::create(folder.path(), &gpus.parse().unwrap(), 1.0, Some(Path::new(env!("CARGO_BIN_EXE_carma")))).unwrap();
+        Self { folder, machine, processes: Vec::new() }
+    }
+
+    fn occupy(&mut self, gpu: u32, gibibytes: u64) {
+        let process = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let context = ContextRecord {
+            pid: process.id(),
+            gpu,
+            bytes: gibibytes << 30,
+            busy: 1,
+            counters: [0.5, 0.25, 0.2, 0.9],
+            watts: 100.0,
+            ..ContextRecord::new(ContextKind::Compute)
+        };
+        self.machine.with(|state| state.attach(context, started(process.id()).unwrap())).unwrap().unwrap();
+        self.processes.push(process);
+    }
+
+    fn carma(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
+        command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", self.folder.path()).output().unwrap()
+    }
+
+    /// What a command prints that goes well, without what differs from run to run.
+    fn shows(&self, arguments: &[&str]) -> String {
+        let output = self.carma(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.plain(&output.stdout)
+    }
+
+    fn refuses(&self, arguments: &[&str]) -> String {
+        let output = self.carma(arguments);
+        assert!(!output.status.success() && output.stdout.is_empty());
+        self.plain(&output.stderr)
+    }
+
+    fn plain(&self, text: &[u8]) -> String {
+        let mut text = String::from_utf8_lossy(text).replace(self.folder.path().to_str().unwrap(), "[folder]");
+        for process in &self.processes {
+            text = text.replace(&format!("{:>8}", process.id()), "   [pid]").replace(&process.id().to_string(), "[pid]");
+        }
+        // Whoever runs the tests.
+        text.replace("root      ", "[user]    ")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn gpus_are_shown_with_their_processes_and_where_the_numbers_come_from() {
+    let mut server = Server::new("2xA100-40GB,1xH100-80GB,1xRTX-2080Ti-11GB");
+    server.occupy(0, 5);
+    server.occupy(0, 12);
+    server.occupy(2, 70);
+    server.machine.with(|state| state.gpus[1].lost = 1).unwrap();
+    let table = server.shows(&["gpus"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    insta::assert_snapshot!("gpus", table);
+    // A script that asks for JSON gets the same.
+    let report: Value = serde_json::from_str(&server.shows(&["gpus", "--json"]).replace("[pid]", "1")).unwrap();
+    let gpus = report["gpus"].as_array().unwrap();
+    assert_eq!((gpus.len(), gpus[0]["source"].as_str(), gpus[1]["source"].as_str()), (3, Some("dcgmi"), Some("gpm")));
+    assert_eq!(gpus[0]["processes"][0]["command"], "sleep 1000");
+    assert_eq!((gpus[0]["memory_used"].as_u64(), gpus[0]["memory"].as_u64()), (Some(17 * 1024), Some(40_960)));
+    assert!(gpus[0]["counters"]["smact"].as_f64().unwrap() > 0.3 && gpus[0]["energy"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["left_out"][0]["index"], 1);
+}
+
+#[test]
+fn a_partitioned_gpu_shows_its_parts() {
+    let server = Server::new("1xA100-40GB,1xRTX-3090-24GB");
+    assert_eq!(
+        server.shows(&["mig", "apply", "--gpu", "0", "3g.20gb,2x1g.5gb", "--dry-run"]),
+        "switch MIG on\ncreate 3g.20gb at 0:4\ncreate 1g.5gb at 4:1\ncreate 1g.5gb at 5:1\n"
+    );
+    server.shows(&["mig", "apply", "--gpu", "0", "3g.20gb,2x1g.5gb"]);
+    insta::assert_snapshot!("gpus-mig", server.shows(&["gpus", "--quick"]));
+    let shown = server.shows(&["mig", "show"]);
+    assert!(
+        shown.starts_with("GPU 0  NVIDIA A100-SXM4-40GB is cut into\n") && shown.contains("RTX 3090 cannot be cut into instances"),
+        "{shown}"
+    );
+    assert_eq!(server.shows(&["mig", "apply", "--gpu", "0", "2x1g.5gb,3g.20gb"]), "nothing to do: it is cut like that\n");
+    let refused = server.refuses(&["mig", "apply", "--gpu", "0", "4g.20gb,4g.20gb"]);
+    assert_eq!(refused, "carma: this GPU has room for 1 MIG instance(s) of kind 4g.20gb, not 2\n");
+    assert!(server.refuses(&["mig", "apply", "--gpu", "7", "off"]).contains("there is no GPU 7: `carma gpus` lists those there are"));
+    assert!(server.refuses(&["mig", "apply", "--gpu", "1", "1g.5gb"]).contains("cut"));
+}
+
+#[test]
+fn an_mps_daemon_is_started_used_and_stopped() {
+    let server = Server::new("2xA100-40GB");
+    assert_eq!(server.shows(&["mps", "status"]), "GPU 0  NVIDIA A100-SXM4-40GB     no MPS\nGPU 1  NVIDIA A100-SXM4-40GB     no MPS\n");
+    let started = server.carma(&["mps", "start", "--gpu", "1", "--active-threads", "50"]);
+    assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+    assert!(server.shows(&["mps", "status"]).ends_with("GPU 1  NVIDIA A100-SXM4-40GB     MPS waits for its first client\n"));
+    let mode = || server.machine.with(|state| state.gpus[1].compute_mode).unwrap();
+    assert_eq!(mode(), 3, "EXCLUSIVE_PROCESS");
+    assert!(server.refuses(&["mps", "start", "--gpu", "1"]).contains("already"));
+    let environment = server.shows(&["mps", "env", "--gpu", "1", "--memory", "8GiB"]);
+    assert!(environment.contains("export CUDA_MPS_PINNED_DEVICE_MEM_LIMIT='0=8192M'\n"), "{environment}");
+    server.shows(&["mps", "stop", "--gpu", "1"]);
+    assert_eq!(mode(), 0, "as it was");
+    assert!(server.shows(&["mps", "status"]).ends_with("no MPS\n"));
+}
+
+#[test]
+fn the_doctor_says_what_is_there() {
+    let server = Server::new("2xA100-40GB,1xRTX-2080Ti-11GB");
+    insta::assert_snapshot!("doctor", server.shows(&["doctor"]));
+    let findings: Value = serde_json::from_str(&server.shows(&["doctor", "--json"])).unwrap();
+    assert_eq!(findings[0]["health"], "ok");
+}
+
+#[test]
+fn without_any_gpu_it_is_said_kindly() {
+    let absent = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_carma")).args(arguments).env_remove("CARMA_EMU").env_remove("LD_LIBRARY_PATH").output().unwrap()
+    };
+    if Machine::default_folder().exists() || Path::new("/dev/nvidiactl").exists() {
+        eprintln!("there are GPUs here, real or emulated: not run");
+        return;
+    }
+    let doctor = absent(&["doctor"]);
+    assert!(doctor.status.success());
+    insta::assert_snapshot!("doctor-without", String::from_utf8_lossy(&doctor.stdout));
+    let gpus = absent(&["gpus"]);
+    assert!(!gpus.status.success());
+    insta::assert_snapshot!("gpus-without", String::from_utf8_lossy(&gpus.stderr));
+}
