@@ -33,6 +33,7 @@ tests: clients
 clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
 
 target/clients/installed: tools/clients-requirements.txt
+	tools/install python3-venv
 	if python3 -m venv target/clients && target/clients/bin/pip install --quiet --requirement tools/clients-requirements.txt; then touch $@; \
 	else echo "nvitop and gpustat cannot be installed: the tests with them are not run"; fi
 

@@ -162,3 +162,86 @@ fn kinds(gpus: &[Gpu]) -> String {
     let names: Vec<String> = kinds.into_iter().map(|(name, count)| format!("{count} x {name}")).collect();
     format!("{} GPU{}: {}", gpus.len(), if gpus.len() == 1 { "" } else { "s" }, names.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use carma_core::MiB;
+    use carma_gpu::{Capability, LeftOut, Unfit};
+
+    use super::*;
+
+    fn gpu(index: u32, name: &str) -> Gpu {
+        Gpu {
+            index,
+            uuid: format!("GPU-{index}").parse().unwrap(),
+            pci: "0000:07:00.0".parse().unwrap(),
+            name: name.to_owned(),
+            memory: MiB(40_960),
+            reserved: MiB(424),
+            capability: Capability { major: 8, minor: 0 },
+            mig: name.contains("A100").then_some(false),
+            compute_mode: None,
+            display: false,
+            power_limit: None,
+            persistence: Some(false),
+        }
+    }
+
+    fn facts(driver: &str, gpus: Vec<Gpu>, sources: Vec<(Source, Standing)>) -> Facts {
+        let inventory = Inventory { driver: driver.to_owned(), cuda: "12.4".to_owned(), gpus, left_out: Vec::new() };
+        let sources = sources.into_iter().map(|(source, standing)| SourceReport { source, standing }).collect();
+        Facts { driver: Ok((World::Real, inventory)), cards: 1, sources, mps: None, root: false }
+    }
+
+    /// Health and words of each, and what would mend it.
+    fn said(facts: &Facts) -> Vec<String> {
+        let line = |finding: &Finding| {
+            let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!(" -> {fix}"));
+            format!("{:?}: {}{fix}", finding.health, finding.says)
+        };
+        findings(facts).iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_card_without_a_driver_is_not_the_same_as_no_card() {
+        let without =
+            |cards| Facts { driver: Err("there is no NVIDIA driver".to_owned()), cards, sources: Vec::new(), mps: None, root: true };
+        assert!(said(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
+        assert!(said(&without(2))[0].starts_with("Missing: there are 2 NVIDIA cards, and their driver does not work"));
+        assert!(said(&without(1))[0].contains("-> apt install nvidia-driver"));
+        assert!(said(&without(0))[1].ends_with("-> carma emu up"));
+    }
+
+    #[test]
+    fn a_server_without_dcgm_is_told_how_to_get_it() {
+        let absent = |problem| Standing::Absent(problem);
+        let facts = facts(
+            "550.54.15",
+            vec![gpu(0, "NVIDIA A100-SXM4-40GB"), gpu(1, "NVIDIA A100-SXM4-40GB")],
+            vec![
+                (Source::Gpm, absent(Problem::NoGpm)),
+                (Source::Dcgmi, absent(Problem::NotInstalled("dcgmi".to_owned()))),
+                (Source::Exporter, absent(Problem::NotAsked)),
+                (Source::UtilisationOnly, Standing::Used(2)),
+            ],
+        );
+        insta::assert_snapshot!(said(&facts).join("\n"));
+    }
+
+    #[test]
+    fn an_old_driver_and_a_silent_gpu_are_named() {
+        let mut facts = facts(
+            "470.82.01",
+            vec![gpu(0, "Tesla V100-SXM2-32GB")],
+            vec![(Source::Dcgmi, Standing::Used(1)), (Source::Gpm, Standing::Absent(Problem::NoGpm))],
+        );
+        if let Ok((_, inventory)) = &mut facts.driver {
+            inventory.left_out.push(LeftOut { index: 1, name: None, reason: Unfit::Lost });
+        }
+        let said = said(&facts);
+        assert!(said[0].starts_with("Missing: driver 470.82.01 is too old") && said[0].ends_with("-> install driver 510 or later"));
+        assert!(said.contains(&"Note: the GPU of number 1 is not used: it fell off the bus or needs a reset".to_owned()));
+        // Where counters come from somewhere, nobody needs to hear of what is not there.
+        assert!(!said.iter().any(|line| line.contains("gpm")));
+    }
+}
