@@ -50,6 +50,13 @@ pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
 }
 
 impl Reading {
+    /// Memory in use that no listed process holds: contexts the driver does not list, or memory that was leaked. Unset where the driver does not
+    /// tell what processes hold.
+    pub fn unaccounted(&self) -> Option<MiB> {
+        let held = self.processes.iter().map(|process| process.memory).sum::<Option<MiB>>()?;
+        Some(self.memory_used - held)
+    }
+
     /// What the decision core wants to know of it, with the profiling counters of the same moment where there are any.
     pub fn sample(&self, at: Time, counters: Option<&Counters>) -> Sample {
         let counter = |pick: fn(&Counters) -> Option<Fraction>| counters.and_then(pick);

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use carma_core::MiB;
 use carma_emu::Machine;
-use carma_emu::state::{CallFault, ContextKind, ContextRecord, EventRecord, NONE, State, Text};
+use carma_emu::fault::{self, CallAnswer, Fault};
+use carma_emu::state::{ContextKind, ContextRecord, State};
 use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessKind, Unfit, Xid};
 
 use crate::support::{Emulated, LONG, Sleeper, training, until};
@@ -32,11 +33,14 @@ impl Bench {
         self.with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().parse().unwrap()).collect())
     }
 
-    fn fault(&self, gpu: u32, call: &str, code: u32) {
-        self.with(|state| {
-            let fault: &mut CallFault = &mut state.faults[0];
-            (fault.used, fault.gpu, fault.code, fault.call) = (1, gpu, code, Text::new(call));
-        });
+    fn strike(&self, fault: &Fault) {
+        self.with(|state| fault.strike(state)).unwrap();
+    }
+
+    /// Calls go wrong: those of this name, or all.
+    fn fault(&self, gpu: Option<usize>, call: Option<&str>, answer: CallAnswer) {
+        self.with(|state| fault::clear(state, None));
+        self.strike(&Fault::Call { gpu, call: call.map(str::to_owned), answer });
     }
 }
 
@@ -83,7 +87,7 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
     let bench = Bench::new("3xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
     monitor.look(&bench.driver, &uuids);
-    bench.fault(1, "", 0);
+    bench.fault(Some(1), None, CallAnswer::Hangs);
     let began = Instant::now();
     let (observations, events) = monitor.look(&bench.driver, &uuids);
     // Twice the deadline, for a busy machine; the call itself hangs for as long as the fault is set.
@@ -97,7 +101,7 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
     // From now on nobody waits for it.
     let (observations, events) = monitor.look(&bench.driver, &uuids);
     assert!(matches!(observations[1].reading, Err(DriverError::Hanging { .. })) && events.is_empty());
-    bench.with(|state| state.faults[0].used = 0);
+    bench.with(|state| fault::clear(state, None));
     let back = until(|| monitor.look(&bench.driver, &uuids).1.pop());
     assert_eq!((back.device.as_ref(), back.incident), (Some(&uuids[1]), Incident::Back));
 }
@@ -107,13 +111,13 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
     let bench = Bench::new("2xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
     monitor.look(&bench.driver, &uuids);
-    bench.with(|state| state.gpus[0].lost = 1);
+    bench.strike(&Fault::Lost { gpu: 0 });
     let (_, events) = monitor.look(&bench.driver, &uuids);
     assert_eq!((events.len(), events[0].device.as_ref(), events[0].incident), (1, Some(&uuids[0]), Incident::Lost));
     assert!(monitor.look(&bench.driver, &uuids).1.is_empty());
     let left_out = bench.driver.inventory().unwrap().left_out;
     assert!(matches!(&left_out[..], [gpu] if gpu.index == 0 && gpu.reason == Unfit::Lost));
-    bench.with(|state| state.gpus[0].lost = 0);
+    bench.with(|state| fault::bring_back(state, 0));
     let (_, events) = monitor.look(&bench.driver, &uuids);
     assert_eq!(events.iter().map(|event| event.incident).collect::<Vec<_>>(), [Incident::Back]);
 }
@@ -123,37 +127,54 @@ fn errors_of_single_calls_are_told_apart() {
     let bench = Bench::new("1xA100-40GB");
     let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
     // What is not supported is absent, what is not permitted too; the rest is still read.
-    bench.fault(0, "nvmlDeviceGetPowerUsage", 3);
+    bench.fault(Some(0), Some("nvmlDeviceGetPowerUsage"), fails("NOT_SUPPORTED"));
     let reading = read().unwrap();
     assert!(reading.power.is_none() && reading.utilisation.is_some());
-    bench.fault(0, "nvmlDeviceGetMemoryInfo_v2", 999);
+    bench.fault(Some(0), Some("nvmlDeviceGetMemoryInfo_v2"), fails("UNKNOWN"));
     assert!(matches!(read(), Err(DriverError::Call { .. })));
-    bench.fault(NONE, "nvmlDeviceGetMemoryInfo_v2", 15);
+    bench.fault(None, Some("nvmlDeviceGetMemoryInfo_v2"), fails("GPU_IS_LOST"));
     assert!(matches!(read(), Err(DriverError::Lost(_))));
 }
+
+/// Something that the driver reports.
+type Happening = Box<dyn Fn(&Bench)>;
 
 #[test]
 fn what_the_driver_reports_arrives_as_events() {
     let bench = Bench::new("2xA100-40GB,1xRTX-2080Ti-11GB");
     let uuids = bench.uuids();
     let watch = bench.driver.watch(&uuids).unwrap();
-    let report = |gpu: u32, kind: u64, data: u64| bench.with(|state| state.report(EventRecord { gpu, instance: NONE, kind, data }));
-    for (gpu, kind, data, incident) in [
-        (1, 8, 31, Incident::Xid(Xid(31))),
-        (0, 8, 79, Incident::Xid(Xid(79))),
-        (0, 1, 0, Incident::EccCorrected),
-        (1, 2, 0, Incident::EccUncorrected),
-        (0, 0x100, 0, Incident::InstancesChanged),
-    ] {
-        report(gpu, kind, data);
-        let event = watch.next(LONG).unwrap();
-        assert_eq!((event.device.as_ref(), event.incident), (Some(&uuids[gpu as usize]), incident));
+    let instances = |bench: &Bench| bench.with(|state| state.set_mig(0, true)).unwrap();
+    let strike = |fault: Fault| move |bench: &Bench| bench.strike(&fault);
+    let ecc = |corrected| strike(Fault::Ecc { gpu: 1, corrected, count: 1 });
+    let cases: [(Happening, usize, &[Incident]); 5] = [
+        (Box::new(strike(Fault::Xid { gpu: 1, code: 31, pid: None })), 1, &[Incident::Xid(Xid(31))]),
+        (Box::new(ecc(true)), 1, &[Incident::EccCorrected]),
+        (Box::new(ecc(false)), 1, &[Incident::EccUncorrected, Incident::Xid(Xid(48))]),
+        (Box::new(instances), 0, &[Incident::InstancesChanged]),
+        // A lost GPU no longer tells its name; the event still says which it was.
+        (Box::new(strike(Fault::Lost { gpu: 1 })), 1, &[Incident::Xid(Xid(79))]),
+    ];
+    for (happen, gpu, incidents) in cases {
+        happen(&bench);
+        for incident in incidents {
+            let event = watch.next(LONG).unwrap();
+            assert_eq!((event.device.as_ref(), event.incident), (Some(&uuids[gpu]), *incident));
+        }
     }
-    // A lost GPU no longer tells its name; the event still says which it was.
-    bench.with(|state| state.gpus[1].lost = 1);
-    report(1, 8, 79);
-    assert_eq!(watch.next(LONG).unwrap().device.as_ref(), Some(&uuids[1]));
     assert_eq!((Xid(79).blame(), Xid(31).blame(), Xid(48).blame()), (Blame::Lost, Blame::Program, Blame::Gpu));
+}
+
+#[test]
+fn memory_that_belongs_to_nobody_is_seen() {
+    let bench = Bench::new("1xA100-40GB");
+    let process = Sleeper::new();
+    bench.emulated.attach(training(process.pid(), 0, 3 << 30));
+    let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading.unwrap();
+    assert_eq!(read().unaccounted(), Some(MiB::ZERO));
+    bench.strike(&Fault::Leak { gpu: 0, bytes: 4 << 30 });
+    let reading = read();
+    assert_eq!((reading.memory_used, reading.unaccounted()), (MiB(7 * 1024), Some(MiB(4 * 1024))));
 }
 
 #[test]
@@ -167,4 +188,8 @@ fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
     // Put up again in the same place, it is seen by those who had it open.
     Machine::create(&folder, &"1xA100-40GB".parse().unwrap(), 1.0, None).unwrap();
     assert!(read().is_ok());
+}
+
+fn fails(code: &str) -> CallAnswer {
+    CallAnswer::Fails(code.parse().unwrap())
 }
