@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests python clients torch test-torch bench
+.PHONY: help demo test format lint deny docs tests python clients torch test-torch install bench
 .DEFAULT_GOAL := help
 
 help: ## What can be made
@@ -54,6 +54,12 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m unittest discover -s tests -t .
 	cargo build --release --package carma
 	tools/compare-estimators
+
+PREFIX ?= $(HOME)/.local
+install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
+	cargo build --release --package carma
+	install -D target/release/carma $(DESTDIR)$(PREFIX)/bin/carma
+	install -D -m 644 target/release/deps/libcarma_emu.so $(DESTDIR)$(PREFIX)/lib/carma/libnvidia-ml.so.1
 
 bench: ## What a decision costs, in time and instructions, beside a reference of the same run
 	tools/install valgrind

@@ -33,7 +33,7 @@ pub enum MachineError {
     #[error("the emulated GPUs in {0} are not yours, though they lie where yours would: name another folder in CARMA_EMU")]
     Foreign(PathBuf),
     /// The stand-in library is not where it should be.
-    #[error("the stand-in driver library is missing: looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
+    #[error("the stand-in driver library is missing (`make install` installs it): looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
     NoLibrary(Vec<PathBuf>),
     /// A file cannot be made or removed.
     #[error("{path}: {error}")]

@@ -15,10 +15,12 @@ use anyhow::Result;
 use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
 use carma_gpu::{DeviceUuid, Driver, Gpu, Inventory, Monitor, mig};
 use clap::Args;
-use report::{DeviceReport, GpuReport, Part, PartReport, Report, devices};
+use report::{DeviceReport, Divided, GpuReport, Part, PartReport, Report};
 
 /// The first counters take two looks of whoever measures them.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
+/// How often to look for GPUs and instances that came or went.
+const INVENTORY: Duration = Duration::from_secs(5);
 
 /// What to show, and how.
 #[derive(Debug, Args)]
@@ -36,11 +38,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let (driver, world) = find()?;
-    let mut view = View::new(driver, world)?;
+    let mut view = View::new(Arc::new(driver), world)?;
     view.waited = !arguments.quick;
     if view.waited {
         view.await_counters();
     }
+    let mut checked = Instant::now();
     let clear = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
     loop {
         let began = Instant::now();
@@ -57,6 +60,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         output.flush()?;
         let Some(seconds) = arguments.watch else { return Ok(()) };
         thread::sleep(Duration::from_secs(seconds).saturating_sub(began.elapsed()));
+        if checked.elapsed() >= INVENTORY {
+            view.renew()?;
+            checked = Instant::now();
+        }
     }
 }
 
@@ -65,25 +72,40 @@ struct View {
     driver: Arc<Driver>,
     world: World,
     inventory: Inventory,
-    gpus: Vec<(Gpu, Vec<Part>)>,
+    gpus: Vec<Divided>,
     profiler: Profiler,
     monitor: Monitor,
     waited: bool,
 }
 
 impl View {
-    fn new(driver: Driver, world: World) -> Result<Self> {
+    fn new(driver: Arc<Driver>, world: World) -> Result<Self> {
+        let (inventory, gpus) = Self::devices(&driver)?;
+        let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
+        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default(), waited: false })
+    }
+
+    /// GPUs or instances may have come or gone: then all is set up anew.
+    fn renew(&mut self) -> Result<()> {
+        // A driver that is silent for a moment changes nothing; what it does not answer is shown.
+        if let Ok((inventory, gpus)) = Self::devices(&self.driver)
+            && (inventory != self.inventory || gpus != self.gpus)
+        {
+            *self = Self { waited: self.waited, ..Self::new(Arc::clone(&self.driver), self.world.clone())? };
+        }
+        Ok(())
+    }
+
+    fn devices(driver: &Driver) -> Result<(Inventory, Vec<Divided>)> {
         let inventory = driver.inventory()?;
         let parts = |gpu: &Gpu| -> Result<Vec<Part>> {
             match gpu.mig {
-                Some(true) => Ok(mig::list(&driver, &gpu.uuid)?.instances.iter().flat_map(Part::of).collect()),
+                Some(true) => Ok(mig::list(driver, &gpu.uuid)?.instances.iter().flat_map(Part::of).collect()),
                 _ => Ok(Vec::new()),
             }
         };
-        let gpus = inventory.gpus.iter().map(|gpu| Ok((gpu.clone(), parts(gpu)?))).collect::<Result<Vec<_>>>()?;
-        let driver = Arc::new(driver);
-        let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
-        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default(), waited: false })
+        let gpus = inventory.gpus.iter().map(|gpu| Ok(Divided { gpu: gpu.clone(), parts: parts(gpu)? })).collect::<Result<Vec<_>>>()?;
+        Ok((inventory, gpus))
     }
 
     /// Waits until every GPU whose counters somebody measures has shown some.
@@ -104,7 +126,7 @@ impl View {
     }
 
     fn look(&mut self) -> Report {
-        let all: Vec<DeviceUuid> = devices(&self.gpus).cloned().collect();
+        let all: Vec<DeviceUuid> = self.gpus.iter().flat_map(Divided::devices).cloned().collect();
         let (observations, _) = self.monitor.look(&self.driver, &all);
         let mut seen = observations.into_iter().map(|observation| {
             let counters = self.profiler.counters(&observation.device);
@@ -113,7 +135,7 @@ impl View {
         // Observations come in the order of the devices.
         let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None));
         let mut gpus = Vec::new();
-        for (gpu, parts) in &self.gpus {
+        for Divided { gpu, parts } in &self.gpus {
             let state = next();
             let parts = parts.iter().map(|part| PartReport { part: part.clone(), state: next() }).collect();
             gpus.push(GpuReport { gpu: gpu.clone(), source: self.profiler.source(&gpu.uuid), state, parts });
@@ -133,8 +155,8 @@ impl View {
 }
 
 /// All whose counters are wanted.
-fn targets(gpus: &[(Gpu, Vec<Part>)]) -> Vec<Target> {
-    let of = |(gpu, parts): &(Gpu, Vec<Part>)| {
+fn targets(gpus: &[Divided]) -> Vec<Target> {
+    let of = |Divided { gpu, parts }: &Divided| {
         let parts = parts.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
         std::iter::once(Target::gpu(gpu.uuid.clone())).chain(parts).collect::<Vec<_>>()
     };

@@ -34,7 +34,7 @@ pub(crate) struct GpuReport {
 }
 
 /// A device that is a part of a GPU.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Part {
     pub(crate) uuid: DeviceUuid,
     /// The number of its GPU instance.
@@ -121,7 +121,16 @@ impl ProcessReport {
     }
 }
 
-/// All devices of a machine: GPUs, each before its parts.
-pub(crate) fn devices(gpus: &[(Gpu, Vec<Part>)]) -> impl Iterator<Item = &DeviceUuid> {
-    gpus.iter().flat_map(|(gpu, parts)| std::iter::once(&gpu.uuid).chain(parts.iter().map(|part| &part.uuid)))
+/// A GPU, and the devices it is cut into.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Divided {
+    pub(crate) gpu: Gpu,
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Divided {
+    /// The GPU before its parts.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceUuid> {
+        std::iter::once(&self.gpu.uuid).chain(self.parts.iter().map(|part| &part.uuid))
+    }
 }
