@@ -11,12 +11,14 @@ pub use outcome::{Outcome, StopReason, Verdict};
 pub use spec::{ArrayMember, Condition, Dependency, JobSpec, ModeWish, Priority, RetryBudget, SharingClass, SpecError, Utilisation};
 pub use state::{Active, IllegalTransition, State, Waiting};
 
+use serde::{Deserialize, Serialize};
+
 use crate::recovery::Climb;
 use crate::units::{Fraction, Time};
 use crate::{AttemptId, JobId};
 
 /// A job the scheduler has accepted, with its history so far.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// What was asked for, with later changes and estimates.
     pub spec: JobSpec,
@@ -38,7 +40,8 @@ pub struct Job {
     pub progress: Option<Fraction>,
     /// When it last wrote a checkpoint.
     pub checkpointed_at: Option<Time>,
-    /// Jobs it still waits for.
+    /// Jobs it still waits for; worked out anew where a job is read back.
+    #[serde(skip)]
     pub(crate) unmet: Vec<Dependency>,
 }
 

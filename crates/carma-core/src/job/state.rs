@@ -135,6 +135,11 @@ impl State {
         }
     }
 
+    /// Whether it is kept back.
+    pub(crate) const fn is_held(&self) -> bool {
+        matches!(self, Self::Held { .. })
+    }
+
     /// How it ended, if it did.
     pub const fn outcome(&self) -> Option<&Outcome> {
         match self {

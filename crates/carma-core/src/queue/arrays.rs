@@ -35,6 +35,13 @@ impl Arrays {
         turn
     }
 
+    /// Notes that a job has had its turn, whoever else has.
+    pub(crate) fn admit(&mut self, job: &Job) {
+        if let Some(member) = job.spec.array {
+            self.arrays.entry(member.array).or_default().admitted.insert(job.id());
+        }
+    }
+
     /// Gives a turn back, or stops waiting for one. Returns the job whose turn it is now, which must enter again.
     pub(crate) fn leave(&mut self, job: &Job) -> Option<Place> {
         let array = self.arrays.get_mut(&job.spec.array?.array)?;

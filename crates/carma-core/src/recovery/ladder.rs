@@ -23,7 +23,7 @@ pub enum Rung {
 }
 
 /// How far a job has climbed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Climb {
     /// Out-of-memory crashes so far.
     pub crashes: u32,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Settings;
 use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
 use crate::fleet::ServerSpec;
-use crate::job::{JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
+use crate::job::{Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
 use crate::telemetry::{Sample, WindowSummary};
 use crate::units::{Fraction, Seconds};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
@@ -88,6 +88,11 @@ pub enum Event {
     },
     /// A job was accepted.
     JobSubmitted(Box<JobSpec>),
+    /// After a restart, when servers and devices are attached: jobs as they were when last heard of.
+    JobsRestored {
+        /// All of them, in whatever order.
+        jobs: Vec<Job>,
+    },
     /// A user or operator wants it ended.
     JobCancelled {
         /// Which.

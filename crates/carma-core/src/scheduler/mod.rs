@@ -19,6 +19,7 @@ mod explain;
 mod jobs;
 mod log;
 mod opportunity;
+mod restore;
 mod timers;
 
 pub use action::{Action, LaunchReason, RequeueReason, Signal};
@@ -126,6 +127,7 @@ impl Scheduler {
             Event::HostShort { server } => self.host_short(server, true, now),
             Event::HostFine { server } => self.host_short(server, false, now),
             Event::JobSubmitted(spec) => self.job_submitted(*spec, now, actions),
+            Event::JobsRestored { jobs } => self.jobs_restored(jobs, now),
             Event::JobCancelled { job } => self.job_cancelled(job, now, actions),
             Event::JobHeld { job } => self.job_held(job, now),
             Event::JobReleased { job } => self.job_released(job, now),

@@ -273,3 +273,33 @@ fn time_never_runs_backwards() {
     lab.submit(job(1));
     assert_eq!(lab.state(1).active().unwrap().launched_at, then + secs(100));
 }
+
+#[test]
+fn jobs_handed_back_are_where_they_were_before_anybody_is_placed() {
+    let gpu = DeviceId::gpu(ServerId(0), 0);
+    let now = Time::from_secs(10);
+    let started = || {
+        let mut scheduler = Scheduler::new(Config::default());
+        scheduler.handle(Event::ServerAttached(ServerSpec::new(ServerId(0))), now).unwrap();
+        scheduler.handle(Event::GpuAttached(DeviceSpec::new(gpu, MiB(40_960))), now).unwrap();
+        scheduler
+    };
+    let spec = |id| JobSpec { memory: MemoryNeed::known(MiB(30_000)), ..JobSpec::new(JobId(id)) };
+    let mut before = started();
+    before.handle(Event::GpuSampled { device: gpu, sample: Sample::new(now, MiB(4)) }, now).unwrap();
+    for id in [1, 2] {
+        before.handle(Event::JobSubmitted(Box::new(spec(id))), now).unwrap();
+    }
+    let jobs: Vec<Job> = before.jobs().cloned().collect();
+    assert!(jobs[0].state.active().is_some() && jobs[1].state.waiting().is_some());
+    let mut after = started();
+    // The one that waits is named first, and finds the memory promised all the same.
+    let jobs = vec![jobs[1].clone(), jobs[0].clone()];
+    assert_eq!(after.handle(Event::JobsRestored { jobs: jobs.clone() }, now).unwrap(), []);
+    let later = Time::from_secs(100);
+    let sample = Event::GpuSampled { device: gpu, sample: Sample::new(later, MiB(4)) };
+    assert_eq!(after.handle(sample, later).unwrap(), [], "nobody is placed into promised memory");
+    assert_eq!(after.handle(Event::JobsRestored { jobs: jobs.clone() }, later), Err(EventError::DuplicateJob(JobId(1))));
+    let mut without = Scheduler::new(Config::default());
+    assert_eq!(without.handle(Event::JobsRestored { jobs }, now), Err(EventError::UnknownDevice(gpu)));
+}

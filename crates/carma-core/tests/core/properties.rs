@@ -14,7 +14,8 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     /// After every event: the books agree, promises fit, wide jobs are whole, order and gates and floors are kept, and
-    /// refused events change nothing. At the end: the log replays, and when events dry up nobody is forgotten.
+    /// refused events change nothing. At the end: the log replays, a scheduler that is handed the jobs back has them all, and when events
+    /// dry up nobody is forgotten.
     #[test]
     fn whatever_happens_the_promises_hold(setup in setups(), steps in prop::collection::vec(steps(), 0..120)) {
         let mut world = World::new(&setup);
@@ -22,6 +23,7 @@ proptest! {
             world.step(step);
         }
         world.replay();
+        world.restart();
         world.dry_up();
     }
 

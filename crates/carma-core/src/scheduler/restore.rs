@@ -1,0 +1,79 @@
+//! Jobs handed back after a restart: whoever drives the scheduler has kept them, with all that became of them.
+
+use super::timers::Timer;
+use super::{EventError, Scheduler};
+use crate::DeviceId;
+use crate::device::{Limits, Tenant};
+use crate::job::{Active, Dependency, Job};
+use crate::units::Time;
+
+impl Scheduler {
+    /// Takes jobs back, all at once: nobody may be placed before everybody who runs is known.
+    pub(super) fn jobs_restored(&mut self, mut jobs: Vec<Job>, now: Time) -> Result<(), EventError> {
+        jobs.sort_unstable_by_key(|job| job.sequence);
+        for (place, job) in jobs.iter().enumerate() {
+            let id = job.id();
+            if self.jobs.contains_key(&id) || jobs[..place].iter().any(|other| other.id() == id) {
+                return Err(EventError::DuplicateJob(id));
+            }
+            job.spec.validate().map_err(EventError::spec(id))?;
+            if let Some(active) = job.state.active() {
+                self.check_place(active)?;
+            }
+        }
+        for job in jobs {
+            self.sequence = self.sequence.max(job.sequence);
+            self.restore(job, now);
+        }
+        Ok(())
+    }
+
+    /// What an attempt runs on must be there, be it lost.
+    fn check_place(&self, active: &Active) -> Result<(), EventError> {
+        let unknown = |device: &DeviceId| self.fleet.device(*device).is_none();
+        match active.placement.devices.iter().map(|granted| granted.device).find(unknown) {
+            Some(device) => Err(EventError::UnknownDevice(device)),
+            None if self.fleet.server(active.placement.server).is_none() => Err(EventError::UnknownServer(active.placement.server)),
+            None => Ok(()),
+        }
+    }
+
+    fn restore(&mut self, mut job: Job, now: Time) {
+        let id = job.id();
+        // Those it waits for stand before it in the order, so they are back already; one that is forgotten was waited for long enough.
+        let still_open = |dependency: &&Dependency| self.jobs.get(&dependency.job).is_some_and(|other| other.state.outcome().is_none());
+        job.unmet = if job.state.waiting().is_some() || job.state.is_held() {
+            job.spec.dependencies.iter().filter(still_open).copied().collect()
+        } else {
+            Vec::new()
+        };
+        self.dependents.add(id, &job.unmet);
+        if let Some(active) = job.state.active() {
+            self.take_back(&job, &active.clone(), now);
+        }
+        self.jobs.insert(id, job);
+        self.enqueue(id, now);
+    }
+
+    /// An attempt is where it was. Its devices are closed until it has been seen on them again.
+    fn take_back(&mut self, job: &Job, active: &Active, now: Time) {
+        let attempt = active.attempt;
+        // Whoever runs has had its turn in its array.
+        self.arrays.admit(job);
+        if let Some(limit) = job.spec.time_limit {
+            self.timers.set(active.launched_at + limit, Timer::Limit(attempt));
+        }
+        if active.stopping.is_some() {
+            self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
+        }
+        let newcomer = Tenant::newcomer(&job.spec, attempt, active.launched_at);
+        for granted in &active.placement.devices {
+            let mps_client = matches!(granted.limits, Limits::Mps { .. });
+            let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
+            self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
+        }
+        if active.placement.devices.is_empty() {
+            self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs + 1);
+        }
+    }
+}
