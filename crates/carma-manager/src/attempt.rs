@@ -1,0 +1,56 @@
+//! An attempt as it is handed to its supervisor, and what the supervisor writes down of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use carma_core::AttemptId;
+use serde::{Deserialize, Serialize};
+
+/// What a supervisor is to run. It is a file in the attempt's folder, so that a supervisor needs nothing from anybody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// Which attempt it is.
+    pub attempt: AttemptId,
+    /// The program and its arguments, everything worked out.
+    pub command: Vec<String>,
+    /// Where to run it.
+    pub directory: PathBuf,
+    /// All of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Whose it is; unset: the supervisor's own user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<RunAs>,
+    /// A copy of its output goes there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<PathBuf>,
+    /// And of its errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<PathBuf>,
+    /// The most that is kept of each log, in bytes: the beginning, and the end.
+    pub log_limit: u64,
+}
+
+/// A user to run as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunAs {
+    /// The number.
+    pub uid: u32,
+    /// The first group.
+    pub gid: u32,
+    /// The name, by which the other groups are found.
+    pub name: String,
+}
+
+/// How an attempt ended, as its supervisor saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It exited by itself.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It could not be started.
+    NotStarted(String),
+}

@@ -1,0 +1,182 @@
+//! What a user asks for, whichever way it was written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use carma_core::{Condition, MiB, ModeWish, Priority, RetryBudget, Seconds};
+use serde::{Deserialize, Serialize};
+
+/// A job as its user asked for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobRequest {
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What to run.
+    pub command: JobCommand,
+    /// Where to run it.
+    pub directory: PathBuf,
+    /// Its environment, all of it.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// What to enter before the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<Activation>,
+    /// A container to run it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
+    /// Where its output goes, besides what is kept of it; `%j`, `%a` and `%x` stand for job, array index and name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<PathBuf>,
+    /// Where its errors go; unset: with the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<PathBuf>,
+    /// What it needs.
+    #[serde(default)]
+    pub resources: Resources,
+    /// When it may start.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// How often it may be started again.
+    #[serde(default)]
+    pub retries: RetryBudget,
+    /// What helps to estimate it.
+    #[serde(default)]
+    pub hints: EstimateHints,
+    /// It writes a checkpoint when told to end, and goes on from it.
+    #[serde(default)]
+    pub may_checkpoint: bool,
+    /// Run the code as it was when submitted: the git work tree is copied.
+    #[serde(default)]
+    pub snapshot: bool,
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobCommand {
+    /// A program and its arguments, as they are: no shell looks at them.
+    Program(Vec<String>),
+    /// A script, with the line that says who runs it.
+    Script(String),
+}
+
+/// What to enter before the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activation {
+    /// A Conda environment, by name or folder.
+    Conda(String),
+    /// A virtual environment's folder.
+    Venv(PathBuf),
+}
+
+/// A container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// Its name.
+    pub name: String,
+    /// What runs it; unset: the first that is installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<ContainerEngine>,
+}
+
+/// What runs containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContainerEngine {
+    /// Docker.
+    Docker,
+    /// Podman.
+    Podman,
+    /// Apptainer, once Singularity.
+    Apptainer,
+}
+
+/// What a job needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resources {
+    /// GPUs; 0 for a job that needs none.
+    pub gpus: u32,
+    /// GPU memory it needs on each, where its user knows.
+    pub memory: Option<MiB>,
+    /// Cores of the host.
+    pub cpus: Option<u32>,
+    /// Memory of the host.
+    pub host_memory: Option<MiB>,
+    /// How long one attempt may take.
+    pub time_limit: Option<Seconds>,
+    /// Its GPUs are to be its own.
+    pub exclusive: bool,
+    /// How its GPUs are to be shared.
+    pub mode: ModeWish,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self { gpus: 1, memory: None, cpus: None, host_memory: None, time_limit: None, exclusive: false, mode: ModeWish::default() }
+    }
+}
+
+/// When a job may start.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schedule {
+    /// Higher goes first.
+    pub priority: Priority,
+    /// To wait until released.
+    pub hold: bool,
+    /// Not before this time, in seconds since 1970.
+    pub begin: Option<u64>,
+    /// After these jobs, named as people name them: numbers, `last`, `@name`.
+    pub after: Vec<After>,
+    /// At most so many of its array at once.
+    pub at_most: Option<u32>,
+}
+
+/// A job to wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// Which.
+    pub job: String,
+    /// Whether it must have succeeded.
+    pub condition: Condition,
+}
+
+/// What helps to estimate a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EstimateHints {
+    /// A file that describes the model.
+    pub model: Option<PathBuf>,
+    /// Samples a step.
+    pub batch: Option<u32>,
+    /// Whether to run the script without a GPU first.
+    pub dry_run: bool,
+}
+
+impl JobRequest {
+    /// A job that runs this in this folder, with nothing else said.
+    pub fn new(command: JobCommand, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            name: None,
+            command,
+            directory: directory.into(),
+            environment: BTreeMap::new(),
+            activation: None,
+            image: None,
+            output: None,
+            error: None,
+            resources: Resources::default(),
+            schedule: Schedule::default(),
+            retries: RetryBudget::default(),
+            hints: EstimateHints::default(),
+            may_checkpoint: false,
+            snapshot: false,
+        }
+    }
+}
