@@ -7,7 +7,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::PciInfo;
 use nvml_wrapper_sys::bindings::NVML_NVLINK_MAX_LINKS;
 
-use crate::driver::Driver;
+use crate::driver::{Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 
@@ -59,7 +59,7 @@ fn ports(device: &Device<'_>) -> Result<Ports, NvmlError> {
 }
 
 fn pair(device: &Device<'static>, other: &DeviceUuid) -> Result<Pair, NvmlError> {
-    let other = device.nvml().device_by_uuid(other.as_str())?;
+    let other = find(device.nvml(), other)?;
     let reachable = matches!(device.p2p_status(&other, P2pCapabilitiesIndex::NvLink), Ok(P2pStatus::Ok));
     Ok(Pair { ancestor: device.topology_common_ancestor(other)?, reachable })
 }

@@ -24,7 +24,7 @@ pub enum Blame {
 }
 
 /// From NVIDIA's catalogue of Xid errors: those that are met in practice.
-const KNOWN: [(u64, Blame, &str); 19] = [
+const KNOWN: [(u64, Blame, &str); 20] = [
     (13, Blame::Program, "graphics engine exception, often an access out of bounds"),
     (31, Blame::Program, "memory page fault, an access to an illegal address"),
     (32, Blame::Program, "invalid or corrupted push buffer stream"),
@@ -44,9 +44,13 @@ const KNOWN: [(u64, Blame, &str); 19] = [
     (119, Blame::Gpu, "the GPU's system processor does not answer"),
     (120, Blame::Gpu, "the GPU's system processor failed"),
     (140, Blame::Gpu, "unrecovered ECC error"),
+    (Xid::UNKNOWN.0, Blame::Unclear, "of unknown number"),
 ];
 
 impl Xid {
+    /// An error whose number the driver does not tell.
+    pub const UNKNOWN: Self = Self(999);
+
     fn known(self) -> Option<(Blame, &'static str)> {
         KNOWN.iter().find(|(number, ..)| *number == self.0).map(|(_, blame, meaning)| (*blame, *meaning))
     }

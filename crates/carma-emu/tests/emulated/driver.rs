@@ -119,6 +119,34 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
 }
 
 #[test]
+fn a_gpu_that_hangs_or_is_lost_keeps_no_other_out_of_the_inventory() {
+    let bench = Bench::new("3xA100-40GB");
+    bench.fault(1, "", 0);
+    let began = Instant::now();
+    let inventory = bench.driver.inventory().unwrap();
+    assert!(began.elapsed() < 3 * SHORT, "{:?}", began.elapsed());
+    assert_eq!(inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect::<Vec<_>>(), [bench.uuids()[0].clone(), bench.uuids()[2].clone()]);
+    assert!(matches!(&inventory.left_out[..], [gpu] if gpu.index == 1));
+    // Nor does it keep the driver from being asked what concerns no GPU, or from watching the others.
+    assert_eq!(bench.driver.count().unwrap(), 3);
+    assert!(bench.driver.watch(&bench.uuids()).is_err());
+    assert_eq!(bench.driver.count().unwrap(), 3);
+}
+
+#[test]
+fn gpus_are_found_although_a_lost_one_makes_the_driver_refuse_their_uuids() {
+    let bench = Bench::new("2xA100-40GB");
+    bench.emulated.partition(1, &["3g.20gb"]);
+    bench.fault(NONE, "nvmlDeviceGetHandleByUUID", 15);
+    bench.with(|state| state.gpus[0].lost = 1);
+    let instance = bench.with(|state| state.gpus[1].instances[0].uuid.get().parse().unwrap());
+    let [lost, well] = [0, 1].map(|gpu| bench.uuids()[gpu].clone());
+    let (observations, _) = Monitor::default().look(&bench.driver, &[lost, well, instance]);
+    let found: Vec<bool> = observations.iter().map(|observation| observation.reading.is_ok()).collect();
+    assert_eq!(found, [false, true, true], "{observations:?}");
+}
+
+#[test]
 fn errors_of_single_calls_are_told_apart() {
     let bench = Bench::new("1xA100-40GB");
     let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
@@ -126,6 +154,17 @@ fn errors_of_single_calls_are_told_apart() {
     bench.fault(0, "nvmlDeviceGetPowerUsage", 3);
     let reading = read().unwrap();
     assert!(reading.power.is_none() && reading.utilisation.is_some());
+    // Nor does a sensor that fails otherwise hide the rest, as long as the GPU is there.
+    for code in [2, 18, 23, 999] {
+        bench.fault(0, "nvmlDeviceGetTemperature", code);
+        let reading = read().unwrap();
+        assert!(reading.temperature.is_none() && reading.power.is_some());
+    }
+    bench.fault(0, "nvmlDeviceGetTemperature", 15);
+    assert!(matches!(read(), Err(DriverError::Lost(_))));
+    // What runs on a GPU is no sensor: nobody may take it for idle.
+    bench.fault(0, "nvmlDeviceGetComputeRunningProcesses_v3", 999);
+    assert!(matches!(read(), Err(DriverError::Call { .. })));
     bench.fault(0, "nvmlDeviceGetMemoryInfo_v2", 999);
     assert!(matches!(read(), Err(DriverError::Call { .. })));
     bench.fault(NONE, "nvmlDeviceGetMemoryInfo_v2", 15);
@@ -141,6 +180,7 @@ fn what_the_driver_reports_arrives_as_events() {
     for (gpu, kind, data, incident) in [
         (1, 8, 31, Incident::Xid(Xid(31))),
         (0, 8, 79, Incident::Xid(Xid(79))),
+        (0, 8, 999, Incident::Xid(Xid::UNKNOWN)),
         (0, 1, 0, Incident::EccCorrected),
         (1, 2, 0, Incident::EccUncorrected),
         (0, 0x100, 0, Incident::InstancesChanged),
