@@ -16,8 +16,8 @@ use crate::processes::{GpuProcess, processes};
 pub fn list(driver: &Driver, gpu: &DeviceUuid) -> Result<MigState, DriverError> {
     let mut state = driver.device(gpu, "nvmlDeviceGetMigMode", |device| read(device))?;
     for process in &mut state.processes {
-        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
-        process.name = name.ok().map(|name| name.trim_end().to_owned());
+        let name = std::fs::read(format!("/proc/{}/comm", process.pid));
+        process.name = name.ok().map(|name| String::from_utf8_lossy(&name).trim_end().to_owned());
     }
     Ok(state)
 }

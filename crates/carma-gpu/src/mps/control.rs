@@ -18,7 +18,7 @@ use crate::driver::DEADLINE;
 use crate::environment::environment;
 use crate::identity::DeviceUuid;
 use crate::liveness::Process;
-use crate::ownership::ownership;
+use crate::ownership::process_user;
 
 /// NVIDIA's program for all about MPS.
 pub const PROGRAM: &str = "nvidia-cuda-mps-control";
@@ -148,7 +148,7 @@ impl MpsControl {
         let answer = self.command(question)?;
         let pids = process_numbers(&answer).ok_or_else(|| refused(question, &answer))?;
         let server = |pid| match (self.server_state(pid), self.clients(pid)) {
-            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: ownership(pid).map(|owner| owner.uid), state, clients })),
+            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: process_user(pid), state, clients })),
             // It has ended since it was listed.
             (Err(MpsError::Refused { .. }), _) | (_, Err(MpsError::Refused { .. })) => None,
             (Err(error), _) | (_, Err(error)) => Some(Err(error)),

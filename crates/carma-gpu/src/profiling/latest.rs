@@ -64,6 +64,8 @@ impl Latest {
     pub(super) fn begin(&self) {
         let mut known = held(&self.0);
         (known.heard, known.valued) = (Instant::now(), Instant::now());
+        // Devices come and go, and not for ever new ones may be remembered.
+        known.counters.retain(|_, counters| counters.is_fresh());
     }
 
     /// Counters of a device that are not too old.
@@ -127,6 +129,9 @@ mod tests {
             counters.at = past;
             latest.put(unit.clone(), counters);
             assert_eq!((latest.status(), latest.counters(&unit)), (Status::Failing(Problem::Silent), None));
+            latest.begin();
+            assert!(held(&latest.0).counters.is_empty(), "what is too old is forgotten");
+            latest.put(unit.clone(), counters);
             latest.put(unit.clone(), Counters::new(Instant::now()));
             assert_eq!((latest.status(), latest.counters(&unit)), (Status::Failing(Problem::Held), None));
         }
