@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nvml_wrapper::error::NvmlError;
@@ -12,7 +12,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
-use crate::lane::{Lane, Pending};
+use crate::lane::{Lane, Pending, held};
 
 /// Long enough for a busy driver, short enough to keep watching the other GPUs.
 pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -58,6 +58,7 @@ impl Driver {
         })?;
         let nvml = nvml.map_err(|error| match error {
             NvmlError::LibloadingError(error) => DriverError::NoLibrary(error.to_string()),
+            NvmlError::LibRmVersionMismatch => DriverError::Mismatch,
             error => DriverError::NoDriver(error),
         })?;
         Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, system, several, numbers: Mutex::default(), devices: Mutex::default() })
@@ -144,7 +145,7 @@ fn lane<K: Eq + Hash + Clone, S: 'static>(
     key: &K,
     state: impl FnOnce() -> S + Send + 'static,
 ) -> Result<Arc<Lane<S>>, DriverError> {
-    let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lanes = held(lanes);
     if let Some(lane) = lanes.get(key) {
         return Ok(Arc::clone(lane));
     }

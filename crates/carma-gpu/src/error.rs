@@ -16,6 +16,9 @@ pub enum DriverError {
     /// The library is there, and finds no driver.
     #[error("NVIDIA's library is there but finds no driver: {0}")]
     NoDriver(NvmlError),
+    /// The library is of another version than the driver in the kernel.
+    #[error("NVIDIA's library and the driver in the kernel are of different versions, as after an update: restart the machine")]
+    Mismatch,
     /// The system gives us no thread to call the driver on.
     #[error("no thread for calls to the driver: {0}")]
     NoThread(std::io::Error),

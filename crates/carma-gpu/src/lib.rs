@@ -34,7 +34,7 @@ pub use environment::environment;
 pub use error::DriverError;
 pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
-pub use inventory::{Capability, Gpu, Inventory, LeftOut, PciAddress, Unfit};
+pub use inventory::{Capability, Gpu, Inventory, LeftOut, NotAnAddress, PciAddress, Unfit};
 pub use liveness::{process_standing, process_started};
 pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};

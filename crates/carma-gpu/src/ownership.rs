@@ -37,13 +37,13 @@ pub fn ownership(pid: u32) -> Option<Ownership> {
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let uid = process_user(pid)?;
     let line = folder.join("cmdline");
-    let command = within(&COMMANDS, "cmdline", move |()| command(&fs::read(line).unwrap_or_default()));
+    let command = within(COMMANDS.as_ref(), "cmdline", move |()| command(&fs::read(line).unwrap_or_default()));
     let command = match command.flatten() {
         Some(command) => command,
         None => text(&folder.join("comm"))?.trim().to_owned(),
     };
     let container = text(&folder.join("cgroup")).and_then(|groups| container(&groups));
-    let user = within(&USERS, "getpwuid", move |known| {
+    let user = within(USERS.as_ref(), "getpwuid", move |known| {
         if let Some(name) = known.get(&uid) {
             return Some(name.clone());
         }
@@ -64,11 +64,11 @@ fn user(status: &str) -> Option<u32> {
 }
 
 fn within<S: 'static, T: Send + 'static>(
-    lane: &Option<Lane<S>>,
+    lane: Option<&Lane<S>>,
     what: &'static str,
     act: impl FnOnce(&mut S) -> T + Send + 'static,
 ) -> Option<T> {
-    lane.as_ref()?.call(what, DEADLINE, act).ok()
+    lane?.call(what, DEADLINE, act).ok()
 }
 
 fn text(file: &Path) -> Option<String> {
@@ -120,8 +120,8 @@ mod tests {
     fn what_hangs_is_left_out() {
         let lane = Lane::new("test", || ()).ok();
         let (release, wait) = std::sync::mpsc::channel::<()>();
-        assert_eq!(within(&lane, "hang", move |()| wait.recv().is_ok()), None);
-        assert_eq!(within(&lane, "next", |()| 7), None, "nothing waits behind it");
+        assert_eq!(within(lane.as_ref(), "hang", move |()| wait.recv().is_ok()), None);
+        assert_eq!(within(lane.as_ref(), "next", |()| 7), None, "nothing waits behind it");
         drop(release);
     }
 }

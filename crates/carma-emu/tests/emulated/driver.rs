@@ -197,6 +197,16 @@ fn what_the_driver_reports_arrives_as_events() {
 }
 
 #[test]
+fn a_driver_updated_under_its_library_is_told_apart_from_none() {
+    let bench = Bench::new("1xA100-40GB");
+    let open = || Driver::open(Some(&bench.emulated.machine.library()), SHORT);
+    bench.fault(NONE, "nvmlInit_v2", 18);
+    assert!(matches!(open(), Err(DriverError::Mismatch)));
+    bench.fault(NONE, "nvmlInit_v2", 9);
+    assert!(matches!(open(), Err(DriverError::NoDriver(_))));
+}
+
+#[test]
 fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
     let bench = Bench::new("1xA100-40GB");
     let folder = bench.emulated.machine.folder().to_owned();

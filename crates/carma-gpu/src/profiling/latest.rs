@@ -1,11 +1,12 @@
 //! The latest counters of a source that is read by a thread, and how the source is.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::counters::{Counters, STALE, Unit};
 use super::problem::Problem;
+use crate::lane::held;
 
 /// Values that stay away this long are held back by something.
 const HELD: Duration = Duration::from_secs(10);
@@ -99,10 +100,6 @@ impl Pauses {
         self.0 = (pause * 2).min(LONGEST_PAUSE);
         pause
     }
-}
-
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::super::latest::held;
 use super::super::problem::Problem;
+use crate::lane::held;
 
 /// Longer lines are cut off: no line of `dcgmi` comes near it.
 const LONGEST: usize = 1 << 16;
