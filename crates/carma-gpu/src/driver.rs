@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nvml_wrapper::error::NvmlError;
@@ -11,7 +12,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
-use crate::lane::{Lane, Pending};
+use crate::lane::{Lane, Pending, held};
 
 /// Long enough for a busy driver, short enough to keep watching the other GPUs.
 pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -25,8 +26,14 @@ pub struct Driver {
     nvml: &'static Nvml,
     deadline: Duration,
     system: Lane<()>,
-    devices: Mutex<HashMap<DeviceUuid, Arc<Lane<Handle>>>>,
+    several: Lane<()>,
+    /// By number, for those whose UUID is still to be asked: that too can hang.
+    numbers: Lanes<u32, ()>,
+    devices: Lanes<DeviceUuid, Handle>,
 }
+
+/// Lanes by whom their calls are about, each begun when it is first wanted.
+type Lanes<K, S> = Mutex<HashMap<K, Arc<Lane<S>>>>;
 
 /// A device's handle, looked up when it is first wanted and again after it was lost.
 #[derive(Debug)]
@@ -40,8 +47,8 @@ impl Driver {
     /// Opens the driver's library: the one at this path, or the system's.
     pub fn open(library: Option<&Path>, deadline: Duration) -> Result<Self, DriverError> {
         let library: Option<PathBuf> = library.map(Path::to_owned);
-        let thread = |error: std::io::Error| DriverError::NoLibrary(format!("no thread for its calls: {error}"));
-        let system = Lane::new("driver", || ()).map_err(thread)?;
+        let lane = |name| Lane::new(name, || ()).map_err(DriverError::NoThread);
+        let (system, several) = (lane("driver")?, lane("gpus")?);
         let nvml = system.call("nvmlInit", deadline, move |()| {
             let mut builder = Nvml::builder();
             if let Some(library) = &library {
@@ -51,9 +58,10 @@ impl Driver {
         })?;
         let nvml = nvml.map_err(|error| match error {
             NvmlError::LibloadingError(error) => DriverError::NoLibrary(error.to_string()),
+            NvmlError::LibRmVersionMismatch => DriverError::Mismatch,
             error => DriverError::NoDriver(error),
         })?;
-        Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, system, devices: Mutex::default() })
+        Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, system, several, numbers: Mutex::default(), devices: Mutex::default() })
     }
 
     /// How many GPUs the driver knows of.
@@ -69,6 +77,16 @@ impl Driver {
     ) -> Result<T, DriverError> {
         let nvml = self.nvml;
         self.system.call(call, self.deadline, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
+    }
+
+    /// Makes calls about several devices, aside from all others, because any of these devices may hang.
+    pub(crate) fn aside<T: Send + 'static>(
+        &self,
+        call: &'static str,
+        act: impl FnOnce(&'static Nvml) -> Result<T, NvmlError> + Send + 'static,
+    ) -> Result<T, DriverError> {
+        let nvml = self.nvml;
+        self.several.call(call, self.deadline, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
     }
 
     /// Makes calls about one device, a GPU or a MIG instance.
@@ -101,26 +119,45 @@ impl Driver {
         act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<DeviceCall<T>, DriverError> {
         let pending = self.lane(uuid)?.begin(call, self.deadline, move |handle| handle.with(act))?;
-        Ok(DeviceCall { uuid: uuid.clone(), call, pending })
+        Ok(DeviceCall { uuid: Some(uuid.clone()), call, pending })
+    }
+
+    /// Begins calls about the GPU of this number, as the driver counts now.
+    pub(crate) fn begin_numbered<T: Send + 'static>(
+        &self,
+        number: u32,
+        call: &'static str,
+        act: impl FnOnce(&Device<'static>) -> Result<T, NvmlError> + Send + 'static,
+    ) -> Result<DeviceCall<T>, DriverError> {
+        let nvml = self.nvml;
+        let pending = lane(&self.numbers, &number, || ())?.begin(call, self.deadline, move |()| act(&nvml.device_by_index(number)?))?;
+        Ok(DeviceCall { uuid: None, call, pending })
     }
 
     fn lane(&self, uuid: &DeviceUuid) -> Result<Arc<Lane<Handle>>, DriverError> {
-        let mut lanes = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lane) = lanes.get(uuid) {
-            return Ok(Arc::clone(lane));
-        }
         let handle = Handle { nvml: self.nvml, uuid: uuid.clone(), device: None };
-        let lane = Lane::new("gpu", move || handle).map_err(|error| DriverError::NoLibrary(format!("no thread for its calls: {error}")))?;
-        let lane = Arc::new(lane);
-        lanes.insert(uuid.clone(), Arc::clone(&lane));
-        Ok(lane)
+        lane(&self.devices, uuid, move || handle)
     }
+}
+
+fn lane<K: Eq + Hash + Clone, S: 'static>(
+    lanes: &Lanes<K, S>,
+    key: &K,
+    state: impl FnOnce() -> S + Send + 'static,
+) -> Result<Arc<Lane<S>>, DriverError> {
+    let mut lanes = held(lanes);
+    if let Some(lane) = lanes.get(key) {
+        return Ok(Arc::clone(lane));
+    }
+    let lane = Arc::new(Lane::new("gpu", state).map_err(DriverError::NoThread)?);
+    lanes.insert(key.clone(), Arc::clone(&lane));
+    Ok(lane)
 }
 
 /// A call about a device whose answer is still to come.
 #[derive(Debug)]
 pub(crate) struct DeviceCall<T> {
-    uuid: DeviceUuid,
+    uuid: Option<DeviceUuid>,
     call: &'static str,
     pending: Pending<Result<T, NvmlError>>,
 }
@@ -128,7 +165,7 @@ pub(crate) struct DeviceCall<T> {
 impl<T> DeviceCall<T> {
     /// The answer, if it comes before the deadline.
     pub(crate) fn wait(self) -> Result<T, DriverError> {
-        self.pending.wait()?.map_err(|error| DriverError::from_answer(self.call, Some(&self.uuid), error))
+        self.pending.wait()?.map_err(|error| DriverError::from_answer(self.call, self.uuid.as_ref(), error))
     }
 }
 
@@ -136,7 +173,7 @@ impl Handle {
     fn with<T>(&mut self, act: impl FnOnce(&mut Device<'static>) -> Result<T, NvmlError>) -> Result<T, NvmlError> {
         let mut device = match self.device.take() {
             Some(device) => device,
-            None => self.nvml.device_by_uuid(self.uuid.as_str())?,
+            None => find(self.nvml, &self.uuid)?,
         };
         let answer = act(&mut device);
         // A device that is lost comes back under another handle.
@@ -144,4 +181,21 @@ impl Handle {
         self.device = (!stale).then_some(device);
         answer
     }
+}
+
+/// Looks a device up. A lost GPU may keep the driver from finding any other by its UUID, so that all have to be gone through.
+pub(crate) fn find(nvml: &'static Nvml, uuid: &DeviceUuid) -> Result<Device<'static>, NvmlError> {
+    let refused = match nvml.device_by_uuid(uuid.as_str()) {
+        Err(error @ (NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::Unknown)) => error,
+        answer => return answer,
+    };
+    let is_meant = |device: &Device<'static>| device.uuid().is_ok_and(|known| known == uuid.as_str());
+    let gpus = (0..nvml.device_count()?).filter_map(|number| nvml.device_by_index(number).ok());
+    let parts = |gpu: Device<'static>| if uuid.is_instance() { instances(&gpu) } else { vec![gpu] };
+    gpus.flat_map(parts).find(is_meant).ok_or(refused)
+}
+
+/// The MIG instances of a GPU, as far as it tells.
+pub(crate) fn instances<'a>(gpu: &Device<'a>) -> Vec<Device<'a>> {
+    (0..gpu.mig_device_count().unwrap_or_default()).filter_map(|number| gpu.mig_device_by_index(number).ok()).collect()
 }

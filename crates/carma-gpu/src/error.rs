@@ -16,6 +16,12 @@ pub enum DriverError {
     /// The library is there, and finds no driver.
     #[error("NVIDIA's library is there but finds no driver: {0}")]
     NoDriver(NvmlError),
+    /// The library is of another version than the driver in the kernel.
+    #[error("NVIDIA's library and the driver in the kernel are of different versions, as after an update: restart the machine")]
+    Mismatch,
+    /// The system gives us no thread to call the driver on.
+    #[error("no thread for calls to the driver: {0}")]
+    NoThread(std::io::Error),
     /// A GPU fell off the bus, or needs a reset.
     #[error("{0} is lost: it fell off the bus or needs a reset")]
     Lost(DeviceUuid),
@@ -72,5 +78,30 @@ impl DriverError {
             (NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound, _) => Self::NotSupported { call },
             (error, _) => Self::Call { call, error },
         }
+    }
+}
+
+/// What a GPU or its driver may lack, or keep from us.
+pub(crate) fn offered<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(
+            NvmlError::NotSupported
+            | NvmlError::FailedToLoadSymbol(_)
+            | NvmlError::FunctionNotFound
+            | NvmlError::NoData
+            | NvmlError::NoPermission,
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What we can do without. Sensors fail in many ways, and drivers differ in how they refuse instances what only whole GPUs have; none of that
+/// may hide the rest, unless the GPU or the driver itself is gone.
+pub(crate) fn sensed<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ (NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::Uninitialized | NvmlError::DriverNotLoaded)) => Err(error),
+        Err(_) => Ok(None),
     }
 }

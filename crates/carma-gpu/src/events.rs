@@ -14,7 +14,7 @@ use nvml_wrapper::struct_wrappers::event::EventData;
 use nvml_wrapper::{Device, EventSet, Nvml};
 use serde::Serialize;
 
-use crate::driver::Driver;
+use crate::driver::{Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 use crate::xid::Xid;
@@ -93,21 +93,18 @@ impl Drop for EventWatch {
 }
 
 impl Driver {
-    /// Watches these GPUs for what the driver reports by itself.
+    /// Watches these GPUs for what the driver reports by itself. One that was lost reports again to watches begun after it is back.
     pub fn watch(&self, gpus: &[DeviceUuid]) -> Result<EventWatch, DriverError> {
         let wanted = gpus.to_vec();
-        let (watched, silent) = self.system("nvmlDeviceRegisterEvents", move |nvml| registered(nvml, wanted))?;
+        let (watched, silent) = self.aside("nvmlDeviceRegisterEvents", move |nvml| registered(nvml, wanted))?;
         let (sender, events) = channel();
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let watch = move || {
-            // Nobody listens any more, or the driver is gone for good.
+            // Until nobody listens any more.
             while !end.load(Ordering::Relaxed) && watched.forward(&sender) {}
         };
-        thread::Builder::new()
-            .name("gpu events".to_owned())
-            .spawn(watch)
-            .map_err(|error| DriverError::NoLibrary(format!("no thread for its events: {error}")))?;
+        thread::Builder::new().name("gpu events".to_owned()).spawn(watch).map_err(DriverError::NoThread)?;
         Ok(EventWatch { events, silent, ended })
     }
 }
@@ -139,7 +136,7 @@ fn registered(nvml: &'static Nvml, mut gpus: Vec<DeviceUuid>) -> Result<(Watched
         let mut set = nvml.create_event_set()?;
         let mut watched = Vec::new();
         for place in 0..gpus.len() {
-            let device = nvml.device_by_uuid(gpus[place].as_str());
+            let device = find(nvml, &gpus[place]);
             let types = device.as_ref().ok().and_then(|device| device.supported_event_types().ok()).unwrap_or(EventTypes::empty()) & wanted;
             let registered = match device {
                 Ok(device) if !types.is_empty() => {
@@ -165,7 +162,6 @@ impl Watched {
         match self.set.wait(WAIT.as_millis() as u32) {
             Ok(event) => self.translate(&event).into_iter().all(|event| sender.send(event).is_ok()),
             Err(NvmlError::Timeout) => true,
-            Err(NvmlError::Uninitialized | NvmlError::DriverNotLoaded) => false,
             // A lost GPU is noticed by whoever reads it; here the driver does not say which it is, and says so again at once.
             Err(_) => {
                 thread::sleep(WAIT);
@@ -179,7 +175,8 @@ impl Watched {
         let device = self.gpus.iter().find(|(address, _)| *address == handle).map(|(_, uuid)| uuid.clone());
         let xid = match event.event_data {
             Some(XidError::Value(number)) => Some(Incident::Xid(Xid(number))),
-            _ => None,
+            Some(XidError::Unknown) => Some(Incident::Xid(Xid::UNKNOWN)),
+            None => None,
         };
         let kinds = [
             (EventTypes::CRITICAL_XID_ERROR, xid),

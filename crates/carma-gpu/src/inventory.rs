@@ -8,8 +8,8 @@ use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
 use crate::compute_mode::ComputeAccess;
-use crate::driver::Driver;
-use crate::error::DriverError;
+use crate::driver::{DeviceCall, Driver};
+use crate::error::{DriverError, sensed};
 use crate::identity::DeviceUuid;
 use crate::pci::PciAddress;
 
@@ -124,8 +124,11 @@ impl Driver {
         })?;
         let mut gpus = Vec::new();
         let mut left_out = Vec::new();
-        for index in 0..count {
-            match self.describe(index) {
+        // All are asked at once, so that those that hang cost one deadline together.
+        let ask = |index| self.begin_numbered(index, "nvmlDeviceGetHandleByIndex", move |device| describe(device, index));
+        let begun: Vec<_> = (0..count).map(ask).collect();
+        for (index, begun) in (0..).zip(begun) {
+            match begun.and_then(DeviceCall::wait) {
                 Ok(gpu) => gpus.push(gpu),
                 Err(error) => left_out.push(LeftOut { index, name: None, reason: Unfit::by(&error) }),
             }
@@ -143,47 +146,25 @@ impl Driver {
         fit.sort_by_key(|gpu| gpu.pci);
         Ok(Inventory { driver, cuda, gpus: fit, left_out })
     }
-
-    fn describe(&self, index: u32) -> Result<Gpu, DriverError> {
-        let uuid = self.system("nvmlDeviceGetHandleByIndex", move |nvml| nvml.device_by_index(index)?.uuid())?;
-        let uuid: DeviceUuid = uuid.parse().map_err(|_| DriverError::Call { call: "nvmlDeviceGetUUID", error: NvmlError::NotFound })?;
-        let name = uuid.clone();
-        self.device(&uuid, "nvmlDeviceGetName", move |device| describe(device, index, name))
-    }
 }
 
-fn describe(device: &Device<'_>, index: u32, uuid: DeviceUuid) -> Result<Gpu, NvmlError> {
+fn describe(device: &Device<'_>, index: u32) -> Result<Gpu, NvmlError> {
     let memory = device.memory_info()?;
     let capability = device.cuda_compute_capability()?;
     Ok(Gpu {
         index,
-        uuid,
+        uuid: device.uuid()?.parse().map_err(|_| NvmlError::Unknown)?,
         pci: device.pci_info()?.bus_id.parse().map_err(|_| NvmlError::GetPciInfoFailed)?,
         name: device.name()?,
         memory: MiB(memory.total >> 20),
         reserved: MiB(memory.reserved >> 20),
         capability: Capability { major: capability.major, minor: capability.minor },
-        mig: offered(device.mig_mode())?.map(|mode| mode.current != 0),
-        compute_mode: offered(device.compute_mode())?.map(ComputeAccess::from),
-        display: offered(device.is_display_active())?.unwrap_or(false),
-        power_limit: offered(device.enforced_power_limit())?.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)),
-        persistence: offered(device.is_in_persistent_mode())?,
+        mig: sensed(device.mig_mode())?.map(|mode| mode.current != 0),
+        compute_mode: sensed(device.compute_mode())?.map(ComputeAccess::from),
+        display: sensed(device.is_display_active())?.unwrap_or(false),
+        power_limit: sensed(device.enforced_power_limit())?.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)),
+        persistence: sensed(device.is_in_persistent_mode())?,
     })
-}
-
-/// What a GPU may lack.
-pub(crate) fn offered<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
-    match answer {
-        Ok(value) => Ok(Some(value)),
-        Err(
-            NvmlError::NotSupported
-            | NvmlError::FailedToLoadSymbol(_)
-            | NvmlError::FunctionNotFound
-            | NvmlError::NoData
-            | NvmlError::NoPermission,
-        ) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Why training jobs should not use a GPU. A card that draws a screen is taken for a training card unless it is much smaller than the others.

@@ -97,7 +97,8 @@ impl<T> Pending<T> {
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// What a mutex guards. One whose holder panicked is still whole: nothing of ours changes it in several steps.
+pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

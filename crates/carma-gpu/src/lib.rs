@@ -39,7 +39,7 @@ pub use inventory::{Capability, Gpu, Inventory, LeftOut, Unfit};
 pub use liveness::{process_standing, process_started};
 pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};
-pub use pci::PciAddress;
+pub use pci::{NotAnAddress, PciAddress};
 pub use processes::{GpuProcess, ProcessKind};
 pub use reading::Reading;
 pub use topology::topology;

@@ -32,9 +32,10 @@ struct Stat {
 }
 
 fn stat(pid: u32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, brackets and blanks included: what counts follows its last bracket.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything, brackets, blanks and halves of characters included: what counts follows its last bracket.
+    let text = str::from_utf8(text.rsplit(|byte| *byte == b')').next()?).ok()?;
+    let mut fields = text.split_whitespace();
     let state = fields.next()?;
     let (remains, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
     Some(Stat { remains, stopped, parent: fields.next()?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
@@ -139,6 +140,23 @@ mod tests {
         assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "its remains are still there");
         child.wait().unwrap();
         assert_eq!(process_started(pid), None);
+    }
+
+    #[test]
+    fn names_may_be_any_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join(std::ffi::OsStr::from_bytes(b"a) \xe8\xae\xad\xe7"));
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let mut child = Command::new(&program).arg("3600").stdin(Stdio::null()).spawn().unwrap();
+        let folder = format!("/proc/{}", child.id());
+        while !fs::read(format!("{folder}/comm")).unwrap().starts_with(b"a) ") {
+            thread::yield_now();
+        }
+        assert!(process_started(child.id()).is_some());
+        assert!(crate::ownership(child.id()).is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

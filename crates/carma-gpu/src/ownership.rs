@@ -1,11 +1,15 @@
 //! Whose process it is, and what it runs.
 
+use std::collections::HashMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use nix::unistd::{Uid, User};
 use serde::Serialize;
+
+use crate::lane::Lane;
 
 /// What the system knows of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,17 +24,61 @@ pub struct Ownership {
     pub container: Option<String>,
 }
 
-/// Looks a process up; unset when it is gone, or out of our sight.
+/// Long for what the machine knows by heart. But a process that hangs in the driver may let nobody read its command line, and names of users
+/// may come over the network.
+const DEADLINE: Duration = Duration::from_millis(500);
+
+/// Readers of command lines, and of users' names with those that were found; none where there is no thread for them.
+static COMMANDS: LazyLock<Option<Lane<()>>> = LazyLock::new(|| Lane::new("commands", || ()).ok());
+static USERS: LazyLock<Option<Lane<HashMap<u32, String>>>> = LazyLock::new(|| Lane::new("users", HashMap::new).ok());
+
+/// Looks a process up; unset when it is gone, or out of our sight. What cannot be had in time is left out.
 pub fn ownership(pid: u32) -> Option<Ownership> {
     let folder = PathBuf::from(format!("/proc/{pid}"));
-    let uid = fs::metadata(&folder).ok()?.uid();
-    let line = fs::read(folder.join("cmdline")).unwrap_or_default();
+    let uid = process_user(pid)?;
+    let line = folder.join("cmdline");
+    let command = within(COMMANDS.as_ref(), "cmdline", move |()| command(&fs::read(line).unwrap_or_default()));
+    let command = match command.flatten() {
+        Some(command) => command,
+        None => text(&folder.join("comm"))?.trim().to_owned(),
+    };
+    let container = text(&folder.join("cgroup")).and_then(|groups| container(&groups));
+    let user = within(USERS.as_ref(), "getpwuid", move |known| {
+        if let Some(name) = known.get(&uid) {
+            return Some(name.clone());
+        }
+        let name = User::from_uid(Uid::from_raw(uid)).ok().flatten()?.name;
+        Some(known.entry(uid).or_insert(name).clone())
+    });
+    Some(Ownership { uid, user: user.flatten(), command, container })
+}
+
+/// The user a process acts for. Its folder in `/proc` may be root's all the same.
+pub(crate) fn process_user(pid: u32) -> Option<u32> {
+    user(&text(format!("/proc/{pid}/status").as_ref())?)
+}
+
+/// The effective user in what the kernel tells of a process.
+fn user(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn within<S: 'static, T: Send + 'static>(
+    lane: Option<&Lane<S>>,
+    what: &'static str,
+    act: impl FnOnce(&mut S) -> T + Send + 'static,
+) -> Option<T> {
+    lane?.call(what, DEADLINE, act).ok()
+}
+
+fn text(file: &Path) -> Option<String> {
+    fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The words of a command line as the kernel keeps them; those who have none are not programs.
+fn command(line: &[u8]) -> Option<String> {
     let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
-    let command = if words.is_empty() { fs::read_to_string(folder.join("comm")).ok()?.trim().to_owned() } else { words.join(" ") };
-    let container = fs::read_to_string(folder.join("cgroup")).ok().and_then(|groups| container(&groups));
-    // Names come from wherever the system has its users: files, LDAP, ...
-    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name);
-    Some(Ownership { uid, user, command, container })
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// The container a process's control groups belong to. Docker, Podman, containerd and CRI-O all put its name of 64 hexadecimal digits there.
@@ -65,5 +113,15 @@ mod tests {
         assert_eq!(ours.uid, rustix::process::getuid().as_raw());
         assert!(!ours.command.is_empty());
         assert_eq!(ownership(u32::MAX), None);
+        assert_eq!(user("Name:\tpython\nUid:\t1000\t1001\t1000\t1000\nGid:\t7\t7\t7\t7\n"), Some(1001));
+    }
+
+    #[test]
+    fn what_hangs_is_left_out() {
+        let lane = Lane::new("test", || ()).ok();
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        assert_eq!(within(lane.as_ref(), "hang", move |()| wait.recv().is_ok()), None);
+        assert_eq!(within(lane.as_ref(), "next", |()| 7), None, "nothing waits behind it");
+        drop(release);
     }
 }

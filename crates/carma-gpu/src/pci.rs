@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
+use thiserror::Error;
 
 /// Where a GPU sits: domain, bus, device, function.
 ///
@@ -22,9 +23,14 @@ pub struct PciAddress {
     function: u8,
 }
 
+/// A text that is no PCI address.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0:?} is no PCI address: one looks like 0000:07:00.0")]
+pub struct NotAnAddress(String);
+
 impl FromStr for PciAddress {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = NotAnAddress;
+    fn from_str(text: &str) -> Result<Self, NotAnAddress> {
         let parse = || {
             let (rest, function) = text.rsplit_once('.')?;
             let mut parts = rest.split(':');
@@ -32,7 +38,7 @@ impl FromStr for PciAddress {
             let (bus, device) = (u8::from_str_radix(parts.next()?, 16).ok()?, u8::from_str_radix(parts.next()?, 16).ok()?);
             parts.next().is_none().then_some(Self { domain, bus, device, function: function.parse().ok()? })
         };
-        parse().ok_or_else(|| format!("{text:?} is no PCI address: one looks like 0000:07:00.0"))
+        parse().ok_or_else(|| NotAnAddress(text.to_owned()))
     }
 }
 

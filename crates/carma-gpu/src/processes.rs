@@ -9,7 +9,8 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use serde::Serialize;
 
-use crate::inventory::offered;
+use crate::driver::instances;
+use crate::error::offered;
 
 /// How a process uses a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,14 +37,44 @@ pub struct GpuProcess {
     pub gpu_instance: Option<u32>,
 }
 
+/// How often a list is asked for that grows while it is read.
+const ATTEMPTS: usize = 8;
+
+/// One of the lists that a device keeps.
+type Ask = fn(&Device<'_>) -> Result<Vec<ProcessInfo>, NvmlError>;
+
+const LISTS: [(ProcessKind, Ask); 3] = [
+    (ProcessKind::Graphics, |device| device.running_graphics_processes()),
+    (ProcessKind::Compute, |device| device.running_compute_processes()),
+    (ProcessKind::Mps, |device| device.mps_running_compute_processes()),
+];
+
 /// All processes on a device, each once, by number.
 pub(crate) fn processes(device: &Device<'_>) -> Result<Vec<GpuProcess>, NvmlError> {
-    let lists = [
-        (ProcessKind::Graphics, offered(device.running_graphics_processes())?),
-        (ProcessKind::Compute, offered(device.running_compute_processes())?),
-        (ProcessKind::Mps, offered(device.mps_running_compute_processes())?),
-    ];
-    Ok(merged(lists.into_iter().flat_map(|(kind, list)| list.into_iter().flatten().map(move |process| (kind, process)))))
+    let mut listed = Vec::new();
+    for (kind, ask) in LISTS {
+        let parts = || instances(device).iter().map(|part| patient(|| ask(part))).collect();
+        listed.extend(permitted(patient(|| ask(device)), parts)?.into_iter().map(|process| (kind, process)));
+    }
+    Ok(merged(listed.into_iter()))
+}
+
+/// A list; where it grew between the question for its length and the one for its content, it is asked for again.
+fn patient(ask: impl Fn() -> Result<Vec<ProcessInfo>, NvmlError>) -> Result<Vec<ProcessInfo>, NvmlError> {
+    let grew = |answer: &Result<_, NvmlError>| matches!(answer, Err(NvmlError::InsufficientSize(_)));
+    (1..ATTEMPTS).map(|_| ask()).find(|answer| !grew(answer)).unwrap_or_else(&ask)
+}
+
+/// A GPU that is cut shows only root what runs on it; its instances show everybody their own.
+fn permitted(
+    whole: Result<Vec<ProcessInfo>, NvmlError>,
+    parts: impl FnOnce() -> Result<Vec<Vec<ProcessInfo>>, NvmlError>,
+) -> Result<Vec<ProcessInfo>, NvmlError> {
+    let list = match whole {
+        Err(NvmlError::NoPermission) => parts().map(|parts| parts.concat()),
+        whole => whole,
+    };
+    offered(list).map(Option::unwrap_or_default)
 }
 
 /// One process may stand in several lists: an MPS client in that of CUDA too.
@@ -65,6 +96,30 @@ fn merged(listed: impl Iterator<Item = (ProcessKind, ProcessInfo)>) -> Vec<GpuPr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn process(pid: u32) -> ProcessInfo {
+        ProcessInfo { pid, used_gpu_memory: UsedGpuMemory::Unavailable, gpu_instance_id: Some(1), compute_instance_id: Some(0) }
+    }
+
+    #[test]
+    fn a_list_that_grew_while_it_was_read_is_read_again() {
+        let left = std::cell::Cell::new(3);
+        let ask = || match left.replace(left.get() - 1) {
+            0 => Ok(vec![process(7)]),
+            _ => Err(NvmlError::InsufficientSize(None)),
+        };
+        assert_eq!(patient(ask).unwrap(), [process(7)]);
+        assert!(matches!(patient(|| Err(NvmlError::InsufficientSize(None))), Err(NvmlError::InsufficientSize(_))));
+    }
+
+    #[test]
+    fn where_only_root_sees_the_whole_the_parts_are_asked() {
+        let parts = || Ok(vec![vec![process(7)], vec![process(8)]]);
+        let refused = || Err(NvmlError::NoPermission);
+        assert_eq!(permitted(refused(), parts).unwrap(), [process(7), process(8)]);
+        assert_eq!(permitted(refused(), || Err(NvmlError::NoPermission)).unwrap(), []);
+        assert!(permitted(Err(NvmlError::GpuLost), parts).is_err());
+    }
 
     #[test]
     fn a_process_in_several_lists_is_one_process() {

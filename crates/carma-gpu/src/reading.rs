@@ -6,7 +6,7 @@ use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, Temper
 use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
-use crate::inventory::offered;
+use crate::error::sensed;
 use crate::processes::{GpuProcess, processes};
 use crate::profiling::Counters;
 
@@ -39,12 +39,12 @@ pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
     Ok(Reading {
         memory_used: MiB(memory.used >> 20),
         memory_total: MiB(memory.total >> 20),
-        utilisation: offered(device.utilization_rates())?.map(|rates| Fraction::clamped(f64::from(rates.gpu) / 100.0)),
-        power: offered(device.power_usage())?.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)),
-        energy: offered(device.total_energy_consumption())?.map(|millijoules| millijoules as f64 / 1000.0),
-        temperature: offered(device.temperature(TemperatureSensor::Gpu))?,
-        clock: offered(device.clock_info(Clock::SM))?,
-        uncorrected: offered(device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile))?,
+        utilisation: sensed(device.utilization_rates())?.map(|rates| Fraction::clamped(f64::from(rates.gpu) / 100.0)),
+        power: sensed(device.power_usage())?.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)),
+        energy: sensed(device.total_energy_consumption())?.map(|millijoules| millijoules as f64 / 1000.0),
+        temperature: sensed(device.temperature(TemperatureSensor::Gpu))?,
+        clock: sensed(device.clock_info(Clock::SM))?,
+        uncorrected: sensed(device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile))?,
         processes: processes(device)?,
     })
 }

@@ -7,7 +7,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::PciInfo;
 use nvml_wrapper_sys::bindings::NVML_NVLINK_MAX_LINKS;
 
-use crate::driver::Driver;
+use crate::driver::{Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 
@@ -18,7 +18,8 @@ type Address = (u32, u32, u32);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ports {
     own: Address,
-    remote: Vec<Address>,
+    /// Unset where the driver does not tell, as of some switches.
+    remote: Vec<Option<Address>>,
 }
 
 /// What the driver says of two GPUs.
@@ -55,20 +56,20 @@ fn ports(device: &Device<'_>) -> Result<Ports, NvmlError> {
     let links = (0..NVML_NVLINK_MAX_LINKS).map(|link| device.link_wrapper_for(link));
     // Links that are not there or not connected are errors of many kinds.
     let active = links.filter(|link| link.is_active().unwrap_or(false));
-    Ok(Ports { own, remote: active.filter_map(|link| Some(address(&link.remote_pci_info().ok()?))).collect() })
+    Ok(Ports { own, remote: active.map(|link| link.remote_pci_info().ok().as_ref().map(address)).collect() })
 }
 
 fn pair(device: &Device<'static>, other: &DeviceUuid) -> Result<Pair, NvmlError> {
-    let other = device.nvml().device_by_uuid(other.as_str())?;
+    let other = find(device.nvml(), other)?;
     let reachable = matches!(device.p2p_status(&other, P2pCapabilitiesIndex::NvLink), Ok(P2pStatus::Ok));
     Ok(Pair { ancestor: device.topology_common_ancestor(other)?, reachable })
 }
 
 /// The best path between two of all GPUs.
 fn link(pair: Pair, first: &Ports, second: &Ports, all: &[Address]) -> Link {
-    let direct = first.remote.iter().filter(|remote| **remote == second.own).count();
+    let direct = first.remote.iter().filter(|remote| **remote == Some(second.own)).count();
     // Links that end at no GPU end at a switch, which passes on as much as the narrower side takes.
-    let to_switches = |ports: &Ports| ports.remote.iter().filter(|remote| !all.contains(remote)).count();
+    let to_switches = |ports: &Ports| ports.remote.iter().filter(|remote| remote.is_none_or(|remote| !all.contains(&remote))).count();
     let switched = if pair.reachable { to_switches(first).min(to_switches(second)) } else { 0 };
     match (direct.max(switched), pair.ancestor) {
         (links @ 1.., _) => Link::NvLink(u8::try_from(links).unwrap_or(u8::MAX)),
@@ -86,9 +87,14 @@ mod tests {
 
     const GPUS: [Address; 4] = [(0, 7, 0), (0, 15, 0), (0, 71, 0), (0, 78, 0)];
     const SWITCH: Address = (0, 200, 0);
+    const UNTOLD: Address = (0, 0, 0);
+
+    fn told(address: Address) -> Option<Address> {
+        (address != UNTOLD).then_some(address)
+    }
 
     fn between(first: &[Address], second: &[Address], ancestor: TopologyLevel, reachable: bool) -> Link {
-        let ports = |gpu: usize, remote: &[Address]| Ports { own: GPUS[gpu], remote: remote.to_vec() };
+        let ports = |gpu: usize, remote: &[Address]| Ports { own: GPUS[gpu], remote: remote.iter().copied().map(told).collect() };
         link(Pair { ancestor, reachable }, &ports(0, first), &ports(1, second), &GPUS)
     }
 
@@ -104,6 +110,11 @@ mod tests {
     fn a_switch_passes_on_what_the_narrower_side_takes() {
         assert_eq!(between(&[SWITCH; 12], &[SWITCH; 10], TopologyLevel::System, true), Link::NvLink(10));
         assert_eq!(between(&[SWITCH; 12], &[SWITCH; 12], TopologyLevel::System, false), Link::System, "in another partition");
+        assert_eq!(
+            between(&[UNTOLD; 18], &[UNTOLD; 18], TopologyLevel::System, true),
+            Link::NvLink(18),
+            "what it does not tell is a switch"
+        );
     }
 
     #[test]

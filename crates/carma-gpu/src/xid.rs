@@ -24,7 +24,7 @@ pub enum Blame {
 }
 
 /// From NVIDIA's catalogue of Xid errors: those that are met in practice.
-const KNOWN: [(u64, Blame, &str); 19] = [
+const KNOWN: [(u64, Blame, &str); 25] = [
     (13, Blame::Program, "graphics engine exception, often an access out of bounds"),
     (31, Blame::Program, "memory page fault, an access to an illegal address"),
     (32, Blame::Program, "invalid or corrupted push buffer stream"),
@@ -41,12 +41,21 @@ const KNOWN: [(u64, Blame, &str); 19] = [
     (92, Blame::Unclear, "many single bit ECC errors"),
     (94, Blame::Program, "contained ECC error: the programs it met must be restarted"),
     (95, Blame::Gpu, "uncontained ECC error: the GPU must be reset"),
+    (109, Blame::Unclear, "context switch timed out"),
     (119, Blame::Gpu, "the GPU's system processor does not answer"),
     (120, Blame::Gpu, "the GPU's system processor failed"),
+    (121, Blame::Gpu, "link to the CPU's memory failed"),
     (140, Blame::Gpu, "unrecovered ECC error"),
+    (143, Blame::Gpu, "the GPU could not be initialised"),
+    (149, Blame::Gpu, "NVLink failed"),
+    (154, Blame::Unclear, "the GPU wants another way of recovery"),
+    (Xid::UNKNOWN.0, Blame::Unclear, "of unknown number"),
 ];
 
 impl Xid {
+    /// An error whose number the driver does not tell.
+    pub const UNKNOWN: Self = Self(999);
+
     fn known(self) -> Option<(Blame, &'static str)> {
         KNOWN.iter().find(|(number, ..)| *number == self.0).map(|(_, blame, meaning)| (*blame, *meaning))
     }

@@ -123,6 +123,34 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
 }
 
 #[test]
+fn a_gpu_that_hangs_or_is_lost_keeps_no_other_out_of_the_inventory() {
+    let bench = Bench::new("3xA100-40GB");
+    bench.fault(Some(1), None, CallAnswer::Hangs);
+    let began = Instant::now();
+    let inventory = bench.driver.inventory().unwrap();
+    assert!(began.elapsed() < 3 * SHORT, "{:?}", began.elapsed());
+    assert_eq!(inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect::<Vec<_>>(), [bench.uuids()[0].clone(), bench.uuids()[2].clone()]);
+    assert!(matches!(&inventory.left_out[..], [gpu] if gpu.index == 1));
+    // Nor does it keep the driver from being asked what concerns no GPU, or from watching the others.
+    assert_eq!(bench.driver.count().unwrap(), 3);
+    assert!(bench.driver.watch(&bench.uuids()).is_err());
+    assert_eq!(bench.driver.count().unwrap(), 3);
+}
+
+#[test]
+fn gpus_are_found_although_a_lost_one_makes_the_driver_refuse_their_uuids() {
+    let bench = Bench::new("2xA100-40GB");
+    bench.emulated.partition(1, &["3g.20gb"]);
+    bench.fault(None, Some("nvmlDeviceGetHandleByUUID"), fails("GPU_IS_LOST"));
+    bench.with(|state| state.gpus[0].lost = 1);
+    let instance = bench.with(|state| state.gpus[1].instances[0].uuid.get().parse().unwrap());
+    let [lost, well] = [0, 1].map(|gpu| bench.uuids()[gpu].clone());
+    let (observations, _) = Monitor::default().look(&bench.driver, &[lost, well, instance]);
+    let found: Vec<bool> = observations.iter().map(|observation| observation.reading.is_ok()).collect();
+    assert_eq!(found, [false, true, true], "{observations:?}");
+}
+
+#[test]
 fn errors_of_single_calls_are_told_apart() {
     let bench = Bench::new("1xA100-40GB");
     let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
@@ -130,6 +158,17 @@ fn errors_of_single_calls_are_told_apart() {
     bench.fault(Some(0), Some("nvmlDeviceGetPowerUsage"), fails("NOT_SUPPORTED"));
     let reading = read().unwrap();
     assert!(reading.power.is_none() && reading.utilisation.is_some());
+    // Nor does a sensor that fails otherwise hide the rest, as long as the GPU is there.
+    for code in ["INVALID_ARGUMENT", "LIB_RM_VERSION_MISMATCH", "INSUFFICIENT_RESOURCES", "UNKNOWN"] {
+        bench.fault(Some(0), Some("nvmlDeviceGetTemperature"), fails(code));
+        let reading = read().unwrap();
+        assert!(reading.temperature.is_none() && reading.power.is_some());
+    }
+    bench.fault(Some(0), Some("nvmlDeviceGetTemperature"), fails("GPU_IS_LOST"));
+    assert!(matches!(read(), Err(DriverError::Lost(_))));
+    // What runs on a GPU is no sensor: nobody may take it for idle.
+    bench.fault(Some(0), Some("nvmlDeviceGetComputeRunningProcesses_v3"), fails("UNKNOWN"));
+    assert!(matches!(read(), Err(DriverError::Call { .. })));
     bench.fault(Some(0), Some("nvmlDeviceGetMemoryInfo_v2"), fails("UNKNOWN"));
     assert!(matches!(read(), Err(DriverError::Call { .. })));
     bench.fault(None, Some("nvmlDeviceGetMemoryInfo_v2"), fails("GPU_IS_LOST"));
@@ -147,8 +186,9 @@ fn what_the_driver_reports_arrives_as_events() {
     let instances = |bench: &Bench| bench.with(|state| state.set_mig(0, true)).unwrap();
     let strike = |fault: Fault| move |bench: &Bench| bench.strike(&fault);
     let ecc = |corrected| strike(Fault::Ecc { gpu: 1, corrected, count: 1 });
-    let cases: [(Happening, usize, &[Incident]); 5] = [
+    let cases: [(Happening, usize, &[Incident]); 6] = [
         (Box::new(strike(Fault::Xid { gpu: 1, code: 31, pid: None })), 1, &[Incident::Xid(Xid(31))]),
+        (Box::new(strike(Fault::Xid { gpu: 0, code: 999, pid: None })), 0, &[Incident::Xid(Xid::UNKNOWN)]),
         (Box::new(ecc(true)), 1, &[Incident::EccCorrected]),
         (Box::new(ecc(false)), 1, &[Incident::EccUncorrected, Incident::Xid(Xid(48))]),
         (Box::new(instances), 0, &[Incident::InstancesChanged]),
@@ -175,6 +215,16 @@ fn memory_that_belongs_to_nobody_is_seen() {
     bench.strike(&Fault::Leak { gpu: 0, bytes: 4 << 30 });
     let reading = read();
     assert_eq!((reading.memory_used, reading.unaccounted()), (MiB(7 * 1024), Some(MiB(4 * 1024))));
+}
+
+#[test]
+fn a_driver_updated_under_its_library_is_told_apart_from_none() {
+    let bench = Bench::new("1xA100-40GB");
+    let open = || Driver::open(Some(&bench.emulated.machine.library()), SHORT);
+    bench.fault(None, Some("nvmlInit_v2"), fails("LIB_RM_VERSION_MISMATCH"));
+    assert!(matches!(open(), Err(DriverError::Mismatch)));
+    bench.fault(None, Some("nvmlInit_v2"), fails("DRIVER_NOT_LOADED"));
+    assert!(matches!(open(), Err(DriverError::NoDriver(_))));
 }
 
 #[test]

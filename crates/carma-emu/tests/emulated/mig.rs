@@ -174,6 +174,16 @@ fn what_fails_half_way_is_undone() {
 }
 
 #[test]
+fn an_instance_that_something_keeps_open_stays_whole() {
+    let server = Server::new("1xA100-40GB");
+    server.apply("3g.20gb").unwrap();
+    server.fault("nvmlGpuInstanceDestroy", 19);
+    assert!(matches!(server.apply("7x1g.5gb"), Err(MigError::InUse)));
+    let state = list(&server.driver, &server.gpu(0)).unwrap();
+    assert!(matches!(&state.instances[..], [instance] if instance.whole().is_some()), "{state:?}");
+}
+
+#[test]
 fn rights_and_kinds_that_are_missing_are_named() {
     let server = Server::new("1xA100-40GB,1xV100-32GB");
     for call in ["nvmlDeviceSetMigMode", "nvmlDeviceCreateGpuInstanceWithPlacement"] {

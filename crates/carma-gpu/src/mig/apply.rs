@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nvml_wrapper::error::NvmlError;
 use nvml_wrapper_sys::bindings::nvmlReturn_enum_NVML_ERROR_RESET_REQUIRED;
 use thiserror::Error;
 
@@ -34,6 +35,9 @@ pub enum MigError {
     /// The driver.
     #[error(transparent)]
     Driver(DriverError),
+    /// An instance was to go, and did not, because something has it open that is no process on it.
+    #[error("a MIG instance could not be destroyed: something has it open, perhaps DCGM")]
+    InUse,
     /// The mode was to change, and did not, because something has the GPU open that is no process on it.
     #[error("MIG could not be switched: something has the GPU open, perhaps DCGM or a display")]
     Open,
@@ -62,6 +66,7 @@ impl From<DriverError> for MigError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::NoPermission { call, .. } => Self::NoPermission { call },
+            DriverError::Call { error: NvmlError::InUse, .. } => Self::InUse,
             error => Self::Driver(error),
         }
     }

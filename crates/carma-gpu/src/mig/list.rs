@@ -8,15 +8,16 @@ use nvml_wrapper_sys::bindings::NVML_GPU_INSTANCE_PROFILE_COUNT;
 use super::profile::{Profile, ProfileName, Variant};
 use super::{ComputeInstance, Instance, MigState, Mode, Process, raw};
 use crate::driver::Driver;
-use crate::error::DriverError;
+use crate::error::{DriverError, offered};
 use crate::identity::DeviceUuid;
+use crate::processes::{GpuProcess, processes};
 
 /// Tells how a GPU is cut. Those who are not root are not told of GPU instances without compute instances, nor where instances are.
 pub fn list(driver: &Driver, gpu: &DeviceUuid) -> Result<MigState, DriverError> {
     let mut state = driver.device(gpu, "nvmlDeviceGetMigMode", |device| read(device))?;
     for process in &mut state.processes {
-        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
-        process.name = name.ok().map(|name| name.trim_end().to_owned());
+        let name = std::fs::read(format!("/proc/{}/comm", process.pid));
+        process.name = name.ok().map(|name| String::from_utf8_lossy(&name).trim_end().to_owned());
     }
     Ok(state)
 }
@@ -52,12 +53,13 @@ fn read(device: &Device<'_>) -> Result<MigState, NvmlError> {
         modes => modes.map(|modes| (mode(modes.current), mode(modes.pending)))?,
     };
     let instances = if mode == Mode::On { instances(device)? } else { Vec::new() };
-    Ok(MigState { mode, pending, instances, processes: processes(device)? })
+    Ok(MigState { mode, pending, instances, processes: running(device)? })
 }
 
 fn instances(device: &Device<'_>) -> Result<Vec<Instance>, NvmlError> {
     let mut instances = Vec::new();
-    for kind in kinds(device)? {
+    // Whoever is not root is told at least of the devices.
+    for kind in offered(kinds(device))?.unwrap_or_default() {
         match raw::gpu_instances(device, kind.id, kind.most) {
             Err(NvmlError::NoPermission) => {}
             found => instances.extend(found?.into_iter().map(|found| Instance {
@@ -101,25 +103,9 @@ fn named(device: &str) -> Result<ProfileName, NvmlError> {
     kind.parse().map_err(|_| NvmlError::Unknown)
 }
 
-fn processes(device: &Device<'_>) -> Result<Vec<Process>, NvmlError> {
-    let optional = |list: Result<Vec<_>, NvmlError>| match list {
-        Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => Ok(Vec::new()),
-        list => list,
-    };
-    let lists = [
-        device.running_compute_processes()?,
-        optional(device.running_graphics_processes())?,
-        optional(device.mps_running_compute_processes())?,
-    ];
-    let process = |info: nvml_wrapper::struct_wrappers::device::ProcessInfo| Process {
-        pid: info.pid,
-        name: None,
-        gpu_instance: info.gpu_instance_id,
-    };
-    let mut processes: Vec<Process> = lists.into_iter().flatten().map(process).collect();
-    processes.sort();
-    processes.dedup();
-    Ok(processes)
+fn running(device: &Device<'_>) -> Result<Vec<Process>, NvmlError> {
+    let process = |process: GpuProcess| Process { pid: process.pid, name: None, gpu_instance: process.gpu_instance };
+    Ok(processes(device)?.into_iter().map(process).collect())
 }
 
 #[cfg(test)]

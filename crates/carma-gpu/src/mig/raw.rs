@@ -125,15 +125,25 @@ unsafe fn compute_profiles(device: &Device<'_>, instance: nvmlGpuInstance_t) -> 
 
 unsafe fn take_down(device: &Device<'_>, instance: nvmlGpuInstance_t) -> Result<(), NvmlError> {
     let lib = device.nvml().lib();
-    let list = nvml_sym(lib.nvmlGpuInstanceGetComputeInstances.as_ref())?;
+    let (list, again) =
+        (nvml_sym(lib.nvmlGpuInstanceGetComputeInstances.as_ref())?, nvml_sym(lib.nvmlGpuInstanceCreateComputeInstance.as_ref())?);
     let (end_compute, end) = (nvml_sym(lib.nvmlComputeInstanceDestroy.as_ref())?, nvml_sym(lib.nvmlGpuInstanceDestroy.as_ref())?);
+    let mut ended = Vec::new();
     // SAFETY: the caller's instance is there, there is room for as many as there can be, and the handles are fresh.
-    unsafe {
+    let mut all = || unsafe {
         for kind in compute_profiles(device, instance)? {
             for compute in values(kind.instanceCount, |items, count| list(instance, kind.id, items, count))? {
                 nvml_try(end_compute(compute))?;
+                ended.push(kind.id);
             }
         }
         nvml_try(end(instance))
-    }
+    };
+    all().inspect_err(|_| {
+        // Whoever watches a GPU instance may keep it alone: it gets back what it was for.
+        for kind in ended {
+            // SAFETY: the instance is still there, and the call writes one handle.
+            let _ = value(|out: *mut nvmlComputeInstance_t| unsafe { again(instance, kind, out) });
+        }
+    })
 }

@@ -1,9 +1,10 @@
 //! The control daemon of one GPU: started, asked, stopped.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,12 +19,14 @@ use crate::driver::DEADLINE;
 use crate::environment::environment;
 use crate::identity::DeviceUuid;
 use crate::liveness::Process;
-use crate::ownership::ownership;
+use crate::ownership::process_user;
 
 /// NVIDIA's program for all about MPS.
 pub const PROGRAM: &str = "nvidia-cuda-mps-control";
 /// Where the daemon leaves its process number among its pipes.
 const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
+/// The system's longest name of a socket, less that of the daemon's own with the longest name, `control_privileged`.
+const LONGEST_FOLDER: usize = 107 - 19;
 /// Between looks for a daemon that starts.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -40,7 +43,9 @@ pub struct MpsControl {
 impl MpsControl {
     /// The daemon of this GPU, with folders of its own for pipes and logs.
     pub fn new(gpu: DeviceUuid, pipes: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
-        Self { gpu, pipes: pipes.into(), logs: logs.into(), program: PROGRAM.into(), deadline: DEADLINE }
+        // The daemon and its clients work elsewhere.
+        let [pipes, logs] = [pipes.into(), logs.into()].map(|folder: PathBuf| path::absolute(&folder).unwrap_or(folder));
+        Self { gpu, pipes, logs, program: PROGRAM.into(), deadline: DEADLINE }
     }
 
     /// With the control program of this path instead of the system's.
@@ -64,8 +69,11 @@ impl MpsControl {
 
     /// Starts the daemon. Clients get these limits unless theirs are lower.
     pub fn start(&self, defaults: ClientLimits) -> Result<(), MpsError> {
+        if self.pipes.as_os_str().len() > LONGEST_FOLDER {
+            return Err(MpsError::LongPath { path: self.pipes.clone(), most: LONGEST_FOLDER });
+        }
         for path in [&self.pipes, &self.logs] {
-            fs::create_dir_all(path).map_err(|error| MpsError::Folder { path: path.clone(), error })?;
+            make_folder(path).map_err(|error| MpsError::Folder { path: path.clone(), error })?;
         }
         let (status, answer) = self.run("-d", None, self.deadline)?;
         if says_already_running(&answer) {
@@ -148,7 +156,7 @@ impl MpsControl {
         let answer = self.command(question)?;
         let pids = process_numbers(&answer).ok_or_else(|| refused(question, &answer))?;
         let server = |pid| match (self.server_state(pid), self.clients(pid)) {
-            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: ownership(pid).map(|owner| owner.uid), state, clients })),
+            (Ok(state), Ok(clients)) => Some(Ok(Server { pid, user: process_user(pid), state, clients })),
             // It has ended since it was listed.
             (Err(MpsError::Refused { .. }), _) | (_, Err(MpsError::Refused { .. })) => None,
             (Err(error), _) | (_, Err(error)) => Some(Err(error)),
@@ -174,6 +182,8 @@ impl MpsControl {
         let failed = |error| MpsError::NoProgram { program: self.program.clone(), error };
         let mut call = Command::new(&self.program);
         call.envs(self.environment()).args(input.is_none().then_some(what));
+        // Limits that we are under ourselves are not the daemon's.
+        call.env_remove("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE").env_remove("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
         run(call, input.unwrap_or_default(), deadline)
             .map_err(failed)?
             .ok_or_else(|| MpsError::Unresponsive { command: what.to_owned(), after: deadline })
@@ -183,6 +193,13 @@ impl MpsControl {
     pub fn pipes(&self) -> &Path {
         &self.pipes
     }
+}
+
+/// Makes a folder that clients of all users get to, whatever our own habits are.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(path)?;
+    missing.into_iter().try_for_each(|folder| fs::set_permissions(folder, Permissions::from_mode(0o755)))
 }
 
 fn refused(command: &str, answer: &str) -> MpsError {
@@ -213,4 +230,31 @@ fn run(mut call: Command, input: &str, deadline: Duration) -> io::Result<Option<
 fn give_up(mut child: Child) -> io::Result<()> {
     child.kill()?;
     thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(pipes: impl Into<PathBuf>) -> MpsControl {
+        MpsControl::new("GPU-1".parse().unwrap(), pipes, "logs").with_program("/bin/true")
+    }
+
+    #[test]
+    fn folders_can_be_reached_by_all_users_from_everywhere() {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join("mps/GPU-1");
+        make_folder(&folder).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&base.path().join("mps")), mode(base.path())), (0o755, 0o755, 0o700), "and no others");
+        assert!(control("pipes").pipes().is_absolute());
+    }
+
+    #[test]
+    fn a_folder_too_deep_for_sockets_is_refused_at_once() {
+        let deep = tempfile::tempdir().unwrap().path().join("x".repeat(LONGEST_FOLDER));
+        let refused = control(&deep).start(ClientLimits::default());
+        assert!(matches!(refused, Err(MpsError::LongPath { path, most: 88 }) if path == deep && !deep.exists()));
+    }
 }

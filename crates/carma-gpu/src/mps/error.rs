@@ -25,6 +25,14 @@ pub enum MpsError {
         /// Why.
         error: io::Error,
     },
+    /// Sockets cannot have such long names.
+    #[error("{} is too long for the folder of MPS's pipes: sockets in it would have longer names than the system takes; {most} characters are the most", path.display())]
+    LongPath {
+        /// The folder.
+        path: PathBuf,
+        /// The most.
+        most: usize,
+    },
     /// No daemon runs on these pipes.
     #[error("no MPS control daemon runs on {0}")]
     NotRunning(PathBuf),

@@ -28,8 +28,7 @@ impl Exporter {
         let (sender, alive) = channel::<()>();
         let kept = Arc::clone(&latest);
         thread::Builder::new().name("exporter".to_owned()).spawn(move || {
-            let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build().into();
-            let mut pauses = Pauses::new();
+            let (agent, mut pauses) = (agent(), Pauses::new());
             loop {
                 let pause = if !needed() {
                     kept.fail(Problem::NotAsked);
@@ -60,6 +59,11 @@ impl Exporter {
     }
 }
 
+fn agent() -> ureq::Agent {
+    // A proxy in the environment is for other machines than this one.
+    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).build().into()
+}
+
 fn fetch(agent: &ureq::Agent, url: &str, latest: &Latest) -> Result<(), Problem> {
     let unreachable = |error: ureq::Error| Problem::Unreachable { url: url.to_owned(), reason: error.to_string() };
     let page = agent.get(url).call().map_err(unreachable)?.body_mut().read_to_string().map_err(unreachable)?;
@@ -72,4 +76,22 @@ fn fetch(agent: &ureq::Agent, url: &str, latest: &Latest) -> Result<(), Problem>
         latest.put(unit, counters);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    #[test]
+    fn proxies_in_the_environment_are_passed_by() {
+        let variable = "http_proxy";
+        if std::env::var_os(variable).is_some() {
+            return assert!(super::agent().config().proxy().is_none());
+        }
+        // The same again with a proxy, in a process of its own.
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "profiling::exporter::tests::proxies_in_the_environment_are_passed_by"]);
+        let output = again.env(variable, "http://127.0.0.1:1").output().unwrap();
+        assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    }
 }

@@ -11,10 +11,10 @@ use nvml_wrapper::gpm::{GpmSample, gpm_metrics_get};
 
 use super::counters::{Counters, Unit};
 use super::fields::{Field, Measure, by_id};
-use super::latest::held;
 use super::problem::Problem;
 use crate::driver::Driver;
 use crate::error::DriverError;
+use crate::lane::held;
 
 /// Samples nearer to each other than this say little; NVML wants at least as much.
 const NEAREST: Duration = Duration::from_millis(100);

@@ -1,11 +1,12 @@
 //! The latest counters of a source that is read by a thread, and how the source is.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::counters::{Counters, STALE, Unit};
 use super::problem::Problem;
+use crate::lane::held;
 
 /// Values that stay away this long are held back by something.
 const HELD: Duration = Duration::from_secs(10);
@@ -64,6 +65,8 @@ impl Latest {
     pub(super) fn begin(&self) {
         let mut known = held(&self.0);
         (known.heard, known.valued) = (Instant::now(), Instant::now());
+        // Devices come and go, and not for ever new ones may be remembered.
+        known.counters.retain(|_, counters| counters.is_fresh());
     }
 
     /// Counters of a device that are not too old.
@@ -99,10 +102,6 @@ impl Pauses {
     }
 }
 
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +126,9 @@ mod tests {
             counters.at = past;
             latest.put(unit.clone(), counters);
             assert_eq!((latest.status(), latest.counters(&unit)), (Status::Failing(Problem::Silent), None));
+            latest.begin();
+            assert!(held(&latest.0).counters.is_empty(), "what is too old is forgotten");
+            latest.put(unit.clone(), counters);
             latest.put(unit.clone(), Counters::new(Instant::now()));
             assert_eq!((latest.status(), latest.counters(&unit)), (Status::Failing(Problem::Held), None));
         }

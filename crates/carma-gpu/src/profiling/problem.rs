@@ -91,9 +91,9 @@ impl Problem {
                 Some("echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 > /etc/modprobe.d/nvidia-profiling.conf && reboot")
             }
             Self::Held => Some("dcgmi profile --resume"),
-            Self::Unreachable { .. } => Some("docker run -d --gpus all --cap-add SYS_ADMIN -p 9400:9400 nvidia/dcgm-exporter"),
-            Self::NotExported(_) => Some(
-                "docker run -d --gpus all --cap-add SYS_ADMIN -p 9400:9400 nvidia/dcgm-exporter -f /etc/dcgm-exporter/dcp-metrics-included.csv",
+            // Unless told otherwise it counts every thirty seconds only, and leaves most of these counters out.
+            Self::Unreachable { .. } | Self::NotExported(_) => Some(
+                "docker run -d --gpus all --cap-add SYS_ADMIN -p 9400:9400 nvidia/dcgm-exporter -c 1000 -f /etc/dcgm-exporter/dcp-metrics-included.csv",
             ),
             Self::NotAsked | Self::NoGpm | Self::Driver(_) | Self::CannotRun { .. } | Self::NotWatched(_) | Self::Dcgmi(_) => None,
         }

@@ -50,6 +50,9 @@ fn finding(health: Health, says: impl Into<String>, fix: Option<&str>) -> Findin
     Finding { health, says: says.into(), fix: fix.map(str::to_owned) }
 }
 
+/// How the driver is installed.
+const INSTALL: &str = "apt install nvidia-driver, or ubuntu-drivers install on Ubuntu, then restart the machine";
+
 /// All the doctor has to say, most important first.
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     match &facts.driver {
@@ -65,13 +68,12 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
-    let install = "apt install nvidia-driver, or ubuntu-drivers install on Ubuntu, then restart the machine";
+    // What a driver that was updated under its library says of itself names its own cure.
+    let install = if why.contains("restart") { None } else { Some(INSTALL) };
     let driver = match cards {
         0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}), so no jobs can be run on one here"), None),
-        1 => finding(Health::Missing, format!("there is an NVIDIA card, and its driver does not work: {why}"), Some(install)),
-        several => {
-            finding(Health::Missing, format!("there are {several} NVIDIA cards, and their driver does not work: {why}"), Some(install))
-        }
+        1 => finding(Health::Missing, format!("there is an NVIDIA card, and its driver does not work: {why}"), install),
+        several => finding(Health::Missing, format!("there are {several} NVIDIA cards, and their driver does not work: {why}"), install),
     };
     let emulated = "estimates, the simulator and emulated GPUs work all the same";
     vec![driver, finding(Health::Ok, emulated, Some("carma emu up"))]

@@ -154,7 +154,7 @@ fn counters_come_from_a_stream_that_is_begun_again_when_it_ends() {
 
     drop(profiler);
     wait("its end", || streams(&machine).is_empty().then_some(()));
-    assert!(!Path::new(&format!("/proc/{after}")).exists() && zombies() == 0);
+    wait("its end", || (!Path::new(&format!("/proc/{after}")).exists() && zombies() == 0).then_some(()));
 }
 
 #[test]

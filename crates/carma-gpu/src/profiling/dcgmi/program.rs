@@ -1,13 +1,20 @@
 //! Runs of the `dcgmi` program, one at a time, that can be ended from outside.
 
+use std::env;
 use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader};
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
-use super::super::latest::held;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::super::problem::Problem;
+use crate::lane::held;
+
+/// Longer lines are cut off: no line of `dcgmi` comes near it.
+const LONGEST: usize = 1 << 16;
 
 /// The program and its run, if it runs.
 ///
@@ -15,61 +22,62 @@ use super::super::problem::Problem;
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
+    /// How long it may be silent before it is taken to hang.
+    patience: Duration,
     run: Mutex<Run>,
 }
 
-#[derive(Debug)]
-enum Run {
-    Idle,
-    Running(Child),
+#[derive(Debug, Default)]
+struct Run {
+    child: Option<Child>,
     /// Nothing may be run any more.
-    Over,
+    over: bool,
 }
 
 impl Program {
-    pub(super) const fn new(path: PathBuf) -> Self {
-        Self { path, run: Mutex::new(Run::Idle) }
+    pub(super) fn new(path: PathBuf, patience: Duration) -> Self {
+        Self { path, patience, run: Mutex::default() }
     }
 
-    /// Ends what runs, and lets nothing run again.
+    /// Ends what runs, and lets nothing run again. Whoever runs it sees to its remains.
     pub(super) fn end(&self) {
-        if let Run::Running(mut child) = std::mem::replace(&mut *held(&self.run), Run::Over) {
+        let mut run = held(&self.run);
+        run.over = true;
+        if let Some(child) = &mut run.child {
             let _ = child.kill();
-            let _ = child.wait();
         }
     }
 
-    /// Runs it to its end, and hands over each line that it prints, errors included.
-    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S], mut each: impl FnMut(&str)) -> Result<(), Problem> {
+    /// Runs it to its end, or until it hangs, and hands over each line that it prints, errors included.
+    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S], each: impl FnMut(&str)) -> Result<(), Problem> {
         let output = self.spawn(arguments).map_err(|error| self.failed(&error))?;
-        let mut output = BufReader::new(output);
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            each(String::from_utf8_lossy(&line).trim_end());
-            line.clear();
-        }
-        let mut run = held(&self.run);
-        let Run::Running(mut child) = std::mem::replace(&mut *run, Run::Idle) else {
-            *run = Run::Over;
-            return Err(Problem::NotAsked);
+        let read = read_lines(output, self.patience, each);
+        let (child, over) = {
+            let mut run = held(&self.run);
+            (run.child.take(), run.over)
         };
-        drop(run);
-        // One that has closed its output is of no more use.
+        let Some(mut child) = child else { return Err(Problem::NotAsked) };
+        // One that is silent or has closed its output is of no more use.
         let _ = child.kill();
         let status = child.wait().map_err(|error| self.failed(&error))?;
-        if status.success() { Ok(()) } else { Err(Problem::Ended(status.to_string())) }
+        match read {
+            _ if over => Err(Problem::NotAsked),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(Problem::Silent),
+            _ if status.success() => Ok(()),
+            _ => Err(Problem::Ended(status.to_string())),
+        }
     }
 
     fn spawn<S: AsRef<OsStr>>(&self, arguments: &[S]) -> io::Result<io::PipeReader> {
         let mut run = held(&self.run);
-        if matches!(*run, Run::Over) {
+        if run.over {
             return Err(io::ErrorKind::Interrupted.into());
         }
         // Versions differ in which errors they print where.
         let (output, input) = io::pipe()?;
-        let mut command = Command::new(&self.path);
+        let mut command = line_by_line(&self.path);
         command.args(arguments).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input).env("LC_ALL", "C");
-        *run = Run::Running(command.spawn()?);
+        run.child = Some(command.spawn()?);
         Ok(output)
     }
 
@@ -79,5 +87,102 @@ impl Program {
             io::ErrorKind::NotFound => Problem::NotInstalled(program),
             _ => Problem::CannotRun { program, reason: error.to_string() },
         }
+    }
+}
+
+/// A program that is to hand over each line when it prints it. Into a pipe, programs may print in blocks of 4 KiB: minutes of rows on a small server.
+fn line_by_line(program: &Path) -> Command {
+    // Only for what is there: that something is missing must be said of the program.
+    match (found("stdbuf".as_ref()), found(program)) {
+        (Some(buffering), Some(program)) => {
+            let mut command = Command::new(buffering);
+            command.arg("-oL").arg(program);
+            command
+        }
+        _ => Command::new(program),
+    }
+}
+
+/// The file of a program: by its path, or in `PATH` where it is a bare name.
+fn found(program: &Path) -> Option<PathBuf> {
+    let bare = program.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    let folders = if bare { env::split_paths(&env::var_os("PATH")?).collect() } else { vec![PathBuf::new()] };
+    folders.into_iter().map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Hands over each line until the end, or an error: [`io::ErrorKind::TimedOut`] where nothing comes for so long.
+fn read_lines(mut output: io::PipeReader, patience: Duration, mut each: impl FnMut(&str)) -> io::Result<()> {
+    let timeout = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: patience.subsec_nanos().into() };
+    let (mut line, mut bytes) = (Vec::new(), [0; 4096]);
+    loop {
+        if poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&timeout))? == 0 {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let read = output.read(&mut bytes)?;
+        for byte in &bytes[..read] {
+            match byte {
+                b'\n' => {
+                    each(String::from_utf8_lossy(&line).trim_end());
+                    line.clear();
+                }
+                _ if line.len() < LONGEST => line.push(*byte),
+                _ => {}
+            }
+        }
+        if read == 0 {
+            if !line.is_empty() {
+                each(String::from_utf8_lossy(&line).trim_end());
+            }
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a shell's program prints, and how its run ends.
+    fn run(script: &str, patience: Duration) -> (Vec<String>, Result<(), Problem>) {
+        let mut lines = Vec::new();
+        let ended = Program::new("/bin/sh".into(), patience).run(&["-c", script], |line| lines.push(line.to_owned()));
+        (lines, ended)
+    }
+
+    #[test]
+    fn rows_come_one_by_one_from_programs_that_print_in_blocks() {
+        // `grep` does, into a pipe; without help its first line would come with its last.
+        let (sender, lines) = std::sync::mpsc::channel();
+        let program = std::sync::Arc::new(Program::new("grep".into(), Duration::from_secs(60)));
+        let running = std::sync::Arc::clone(&program);
+        let fifo = tempfile::tempdir().unwrap();
+        let path = fifo.path().join("rows");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = path.clone();
+        let thread =
+            std::thread::spawn(move || running.run(&["GPU".as_ref(), reader.as_os_str()], |line| sender.send(line.to_owned()).unwrap()));
+        let mut rows = std::fs::File::options().write(true).open(&path).unwrap();
+        io::Write::write_all(&mut rows, b"GPU 0     0.984\n").unwrap();
+        assert_eq!(lines.recv_timeout(Duration::from_secs(60)).unwrap(), "GPU 0     0.984");
+        drop(rows);
+        thread.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn lines_of_any_length_and_kind_are_handed_over_within_bounds() {
+        let long = Duration::from_secs(60);
+        assert_eq!(run("printf 'a\\r\\n\\nb'; printf c >&2", long), (vec!["a".to_owned(), String::new(), "bc".to_owned()], Ok(())));
+        let (lines, ended) = run("head -c 1000000 /dev/zero; echo; printf '\\377'; exit 3", long);
+        assert_eq!((lines[0].len(), lines[1].as_str()), (LONGEST, "\u{fffd}"));
+        assert_eq!(ended, Err(Problem::Ended("exit status: 3".to_owned())));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let (lines, ended) = run("echo first; exec sleep 3600", Duration::from_millis(300));
+        assert_eq!((lines, ended), (vec!["first".to_owned()], Err(Problem::Silent)));
+        // Even if it has ended, and what it left behind keeps its output open.
+        let (_, ended) = run("sleep 5 & exit", Duration::from_millis(300));
+        assert_eq!(ended, Err(Problem::Silent));
     }
 }

@@ -18,6 +18,11 @@ use super::program::Program;
 /// Counters that every GPU with profiling has; a host engine refuses to watch any where one is not to be had.
 const ESSENTIAL: std::ops::RangeInclusive<u16> = 1001..=1005;
 
+/// A host engine that answers nothing for so long hangs, and so does whoever asks it.
+const SILENCE: Duration = Duration::from_secs(30);
+/// More than any list of devices needs.
+const LONGEST_LIST: usize = 1 << 20;
+
 /// The counters of all GPUs from a DCGM host engine, as they come.
 #[derive(Debug)]
 pub struct Stream {
@@ -40,7 +45,7 @@ struct Reader {
 impl Stream {
     /// Begins to read from this program, a row for each device every `interval`.
     pub fn start(program: PathBuf, interval: Duration, wanted: impl IntoIterator<Item = Unit>) -> io::Result<Self> {
-        let (program, latest) = (Arc::new(Program::new(program)), Arc::new(Latest::new()));
+        let (program, latest) = (Arc::new(Program::new(program, SILENCE + interval)), Arc::new(Latest::new()));
         let (sender, alive) = channel();
         let instances = wanted.into_iter().filter(|unit| unit.instance.is_some()).collect();
         let reader = Reader { program: Arc::clone(&program), latest: Arc::clone(&latest), alive, interval, instances };
@@ -124,7 +129,9 @@ impl Reader {
         let mut problem = None;
         let ended = self.program.run(&["discovery", which], |line| {
             problem = problem.take().or_else(|| Problem::from_line(line));
-            text.extend([line, "\n"]);
+            if text.len() < LONGEST_LIST {
+                text.extend([line, "\n"]);
+            }
         });
         problem.map_or(ended, Err).map(|()| text)
     }
