@@ -32,7 +32,7 @@ pub(super) enum Command {
     Ecc {
         #[command(flatten)]
         gpu: OneGpu,
-        /// They were corrected [default]
+        /// They were corrected, as when nothing is said
         #[arg(long, conflicts_with = "uncorrected")]
         corrected: bool,
         /// They could not be corrected
