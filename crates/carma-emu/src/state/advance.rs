@@ -60,7 +60,7 @@ impl State<'_> {
 
     fn advance(&mut self, now: f64) {
         let span = now - self.header.now;
-        if span <= 0.0 {
+        if span.is_nan() || span <= 0.0 {
             return;
         }
         self.header.now = now;

@@ -214,8 +214,9 @@ mod tests {
         let (state, born) = (state(folder.path()), started(std::process::id()).unwrap());
         state.with(|state| state.attach(own(1), born)).unwrap().unwrap();
         let harm = |state: &mut State<'_>| {
-            let strangers = [own(77), ContextRecord { instance: 7, ..own(0) }];
-            strangers.into_iter().for_each(|stranger| state.attach(stranger, born).unwrap());
+            for stranger in [own(77), ContextRecord { instance: 7, ..own(0) }] {
+                state.attach(stranger, born).unwrap();
+            }
             state.header.changed = 0;
         };
         state.with(harm).unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use carma_core::Fraction;
 use carma_emu::Machine;
 use carma_emu::state::{ContextRecord, Place};
-use carma_sim::{Catalogue, GpuType, InterferenceModel, Neighbours, Physics, RankFacts};
+use carma_sim::{Catalogue, Draw, GpuType, InterferenceModel, Neighbours, Physics, RankFacts};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -143,6 +143,31 @@ fn a_job_that_is_told_to_stop_goes_on_later_where_it_was() {
     let other = emulated.train("0", &["--workload", "unet_voc", "--checkpoint", file.to_str().unwrap()]).wait_with_output().unwrap();
     assert_eq!(other.status.code(), Some(1));
     assert!(text(&other.stderr).contains(&format!("is of {WORKLOAD}, not of unet_voc: give another file")));
+}
+
+#[test]
+fn how_much_a_job_has_to_do_is_drawn_once_and_kept_whether_or_not_anybody_listens() {
+    let emulated = Emulated::up("1xA100-40GB", 500);
+    let file = emulated.folder.path().join("job.json");
+    let kept = || -> serde_json::Value { serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap() };
+    let mut train = command(emulated.folder.path());
+    train.args(["train", "--workload", WORKLOAD, "--seconds", "2000", "--epochs", "1", "--checkpoint"]).arg(&file);
+    let mut job = train.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("a part of it", || emulated.contexts(job.id()).first().filter(|context| context.work > 200.0).map(drop));
+    signal(job.id(), Signal::STOP);
+    drop(job.stdout.take());
+    signal(job.id(), Signal::TERM);
+    signal(job.id(), Signal::CONT);
+    let stopped = job.wait_with_output().unwrap();
+    assert_eq!(
+        (stopped.status.code(), text(&stopped.stderr)),
+        (Some(1), "carma: cannot tell how far it is: Broken pipe (os error 32)\n".to_owned())
+    );
+    let (seed, done) = (kept()["seed"].as_u64().unwrap(), kept()["done"].as_f64().unwrap());
+    assert!(done > 200.0, "{done}");
+    assert!(train.output().unwrap().status.success());
+    let (_, training) = Draw::new(&Physics::default(), seed, 0, 0).for_job(2000.0);
+    assert_eq!((kept()["seed"].as_u64(), kept()["done"].as_f64()), (Some(seed), Some(training)));
 }
 
 #[test]
