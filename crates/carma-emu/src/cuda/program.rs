@@ -146,7 +146,8 @@ pub(crate) fn is_open_to(state: &State<'_>, place: Place, pid: u32) -> bool {
     }
 }
 
-fn context(
+/// The context that a rank of this process opens.
+pub(super) fn context(
     state: &State<'_>,
     place: Place,
     rank: &Rank<'_>,

@@ -22,7 +22,7 @@ impl Engine {
 
 impl State<'_> {
     /// Counts up to the time of the system's clock, and takes off the processes that have gone.
-    pub(super) fn catch_up(&mut self, clock: f64) {
+    pub(crate) fn catch_up(&mut self, clock: f64) {
         // A clock that went backwards is one of another boot: time goes on from where it was.
         if clock < self.header.swept {
             self.header.born = clock - self.header.now / self.header.speed;

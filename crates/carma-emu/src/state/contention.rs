@@ -31,7 +31,7 @@ impl ContextRecord {
 
 impl State<'_> {
     /// Works out what follows from a change, if there was one.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.header.changed) == 0 {
             return;
         }
