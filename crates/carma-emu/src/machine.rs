@@ -1,5 +1,6 @@
 //! An emulated machine: a folder with the state of its GPUs and the stand-ins for the driver's files.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -43,6 +44,9 @@ pub enum MachineError {
         /// Why.
         error: io::Error,
     },
+    /// It cannot stand in a list of folders.
+    #[error("{0} has a colon in its name, and so could not stand in PATH: name another folder")]
+    Colon(PathBuf),
     /// Not a time factor.
     #[error("a time factor of {0} is not possible: give one from 0.001 to 100000")]
     Speed(f64),
@@ -78,6 +82,9 @@ impl Machine {
         if !(0.001..=100_000.0).contains(&speed) {
             return Err(MachineError::Speed(speed));
         }
+        if folder.as_os_str().as_bytes().contains(&b':') {
+            return Err(MachineError::Colon(folder.to_owned()));
+        }
         // What is joined by commas stands in one server: several kinds of GPUs may.
         if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
             return Err(MachineError::TooMany);
@@ -100,9 +107,11 @@ impl Machine {
             let _ = fs::remove_file(&place);
             std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
         };
-        // A copy, because the loader knows libraries by their file: two machines in one program need two.
+        // A copy, because the loader knows libraries by their file: two machines in one program need two. Never written over, because it may
+        // be loaded.
         let copy = folder.join("lib").join(LIBRARY);
-        fs::copy(&library, &copy).map_err(failed(&copy))?;
+        let beside = copy.with_extension(std::process::id().to_string());
+        fs::copy(&library, &beside).and_then(|_| fs::rename(&beside, &copy)).map_err(failed(&copy))?;
         if let Some(program) = program {
             PROGRAMS.into_iter().try_for_each(|name| link(program, folder.join("bin").join(name)))?;
         }
@@ -167,8 +176,9 @@ impl Machine {
     pub fn environment(&self) -> Vec<(&'static str, std::ffi::OsString)> {
         let before = |first: PathBuf, name: &str| {
             let rest = env::var_os(name).unwrap_or_default();
-            let all = std::iter::once(first).chain(env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty()));
-            env::join_paths(all).unwrap_or_default()
+            // Where it stands already, it is not put once more.
+            let others = env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty() && *path != first);
+            env::join_paths(std::iter::once(first.clone()).chain(others)).unwrap_or_default()
         };
         let paths = [("LD_LIBRARY_PATH", "lib"), ("PATH", "bin"), ("PYTHONPATH", "lib/python")];
         let paths = paths.map(|(name, part)| (name, before(self.folder.join(part), name)));

@@ -280,6 +280,27 @@ fn machines_are_made_shown_and_removed() {
 }
 
 #[test]
+fn folders_may_have_odd_names() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("it's a \"$HOME\" \\ folder");
+    let up = command(&folder).arg("up").output().unwrap();
+    assert!(up.status.success(), "{}", text(&up.stderr));
+    let named = command(Path::new("/nonexistent")).args(["up", "--folder"]).arg(above.path().join("a b")).output().unwrap();
+    assert!(
+        text(&named.stderr).contains(&format!("$(carma emu env --folder '{}/a b')", above.path().display())),
+        "{}",
+        text(&named.stderr)
+    );
+    // What is printed is what a shell needs, and nothing grows when it is done twice.
+    let script =
+        "eval \"$(\"$0\" emu env)\"; first=$PATH; eval \"$(\"$0\" emu env)\"; [ \"$PATH\" = \"$first\" ] && printf %s \"$CARMA_EMU\"";
+    let shell = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_carma")]).env("CARMA_EMU", &folder).output().unwrap();
+    assert_eq!(text(&shell.stdout), folder.to_str().unwrap(), "{}", text(&shell.stderr));
+    let colon = command(&above.path().join("a:b")).arg("up").output().unwrap();
+    assert!(text(&colon.stderr).ends_with("a:b has a colon in its name, and so could not stand in PATH: name another folder\n"));
+}
+
+#[test]
 fn what_can_be_asked_for_is_explained() {
     insta::assert_snapshot!("emu-help", crate::stdout(&["emu", "--help"]));
     insta::assert_snapshot!("emu-train-help", crate::stdout(&["emu", "train", "--help"]));
