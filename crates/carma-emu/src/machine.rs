@@ -93,35 +93,20 @@ impl Machine {
         if state.exists() {
             return Err(MachineError::Exists(folder.to_owned()));
         }
-        let library = library()?;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |error| MachineError::File { path, error }
+        // What somebody else has made there meanwhile stays.
+        let undo = || {
+            if !state.exists() {
+                clear_out(folder);
+            }
         };
-        for part in ["lib/python/carma", "bin"].map(|part| folder.join(part)) {
-            fs::create_dir_all(&part).map_err(failed(&part))?;
-        }
-        let client = folder.join(CLIENT.0);
-        fs::write(&client, CLIENT.1).map_err(failed(&client))?;
-        let link = |target: &Path, place: PathBuf| {
-            let _ = fs::remove_file(&place);
-            std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
-        };
-        // A copy, because the loader knows libraries by their file: two machines in one program need two. Never written over, because it may
-        // be loaded.
-        let copy = folder.join("lib").join(LIBRARY);
-        let beside = copy.with_extension(std::process::id().to_string());
-        fs::copy(&library, &beside).and_then(|_| fs::rename(&beside, &copy)).map_err(failed(&copy))?;
-        if let Some(program) = program {
-            PROGRAMS.into_iter().try_for_each(|name| link(program, folder.join("bin").join(name)))?;
-        }
+        furnish(folder, program).inspect_err(|_| undo())?;
         let kinds = servers.groups.iter().flat_map(|group| std::iter::repeat_n(group.kind, usize::from(group.gpus)));
         let gpus: Vec<GpuRecord> = kinds.enumerate().map(|(place, kind)| gpu(folder, place, Profile::place(kind))).collect();
-        let state = SharedState::create(&state, &gpus, speed).map_err(|error| match error {
+        let made = SharedState::create(&state, &gpus, speed).map_err(|error| match error {
             StateError::File { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => MachineError::Exists(folder.to_owned()),
             error => error.into(),
-        })?;
-        Ok(Self { folder: folder.to_owned(), state })
+        });
+        Ok(Self { folder: folder.to_owned(), state: made.inspect_err(|_| undo())? })
     }
 
     /// Opens the machine in a folder.
@@ -145,15 +130,8 @@ impl Machine {
             io::ErrorKind::NotFound => MachineError::Absent(folder.to_owned()),
             _ => MachineError::File { path: state, error },
         })?;
-        let files =
-            PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
-        files.for_each(|file| drop(fs::remove_file(file)));
         mps::take_down(folder);
-        // Whatever else lies there is not ours.
-        let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
-        for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {
-            let _ = fs::remove_dir(folder.join(part));
-        }
+        clear_out(folder);
         Ok(())
     }
 
@@ -193,6 +171,45 @@ impl Machine {
     /// Looks at the state, or changes it, while nobody else is at it.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, MachineError> {
         Ok(self.state.with(act)?)
+    }
+}
+
+/// Puts the stand-ins for the driver's files into a folder.
+fn furnish(folder: &Path, program: Option<&Path>) -> Result<(), MachineError> {
+    let library = library()?;
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| MachineError::File { path, error }
+    };
+    for part in ["lib/python/carma", "bin"].map(|part| folder.join(part)) {
+        fs::create_dir_all(&part).map_err(failed(&part))?;
+    }
+    let client = folder.join(CLIENT.0);
+    fs::write(&client, CLIENT.1).map_err(failed(&client))?;
+    let link = |target: &Path, place: PathBuf| {
+        let _ = fs::remove_file(&place);
+        std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
+    };
+    // A copy, because the loader knows libraries by their file: two machines in one program need two. Never written over, because it may
+    // be loaded.
+    let copy = folder.join("lib").join(LIBRARY);
+    let beside = copy.with_extension(std::process::id().to_string());
+    let copied = fs::copy(&library, &beside).and_then(|_| fs::rename(&beside, &copy));
+    copied.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(failed(&copy))?;
+    if let Some(program) = program {
+        PROGRAMS.into_iter().try_for_each(|name| link(program, folder.join("bin").join(name)))?;
+    }
+    Ok(())
+}
+
+/// Takes them away again; whatever else lies there is not ours.
+fn clear_out(folder: &Path) {
+    let files =
+        PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
+    files.for_each(|file| drop(fs::remove_file(file)));
+    let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
+    for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {
+        let _ = fs::remove_dir(folder.join(part));
     }
 }
 

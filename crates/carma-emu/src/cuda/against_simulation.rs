@@ -2,12 +2,15 @@
 
 use std::process::{Child, Command, Stdio};
 
+use bytemuck::Zeroable;
 use carma_core::{Preset, Seconds, Settings};
-use carma_sim::{Catalogue, Draw, Estimator, InterferenceModel, Knowledge, Physics, Run, Sharing, Simulation, Trace, TraceJob, Workload};
+use carma_sim::{
+    Catalogue, Draw, Estimator, GpuType, InterferenceModel, Knowledge, Physics, Run, Sharing, Simulation, Trace, TraceJob, Workload,
+};
 
 use super::program::{Rank, context};
-use crate::machine::Machine;
-use crate::state::{ContextKind, ContextRecord, Place, State, started};
+use crate::profile::Profile;
+use crate::state::{ContextKind, ContextRecord, GpuRecord, Place, SharedState, State, started};
 
 /// A job on its way through its phases, by a process that only has to be there.
 struct Job<'a> {
@@ -96,9 +99,11 @@ fn simulated(catalogue: &Catalogue, jobs: &[(&str, u64)], sharing: Sharing) -> R
 }
 
 /// When each job ends, and the energy, SMACT and DRAMA times seconds of the GPU up to the last end.
-fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, kind: ContextKind) -> (Vec<f64>, [f64; 3]) {
+fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, as_kind: ContextKind) -> (Vec<f64>, [f64; 3]) {
     let folder = tempfile::tempdir().unwrap();
-    let machine = Machine::create(folder.path(), &"1xA100-40GB".parse().unwrap(), 1.0, None).unwrap();
+    let kind = GpuType::find("A100-40GB").unwrap();
+    let gpu = GpuRecord { profile: Profile::place(kind) as u32, power_limit: (kind.limit_watts * 1000.0) as u32, ..GpuRecord::zeroed() };
+    let machine = SharedState::create(&folder.path().join("state"), &[gpu], 1.0).unwrap();
     let begin = |(place, (name, _)): (usize, &(&str, u64))| {
         let launched = run.jobs[place].attempts[0].launched.get();
         let (draw, training) = Draw::new(&Physics::default(), SEED, place, 1).for_job(1500.0);
@@ -115,7 +120,7 @@ fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, kind: Contex
         {
             now = due;
             state.catch_up(state.header.born + zero + now);
-            job.enter(state, now, kind);
+            job.enter(state, now, as_kind);
             state.settle();
         }
         let gained = |index: usize| state.gpus[0].engine.level_seconds[index] - before.level_seconds[index];

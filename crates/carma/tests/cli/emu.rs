@@ -301,6 +301,16 @@ fn folders_may_have_odd_names() {
 }
 
 #[test]
+fn what_cannot_be_made_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("bin/nvidia-smi")).unwrap();
+    let up = command(folder.path()).arg("up").output().unwrap();
+    assert!(text(&up.stderr).ends_with("bin/nvidia-smi: File exists (os error 17)\n"), "{}", text(&up.stderr));
+    let left = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    assert_eq!((left(folder.path()), left(&folder.path().join("bin"))), (vec!["bin".into()], vec!["nvidia-smi".into()]));
+}
+
+#[test]
 fn what_can_be_asked_for_is_explained() {
     insta::assert_snapshot!("emu-help", crate::stdout(&["emu", "--help"]));
     insta::assert_snapshot!("emu-train-help", crate::stdout(&["emu", "train", "--help"]));
