@@ -91,11 +91,12 @@ fn answer<T>(
     }
 }
 
-/// The code of the fault that is set for a call about a device, or about none.
+/// The code of the fault that is set for a call about a device, or about none. A name without a version stands for all versions.
 fn fault(state: &State<'_>, call: &str, place: Option<Place>) -> Option<u32> {
+    let names = ["", call, call.rsplit_once("_v").map_or(call, |(name, _)| name)];
     let meant = |fault: &&CallFault| {
         fault.used != 0
-            && (fault.call.get().is_empty() || fault.call.get() == call)
+            && names.contains(&fault.call.get())
             && (fault.gpu == NONE || place.is_some_and(|place| fault.gpu as usize == place.gpu))
     };
     state.faults.iter().find(meant).filter(|_| !call.is_empty()).map(|fault| fault.code)

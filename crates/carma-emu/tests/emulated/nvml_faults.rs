@@ -33,6 +33,9 @@ fn a_call_answers_the_error_that_is_set_for_it() {
     assert!(matches!(second.power_usage(), Err(NvmlError::Unknown)));
     fault(&emulated, "", 0, 16);
     assert!(matches!(first.memory_info(), Err(NvmlError::ResetRequired)) && second.memory_info().is_ok());
+    // A name without a version is that of all versions.
+    fault(&emulated, "nvmlDeviceGetMemoryInfo", 0, 16);
+    assert!(matches!(first.memory_info(), Err(NvmlError::ResetRequired)) && first.power_usage().is_ok());
     fault(&emulated, "nvmlDeviceGetCount_v2", NONE, 4);
     assert!(matches!(nvml.device_count(), Err(NvmlError::NoPermission)));
     clear(&emulated);
