@@ -88,6 +88,7 @@ impl<'a> Program<'a> {
 
     /// Begins or ends running kernels, on all its GPUs.
     pub fn run(&self, busy: bool) -> Result<(), CudaError> {
+        self.check_process()?;
         self.machine.with(|state| {
             let mine = state.contexts_mut().iter_mut().filter(|context| self.is_mine(context));
             mine.for_each(|context| context.busy = u32::from(busy));
@@ -105,6 +106,7 @@ impl<'a> Program<'a> {
 
     /// Does something with one of the contexts, unless it has met an error since.
     fn with<R>(&self, ordinal: usize, act: impl FnOnce(&mut State<'_>, Place, usize) -> Result<R, CudaError>) -> Result<R, CudaError> {
+        self.check_process()?;
         let place = *self.places.get(ordinal).ok_or(CudaError::NoDevice)?;
         self.machine.with(|state| {
             // Or not there at all: the machine was taken down, and another put up.
@@ -122,6 +124,11 @@ impl<'a> Program<'a> {
         })?
     }
 
+    /// A forked child has a copy of this, which is of no use to it.
+    fn check_process(&self) -> Result<(), CudaError> {
+        if std::process::id() == self.pid { Ok(()) } else { Err(CudaError::Forked) }
+    }
+
     const fn is_mine(&self, context: &ContextRecord) -> bool {
         context.pid == self.pid && context.born == self.born
     }
@@ -129,8 +136,8 @@ impl<'a> Program<'a> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // A forked child has a copy of this, and must not take its parent off.
-        if std::process::id() == self.pid {
+        // A forked child must not take its parent off.
+        if self.check_process().is_ok() {
             let _ = self.machine.with(|state| state.detach(|context| self.is_mine(context)));
         }
     }

@@ -7,7 +7,7 @@ use carma_gpu::process_standing;
 use super::records::{ContextKind, ContextRecord, Engine};
 use super::{INSTANCES, State};
 
-/// Seconds between looks for processes that are gone, at least, and for each process on a GPU: a look at one takes about a hundredth of a millisecond.
+/// Seconds between looks for processes that are gone: at least, and for each process on a GPU, since each look takes its time.
 const SWEEP: f64 = 0.005;
 const SWEEP_EACH: f64 = 0.0002;
 /// What a client's calls answer when its MPS server is gone: `cudaErrorMpsRpcFailure`.

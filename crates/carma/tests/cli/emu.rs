@@ -218,6 +218,7 @@ fn ranks_need_a_gpu_each_and_see_those_they_are_given() {
 fn a_python_script_is_a_program_too() {
     let emulated = Emulated::up("2xA100-40GB", 500);
     let script = r#"
+import os
 from carma import emu
 with emu.Gpu("resnet50_imagenet_bs64") as gpu:
     shares = []
@@ -230,6 +231,15 @@ with emu.Gpu("resnet50_imagenet_bs64") as gpu:
         print(error)
 with emu.Gpu(peak="3GiB", smact=0.3) as gpu:
     gpu.hold("1GiB")
+    child = os.fork()
+    if child == 0:
+        try:
+            gpu.hold("2GiB")
+        except RuntimeError as error:
+            gpu.close()
+            os._exit(7 if "forked subprocess" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     print(gpu.held() >> 20)
     try:
         emu.Gpu("resnet50_imagenet_bs64")
