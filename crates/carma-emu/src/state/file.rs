@@ -60,8 +60,13 @@ impl Lock {
     /// to an open file, and threads must not share it.
     fn take(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        file.lock()?;
-        Ok(Self(file))
+        loop {
+            match file.lock() {
+                // By a signal, whose handler is the program's and says nothing about us.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                locked => return locked.map(|()| Self(file)),
+            }
+        }
     }
 }
 

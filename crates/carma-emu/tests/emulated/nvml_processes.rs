@@ -151,6 +151,30 @@ fn a_child_that_is_forked_at_any_moment_keeps_no_lock() {
     assert!(ended.success(), "threads hang on a lock that a child has");
 }
 
+/// A handler that does not have calls restarted, as Python's do not, and a timer that calls it while others hold the lock.
+const INTERRUPTED: &str = r"
+import ctypes, signal, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+library.nvmlInit_v2()
+def ask(times):
+    count = ctypes.c_uint()
+    return {library.nvmlDeviceGetCount_v2(ctypes.byref(count)) for _ in range(times)}
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+threads = [threading.Thread(target=ask, args=(3000,)) for _ in range(4)]
+[thread.start() for thread in threads]
+answers = ask(3000)
+signal.setitimer(signal.ITIMER_REAL, 0)
+sys.exit(answers != {0})
+";
+
+#[test]
+fn a_signal_while_waiting_for_the_lock_is_no_error() {
+    let emulated = Emulated::new("1xA100-40GB");
+    let ended = Command::new("python3").args(["-c", INTERRUPTED]).arg(emulated.machine.library()).status().unwrap();
+    assert!(ended.success(), "a call failed");
+}
+
 #[test]
 fn memory_is_what_processes_hold_and_what_leaked() {
     let emulated = Emulated::new("1xA100-40GB");
