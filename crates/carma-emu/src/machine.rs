@@ -1,5 +1,6 @@
 //! An emulated machine: a folder with the state of its GPUs and the stand-ins for the driver's files.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -43,6 +44,9 @@ pub enum MachineError {
         /// Why.
         error: io::Error,
     },
+    /// It cannot stand in a list of folders.
+    #[error("{0} has a colon in its name, and so could not stand in PATH: name another folder")]
+    Colon(PathBuf),
     /// Not a time factor.
     #[error("a time factor of {0} is not possible: give one from 0.001 to 100000")]
     Speed(f64),
@@ -78,6 +82,9 @@ impl Machine {
         if !(0.001..=100_000.0).contains(&speed) {
             return Err(MachineError::Speed(speed));
         }
+        if folder.as_os_str().as_bytes().contains(&b':') {
+            return Err(MachineError::Colon(folder.to_owned()));
+        }
         // What is joined by commas stands in one server: several kinds of GPUs may.
         if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
             return Err(MachineError::TooMany);
@@ -86,33 +93,20 @@ impl Machine {
         if state.exists() {
             return Err(MachineError::Exists(folder.to_owned()));
         }
-        let library = library()?;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |error| MachineError::File { path, error }
+        // What somebody else has made there meanwhile stays.
+        let undo = || {
+            if !state.exists() {
+                clear_out(folder);
+            }
         };
-        for part in ["lib/python/carma", "bin"].map(|part| folder.join(part)) {
-            fs::create_dir_all(&part).map_err(failed(&part))?;
-        }
-        let client = folder.join(CLIENT.0);
-        fs::write(&client, CLIENT.1).map_err(failed(&client))?;
-        let link = |target: &Path, place: PathBuf| {
-            let _ = fs::remove_file(&place);
-            std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
-        };
-        // A copy, because the loader knows libraries by their file: two machines in one program need two.
-        let copy = folder.join("lib").join(LIBRARY);
-        fs::copy(&library, &copy).map_err(failed(&copy))?;
-        if let Some(program) = program {
-            PROGRAMS.into_iter().try_for_each(|name| link(program, folder.join("bin").join(name)))?;
-        }
+        furnish(folder, program).inspect_err(|_| undo())?;
         let kinds = servers.groups.iter().flat_map(|group| std::iter::repeat_n(group.kind, usize::from(group.gpus)));
         let gpus: Vec<GpuRecord> = kinds.enumerate().map(|(place, kind)| gpu(folder, place, Profile::place(kind))).collect();
-        let state = SharedState::create(&state, &gpus, speed).map_err(|error| match error {
+        let made = SharedState::create(&state, &gpus, speed).map_err(|error| match error {
             StateError::File { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => MachineError::Exists(folder.to_owned()),
             error => error.into(),
-        })?;
-        Ok(Self { folder: folder.to_owned(), state })
+        });
+        Ok(Self { folder: folder.to_owned(), state: made.inspect_err(|_| undo())? })
     }
 
     /// Opens the machine in a folder.
@@ -136,15 +130,8 @@ impl Machine {
             io::ErrorKind::NotFound => MachineError::Absent(folder.to_owned()),
             _ => MachineError::File { path: state, error },
         })?;
-        let files =
-            PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
-        files.for_each(|file| drop(fs::remove_file(file)));
         mps::take_down(folder);
-        // Whatever else lies there is not ours.
-        let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
-        for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {
-            let _ = fs::remove_dir(folder.join(part));
-        }
+        clear_out(folder);
         Ok(())
     }
 
@@ -167,8 +154,9 @@ impl Machine {
     pub fn environment(&self) -> Vec<(&'static str, std::ffi::OsString)> {
         let before = |first: PathBuf, name: &str| {
             let rest = env::var_os(name).unwrap_or_default();
-            let all = std::iter::once(first).chain(env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty()));
-            env::join_paths(all).unwrap_or_default()
+            // Where it stands already, it is not put once more.
+            let others = env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty() && *path != first);
+            env::join_paths(std::iter::once(first.clone()).chain(others)).unwrap_or_default()
         };
         let paths = [("LD_LIBRARY_PATH", "lib"), ("PATH", "bin"), ("PYTHONPATH", "lib/python")];
         let paths = paths.map(|(name, part)| (name, before(self.folder.join(part), name)));
@@ -183,6 +171,45 @@ impl Machine {
     /// Looks at the state, or changes it, while nobody else is at it.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, MachineError> {
         Ok(self.state.with(act)?)
+    }
+}
+
+/// Puts the stand-ins for the driver's files into a folder.
+fn furnish(folder: &Path, program: Option<&Path>) -> Result<(), MachineError> {
+    let library = library()?;
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| MachineError::File { path, error }
+    };
+    for part in ["lib/python/carma", "bin"].map(|part| folder.join(part)) {
+        fs::create_dir_all(&part).map_err(failed(&part))?;
+    }
+    let client = folder.join(CLIENT.0);
+    fs::write(&client, CLIENT.1).map_err(failed(&client))?;
+    let link = |target: &Path, place: PathBuf| {
+        let _ = fs::remove_file(&place);
+        std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
+    };
+    // A copy, because the loader knows libraries by their file: two machines in one program need two. Never written over, because it may
+    // be loaded.
+    let copy = folder.join("lib").join(LIBRARY);
+    let beside = copy.with_extension(std::process::id().to_string());
+    let copied = fs::copy(&library, &beside).and_then(|_| fs::rename(&beside, &copy));
+    copied.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(failed(&copy))?;
+    if let Some(program) = program {
+        PROGRAMS.into_iter().try_for_each(|name| link(program, folder.join("bin").join(name)))?;
+    }
+    Ok(())
+}
+
+/// Takes them away again; whatever else lies there is not ours.
+fn clear_out(folder: &Path) {
+    let files =
+        PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
+    files.for_each(|file| drop(fs::remove_file(file)));
+    let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
+    for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {
+        let _ = fs::remove_dir(folder.join(part));
     }
 }
 

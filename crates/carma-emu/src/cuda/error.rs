@@ -37,6 +37,9 @@ pub enum CudaError {
     /// No GPU is visible to the program.
     #[error("No CUDA GPUs are available")]
     NoDevice,
+    /// A child that was forked uses what its parent has.
+    #[error("Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method")]
+    Forked,
     /// Another process has the GPU, and it may be had by one only.
     #[error("CUDA error: CUDA-capable device(s) is/are busy or unavailable")]
     Unavailable,

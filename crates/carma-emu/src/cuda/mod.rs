@@ -1,5 +1,7 @@
 //! What a CUDA program does to the GPUs: which it sees, memory it takes, kernels it runs, errors it meets.
 
+#[cfg(test)]
+mod against_simulation;
 mod error;
 mod launch;
 mod mps;

@@ -1,12 +1,12 @@
 //! A program on GPUs: it takes memory, runs, and gets done what its neighbours let it.
 
 use carma_core::Fraction;
-use carma_sim::{InterferenceModel, RankFacts, RankProfile, Workload, slice_slowdown};
+use carma_sim::{RankFacts, RankProfile, Workload, slice_slowdown};
 
 use super::error::CudaError;
 use super::mps::MpsConnection;
 use crate::machine::Machine;
-use crate::state::{ContextKind, ContextRecord, NONE, Place, State, started};
+use crate::state::{ContextKind, ContextRecord, MODEL, NONE, Place, State, started};
 
 /// Memory of a CUDA context with the libraries a training script loads; nothing runs without it.
 const CONTEXT: u64 = 420 << 20;
@@ -41,10 +41,9 @@ impl<'a> Program<'a> {
         }
         let pid = std::process::id();
         let program = Self { machine, places: places.to_vec(), pid, born: started(pid).unwrap_or_default(), mps };
-        let model = InterferenceModel::shipped();
         machine.with(|state| {
             for (ordinal, (place, rank)) in places.iter().zip(ranks).enumerate() {
-                let context = context(state, *place, rank, &model, (ordinal, program.mps.as_ref()), pid)?;
+                let context = context(state, *place, rank, (ordinal, program.mps.as_ref()), pid)?;
                 state.attach(context, program.born).map_err(|_| CudaError::Other(2))?;
             }
             Ok::<(), CudaError>(())
@@ -89,6 +88,7 @@ impl<'a> Program<'a> {
 
     /// Begins or ends running kernels, on all its GPUs.
     pub fn run(&self, busy: bool) -> Result<(), CudaError> {
+        self.check_process()?;
         self.machine.with(|state| {
             let mine = state.contexts_mut().iter_mut().filter(|context| self.is_mine(context));
             mine.for_each(|context| context.busy = u32::from(busy));
@@ -106,9 +106,11 @@ impl<'a> Program<'a> {
 
     /// Does something with one of the contexts, unless it has met an error since.
     fn with<R>(&self, ordinal: usize, act: impl FnOnce(&mut State<'_>, Place, usize) -> Result<R, CudaError>) -> Result<R, CudaError> {
+        self.check_process()?;
         let place = *self.places.get(ordinal).ok_or(CudaError::NoDevice)?;
         self.machine.with(|state| {
-            if self.places.iter().any(|place| state.gpus[place.gpu].lost != 0) {
+            // Or not there at all: the machine was taken down, and another put up.
+            if self.places.iter().any(|place| state.gpus.get(place.gpu).is_none_or(|gpu| gpu.lost != 0)) {
                 return Err(CudaError::Lost);
             }
             // An error on any of its GPUs ends the program.
@@ -117,21 +119,25 @@ impl<'a> Program<'a> {
             }
             let instance = place.instance.map_or(NONE, |instance| instance as u32);
             let here = |context: &ContextRecord| self.is_mine(context) && (context.gpu, context.instance) == (place.gpu as u32, instance);
-            // The machine was taken down and put up again, or its instance destroyed.
             let index = state.contexts().iter().position(here).ok_or(CudaError::Lost)?;
             act(state, place, index)
         })?
     }
 
+    /// A forked child has a copy of this, which is of no use to it.
+    fn check_process(&self) -> Result<(), CudaError> {
+        if std::process::id() == self.pid { Ok(()) } else { Err(CudaError::Forked) }
+    }
+
     const fn is_mine(&self, context: &ContextRecord) -> bool {
-        context.pid == self.pid
+        context.pid == self.pid && context.born == self.born
     }
 }
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // A forked child has a copy of this, and must not take its parent off.
-        if std::process::id() == self.pid {
+        // A forked child must not take its parent off.
+        if self.check_process().is_ok() {
             let _ = self.machine.with(|state| state.detach(|context| self.is_mine(context)));
         }
     }
@@ -147,14 +153,18 @@ pub(crate) fn is_open_to(state: &State<'_>, place: Place, pid: u32) -> bool {
     }
 }
 
-fn context(
+/// The context that a rank of this process opens.
+pub(super) fn context(
     state: &State<'_>,
     place: Place,
     rank: &Rank<'_>,
-    model: &InterferenceModel,
     (ordinal, mps): (usize, Option<&MpsConnection>),
     pid: u32,
 ) -> Result<ContextRecord, CudaError> {
+    // What was visible a moment ago may be gone.
+    if !state.places().contains(&place) || state.gpus[place.gpu].lost != 0 {
+        return Err(CudaError::NoDevice);
+    }
     // To the GPU, the process of a client is its server.
     let server = |mps: &MpsConnection| {
         state.contexts_at(place).any(|context| context.pid == mps.server() && context.kind() == ContextKind::MpsServer)
@@ -170,7 +180,7 @@ fn context(
     }
     let profile = state.profile(place.gpu);
     let share = place.instance.map_or(Fraction::ONE, |instance| profile.share(state.instance_profile(place.gpu, instance)));
-    let facts = RankFacts::new(model, rank.workload, rank.profile, profile.kind, share);
+    let facts = RankFacts::new(&MODEL, rank.workload, rank.profile, profile.kind, share);
     // A client that may use a part of the multiprocessors is as fast as on an instance of that size, and leaves the others as much.
     let threads = mps.map_or(100, MpsConnection::threads).clamp(1, 100);
     let slice = slice_slowdown(&facts.profile, Fraction::clamped(f64::from(threads) / 100.0));

@@ -2,14 +2,14 @@
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
 
-use super::answer::{Answer, Code, finish, of_device, of_system};
+use super::answer::{Answer, Code, finish, guarded, of_device, of_system};
 
 /// Callers give more arguments, which C allows nobody to look at.
 macro_rules! absent {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(device: nvmlDevice_t) -> nvmlReturn_t {
-            finish(of_device(stringify!($name), device, |_, _| -> Answer<()> { Err(Code::NOT_SUPPORTED) }))
+            guarded(|| finish(of_device(stringify!($name), device, |_, _| -> Answer<()> { Err(Code::NOT_SUPPORTED) })))
         }
     )* };
 }
@@ -18,7 +18,7 @@ macro_rules! absent_of_system {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> nvmlReturn_t {
-            finish(of_system(stringify!($name), |_| -> Answer<()> { Err(Code::NOT_SUPPORTED) }))
+            guarded(|| finish(of_system(stringify!($name), |_| -> Answer<()> { Err(Code::NOT_SUPPORTED) })))
         }
     )* };
 }

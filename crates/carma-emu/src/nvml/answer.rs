@@ -7,7 +7,7 @@ use std::time::Duration;
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
 
 use super::library::machine;
-use crate::state::{NONE, Place, State};
+use crate::state::{CallFault, NONE, Place, State};
 
 /// NVML's number of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,17 +48,15 @@ fn place(state: &State<'_>, handle: nvmlDevice_t) -> Answer<Place> {
 
 /// Answers a call about no device in particular.
 pub(super) fn of_system<T>(call: &str, act: impl FnOnce(&mut State<'_>) -> Answer<T>) -> Answer<T> {
-    wait_out_faults(call, None)?;
-    catch_unwind(AssertUnwindSafe(|| machine()?.with(act).map_err(|_| Code::DRIVER_NOT_LOADED)?)).unwrap_or(Err(Code::UNKNOWN))
+    answer(call, |_| Ok(None), |state, _| act(state))
 }
 
 /// Answers a call about a device.
 pub(super) fn of_device<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut State<'_>, Place) -> Answer<T>) -> Answer<T> {
-    let found = of_system("", |state| place(state, device))?;
-    wait_out_faults(call, Some(found.gpu))?;
-    of_system("", |state| {
-        let place = place(state, device)?;
-        if state.gpus[place.gpu].lost != 0 { Err(Code::GPU_IS_LOST) } else { act(state, place) }
+    let found = |state: &State<'_>| place(state, device).map(Some);
+    answer(call, found, |state, place| match place {
+        Some(place) if state.gpus[place.gpu].lost == 0 => act(state, place),
+        _ => Err(Code::GPU_IS_LOST),
     })
 }
 
@@ -67,26 +65,46 @@ pub(super) fn of_gpu<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut 
     of_device(call, device, |state, place| if place.instance.is_some() { Err(Code::NOT_SUPPORTED) } else { act(state, place.gpu) })
 }
 
-/// Answers with the error that is set for a call, or hangs for as long as that is set.
-fn wait_out_faults(call: &str, gpu: Option<usize>) -> Answer<()> {
-    if call.is_empty() {
-        return Ok(());
-    }
+/// Answers a call with the error that is set for it; hangs for as long as that is what is set; else does what it asks for.
+fn answer<T>(
+    call: &str,
+    find: impl Fn(&State<'_>) -> Answer<Option<Place>>,
+    act: impl FnOnce(&mut State<'_>, Option<Place>) -> Answer<T>,
+) -> Answer<T> {
+    let mut act = Some(act);
     loop {
-        let fault = machine()?.with(|state| {
-            let meant = |fault: &&mut crate::state::CallFault| {
-                fault.used != 0
-                    && (fault.call.get().is_empty() || fault.call.get() == call)
-                    && (fault.gpu == NONE || gpu.is_some_and(|gpu| fault.gpu as usize == gpu))
-            };
-            state.faults.iter_mut().find(meant).map(|fault| fault.code)
+        let answered = machine()?.with(|state| {
+            let place = find(state)?;
+            match (fault(state, call, place), act.take()) {
+                (None, Some(act)) => act(state, place).map(Some),
+                (None | Some(0), unused) => {
+                    act = unused;
+                    Ok(None)
+                }
+                (Some(code), _) => Err(Code(code)),
+            }
         });
-        match fault.map_err(|_| Code::DRIVER_NOT_LOADED)? {
-            None => return Ok(()),
-            Some(0) => std::thread::sleep(Duration::from_millis(10)),
-            Some(code) => return Err(Code(code)),
+        match answered.map_err(|_| Code::DRIVER_NOT_LOADED)?? {
+            Some(answer) => return Ok(answer),
+            None => std::thread::sleep(Duration::from_millis(10)),
         }
     }
+}
+
+/// The code of the fault that is set for a call about a device, or about none. A name without a version stands for all versions.
+fn fault(state: &State<'_>, call: &str, place: Option<Place>) -> Option<u32> {
+    let names = ["", call, call.rsplit_once("_v").map_or(call, |(name, _)| name)];
+    let meant = |fault: &&CallFault| {
+        fault.used != 0
+            && names.contains(&fault.call.get())
+            && (fault.gpu == NONE || place.is_some_and(|place| fault.gpu as usize == place.gpu))
+    };
+    state.faults.iter().find(meant).filter(|_| !call.is_empty()).map(|fault| fault.code)
+}
+
+/// Answers a call whatever happens: what unwinds must not reach the program that called.
+pub(super) fn guarded(call: impl FnOnce() -> nvmlReturn_t) -> nvmlReturn_t {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or(Code::UNKNOWN.0)
 }
 
 /// Writes an answer where the caller wants it.

@@ -8,7 +8,7 @@ macro_rules! calls {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> nvml_wrapper_sys::bindings::nvmlReturn_t {
             const CALL: &str = stringify!($name);
             // SAFETY: pointers are null or what NVML demands of its callers.
-            unsafe { $body }
+            $crate::nvml::answer::guarded(|| unsafe { $body })
         }
     )* };
 }

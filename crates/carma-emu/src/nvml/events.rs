@@ -79,7 +79,8 @@ fn wait(call: &str, set: nvmlEventSet_t, milliseconds: c_uint) -> Answer<nvmlEve
 }
 
 fn data(state: &State<'_>, event: &EventRecord) -> nvmlEventData_t {
-    let instance = state.gpus[event.gpu as usize].instances.get(event.instance as usize).filter(|_| event.kind == XID);
+    let instance =
+        state.gpus.get(event.gpu as usize).and_then(|gpu| gpu.instances.get(event.instance as usize)).filter(|_| event.kind == XID);
     nvmlEventData_t {
         device: handle(Place::gpu(event.gpu as usize)),
         eventType: event.kind,

@@ -7,8 +7,9 @@ use carma_gpu::process_standing;
 use super::records::{ContextKind, ContextRecord, Engine};
 use super::{INSTANCES, State};
 
-/// Seconds between looks for processes that are gone.
+/// Seconds between looks for processes that are gone: at least, and for each process on a GPU, since each look takes its time.
 const SWEEP: f64 = 0.005;
+const SWEEP_EACH: f64 = 0.0002;
 /// What a client's calls answer when its MPS server is gone: `cudaErrorMpsRpcFailure`.
 const MPS_RPC_FAILURE: u32 = 806;
 
@@ -21,10 +22,14 @@ impl Engine {
 
 impl State<'_> {
     /// Counts up to the time of the system's clock, and takes off the processes that have gone.
-    pub(super) fn catch_up(&mut self, clock: f64) {
+    pub(crate) fn catch_up(&mut self, clock: f64) {
+        // A clock that went backwards is one of another boot: time goes on from where it was.
+        if clock < self.header.swept {
+            self.header.born = clock - self.header.now / self.header.speed;
+            self.header.swept = f64::NEG_INFINITY;
+        }
         self.advance((clock - self.header.born) * self.header.speed);
-        // A clock that went backwards is one of another boot.
-        if (0.0..SWEEP).contains(&(clock - self.header.swept)) {
+        if clock - self.header.swept < SWEEP.max(SWEEP_EACH * self.contexts().len() as f64) {
             return;
         }
         self.header.swept = clock;
@@ -55,7 +60,7 @@ impl State<'_> {
 
     fn advance(&mut self, now: f64) {
         let span = now - self.header.now;
-        if span <= 0.0 {
+        if span.is_nan() || span <= 0.0 {
             return;
         }
         self.header.now = now;
@@ -65,5 +70,84 @@ impl State<'_> {
         }
         let contexts = self.header.contexts as usize;
         self.table[..contexts].iter_mut().for_each(|context| context.work += context.speed * span);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use bytemuck::Zeroable;
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::super::{ContextKind, GpuRecord, SharedState, started};
+    use super::*;
+
+    fn machine(folder: &std::path::Path) -> SharedState {
+        let gpu = GpuRecord { power_limit: 400_000, ..GpuRecord::zeroed() };
+        SharedState::create(&folder.join("state"), &[gpu], 1.0).unwrap()
+    }
+
+    fn busy(pid: u32) -> ContextRecord {
+        ContextRecord { pid, busy: 1, watts: 100.0, counters: [0.5; 4], ..ContextRecord::new(ContextKind::Compute) }
+    }
+
+    #[test]
+    fn time_goes_on_after_a_boot() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = machine(folder.path());
+        let later = |state: &mut State<'_>, by: f64| {
+            state.catch_up(state.header.born + by);
+            state.header.now
+        };
+        machine
+            .with(|state| {
+                assert!((later(state, 100.0) - 100.0).abs() < 1e-6);
+                // The clock begins anew.
+                state.catch_up(3.0);
+                assert!((state.header.now - 100.0).abs() < 1e-6);
+                state.catch_up(5.0);
+                assert!((state.header.now - 102.0).abs() < 1e-6);
+                // For the look that this is part of, it is the real clock's again.
+                state.header.born = super::super::clock() - state.header.now;
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_keeps_its_memory_and_runs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = machine(folder.path());
+        let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let (pid, raw) = (child.id(), Pid::from_child(&child));
+        machine.with(|state| state.attach(ContextRecord { bytes: 1 << 30, ..busy(pid) }, started(pid).unwrap())).unwrap().unwrap();
+        // What comes of a minute, without a wait for it.
+        let minute = |seen: fn(&State<'_>) -> (f64, f64, f64)| {
+            let look = |state: &mut State<'_>| {
+                let before = seen(state);
+                state.advance(state.header.now + 60.0);
+                let after = seen(state);
+                (after.0 - before.0, after.1 - before.1, after.2)
+            };
+            machine.with(look).unwrap()
+        };
+        let seen = |state: &State<'_>| (state.contexts()[0].work, state.gpus[0].engine.joules, state.gpus[0].engine.levels[0]);
+        let idle = crate::profile::Profile::all()[0].kind.idle_watts;
+        let (work, joules, level) = minute(seen);
+        assert!((work - 60.0).abs() < 1e-6 && (joules - 60.0 * (idle + 100.0)).abs() < 1e-3 && level > 0.0, "{work} {joules} {level}");
+        let settles = |signal, halted: u64| {
+            kill_process(raw, signal).unwrap();
+            while machine.with(|state| state.contexts()[0].halted).unwrap() != halted {
+                machine.with(|state| state.header.swept = f64::NEG_INFINITY).unwrap();
+            }
+        };
+        settles(Signal::STOP, 1);
+        let (work, joules, level) = minute(seen);
+        assert!(work.abs() < 1e-9 && (joules - 60.0 * idle).abs() < 1e-3 && level.abs() < 1e-9, "{work} {joules} {level}");
+        assert_eq!(machine.with(|state| state.contexts()[0].bytes).unwrap(), 1 << 30);
+        settles(Signal::CONT, 0);
+        assert!((minute(seen).0 - 60.0).abs() < 1e-6);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

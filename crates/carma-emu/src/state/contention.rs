@@ -1,5 +1,6 @@
 //! What processes on a GPU do to each other, by the simulator's models: speeds, counters, power.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use carma_core::{CollocationMode, Fraction, MiB};
@@ -8,7 +9,8 @@ use carma_sim::{InterferenceModel, Levels, Neighbours, Physics, RankProfile, dev
 use super::records::{ContextKind, ContextRecord};
 use super::{Place, State};
 
-static MODEL: LazyLock<InterferenceModel> = LazyLock::new(InterferenceModel::shipped);
+/// How processes slow each other down.
+pub(crate) static MODEL: LazyLock<InterferenceModel> = LazyLock::new(InterferenceModel::shipped);
 static PHYSICS: LazyLock<Physics> = LazyLock::new(Physics::default);
 
 impl ContextRecord {
@@ -17,52 +19,65 @@ impl ContextRecord {
         RankProfile { peak: MiB(self.bytes >> 20), smact, smocc, drama, utilisation, power: None }
     }
 
+    /// Whether anything of it can run.
+    const fn runs(&self) -> bool {
+        self.fault == 0 && self.halted == 0
+    }
+
     const fn is_busy(&self) -> bool {
-        self.busy != 0 && self.fault == 0 && self.halted == 0
+        self.busy != 0 && self.runs()
     }
 }
 
 impl State<'_> {
     /// Works out what follows from a change, if there was one.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.header.changed) == 0 {
             return;
         }
         let busy = self.contexts().iter().filter(|context| context.is_busy()).count();
         self.header.host = PHYSICS.host_slowdown(busy, self.gpus.len().max(1) as f64);
-        let slowdowns: Vec<f64> = (0..self.contexts().len()).map(|place| self.slowdown(place)).collect();
-        for place in 0..slowdowns.len() {
-            let context = self.table[place];
-            // A job is as fast as its slowest rank, and all its ranks are as busy as that allows.
-            let ranks = self.contexts().iter().zip(&slowdowns).filter(|(other, _)| other.pid == context.pid && other.is_busy());
-            let slowest = ranks.map(|(_, slowdown)| *slowdown).fold(f64::MIN_POSITIVE, f64::max);
-            let lost = self.gpus[context.gpu as usize].lost != 0;
-            let (speed, activity) =
-                if context.is_busy() && !lost { (1.0 / slowest, context.stretch / slowest) } else { (0.0, PHYSICS.quiet) };
-            let context = &mut self.table[place];
-            (context.speed, context.activity) = (speed, activity);
+        let slowdowns = self.slowdowns();
+        // A job is as fast as its slowest rank, and all its ranks are as busy as that allows.
+        let mut slowest: HashMap<u32, f64> = HashMap::new();
+        for (context, slowdown) in self.contexts().iter().zip(&slowdowns).filter(|(context, _)| context.is_busy()) {
+            let slowest = slowest.entry(context.pid).or_insert(f64::MIN_POSITIVE);
+            *slowest = slowest.max(*slowdown);
+        }
+        let contexts = self.header.contexts as usize;
+        for context in &mut self.table[..contexts] {
+            let runs = context.runs() && self.gpus[context.gpu as usize].lost == 0;
+            (context.speed, context.activity) = match slowest.get(&context.pid).filter(|_| context.is_busy()) {
+                _ if !runs => (0.0, 0.0),
+                Some(slowest) => (1.0 / slowest, context.stretch / slowest),
+                None => (0.0, PHYSICS.quiet),
+            };
         }
         for gpu in 0..self.gpus.len() {
             self.measure(gpu);
         }
     }
 
-    /// How much longer a process's steps take than in the catalogue.
-    fn slowdown(&self, place: usize) -> f64 {
-        let me = &self.contexts()[place];
-        let mut neighbours = Neighbours::default();
-        let mut mode = CollocationMode::Streams;
-        for (other, context) in self.contexts().iter().enumerate() {
-            if (context.gpu, context.instance) == (me.gpu, me.instance) {
-                if context.kind() == ContextKind::MpsClient {
-                    mode = CollocationMode::Mps { exclusive_process: false };
-                }
-                if other != place && context.is_busy() {
-                    neighbours.add(context.pressure);
-                }
+    /// How much longer each process's steps take than in the catalogue.
+    fn slowdowns(&self) -> Vec<f64> {
+        // Only those at one place slow each other down.
+        let mut places: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
+        for (number, context) in self.contexts().iter().enumerate() {
+            places.entry((context.gpu, context.instance)).or_default().push(number);
+        }
+        let mut slowdowns = vec![1.0; self.contexts().len()];
+        for numbers in places.values() {
+            let here = || numbers.iter().map(|number| (*number, &self.contexts()[*number]));
+            let mps = here().any(|(_, context)| context.kind() == ContextKind::MpsClient);
+            let mode = if mps { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
+            for (number, me) in here().filter(|(_, context)| context.is_busy()) {
+                let mut neighbours = Neighbours::default();
+                let others = here().filter(|(other, context)| *other != number && context.is_busy());
+                others.for_each(|(_, context)| neighbours.add(context.pressure));
+                slowdowns[number] = MODEL.slowdown(me.sensitivity, neighbours, mode) * me.stretch * self.header.host;
             }
         }
-        MODEL.slowdown(me.sensitivity, neighbours, mode) * me.stretch * self.header.host
+        slowdowns
     }
 
     /// Counters and power of a GPU and its instances from now on.

@@ -1,17 +1,19 @@
 //! The state's file: made, mapped, locked.
 
-use std::fs::{File, Permissions};
-use std::io;
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Mutex, TryLockError};
 
 use bytemuck::Zeroable;
 use memmap2::MmapMut;
 use thiserror::Error;
 
-use super::records::{CallFault, ContextRecord, EventRecord, GpuRecord, Header, LAYOUT, MAGIC};
-use super::{CONTEXTS, EVENTS, FAULTS, State, clock};
+use super::image::{next, size, view};
+use super::records::{GpuRecord, Header, LAYOUT, Lead, MAGIC};
+use super::{State, clock};
 
 /// What is wrong with a state.
 #[derive(Debug, Error)]
@@ -33,6 +35,9 @@ pub enum StateError {
 }
 
 /// A machine's state, shared with all processes that use it.
+///
+/// The file holds two images of it. A change is made in the one that does not count, which then counts: whoever is killed while at it leaves
+/// the state as it was.
 #[derive(Debug)]
 pub struct SharedState {
     path: PathBuf,
@@ -44,47 +49,58 @@ pub struct SharedState {
 struct Mapped {
     map: MmapMut,
     file: u64,
+    gpus: usize,
 }
 
-fn size(gpus: usize) -> usize {
-    size_of::<Header>()
-        + gpus * size_of::<GpuRecord>()
-        + CONTEXTS * size_of::<ContextRecord>()
-        + EVENTS * size_of::<EventRecord>()
-        + FAULTS * size_of::<CallFault>()
+/// The lock of a state, until this is dropped.
+struct Lock(File);
+
+impl Lock {
+    /// Waits for it. The kernel gives it back when its holder dies, wherever it was. The file is opened anew each time, because a lock belongs
+    /// to an open file, and threads must not share it.
+    fn take(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        loop {
+            match file.lock() {
+                // By a signal, whose handler is the program's and says nothing about us.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                locked => return locked.map(|()| Self(file)),
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // To close the file is not enough: a child that was forked meanwhile has it open too.
+        let _ = self.0.unlock();
+    }
 }
 
 impl SharedState {
     /// Makes a state with these GPUs, or fails where there is one.
     pub fn create(path: &Path, gpus: &[GpuRecord], speed: f64) -> Result<Self, StateError> {
-        let failed = |error| StateError::File { path: path.to_owned(), error };
-        let header = Header {
-            magic: MAGIC,
-            layout: LAYOUT,
-            gpus: gpus.len() as u32,
-            speed,
-            born: clock(),
-            host: 1.0,
-            changed: 1,
-            ..Header::zeroed()
-        };
-        let whole = size(gpus.len());
-        // Nobody may see it half made: it gets its name when it is whole.
+        let lead = Lead { magic: MAGIC, layout: LAYOUT, gpus: gpus.len() as u32, current: 0 };
+        let header = Header { speed, born: clock(), host: 1.0, changed: 1, ..Header::zeroed() };
+        let mut image = vec![0; size(gpus.len())];
+        let state = view(&mut image, gpus.len());
+        *state.header = header;
+        state.gpus.copy_from_slice(gpus);
+        // Nobody may see it half made: it gets its name when it is whole. Written out, so that all its room is there: memory that is mapped and
+        // then not to be had would end whoever touches it.
         let unfinished = path.with_extension(format!("{}", std::process::id()));
         let write = || {
-            let file = File::create_new(&unfinished)?;
-            file.set_len(whole as u64)?;
+            let mut file = File::create_new(&unfinished)?;
+            file.write_all(bytemuck::bytes_of(&lead))?;
+            file.write_all(&image)?;
+            file.write_all(&image)?;
             // Like a GPU's device file: jobs of any user may use it.
             file.set_permissions(Permissions::from_mode(0o666))?;
-            let mut map = map(&file)?;
-            let (head, rest) = map.split_at_mut(size_of::<Header>());
-            head.copy_from_slice(bytemuck::bytes_of(&header));
-            rest[..size_of_val(gpus)].copy_from_slice(bytemuck::cast_slice(gpus));
             std::fs::hard_link(&unfinished, path)
         };
         let written = write();
         let removed = std::fs::remove_file(&unfinished);
-        written.and(removed).map_err(failed)?;
+        written.and(removed).map_err(|error| StateError::File { path: path.to_owned(), error })?;
         Self::open(path)
     }
 
@@ -96,19 +112,30 @@ impl SharedState {
     /// Looks at the state, or changes it, with everything counted up to now and processes that are gone taken off. Nobody else is at it meanwhile.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, StateError> {
         let failed = |error| StateError::File { path: self.path.clone(), error };
-        // The kernel gives the lock back when its holder dies, wherever it was. Opened anew each time, because a lock belongs to an open
-        // file: threads and forked children must not share it.
-        let lock = File::open(&self.path).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        let mut here = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        // The machine was taken down and put up again: what we have is of the old one.
-        if here.file != lock.metadata().map_err(failed)?.ino() {
+        let lock = Lock::take(&self.path).map_err(failed)?;
+        let found = lock.0.metadata().map_err(failed)?;
+        match self.mapped.try_lock() {
+            Ok(mut here) => self.at(&mut here, &found, act),
+            Err(TryLockError::Poisoned(here)) => self.at(&mut here.into_inner(), &found, act),
+            // Nobody else can be at it: we are a forked child, and whoever was is a thread that only our parent has.
+            Err(TryLockError::WouldBlock) => self.at(&mut mapped(&self.path)?, &found, act),
+        }
+    }
+
+    fn at<R>(&self, here: &mut Mapped, found: &Metadata, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, StateError> {
+        // The machine was taken down and put up again, or its file cut: what we have is of the old one.
+        if here.file != found.ino() || here.map.len() as u64 != found.len() {
             *here = mapped(&self.path)?;
         }
-        let mut state = view(&mut here.map);
+        let (lead, images) = here.map.split_at_mut(size_of::<Lead>());
+        let lead: &mut Lead = bytemuck::from_bytes_mut(lead);
+        let mut state = next(images, lead.current, here.gpus);
         state.catch_up(clock());
         let result = act(&mut state);
         state.settle();
+        // All of it must be written before it counts.
+        fence(Ordering::SeqCst);
+        lead.current ^= 1;
         Ok(result)
     }
 }
@@ -117,12 +144,14 @@ impl SharedState {
 fn mapped(path: &Path) -> Result<Mapped, StateError> {
     let failed = |error| StateError::File { path: path.to_owned(), error };
     let file = File::options().read(true).write(true).open(path).map_err(failed)?;
-    let map = map(&file).map_err(failed)?;
-    let fits = map.len() >= size_of::<Header>() && {
-        let header: &Header = bytemuck::from_bytes(&map[..size_of::<Header>()]);
-        (header.magic, header.layout) == (MAGIC, LAYOUT) && map.len() == size(header.gpus as usize)
-    };
-    if fits { Ok(Mapped { map, file: file.metadata().map_err(failed)?.ino() }) } else { Err(StateError::Layout { path: path.to_owned() }) }
+    let found = file.metadata().map_err(failed)?;
+    let wrong = || StateError::Layout { path: path.to_owned() };
+    // An empty file cannot be mapped at all.
+    let map = if found.len() == 0 { return Err(wrong()) } else { map(&file).map_err(failed)? };
+    let lead: Lead = bytemuck::pod_read_unaligned(map.get(..size_of::<Lead>()).ok_or_else(wrong)?);
+    let gpus = lead.gpus as usize;
+    let fits = (lead.magic, lead.layout) == (MAGIC, LAYOUT) && map.len() == size_of::<Lead>() + 2 * size(gpus);
+    if fits { Ok(Mapped { map, file: found.ino(), gpus }) } else { Err(wrong()) }
 }
 
 fn map(file: &File) -> io::Result<MmapMut> {
@@ -133,17 +162,71 @@ fn map(file: &File) -> io::Result<MmapMut> {
     }
 }
 
-fn view(bytes: &mut [u8]) -> State<'_> {
-    let (header, rest) = bytes.split_at_mut(size_of::<Header>());
-    let header: &mut Header = bytemuck::from_bytes_mut(header);
-    let (gpus, rest) = rest.split_at_mut(header.gpus as usize * size_of::<GpuRecord>());
-    let (contexts, rest) = rest.split_at_mut(CONTEXTS * size_of::<ContextRecord>());
-    let (events, faults) = rest.split_at_mut(EVENTS * size_of::<EventRecord>());
-    State {
-        header,
-        gpus: bytemuck::cast_slice_mut(gpus),
-        table: bytemuck::cast_slice_mut(contexts),
-        ring: bytemuck::cast_slice_mut(events),
-        faults: bytemuck::cast_slice_mut(faults),
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::state::{ContextKind, ContextRecord, started};
+
+    fn state(folder: &Path) -> SharedState {
+        SharedState::create(&folder.join("state"), &[GpuRecord::zeroed(); 2], 1.0).unwrap()
+    }
+
+    fn own(gpu: u32) -> ContextRecord {
+        ContextRecord { pid: std::process::id(), gpu, ..ContextRecord::new(ContextKind::Compute) }
+    }
+
+    #[test]
+    fn a_change_that_is_not_finished_was_never_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, born) = (state(folder.path()), started(std::process::id()).unwrap());
+        state.with(|state| state.attach(own(0), born)).unwrap().unwrap();
+        let unfinished = || {
+            state.with(|state| {
+                state.attach(own(1), born).unwrap();
+                state.contexts_mut()[0].bytes = 7;
+                state.gpus[0].lost = 1;
+                panic!("killed");
+            })
+        };
+        assert!(catch_unwind(AssertUnwindSafe(unfinished)).is_err());
+        let seen = |state: &mut State<'_>| (state.contexts().len(), state.contexts()[0].bytes, state.gpus[0].lost);
+        assert_eq!(state.with(seen).unwrap(), (1, 0, 0));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_or_of_another_version_is_refused_and_harms_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, file) = (state(folder.path()), folder.path().join("state"));
+        let whole = fs::read(&file).unwrap();
+        for length in [0, 5, 4096, whole.len() - 1] {
+            File::options().write(true).open(&file).unwrap().set_len(length as u64).unwrap();
+            assert!(matches!(state.with(|_| ()), Err(StateError::Layout { .. })), "{length}");
+        }
+        let mut other = whole.clone();
+        other[8] ^= 1;
+        fs::write(&file, other).unwrap();
+        assert!(matches!(SharedState::open(&file), Err(StateError::Layout { .. })));
+        fs::write(&file, whole).unwrap();
+        state.with(|_| ()).unwrap();
+    }
+
+    #[test]
+    fn what_others_wrote_into_it_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, born) = (state(folder.path()), started(std::process::id()).unwrap());
+        state.with(|state| state.attach(own(1), born)).unwrap().unwrap();
+        let harm = |state: &mut State<'_>| {
+            for stranger in [own(77), ContextRecord { instance: 7, ..own(0) }] {
+                state.attach(stranger, born).unwrap();
+            }
+            state.header.changed = 0;
+        };
+        state.with(harm).unwrap();
+        assert_eq!(state.with(|state| state.contexts().iter().map(|context| context.gpu).collect::<Vec<_>>()).unwrap(), [1]);
+        state.with(|state| (state.header.contexts, state.header.changed) = (1 << 30, 0)).unwrap();
+        state.with(|_| ()).unwrap();
     }
 }

@@ -3,10 +3,12 @@
 mod advance;
 mod contention;
 mod file;
+mod image;
 mod mig;
 mod records;
 
 pub use carma_gpu::process_started as started;
+pub(crate) use contention::MODEL;
 pub use file::{SharedState, StateError};
 pub use mig::MigError;
 pub use records::{CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, NONE, Text};

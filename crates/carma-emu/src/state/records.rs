@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 
 /// The number of a layout; another layout gets another number.
-pub(super) const LAYOUT: u32 = 1;
+pub(super) const LAYOUT: u32 = 2;
 /// The first bytes of a state.
 pub(super) const MAGIC: [u8; 8] = *b"carmaemu";
 /// Most MIG instances of a GPU.
@@ -40,14 +40,21 @@ impl<const N: usize> fmt::Debug for Text<N> {
     }
 }
 
+/// What a state's file begins with; two images of the state follow.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Lead {
+    pub(super) magic: [u8; 8],
+    pub(super) layout: u32,
+    pub(super) gpus: u32,
+    /// The image that counts, the first or the second.
+    pub(super) current: u64,
+}
+
 /// The state as a whole.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct Header {
-    pub(super) magic: [u8; 8],
-    pub(super) layout: u32,
-    /// GPUs.
-    pub gpus: u32,
     /// Contexts in use; they are the first of the table.
     pub contexts: u32,
     pub(super) changed: u32,

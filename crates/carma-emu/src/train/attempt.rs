@@ -37,6 +37,7 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     job: &'a Job<'a>,
+    seed: u64,
     machine: &'a Machine,
     program: Option<Program<'a>>,
     phase: Phase,
@@ -53,12 +54,13 @@ pub(super) struct Attempt<'a> {
 
 impl<'a> Attempt<'a> {
     /// A run that begins now, of a job of which so much was done before.
-    pub(super) fn new(job: &'a Job<'a>, machine: &'a Machine, done: f64, now: f64) -> Self {
+    pub(super) fn new(job: &'a Job<'a>, machine: &'a Machine, (seed, done): (u64, f64), now: f64) -> Self {
         let physics = Physics::default();
-        let (draw, training) = Draw::new(&physics, job.seed, 0, 0).for_job(job.workload.seconds.get());
-        let before = done.min(training);
+        let (draw, training) = Draw::new(&physics, seed, 0, 0).for_job(job.workload.seconds.get());
+        let before = done.clamp(0.0, training);
         Self {
             job,
+            seed,
             machine,
             program: None,
             phase: Phase::StartingUp { until: now + draw.start_up },
@@ -103,18 +105,18 @@ impl<'a> Attempt<'a> {
         Ok(Next::At(next.min(self.grows_at)))
     }
 
-    /// Is told to stop: tells and keeps how far it is.
+    /// Is told to stop: keeps how far it is, and tells it. What is kept must not depend on whether anybody listens.
     pub(super) fn stop(&mut self, now: f64, output: &mut impl Write) -> Result<(), TrainError> {
-        if matches!(self.phase, Phase::Training) {
-            self.train(now, output)?;
-        }
-        self.save()
+        let told = if matches!(self.phase, Phase::Training) { self.train(now, output).map(drop) } else { Ok(()) };
+        self.save()?;
+        told
     }
 
     /// Keeps how far it is, where it is to be kept.
     fn save(&self) -> Result<(), TrainError> {
         let Some(file) = self.job.checkpoint else { return Ok(()) };
-        Ok(write(file, &Checkpoint { workload: self.job.workload.name.clone(), epoch: self.epoch(), done: self.done })?)
+        let Self { seed, done, .. } = *self;
+        Ok(write(file, &Checkpoint { workload: self.job.workload.name.clone(), epoch: self.epoch(), done, seed })?)
     }
 
     /// Reaches its GPUs and takes its first memory.

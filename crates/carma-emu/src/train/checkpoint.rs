@@ -16,6 +16,8 @@ pub struct Checkpoint {
     pub epoch: u32,
     /// Training done, in seconds as a catalogue counts them.
     pub done: f64,
+    /// What chance follows: how much there is to do is drawn once for a job.
+    pub seed: u64,
 }
 
 /// What is wrong with a checkpoint.
@@ -81,7 +83,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("job.json");
         assert_eq!(read(&file, "unet_voc").unwrap(), None);
-        let checkpoint = Checkpoint { workload: "unet_voc".to_owned(), epoch: 3, done: 1.0 / 3.0 };
+        let checkpoint = Checkpoint { workload: "unet_voc".to_owned(), epoch: 3, done: 1.0 / 3.0, seed: u64::MAX };
         write(&file, &Checkpoint { epoch: 2, ..checkpoint.clone() }).unwrap();
         write(&file, &checkpoint).unwrap();
         assert_eq!(read(&file, "unet_voc").unwrap(), Some(checkpoint));

@@ -37,8 +37,8 @@ const BLINK: Duration = Duration::from_millis(1);
 pub struct Job<'a> {
     /// What it does, for how long when alone, and in how many epochs; without a number of epochs it is one.
     pub workload: &'a Workload,
-    /// The same seed draws the same phases.
-    pub seed: u64,
+    /// The same seed draws the same phases; without one it is the checkpoint's, or another each time.
+    pub seed: Option<u64>,
     /// Where it keeps how far it is, at the end of each epoch and when it is told to stop; it goes on from there when it begins.
     pub checkpoint: Option<&'a Path>,
 }
@@ -72,8 +72,9 @@ pub enum TrainError {
 impl Job<'_> {
     /// Runs the job as this process, until it ends or `stop` holds the number of a signal.
     pub fn run(&self, machine: &Machine, stop: &AtomicUsize, output: &mut impl Write) -> Result<Ended, TrainError> {
-        let done = self.checkpoint.map(|file| read(file, &self.workload.name)).transpose()?.flatten().map_or(0.0, |found| found.done);
-        let mut attempt = Attempt::new(self, machine, done, machine.clock()?.0);
+        let found = self.checkpoint.map(|file| read(file, &self.workload.name)).transpose()?.flatten();
+        let (drawn, done) = found.map_or_else(|| (fastrand::u64(..), 0.0), |found| (found.seed, found.done));
+        let mut attempt = Attempt::new(self, machine, (self.seed.unwrap_or(drawn), done), machine.clock()?.0);
         if done > 0.0 {
             writeln!(output, "resuming from epoch {}", attempt.epoch())?;
         }

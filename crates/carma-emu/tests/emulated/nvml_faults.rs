@@ -1,13 +1,15 @@
 //! Calls that go wrong on purpose, and machines that are not there.
 
+use std::ptr::null_mut;
 use std::time::Duration;
 
 use carma_emu::state::{NONE, Text};
 use carma_emu::{LIBRARY, Machine};
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper_sys::bindings::nvmlReturn_enum_NVML_ERROR_INVALID_ARGUMENT;
 
-use crate::support::Emulated;
+use crate::support::{Emulated, until};
 
 /// Sets a fault: a code of NVML, or 0 to hang.
 fn fault(emulated: &Emulated, call: &str, gpu: u32, code: u32) {
@@ -31,6 +33,9 @@ fn a_call_answers_the_error_that_is_set_for_it() {
     assert!(matches!(second.power_usage(), Err(NvmlError::Unknown)));
     fault(&emulated, "", 0, 16);
     assert!(matches!(first.memory_info(), Err(NvmlError::ResetRequired)) && second.memory_info().is_ok());
+    // A name without a version is that of all versions.
+    fault(&emulated, "nvmlDeviceGetMemoryInfo", 0, 16);
+    assert!(matches!(first.memory_info(), Err(NvmlError::ResetRequired)) && first.power_usage().is_ok());
     fault(&emulated, "nvmlDeviceGetCount_v2", NONE, 4);
     assert!(matches!(nvml.device_count(), Err(NvmlError::NoPermission)));
     clear(&emulated);
@@ -72,4 +77,45 @@ fn without_a_machine_no_driver_is_loaded() {
     Machine::remove(emulated.machine.folder()).unwrap();
     assert!(matches!(nvml.device_count(), Err(NvmlError::DriverNotLoaded)));
     assert!(nvml.shutdown().is_ok());
+}
+
+#[test]
+fn a_spoilt_state_ends_no_program() {
+    let emulated = Emulated::new("1xT4-16GB");
+    let nvml = emulated.nvml();
+    // More processes than there is room for: none of them is there when somebody looks for them.
+    emulated.with(|state| state.header.contexts = u32::MAX - 7);
+    let device = nvml.device_by_index(0).unwrap();
+    until(|| (device.running_compute_processes_count().unwrap() == 0).then_some(()));
+    // An instance on a GPU that cannot be cut.
+    emulated.with(|state| {
+        state.gpus[0].mig = 1;
+        (state.gpus[0].instances[0].computes, state.gpus[0].instances[0].uuid) = (1, Text::new("MIG-0"));
+    });
+    assert!(matches!(nvml.device_by_uuid("MIG-0").unwrap().name(), Err(NvmlError::Unknown)));
+    assert_eq!(nvml.device_count().unwrap(), 1, "and others are answered as before");
+}
+
+#[test]
+#[expect(unsafe_code, reason = "nobody who means well calls like this")]
+fn null_pointers_and_unknown_handles_are_invalid_and_change_nothing() {
+    let emulated = Emulated::new("1xA100-40GB");
+    let nvml = emulated.nvml();
+    let (device, library) = (nvml.device_by_index(0).unwrap(), nvml.lib());
+    emulated.with(|state| state.set_mig(0, true).unwrap());
+    // SAFETY: NVML takes null for what is missing; handles are numbers to the stand-in.
+    let answers = unsafe {
+        let handle = device.handle();
+        [
+            library.nvmlDeviceCreateGpuInstance(handle, 9, null_mut()),
+            library.nvmlDeviceSetMigMode(handle, 0, null_mut()),
+            library.nvmlGpuInstanceDestroy(null_mut()),
+            library.nvmlComputeInstanceDestroy(null_mut()),
+            library.nvmlDeviceGetName(null_mut(), null_mut(), 0),
+            library.nvmlEventSetFree(std::ptr::dangling_mut()),
+            library.nvmlDeviceGetComputeRunningProcesses_v3(handle, null_mut(), null_mut()),
+        ]
+    };
+    assert_eq!(answers, [nvmlReturn_enum_NVML_ERROR_INVALID_ARGUMENT; 7]);
+    assert!(emulated.with(|state| state.gpus[0].mig == 1 && state.instances(0).is_empty()));
 }

@@ -1,6 +1,7 @@
 //! Processes: who is there, with how much memory, and that nothing of them stays behind.
 
 use std::ffi::c_uint;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use carma_emu::state::{ContextKind, ContextRecord, Place};
@@ -118,6 +119,60 @@ fn a_thousand_processes_come_and_go_without_a_trace() {
         assert_eq!(device.utilization_rates().unwrap().gpu, 0);
         assert_eq!(device.power_usage().unwrap(), 52_000);
     }
+}
+
+/// Threads ask without a pause while the process forks: some children are forked while a thread has the state's lock, and stay.
+const FORKING: &str = r"
+import ctypes, os, sys, threading, time
+library = ctypes.CDLL(sys.argv[1])
+library.nvmlInit_v2()
+forked, parent = threading.Event(), os.getpid()
+def ask():
+    count = ctypes.c_uint()
+    while not forked.is_set():
+        library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+threads = [threading.Thread(target=ask, daemon=True) for _ in range(2)]
+[thread.start() for thread in threads]
+for _ in range(60):
+    if os.fork() == 0:
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
+forked.set()
+[thread.join(20) for thread in threads]
+os._exit(any(thread.is_alive() for thread in threads))
+";
+
+#[test]
+fn a_child_that_is_forked_at_any_moment_keeps_no_lock() {
+    let emulated = Emulated::new("1xA100-40GB");
+    let mut python = Command::new("python3");
+    let ended = python.args(["-W", "ignore", "-c", FORKING]).arg(emulated.machine.library()).status().unwrap();
+    assert!(ended.success(), "threads hang on a lock that a child has");
+}
+
+/// A handler that does not have calls restarted, as Python's do not, and a timer that calls it while others hold the lock.
+const INTERRUPTED: &str = r"
+import ctypes, signal, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+library.nvmlInit_v2()
+def ask(times):
+    count = ctypes.c_uint()
+    return {library.nvmlDeviceGetCount_v2(ctypes.byref(count)) for _ in range(times)}
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+threads = [threading.Thread(target=ask, args=(3000,)) for _ in range(4)]
+[thread.start() for thread in threads]
+answers = ask(3000)
+signal.setitimer(signal.ITIMER_REAL, 0)
+sys.exit(answers != {0})
+";
+
+#[test]
+fn a_signal_while_waiting_for_the_lock_is_no_error() {
+    let emulated = Emulated::new("1xA100-40GB");
+    let ended = Command::new("python3").args(["-c", INTERRUPTED]).arg(emulated.machine.library()).status().unwrap();
+    assert!(ended.success(), "a call failed");
 }
 
 #[test]

@@ -38,10 +38,15 @@ pub(super) fn print(arguments: &EnvArguments, machine: &Machine, output: &mut im
         if arguments.fish {
             writeln!(output, "set -gx {name} '{}'", value.replace('\\', r"\\").replace('\'', r"\'"))?;
         } else {
-            writeln!(output, "export {name}='{}'", value.replace('\'', r"'\''"))?;
+            writeln!(output, "export {name}={}", quoted(&value))?;
         }
     }
     Ok(())
+}
+
+/// As a shell reads it, whatever stands in it.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Becomes a command in it.

@@ -86,7 +86,8 @@ pub(super) struct Calls {
     /// Only calls about this GPU, by its number in PCI order or its UUID
     #[arg(long)]
     gpu: Option<String>,
-    /// Only the call of this name, such as nvmlDeviceGetMemoryInfo
+    /// Only the call of this name, in all its versions unless one is named:
+    /// nvmlDeviceGetMemoryInfo
     #[arg(long, value_name = "NAME", value_parser = call_name)]
     call: Option<String>,
 }

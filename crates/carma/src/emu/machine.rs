@@ -11,6 +11,7 @@ use carma_emu::{Machine, Profile, Profiling};
 use carma_sim::Servers;
 use clap::Args;
 
+use super::environment::quoted;
 use crate::units::duration;
 
 #[derive(Debug, Args)]
@@ -28,7 +29,12 @@ pub(super) struct UpArguments {
 pub(super) fn up(arguments: &UpArguments, folder: &Path) -> Result<()> {
     let program = env::current_exe().context("cannot find this program")?;
     Machine::create(folder, &arguments.gpus, arguments.speed, Some(&program))?;
-    let named = if folder == Machine::default_folder() { String::new() } else { format!(" --folder {}", folder.display()) };
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+    let named = match folder.to_string_lossy() {
+        _ if folder == Machine::default_folder() => String::new(),
+        plain if is_plain(&plain) => format!(" --folder {plain}"),
+        odd => format!(" --folder {}", quoted(&odd)),
+    };
     eprintln!("carma: {} GPUs are emulated in {}. To use them:", arguments.gpus.gpus(), folder.display());
     eprintln!("  eval \"$(carma emu env{named})\"");
     eprintln!("Then nvitop, gpustat, carma gpus and all that asks NVML will see them, until `carma emu down{named}`.");

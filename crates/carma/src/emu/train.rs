@@ -1,10 +1,10 @@
 //! `carma emu train`: this process as a training job.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::exit;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use carma_core::{MiB, Seconds};
 use carma_emu::Machine;
 use carma_emu::cuda::CudaError;
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// What chance follows: the same seed, the same start-up time
-    /// [default: another each time]
+    /// [default: the checkpoint's, else another each time]
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
@@ -61,18 +61,19 @@ impl Arguments {
 /// Trains, and exits as a script would.
 pub(super) fn run(arguments: &Arguments, machine: &Machine, output: &mut impl Write) -> Result<()> {
     let workload = arguments.workload()?;
-    let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
     let stop = stop_signal()?;
-    let job = Job { workload: &workload, seed, checkpoint: arguments.checkpoint.as_deref() };
+    let job = Job { workload: &workload, seed: arguments.seed, checkpoint: arguments.checkpoint.as_deref() };
     match job.run(machine, &stop, output) {
         Ok(Ended::Finished) => Ok(()),
         Ok(Ended::Stopped(signal)) => exit(128 + i32::from(signal)),
         Err(TrainError::Cuda(CudaError::Machine(error)) | TrainError::Machine(error)) => Err(error.into()),
         Err(TrainError::Cuda(error)) => {
-            eprintln!("{}", traceback(&error));
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr(), "{}", traceback(&error));
             exit(1)
         }
-        Err(TrainError::Output(error)) => Err(error.into()),
+        // Unlike that of a command which shows something, its work is not done when nobody reads any more.
+        Err(TrainError::Output(error)) => bail!("cannot tell how far it is: {error}"),
         Err(error @ TrainError::Checkpoint(_)) => Err(error.into()),
     }
 }

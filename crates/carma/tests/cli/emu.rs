@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use carma_core::Fraction;
 use carma_emu::Machine;
 use carma_emu::state::{ContextRecord, Place};
-use carma_sim::{Catalogue, GpuType, InterferenceModel, Neighbours, Physics, RankFacts};
+use carma_sim::{Catalogue, Draw, GpuType, InterferenceModel, Neighbours, Physics, RankFacts};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -146,6 +146,31 @@ fn a_job_that_is_told_to_stop_goes_on_later_where_it_was() {
 }
 
 #[test]
+fn how_much_a_job_has_to_do_is_drawn_once_and_kept_whether_or_not_anybody_listens() {
+    let emulated = Emulated::up("1xA100-40GB", 500);
+    let file = emulated.folder.path().join("job.json");
+    let kept = || -> serde_json::Value { serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap() };
+    let mut train = command(emulated.folder.path());
+    train.args(["train", "--workload", WORKLOAD, "--seconds", "2000", "--epochs", "1", "--checkpoint"]).arg(&file);
+    let mut job = train.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("a part of it", || emulated.contexts(job.id()).first().filter(|context| context.work > 200.0).map(drop));
+    signal(job.id(), Signal::STOP);
+    drop(job.stdout.take());
+    signal(job.id(), Signal::TERM);
+    signal(job.id(), Signal::CONT);
+    let stopped = job.wait_with_output().unwrap();
+    assert_eq!(
+        (stopped.status.code(), text(&stopped.stderr)),
+        (Some(1), "carma: cannot tell how far it is: Broken pipe (os error 32)\n".to_owned())
+    );
+    let (seed, done) = (kept()["seed"].as_u64().unwrap(), kept()["done"].as_f64().unwrap());
+    assert!(done > 200.0, "{done}");
+    assert!(train.output().unwrap().status.success());
+    let (_, training) = Draw::new(&Physics::default(), seed, 0, 0).for_job(2000.0);
+    assert_eq!((kept()["seed"].as_u64(), kept()["done"].as_f64()), (Some(seed), Some(training)));
+}
+
+#[test]
 fn neighbours_slow_each_other_down_as_the_model_says() {
     let emulated = Emulated::up("1xA100-40GB", 200);
     let names = [WORKLOAD, "bert_base_wiki_bs32"];
@@ -193,6 +218,7 @@ fn ranks_need_a_gpu_each_and_see_those_they_are_given() {
 fn a_python_script_is_a_program_too() {
     let emulated = Emulated::up("2xA100-40GB", 500);
     let script = r#"
+import os
 from carma import emu
 with emu.Gpu("resnet50_imagenet_bs64") as gpu:
     shares = []
@@ -205,6 +231,15 @@ with emu.Gpu("resnet50_imagenet_bs64") as gpu:
         print(error)
 with emu.Gpu(peak="3GiB", smact=0.3) as gpu:
     gpu.hold("1GiB")
+    child = os.fork()
+    if child == 0:
+        try:
+            gpu.hold("2GiB")
+        except RuntimeError as error:
+            gpu.close()
+            os._exit(7 if "forked subprocess" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     print(gpu.held() >> 20)
     try:
         emu.Gpu("resnet50_imagenet_bs64")
@@ -252,6 +287,37 @@ fn machines_are_made_shown_and_removed() {
     }
     let two = emulated.emu(&["up", "--gpus", "2x4xA100-40GB"]);
     assert_eq!(text(&two.stderr), "carma: one server with at most 64 GPUs can be emulated\n");
+}
+
+#[test]
+fn folders_may_have_odd_names() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("it's a \"$HOME\" \\ folder");
+    let up = command(&folder).arg("up").output().unwrap();
+    assert!(up.status.success(), "{}", text(&up.stderr));
+    let named = command(Path::new("/nonexistent")).args(["up", "--folder"]).arg(above.path().join("a b")).output().unwrap();
+    assert!(
+        text(&named.stderr).contains(&format!("$(carma emu env --folder '{}/a b')", above.path().display())),
+        "{}",
+        text(&named.stderr)
+    );
+    // What is printed is what a shell needs, and nothing grows when it is done twice.
+    let script =
+        "eval \"$(\"$0\" emu env)\"; first=$PATH; eval \"$(\"$0\" emu env)\"; [ \"$PATH\" = \"$first\" ] && printf %s \"$CARMA_EMU\"";
+    let shell = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_carma")]).env("CARMA_EMU", &folder).output().unwrap();
+    assert_eq!(text(&shell.stdout), folder.to_str().unwrap(), "{}", text(&shell.stderr));
+    let colon = command(&above.path().join("a:b")).arg("up").output().unwrap();
+    assert!(text(&colon.stderr).ends_with("a:b has a colon in its name, and so could not stand in PATH: name another folder\n"));
+}
+
+#[test]
+fn what_cannot_be_made_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("bin/nvidia-smi")).unwrap();
+    let up = command(folder.path()).arg("up").output().unwrap();
+    assert!(text(&up.stderr).ends_with("bin/nvidia-smi: File exists (os error 17)\n"), "{}", text(&up.stderr));
+    let left = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    assert_eq!((left(folder.path()), left(&folder.path().join("bin"))), (vec!["bin".into()], vec!["nvidia-smi".into()]));
 }
 
 #[test]

@@ -99,13 +99,14 @@ calls! {
     }
 
     fn nvmlGpuInstanceCreateComputeInstance(handle: nvmlGpuInstance_t, id: c_uint, out: *mut nvmlComputeInstance_t) {
+        if out.is_null() { return Code::INVALID_ARGUMENT.0; }
         put(out, of_kind(CALL, handle, (id, 0), |state, gpu, instance, _| create(state, gpu, instance)))
     }
 
     fn nvmlGpuInstanceCreateComputeInstanceWithPlacement(
         handle: nvmlGpuInstance_t, id: c_uint, placement: *const nvmlComputeInstancePlacement_t, out: *mut nvmlComputeInstance_t,
     ) {
-        let placement = placement.as_ref().map(|placement| (placement.start, placement.size));
+        let placement = placement.as_ref().filter(|_| !out.is_null()).map(|placement| (placement.start, placement.size));
         put(out, of_kind(CALL, handle, (id, 0), |state, gpu, instance, profile| match placement {
             Some(placement) if placement == (0, profile.slices) => create(state, gpu, instance),
             _ => Err(Code::INVALID_ARGUMENT),

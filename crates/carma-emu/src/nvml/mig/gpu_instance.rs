@@ -93,13 +93,14 @@ calls! {
     }
 
     fn nvmlDeviceCreateGpuInstance(device: nvmlDevice_t, id: c_uint, out: *mut nvmlGpuInstance_t) {
+        if out.is_null() { return Code::INVALID_ARGUMENT.0; }
         put(out, of_gpu(CALL, device, |state, gpu| create(state, gpu, id, None)))
     }
 
     fn nvmlDeviceCreateGpuInstanceWithPlacement(
         device: nvmlDevice_t, id: c_uint, placement: *const nvmlGpuInstancePlacement_t, out: *mut nvmlGpuInstance_t,
     ) {
-        let placement = placement.as_ref();
+        let placement = placement.as_ref().filter(|_| !out.is_null());
         put(out, of_gpu(CALL, device, |state, gpu| {
             let span = by_id(state, gpu, id)?.span;
             let placement = placement.filter(|placement| placement.size == span).ok_or(Code::INVALID_ARGUMENT)?;

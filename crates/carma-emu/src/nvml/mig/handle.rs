@@ -43,7 +43,8 @@ fn of_instance<T>(
     is_there: impl FnOnce(&InstanceRecord) -> u32,
     act: impl FnOnce(&mut State<'_>, usize, usize) -> Answer<T>,
 ) -> Answer<T> {
-    let gpu = device_handle(Place::gpu((number & 0xFF).wrapping_sub(1)));
+    // Its place without the instance is its GPU's handle.
+    let gpu = std::ptr::without_provenance_mut(number & 0xFF);
     let instance = (number >> 8).wrapping_sub(1);
     of_gpu(call, gpu, |state, gpu| match state.gpus[gpu].instances.get(instance).map_or(0, is_there) {
         0 => Err(Code::INVALID_ARGUMENT),

@@ -68,6 +68,7 @@ fn name(profile: &MigProfile) -> [c_char; 96] {
 
 calls! {
     fn nvmlDeviceSetMigMode(device: nvmlDevice_t, mode: c_uint, activation: *mut nvmlReturn_t) {
+        if activation.is_null() { return Code::INVALID_ARGUMENT.0; }
         put(activation, of_gpu(CALL, device, |state, gpu| {
             profiles(state, gpu)?;
             // The call succeeds even where the mode could not be changed: that is told apart.
