@@ -14,7 +14,7 @@ use nvml_wrapper::struct_wrappers::event::EventData;
 use nvml_wrapper::{Device, EventSet, Nvml};
 use serde::Serialize;
 
-use crate::driver::{Driver, find};
+use crate::driver::{DeviceCall, Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 use crate::xid::Xid;
@@ -95,8 +95,17 @@ impl Drop for EventWatch {
 impl Driver {
     /// Watches these GPUs for what the driver reports by itself. One that was lost reports again to watches begun after it is back.
     pub fn watch(&self, gpus: &[DeviceUuid]) -> Result<EventWatch, DriverError> {
-        let wanted = gpus.to_vec();
-        let (watched, silent) = self.aside("nvmlDeviceRegisterEvents", move |nvml| registered(nvml, wanted))?;
+        // Each is asked by itself first: one that hangs must not keep the others from being watched.
+        let ask = |gpu| self.begin(gpu, "nvmlDeviceGetSupportedEventTypes", |device| device.supported_event_types());
+        let asked: Vec<_> = gpus.iter().map(|gpu| (gpu.clone(), ask(gpu))).collect();
+        let wanted: Vec<DeviceUuid> =
+            asked.into_iter().filter_map(|(gpu, call)| call.and_then(DeviceCall::wait).ok().map(|_| gpu)).collect();
+        let mute = gpus.iter().filter(|gpu| !wanted.contains(gpu)).cloned();
+        let (watched, mut silent) = self.aside("nvmlDeviceRegisterEvents", {
+            let wanted = wanted.clone();
+            move |nvml| registered(nvml, wanted)
+        })?;
+        silent.extend(mute);
         let (sender, events) = channel();
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
