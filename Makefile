@@ -56,10 +56,11 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	tools/compare-estimators
 
 PREFIX ?= $(HOME)/.local
+RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
 	cargo build --release --package carma
-	install -D target/release/carma $(DESTDIR)$(PREFIX)/bin/carma
-	install -D -m 644 target/release/deps/libcarma_emu.so $(DESTDIR)$(PREFIX)/lib/carma/libnvidia-ml.so.1
+	install -D $(RELEASE)/carma $(DESTDIR)$(PREFIX)/bin/carma
+	install -D -m 644 $(RELEASE)/deps/libcarma_emu.so $(DESTDIR)$(PREFIX)/lib/carma/libnvidia-ml.so.1
 
 bench: ## What a decision costs, in time and instructions, beside a reference of the same run
 	tools/install valgrind

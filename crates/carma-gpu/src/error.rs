@@ -29,7 +29,7 @@ pub enum DriverError {
     #[error("there is no device {0}")]
     NoSuchDevice(DeviceUuid),
     /// A call did not answer in time.
-    #[error("the driver did not answer {call} within {} ms", after.as_millis())]
+    #[error("no answer from the driver within {} ms ({call})", after.as_millis())]
     TimedOut {
         /// What was asked.
         call: &'static str,
@@ -37,7 +37,7 @@ pub enum DriverError {
         after: Duration,
     },
     /// An earlier call has not answered yet, so nothing more is asked of that device.
-    #[error("the driver has been hanging in {call} for {:.1} s", since.as_secs_f64())]
+    #[error("the driver has been hanging for {:.1} s ({call})", since.as_secs_f64())]
     Hanging {
         /// What was asked then.
         call: &'static str,

@@ -50,8 +50,10 @@ impl Layout {
 impl FromStr for Layout {
     type Err = LayoutError;
     fn from_str(text: &str) -> Result<Self, LayoutError> {
-        if text.trim() == "off" {
-            return Ok(Self::Off);
+        match text.trim().to_ascii_lowercase().as_str() {
+            "off" => return Ok(Self::Off),
+            "none" => return Ok(Self::new(Vec::new())),
+            _ => {}
         }
         let mut instances = Vec::new();
         for part in text.split(',').map(str::trim) {
@@ -70,7 +72,11 @@ impl FromStr for Layout {
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Instances(instances) = self else { return f.write_str("off") };
+        let instances = match self {
+            Self::Off => return f.write_str("off"),
+            Self::Instances(instances) if instances.is_empty() => return f.write_str("none"),
+            Self::Instances(instances) => instances,
+        };
         for (place, alike) in instances.chunk_by(|a, b| a == b).enumerate() {
             f.write_str(if place == 0 { "" } else { "," })?;
             match alike {
@@ -101,9 +107,13 @@ mod tests {
 
     #[test]
     fn layouts_are_read_in_any_order_and_written_in_one() {
-        for (text, written) in
-            [("1g.5gb,3g.20gb,1g.5gb", "3g.20gb,2x1g.5gb"), (" 7 x 1g.5gb ", "7x1g.5gb"), ("3g.20gb,3g.20gb", "2x3g.20gb"), ("off", "off")]
-        {
+        for (text, written) in [
+            ("1g.5gb,3g.20gb,1g.5gb", "3g.20gb,2x1g.5gb"),
+            (" 7 x 1g.5gb ", "7x1g.5gb"),
+            ("3g.20gb,3g.20gb", "2x3g.20gb"),
+            ("OFF", "off"),
+            ("none", "none"),
+        ] {
             let layout: Layout = text.parse().unwrap();
             assert_eq!(layout.to_string(), written);
             assert_eq!(written.parse(), Ok(layout));

@@ -3,8 +3,10 @@
 mod find;
 mod report;
 mod table;
+mod view;
 
 pub(crate) use find::{World, choose, find, real};
+pub(crate) use view::profiler_options;
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -12,13 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
-use carma_gpu::{DeviceUuid, Driver, Gpu, Inventory, Monitor, mig};
 use clap::Args;
-use report::{DeviceReport, Divided, GpuReport, Part, PartReport, Report};
+use view::View;
 
-/// The first counters take two looks of whoever measures them.
-const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
 /// How often to look for GPUs and instances that came or went.
 const INVENTORY: Duration = Duration::from_secs(5);
 
@@ -64,109 +62,5 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             view.renew()?;
             checked = Instant::now();
         }
-    }
-}
-
-/// Everything that is looked at.
-struct View {
-    driver: Arc<Driver>,
-    world: World,
-    inventory: Inventory,
-    gpus: Vec<Divided>,
-    profiler: Profiler,
-    monitor: Monitor,
-    waited: bool,
-}
-
-impl View {
-    fn new(driver: Arc<Driver>, world: World) -> Result<Self> {
-        let (inventory, gpus) = Self::devices(&driver)?;
-        let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
-        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default(), waited: false })
-    }
-
-    /// GPUs or instances may have come or gone: then all is set up anew.
-    fn renew(&mut self) -> Result<()> {
-        // A driver that is silent for a moment changes nothing; what it does not answer is shown.
-        if let Ok((inventory, gpus)) = Self::devices(&self.driver)
-            && (inventory != self.inventory || gpus != self.gpus)
-        {
-            *self = Self { waited: self.waited, ..Self::new(Arc::clone(&self.driver), self.world.clone())? };
-        }
-        Ok(())
-    }
-
-    fn devices(driver: &Driver) -> Result<(Inventory, Vec<Divided>)> {
-        let inventory = driver.inventory()?;
-        let parts = |gpu: &Gpu| -> Result<Vec<Part>> {
-            match gpu.mig {
-                Some(true) => Ok(mig::list(driver, &gpu.uuid)?.instances.iter().flat_map(Part::of).collect()),
-                _ => Ok(Vec::new()),
-            }
-        };
-        let gpus = inventory.gpus.iter().map(|gpu| Ok(Divided { gpu: gpu.clone(), parts: parts(gpu)? })).collect::<Result<Vec<_>>>()?;
-        Ok((inventory, gpus))
-    }
-
-    /// Waits until every GPU whose counters somebody measures has shown some.
-    fn await_counters(&self) {
-        let until = Instant::now() + FIRST_COUNTERS;
-        let missing = |gpu: &Gpu| self.profiler.counters(&gpu.uuid).is_none();
-        // A source that has begun will have some; NVML has them at the second look.
-        let hopeful = |report: &SourceReport| match report.standing {
-            Standing::Starting => true,
-            Standing::Used(_) => report.source == Source::Gpm,
-            Standing::Spare => report.source == Source::Dcgmi,
-            Standing::Absent(_) => false,
-        };
-        let wait = || self.inventory.gpus.iter().any(missing) && self.profiler.report().iter().any(hopeful);
-        while Instant::now() < until && wait() {
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn look(&mut self) -> Report {
-        let all: Vec<DeviceUuid> = self.gpus.iter().flat_map(Divided::devices).cloned().collect();
-        let (observations, _) = self.monitor.look(&self.driver, &all);
-        let mut seen = observations.into_iter().map(|observation| {
-            let counters = self.profiler.counters(&observation.device);
-            DeviceReport::new(observation.reading, counters)
-        });
-        // Observations come in the order of the devices.
-        let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None));
-        let mut gpus = Vec::new();
-        for Divided { gpu, parts } in &self.gpus {
-            let state = next();
-            let parts = parts.iter().map(|part| PartReport { part: part.clone(), state: next() }).collect();
-            gpus.push(GpuReport { gpu: gpu.clone(), source: self.profiler.source(&gpu.uuid), state, parts });
-        }
-        Report {
-            driver: self.inventory.driver.clone(),
-            cuda: self.inventory.cuda.clone(),
-            emulated: match &self.world {
-                World::Real => None,
-                World::Emulated(folder) => Some(folder.display().to_string()),
-            },
-            waited: self.waited,
-            gpus,
-            left_out: self.inventory.left_out.clone(),
-        }
-    }
-}
-
-/// All whose counters are wanted.
-fn targets(gpus: &[Divided]) -> Vec<Target> {
-    let of = |Divided { gpu, parts }: &Divided| {
-        let parts = parts.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
-        std::iter::once(Target::gpu(gpu.uuid.clone())).chain(parts).collect::<Vec<_>>()
-    };
-    gpus.iter().flat_map(of).collect()
-}
-
-/// The programs of the world that is looked at: an emulated machine has its own.
-pub(crate) fn profiler_options(world: &World) -> Options {
-    match world {
-        World::Real => Options::default(),
-        World::Emulated(folder) => Options { dcgmi: folder.join("bin/dcgmi"), ..Options::default() },
     }
 }

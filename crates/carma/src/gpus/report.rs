@@ -9,6 +9,8 @@ use serde::Serialize;
 /// All GPUs of a machine at one moment: what `--json` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
+    /// When it was looked, in seconds since 1970.
+    pub(crate) at: f64,
     pub(crate) driver: String,
     pub(crate) cuda: String,
     /// The folder of the emulated machine; absent: the GPUs are real.
@@ -28,6 +30,8 @@ pub(crate) struct GpuReport {
     pub(crate) gpu: Gpu,
     /// Where its profiling counters come from.
     pub(crate) source: Source,
+    /// What else there is to know.
+    pub(crate) notes: Vec<String>,
     #[serde(flatten)]
     pub(crate) state: DeviceReport,
     pub(crate) parts: Vec<PartReport>,
@@ -72,6 +76,10 @@ pub(crate) struct DeviceReport {
     /// Joules since the driver was loaded.
     pub(crate) energy: Option<f64>,
     pub(crate) temperature: Option<u32>,
+    /// Errors in memory that could not be corrected.
+    pub(crate) uncorrected: Option<u64>,
+    /// Memory in use that no process holds.
+    pub(crate) unaccounted: Option<MiB>,
     pub(crate) counters: Option<Counters>,
     pub(crate) processes: Vec<ProcessReport>,
 }
@@ -98,6 +106,8 @@ impl DeviceReport {
                 power: reading.power,
                 energy: reading.energy,
                 temperature: reading.temperature,
+                uncorrected: reading.uncorrected,
+                unaccounted: reading.unaccounted(),
                 counters,
                 processes: reading.processes.iter().map(ProcessReport::new).collect(),
             },
@@ -108,6 +118,8 @@ impl DeviceReport {
                 power: None,
                 energy: None,
                 temperature: None,
+                uncorrected: None,
+                unaccounted: None,
                 counters: None,
                 processes: Vec::new(),
             },

@@ -27,7 +27,8 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
 fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
     let name = short(&gpu.gpu.name);
     if let Some(trouble) = &gpu.state.trouble {
-        return writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, cut(name, 16), cut(trouble, WIDTH - 23));
+        writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, cut(name, 16), cut(trouble, WIDTH - 23))?;
+        return write_notes(gpu, output);
     }
     let power = |watts: Option<carma_core::Watts>| watts.map_or_else(|| "-".to_owned(), |watts| format!("{:.0}", watts.0));
     writeln!(
@@ -40,11 +41,18 @@ fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
         gpu.state.temperature.map_or_else(|| "-".to_owned(), |degrees| degrees.to_string()),
     )?;
     for PartReport { part, state } in &gpu.parts {
-        let name = format!("MIG {}", part.profile);
+        let name = format!("MIG {} #{}", part.profile, part.gpu_instance);
         writeln!(output, "     {:<16}  {}", cut(&name, 16), numbers(state, part.memory))?;
         write_processes(&state.processes, 7, output)?;
     }
-    if gpu.parts.is_empty() { write_processes(&gpu.state.processes, 5, output) } else { Ok(()) }
+    if gpu.parts.is_empty() {
+        write_processes(&gpu.state.processes, 5, output)?;
+    }
+    write_notes(gpu, output)
+}
+
+fn write_notes(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
+    gpu.notes.iter().try_for_each(|note| writeln!(output, "{}", cut(&format!("     ! {note}"), WIDTH)))
 }
 
 /// Memory, utilisation and the three counters that decide.

@@ -12,7 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::super::problem::Problem;
 use crate::lane::held;
+use crate::liveness::Process;
 
+/// From the end of its output to its own end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Longer lines are cut off: no line of `dcgmi` comes near it.
 const LONGEST: usize = 1 << 16;
 
@@ -57,8 +60,11 @@ impl Program {
             (run.child.take(), run.over)
         };
         let Some(mut child) = child else { return Err(Problem::NotAsked) };
-        // One that is silent or has closed its output is of no more use.
-        let _ = child.kill();
+        // One that has closed its output is about to end; one that is silent, or does not, is of no more use.
+        let ending = read.is_ok() && Process::find(child.id()).is_none_or(|process| process.ends_within(LAST_WORDS));
+        if !ending {
+            let _ = child.kill();
+        }
         let status = child.wait().map_err(|error| self.failed(&error))?;
         match read {
             _ if over => Err(Problem::NotAsked),

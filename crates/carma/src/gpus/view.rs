@@ -1,0 +1,150 @@
+//! All that is looked at, again and again: GPUs, their counters, and what happens to them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use carma_core::MiB;
+use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
+use carma_gpu::{DeviceUuid, Driver, EventWatch, Gpu, GpuEvent, Incident, Inventory, Monitor, mig};
+
+use super::find::World;
+use super::report::{DeviceReport, Divided, GpuReport, Part, PartReport, Report};
+
+/// The first counters take two looks of whoever measures them.
+const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
+/// Less memory than this that no process holds is what drivers keep for contexts.
+const NOTEWORTHY: MiB = MiB(1024);
+
+/// Everything that is looked at.
+pub(super) struct View {
+    driver: Arc<Driver>,
+    world: World,
+    inventory: Inventory,
+    gpus: Vec<Divided>,
+    profiler: Profiler,
+    monitor: Monitor,
+    /// What the driver reports; some do not.
+    events: Option<EventWatch>,
+    /// The last that happened to each GPU.
+    incidents: HashMap<DeviceUuid, (Instant, Incident)>,
+    pub(super) waited: bool,
+}
+
+impl View {
+    pub(super) fn new(driver: Arc<Driver>, world: World) -> Result<Self> {
+        let (inventory, gpus) = Self::devices(&driver)?;
+        let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
+        let events = driver.watch(&inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect::<Vec<_>>()).ok();
+        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default(), events, incidents: HashMap::new(), waited: false })
+    }
+
+    /// GPUs or instances may have come or gone: then all is set up anew.
+    pub(super) fn renew(&mut self) -> Result<()> {
+        // A driver that is silent for a moment changes nothing; what it does not answer is shown.
+        if let Ok((inventory, gpus)) = Self::devices(&self.driver)
+            && (inventory != self.inventory || gpus != self.gpus)
+        {
+            let incidents = std::mem::take(&mut self.incidents);
+            *self = Self { waited: self.waited, incidents, ..Self::new(Arc::clone(&self.driver), self.world.clone())? };
+        }
+        Ok(())
+    }
+
+    fn devices(driver: &Driver) -> Result<(Inventory, Vec<Divided>)> {
+        let inventory = driver.inventory()?;
+        let parts = |gpu: &Gpu| -> Result<Vec<Part>> {
+            match gpu.mig {
+                Some(true) => Ok(mig::list(driver, &gpu.uuid)?.instances.iter().flat_map(Part::of).collect()),
+                _ => Ok(Vec::new()),
+            }
+        };
+        let gpus = inventory.gpus.iter().map(|gpu| Ok(Divided { gpu: gpu.clone(), parts: parts(gpu)? })).collect::<Result<Vec<_>>>()?;
+        Ok((inventory, gpus))
+    }
+
+    /// Waits until every GPU whose counters somebody measures has shown some.
+    pub(super) fn await_counters(&self) {
+        let until = Instant::now() + FIRST_COUNTERS;
+        let missing = |gpu: &Gpu| self.profiler.counters(&gpu.uuid).is_none();
+        // A source that has begun will have some; NVML has them at the second look.
+        let hopeful = |report: &SourceReport| match report.standing {
+            Standing::Starting => true,
+            Standing::Used(_) => report.source == Source::Gpm,
+            Standing::Spare => report.source == Source::Dcgmi,
+            Standing::Absent(_) => false,
+        };
+        let wait = || self.inventory.gpus.iter().any(missing) && self.profiler.report().iter().any(hopeful);
+        while Instant::now() < until && wait() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub(super) fn look(&mut self) -> Report {
+        let all: Vec<DeviceUuid> = self.gpus.iter().flat_map(Divided::devices).cloned().collect();
+        let (observations, changes) = self.monitor.look(&self.driver, &all);
+        for GpuEvent { device, incident } in self.events.iter().flat_map(EventWatch::recent).chain(changes) {
+            device.map(|device| self.incidents.insert(device, (Instant::now(), incident)));
+        }
+        let mut seen = observations.into_iter().map(|observation| {
+            let counters = self.profiler.counters(&observation.device);
+            DeviceReport::new(observation.reading, counters)
+        });
+        // Observations come in the order of the devices.
+        let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None));
+        let mut gpus = Vec::new();
+        for Divided { gpu, parts } in &self.gpus {
+            let state = next();
+            let parts = parts.iter().map(|part| PartReport { part: part.clone(), state: next() }).collect();
+            gpus.push(GpuReport {
+                gpu: gpu.clone(),
+                source: self.profiler.source(&gpu.uuid),
+                notes: self.notes(gpu, &state),
+                state,
+                parts,
+            });
+        }
+        Report {
+            driver: self.inventory.driver.clone(),
+            cuda: self.inventory.cuda.clone(),
+            emulated: match &self.world {
+                World::Real => None,
+                World::Emulated(folder) => Some(folder.display().to_string()),
+            },
+            waited: self.waited,
+            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+            gpus,
+            left_out: self.inventory.left_out.clone(),
+        }
+    }
+}
+
+impl View {
+    /// What people should know of a GPU besides its numbers.
+    fn notes(&self, gpu: &Gpu, state: &DeviceReport) -> Vec<String> {
+        let errors =
+            state.uncorrected.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors in its memory could not be corrected"));
+        let leaked = state.unaccounted.filter(|memory| *memory >= NOTEWORTHY).map(|memory| format!("{memory} belong to no process"));
+        let incident = self.incidents.get(&gpu.uuid).map(|(when, what)| format!("{what}, {} s ago", when.elapsed().as_secs()));
+        [errors, leaked, incident].into_iter().flatten().collect()
+    }
+}
+
+/// All whose counters are wanted.
+fn targets(gpus: &[Divided]) -> Vec<Target> {
+    let of = |Divided { gpu, parts }: &Divided| {
+        let parts = parts.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
+        std::iter::once(Target::gpu(gpu.uuid.clone())).chain(parts).collect::<Vec<_>>()
+    };
+    gpus.iter().flat_map(of).collect()
+}
+
+/// The programs of the world that is looked at: an emulated machine has its own.
+pub(crate) fn profiler_options(world: &World) -> Options {
+    match world {
+        World::Real => Options::default(),
+        World::Emulated(folder) => Options { dcgmi: folder.join("bin/dcgmi"), ..Options::default() },
+    }
+}
