@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use carma_core::AttemptId;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,11 @@ pub struct Order {
     pub error: Option<PathBuf>,
     /// The most that is kept of each log, in bytes: the beginning, and the end.
     pub log_limit: u64,
+    /// The number of the signal that makes it write a checkpoint and end.
+    pub checkpoint_signal: i32,
+    /// A command that ends what is none of its processes: its container belongs to a daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub afterwards: Option<Vec<String>>,
 }
 
 /// A user to run as.
@@ -41,6 +47,8 @@ pub struct RunAs {
     pub gid: u32,
     /// The name, by which the other groups are found.
     pub name: String,
+    /// The folder that is theirs.
+    pub home: PathBuf,
 }
 
 /// How an attempt ended, as its supervisor saw it.
@@ -53,4 +61,16 @@ pub enum Exit {
     Signal(i32),
     /// It could not be started.
     NotStarted(String),
+}
+
+/// The end of an attempt, as it is kept: nothing of the attempt runs any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ended {
+    /// How it ended.
+    pub exit: Exit,
+    /// When it was started.
+    pub started: SystemTime,
+    /// When its first process was gone.
+    pub ended: SystemTime,
 }

@@ -7,4 +7,11 @@
 //! ```
 
 pub mod attempt;
+pub mod host;
+pub mod judge;
+pub mod launch;
+pub mod measure;
 pub mod request;
+pub mod store;
+pub mod submission;
+pub mod supervise;

@@ -26,7 +26,8 @@ pub struct JobRequest {
     /// A container to run it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// Where its output goes, besides what is kept of it; `%j`, `%a` and `%x` stand for job, array index and name.
+    /// Where its output goes, besides what is kept of it; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and
+    /// user, `%%` for a percent sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
     /// Where its errors go; unset: with the output.
@@ -50,6 +51,24 @@ pub struct JobRequest {
     /// Run the code as it was when submitted: the git work tree is copied.
     #[serde(default)]
     pub snapshot: bool,
+    /// It is to have its user's terminal.
+    #[serde(default)]
+    pub interactive: bool,
+    /// Its place among the jobs of its array or sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayLabel>,
+}
+
+/// Whose a job is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// The user's number.
+    pub uid: u32,
+    /// The user's first group.
+    pub gid: u32,
+    /// The user's name.
+    pub name: String,
 }
 
 /// What to run.
@@ -58,8 +77,14 @@ pub struct JobRequest {
 pub enum JobCommand {
     /// A program and its arguments, as they are: no shell looks at them.
     Program(Vec<String>),
-    /// A script, with the line that says who runs it.
-    Script(String),
+    /// A script of the user's.
+    Script {
+        /// All of it, with the `#!` line that says who runs it.
+        text: String,
+        /// What it is called with, as it is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arguments: Vec<String>,
+    },
 }
 
 /// What to enter before the command.
@@ -147,6 +172,17 @@ pub struct After {
     pub condition: Condition,
 }
 
+/// Which of the jobs that were submitted together as one array or sweep a job is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArrayLabel {
+    /// The index its user gave it; in a sweep its place, from 0.
+    pub index: u32,
+    /// A sweep's parameters, as this job has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+}
+
 /// What helps to estimate a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -177,6 +213,8 @@ impl JobRequest {
             hints: EstimateHints::default(),
             may_checkpoint: false,
             snapshot: false,
+            interactive: false,
+            array: None,
         }
     }
 }

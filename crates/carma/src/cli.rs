@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, mig, mps, policies, simulate,
-    trace, trace_memory, validate,
+    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, mig, mps, policies, shim,
+    simulate, submit, trace, trace_memory, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -62,6 +62,11 @@ enum Command {
     Mps(mps::Command),
     /// Emulate GPUs: a stand-in driver, training-like processes, faults.
     Emu(emu::Arguments),
+    /// Ask for a job, or many.
+    Submit(Box<submit::Arguments>),
+    /// Run one attempt of a job under supervision.
+    #[command(hide = true)]
+    Shim(shim::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
     ReplayLog {
         /// A log written by `carma simulate --event-log` or `carma demo`.
@@ -103,6 +108,8 @@ impl Cli {
             Command::Mig(command) => mig::run(&command, output),
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
+            Command::Submit(arguments) => submit::run(*arguments, output),
+            Command::Shim(arguments) => shim::run(&arguments),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }
     }

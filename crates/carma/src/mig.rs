@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use carma_gpu::mig::{self, Layout, MigState, Mode};
 use carma_gpu::{Driver, Gpu};
 use clap::{Args, Subcommand};
 
 use crate::gpus::{choose, find};
+use crate::mps;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -34,7 +35,7 @@ pub(crate) struct ApplyArguments {
 }
 
 pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
-    let (driver, _) = find()?;
+    let (driver, world) = find()?;
     let inventory = driver.inventory()?;
     match command {
         Command::Show { gpu } => {
@@ -53,6 +54,9 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
                 writeln!(output, "{step}")?;
             }
             if !dry_run && !plan.steps.is_empty() {
+                if mps::serves(&world, gpu)? {
+                    bail!("an MPS daemon has the GPU: `carma mps stop --gpu {}` ends it", gpu.index);
+                }
                 write_instances(&mig::apply(&driver, &gpu.uuid, layout)?, output)?;
             }
         }

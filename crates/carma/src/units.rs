@@ -1,5 +1,7 @@
 //! Numbers with units, for people.
 
+pub(crate) use carma_manager::submission::bytes;
+
 /// A span of seconds in the two largest units that say something.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
@@ -12,21 +14,9 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// A size with its unit; a bare number is MiB.
-pub(crate) fn bytes(word: &str) -> Result<u64, String> {
-    let digits = word.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match word[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "m" | "mib" | "mb" => 1 << 20,
-        "g" | "gib" | "gb" => 1 << 30,
-        "k" | "kib" | "kb" => 1 << 10,
-        unit => return Err(format!("unknown unit `{unit}`: use MiB or GiB")),
-    };
-    let number: f64 = digits.trim().parse().map_err(|_| format!("`{word}` is not a size such as 40GiB"))?;
-    if number.is_finite() && (0.0..1e9).contains(&number) {
-        Ok((number * f64::from(factor)) as u64)
-    } else {
-        Err(format!("`{word}` is out of range"))
-    }
+/// As a shell reads it, whatever stands in it.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A text in lines of at most 80 columns.

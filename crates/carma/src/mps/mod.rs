@@ -5,15 +5,15 @@ mod folder;
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use carma_core::MiB;
 use carma_gpu::mps::{ClientLimits, Health};
-use carma_gpu::{ComputeAccess, ComputeModeChange, Gpu, ownership};
+use carma_gpu::{ComputeAccess, ComputeModeChange, Driver, Gpu, Monitor, ProcessKind, ownership};
 use clap::{Args, Subcommand};
 use folder::MpsFolder;
 
-use crate::gpus::{choose, find};
-use crate::units::bytes;
+use crate::gpus::{World, choose, find};
+use crate::units::{bytes, quoted};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -57,8 +57,8 @@ pub(crate) struct LimitArguments {
     /// Most of the multiprocessors a client may use, in percent.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
     active_threads: Option<u8>,
-    /// Most memory a client may take, as in 8GiB.
-    #[arg(long, value_parser = bytes)]
+    /// Most memory a client may take, as in 8GiB; a bare number is MiB.
+    #[arg(long, value_parser = some_memory)]
     memory: Option<u64>,
 }
 
@@ -75,6 +75,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     match command {
         Command::Start(StartArguments { gpu, limits, shared }) => {
             let gpu = choose(&inventory, gpu)?;
+            check_free(&driver, gpu, *shared)?;
             let folder = folder(gpu);
             folder.control().start(limits.limits())?;
             if !shared {
@@ -109,11 +110,40 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         Command::Env { gpu, limits } => {
             let gpu = choose(&inventory, gpu)?;
             for (name, value) in limits.limits().environment(&folder(gpu).control()) {
-                writeln!(output, "export {name}='{}'", value.to_string_lossy())?;
+                writeln!(output, "export {name}={}", quoted(&value.to_string_lossy()))?;
             }
             Ok(())
         }
     }
+}
+
+/// Whether an MPS daemon of ours has a GPU.
+pub(crate) fn serves(world: &World, gpu: &Gpu) -> Result<bool> {
+    Ok(MpsFolder::new(world, &gpu.uuid).control().health()? != Health::NotRunning)
+}
+
+fn some_memory(word: &str) -> Result<u64, String> {
+    bytes(word)
+        .and_then(|bytes| if bytes < 1 << 20 { Err("a client needs some memory: give at least 1 MiB".to_owned()) } else { Ok(bytes) })
+}
+
+fn clients(count: usize) -> String {
+    if count == 1 { "1 client".to_owned() } else { format!("{count} clients") }
+}
+
+/// MPS cannot serve a GPU that is cut into instances, nor alone one that others have open.
+fn check_free(driver: &Driver, gpu: &Gpu, shared: bool) -> Result<()> {
+    if gpu.mig == Some(true) {
+        bail!("{} is cut into MIG instances: `carma mig apply --gpu {} off` makes it whole", gpu.name, gpu.index);
+    }
+    let (observations, _) = Monitor::default().look(driver, std::slice::from_ref(&gpu.uuid));
+    let others = observations.into_iter().filter_map(|observation| observation.reading.ok()).flat_map(|reading| reading.processes);
+    let others: Vec<String> =
+        others.filter(|process| process.kind != ProcessKind::Graphics).map(|process| process.pid.to_string()).collect();
+    if !shared && !others.is_empty() {
+        bail!("process {} has the GPU open, and MPS would have it alone: let it end first, or give --shared", others.join(", "));
+    }
+    Ok(())
 }
 
 fn write_health(gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<()> {
@@ -123,9 +153,16 @@ fn write_health(gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<(
         Health::Unresponsive => "the MPS daemon does not answer".to_owned(),
         Health::Serving(server) => {
             let owner = ownership(server.pid).and_then(|owner| owner.user).unwrap_or_else(|| "somebody".to_owned());
-            format!("MPS server {} serves {owner}: {} clients", server.pid, server.clients.len())
+            format!("MPS server {} serves {owner}: {}", server.pid, clients(server.clients.len()))
         }
-        Health::Faulty(server) => format!("MPS server {} is faulty until its {} clients have ended", server.pid, server.clients.len()),
+        Health::Faulty(server) => format!(
+            "MPS server {} is faulty until its {} ended",
+            server.pid,
+            match server.clients.len() {
+                1 => "client has".to_owned(),
+                several => format!("{several} clients have"),
+            }
+        ),
     };
     Ok(writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?)
 }

@@ -7,7 +7,9 @@ mod emu;
 mod estimate;
 mod gpus;
 mod mps;
+mod shim;
 mod simulations;
+mod submit;
 mod traces;
 
 use std::fs;

@@ -1,0 +1,209 @@
+//! When a host is short of something, and when it is fine again.
+
+use std::path::PathBuf;
+
+use carma_core::{Fraction, MiB};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::reading::HostReading;
+
+/// What is to be left of a host, or nothing new is started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// The least memory that is available.
+    pub memory: MiB,
+    /// The least space on each watched disk.
+    pub disk: MiB,
+    /// The most of the last ten seconds that everything waited for memory.
+    pub memory_pressure: Fraction,
+    /// The most of the last ten seconds that something waited for a CPU.
+    pub cpu_pressure: Fraction,
+    /// The most load for each core, where the kernel does not tell of pressure.
+    pub load: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: MiB(1024),
+            disk: MiB(1024),
+            memory_pressure: Fraction::clamped(0.2),
+            cpu_pressure: Fraction::clamped(0.95),
+            load: 8.0,
+        }
+    }
+}
+
+impl Limits {
+    /// What a host that was short must reach to be fine: a little more, so that it does not go to and fro.
+    fn relaxed(&self) -> Self {
+        let more = |least: MiB| least + MiB(least.0 / 4);
+        let less = |most: Fraction| Fraction::clamped(most.get() * 0.8);
+        Self {
+            memory: more(self.memory),
+            disk: more(self.disk),
+            memory_pressure: less(self.memory_pressure),
+            cpu_pressure: less(self.cpu_pressure),
+            load: self.load * 0.8,
+        }
+    }
+}
+
+/// What a host is short of.
+#[derive(Debug, Clone, PartialEq, Error, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shortage {
+    /// Memory.
+    #[error("{available} of the host's memory are available, less than {least}")]
+    Memory {
+        /// What is there.
+        available: MiB,
+        /// What should be.
+        least: MiB,
+    },
+    /// Memory, so much that nothing gets on.
+    #[error("everything on the host waits for memory {waits} of the time")]
+    Thrashing {
+        /// Share of time.
+        waits: Fraction,
+    },
+    /// Space on a disk.
+    #[error("{free} are free on the disk of {folder}, less than {least}", folder = folder.display())]
+    Disk {
+        /// The folder that is on it.
+        folder: PathBuf,
+        /// What is there.
+        free: MiB,
+        /// What should be.
+        least: MiB,
+    },
+    /// CPU time, as the kernel tells.
+    #[error("processes wait for CPUs {waits} of the time")]
+    Cpu {
+        /// Share of time.
+        waits: Fraction,
+    },
+    /// CPU time, by the load.
+    #[error("the load is {load} on {cores} cores")]
+    Load {
+        /// The load.
+        load: f64,
+        /// Cores there are.
+        cores: u32,
+    },
+}
+
+impl HostReading {
+    /// The first thing the host is short of, the most pressing first.
+    pub fn shortage(&self, limits: &Limits) -> Option<Shortage> {
+        let memory = || {
+            let (available, least) = (self.memory_available, limits.memory);
+            (available < least).then_some(Shortage::Memory { available, least })
+        };
+        let thrashing = || {
+            let waits = self.memory_pressure?.full?;
+            (waits > limits.memory_pressure).then_some(Shortage::Thrashing { waits })
+        };
+        let disk = || {
+            let full = self.disks.iter().find(|disk| disk.free < limits.disk)?;
+            Some(Shortage::Disk { folder: full.folder.clone(), free: full.free, least: limits.disk })
+        };
+        let cpu = || match self.cpu_pressure {
+            Some(pressure) => (pressure.some > limits.cpu_pressure).then_some(Shortage::Cpu { waits: pressure.some }),
+            None => (self.load > limits.load * f64::from(self.cores)).then_some(Shortage::Load { load: self.load, cores: self.cores }),
+        };
+        memory().or_else(thrashing).or_else(disk).or_else(cpu)
+    }
+}
+
+/// Whether a host is short, from look to look.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HostStanding {
+    shortage: Option<Shortage>,
+}
+
+/// What became of a host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostChange {
+    /// It is short of something.
+    Short(Shortage),
+    /// It is no longer.
+    Fine,
+}
+
+impl HostStanding {
+    /// What the host is short of, as last seen.
+    pub const fn shortage(&self) -> Option<&Shortage> {
+        self.shortage.as_ref()
+    }
+
+    /// Takes a look, and says what changed. A host that was short is fine only when it has a little more than it must.
+    pub fn take(&mut self, reading: &HostReading, limits: &Limits) -> Option<HostChange> {
+        let was_short = self.shortage.is_some();
+        self.shortage = if was_short { reading.shortage(&limits.relaxed()) } else { reading.shortage(limits) };
+        match (was_short, &self.shortage) {
+            (false, Some(shortage)) => Some(HostChange::Short(shortage.clone())),
+            (true, None) => Some(HostChange::Fine),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::proc::Pressure;
+    use super::super::reading::Disk;
+    use super::*;
+
+    fn reading(available: u64) -> HostReading {
+        HostReading {
+            cores: 8,
+            busy: None,
+            load: 3.0,
+            cpu_pressure: None,
+            memory_total: MiB(64_000),
+            memory_available: MiB(available),
+            memory_pressure: None,
+            swap_total: MiB(0),
+            swap_free: MiB(0),
+            disks: vec![Disk { folder: "/var/lib/carma".into(), total: MiB(100_000), free: MiB(50_000) }],
+        }
+    }
+
+    #[test]
+    fn it_does_not_go_to_and_fro() {
+        let limits = Limits { memory: MiB(1000), ..Limits::default() };
+        let mut standing = HostStanding::default();
+        let mut seen = |available| match standing.take(&reading(available), &limits) {
+            None => "same",
+            Some(HostChange::Short(_)) => "short",
+            Some(HostChange::Fine) => "fine",
+        };
+        assert_eq!([2000, 999, 1001, 990, 1249, 1250, 1001].map(&mut seen), ["same", "short", "same", "same", "same", "fine", "same"]);
+    }
+
+    #[test]
+    fn people_read_what_is_short() {
+        let limits = Limits::default();
+        let words = |change: fn(&mut HostReading)| {
+            let mut reading = reading(32_000);
+            change(&mut reading);
+            reading.shortage(&limits).map(|shortage| shortage.to_string())
+        };
+        assert_eq!(words(|_| {}), None);
+        let pressure = |some, full| Some(Pressure { some: Fraction::clamped(some), full: Some(Fraction::clamped(full)) });
+        assert_eq!(words(|host| host.memory_available = MiB(3)).unwrap(), "3 MiB of the host's memory are available, less than 1024 MiB");
+        assert_eq!(words(|host| host.disks[0].free = MiB(7)).unwrap(), "7 MiB are free on the disk of /var/lib/carma, less than 1024 MiB");
+        assert_eq!(words(|host| host.load = 65.0).unwrap(), "the load is 65 on 8 cores");
+        let mut waiting = reading(32_000);
+        (waiting.cpu_pressure, waiting.load) = (pressure(0.5, 0.0), 100.0);
+        assert_eq!(waiting.shortage(&limits), None, "pressure tells more than the load");
+        waiting.cpu_pressure = pressure(0.99, 0.0);
+        assert_eq!(waiting.shortage(&limits).unwrap().to_string(), "processes wait for CPUs 0.99 of the time");
+        waiting.memory_pressure = pressure(0.9, 0.5);
+        assert_eq!(waiting.shortage(&limits).unwrap().to_string(), "everything on the host waits for memory 0.50 of the time");
+    }
+}

@@ -1,0 +1,85 @@
+//! Looks at the host, again and again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use carma_core::MiB;
+use thiserror::Error;
+
+use super::cgroup::{Allowance, allowance};
+use super::proc::{CpuTimes, Memory, cpu_times, load, memory, pressure};
+use super::reading::{Disk, HostReading};
+
+/// Something of the host that cannot be read.
+#[derive(Debug, Error)]
+#[error("cannot read {path}", path = path.display())]
+pub struct Unreadable {
+    path: PathBuf,
+    source: Option<io::Error>,
+}
+
+/// A watch over the host and the disks of some folders.
+#[derive(Debug)]
+pub struct HostWatch {
+    root: PathBuf,
+    folders: Vec<PathBuf>,
+    times: Option<CpuTimes>,
+}
+
+impl HostWatch {
+    /// Of this host.
+    pub fn new(folders: Vec<PathBuf>) -> Self {
+        Self::at("/", folders)
+    }
+
+    /// Of a host whose `/proc` and `/sys` are under this folder.
+    pub fn at(root: impl Into<PathBuf>, folders: Vec<PathBuf>) -> Self {
+        Self { root: root.into(), folders, times: None }
+    }
+
+    /// Looks at the host. A disk that cannot be looked at is left out: it may come back.
+    pub fn look(&mut self) -> Result<HostReading, Unreadable> {
+        let host = self.read("proc/meminfo", memory)?;
+        let own_groups = fs::read_to_string(self.root.join("proc/self/cgroup")).unwrap_or_default();
+        let memory = within(host, allowance(&own_groups, &self.root.join("sys/fs/cgroup")));
+        let times = self.read("proc/stat", cpu_times)?;
+        let busy = self.times.replace(times).and_then(|before| times.busy_since(before));
+        Ok(HostReading {
+            cores: thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
+            busy,
+            load: self.read("proc/loadavg", load)?,
+            cpu_pressure: self.read("proc/pressure/cpu", pressure).ok(),
+            memory_total: memory.total,
+            memory_available: memory.available,
+            memory_pressure: self.read("proc/pressure/memory", pressure).ok(),
+            swap_total: memory.swap_total,
+            swap_free: memory.swap_free,
+            disks: self.folders.iter().filter_map(|folder| disk(folder)).collect(),
+        })
+    }
+
+    fn read<T>(&self, path: &str, parse: fn(&str) -> Option<T>) -> Result<T, Unreadable> {
+        let path = self.root.join(path);
+        match fs::read_to_string(&path) {
+            Ok(text) => parse(&text).ok_or(Unreadable { path, source: None }),
+            Err(error) => Err(Unreadable { path, source: Some(error) }),
+        }
+    }
+}
+
+/// The host's memory as far as we may use it.
+fn within(host: Memory, allowance: Option<Allowance>) -> Memory {
+    allowance.map_or(host, |allowed| Memory {
+        total: host.total.min(allowed.limit),
+        available: host.available.min(allowed.available),
+        ..host
+    })
+}
+
+fn disk(folder: &Path) -> Option<Disk> {
+    let status = rustix::fs::statvfs(folder).ok()?;
+    let size = |blocks: u64| MiB(blocks.saturating_mul(status.f_frsize) >> 20);
+    Some(Disk { folder: folder.to_owned(), total: size(status.f_blocks), free: size(status.f_bavail) })
+}

@@ -1,0 +1,174 @@
+//! What is known of an attempt when it has ended.
+
+use std::collections::BTreeSet;
+
+use carma_core::{DeviceId, MiB, StopReason, Time};
+use carma_gpu::{Blame, Xid};
+
+use crate::attempt::Exit;
+
+/// Everything a judgement goes by.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence<'a> {
+    /// How it ended; unset where its supervisor was killed before it could tell.
+    pub exit: Option<Exit>,
+    /// When it was launched.
+    pub launched_at: Time,
+    /// Why it was told to stop, if it was.
+    pub stopped: Option<StopReason>,
+    /// The end of its standard output.
+    pub stdout: &'a [u8],
+    /// The end of its standard error.
+    pub stderr: &'a [u8],
+    /// All its processes that were seen, by the host's numbers.
+    pub pids: BTreeSet<u32>,
+    /// Its GPUs.
+    pub devices: Vec<DeviceFacts>,
+    /// Its host.
+    pub host: HostFacts<'a>,
+}
+
+/// What was seen of a GPU of the attempt, when last looked at.
+#[derive(Debug, Clone)]
+pub struct DeviceFacts {
+    /// Which.
+    pub device: DeviceId,
+    /// It answers no more.
+    pub lost: bool,
+    /// The server that the attempt was a client of died.
+    pub mps_server_died: bool,
+    /// Errors that the driver reported.
+    pub xids: Vec<XidSeen>,
+    /// All its memory.
+    pub memory_total: Option<MiB>,
+    /// Memory in use by anybody.
+    pub memory_used: Option<MiB>,
+    /// The attempt's part of it.
+    pub own_memory: Option<MiB>,
+}
+
+/// An Xid error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XidSeen {
+    /// Which.
+    pub xid: Xid,
+    /// When it was reported.
+    pub at: Time,
+    /// The process it names, if any.
+    pub pid: Option<u32>,
+}
+
+/// What was seen of the host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostFacts<'a> {
+    /// Processes of the attempt's control group that the kernel ended for want of memory; unset where it has no group of its own.
+    pub oom_kills: Option<u64>,
+    /// The kernel's log since the launch, where it may be read.
+    pub kernel_log: Option<&'a str>,
+}
+
+impl HostFacts<'_> {
+    /// The count of [`Self::oom_kills`] as a control group's `memory.events` has it, or its `memory.oom_control` in version 1.
+    pub fn counted(events: &str) -> Option<u64> {
+        events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    }
+}
+
+impl DeviceFacts {
+    /// A GPU of which nothing has been seen.
+    pub const fn new(device: DeviceId) -> Self {
+        Self { device, lost: false, mps_server_died: false, xids: Vec::new(), memory_total: None, memory_used: None, own_memory: None }
+    }
+
+    /// Memory that nobody used.
+    pub(super) fn free(&self) -> Option<MiB> {
+        Some(self.memory_total? - self.memory_used?)
+    }
+
+    /// Whether so little was free that a library may have failed for want of it.
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.free().zip(self.memory_total).is_some_and(|(free, total)| free.0.saturating_mul(20) < total.0)
+    }
+}
+
+impl Evidence<'_> {
+    /// The first error of its GPUs that may have ended it, with the GPU, of those that are blamed so.
+    pub(super) fn xid(&self, blamed: &[Blame]) -> Option<(DeviceId, Xid)> {
+        let seen = |device: &DeviceFacts| {
+            let of_it = |seen: &&XidSeen| {
+                let blame = seen.xid.blame();
+                // What befalls the GPU befalls all on it; what a program did is its own affair.
+                let concerns = blame != Blame::Program || seen.pid.is_none_or(|pid| self.pids.contains(&pid));
+                seen.at >= self.launched_at && blamed.contains(&blame) && concerns
+            };
+            device.xids.iter().filter(of_it).min_by_key(|seen| seen.at).map(|seen| (device.device, *seen))
+        };
+        self.devices.iter().filter_map(seen).min_by_key(|(_, seen)| seen.at).map(|(device, seen)| (device, seen.xid))
+    }
+
+    /// A process of it that the kernel says it has ended for want of memory.
+    pub(super) fn kernels_victim(&self) -> Option<u32> {
+        self.host.kernel_log?.lines().filter_map(victim).find(|pid| self.pids.contains(pid))
+    }
+}
+
+/// The process that a line of the kernel's log says was ended for want of memory.
+fn victim(line: &str) -> Option<u32> {
+    let line = line.to_ascii_lowercase();
+    // Before 4.20 it says "Kill process", and "Killed process" once it is done.
+    let (before, after) = line.split_once("killed process ").or_else(|| line.split_once("kill process "))?;
+    let digits = after.split(|letter: char| !letter.is_ascii_digit()).next()?;
+    (before.contains("out of memory") || after.contains("total-vm")).then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carma_core::ServerId;
+
+    #[test]
+    fn kernels_of_all_times_name_their_victim() {
+        for (line, pid) in [
+            (
+                "[12345.678901] Out of memory: Killed process 4711 (python) total-vm:132120576kB, anon-rss:65536000kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:129024kB oom_score_adj:0",
+                Some(4711),
+            ),
+            (
+                "Memory cgroup out of memory: Killed process 88 (pt_data_worker) total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB",
+                Some(88),
+            ),
+            ("Out of memory: Kill process 99 (python) score 912 or sacrifice child", Some(99)),
+            ("Killed process 99 (python) total-vm:132120576kB, anon-rss:65536000kB, file-rss:0kB", Some(99)),
+            ("oom_reaper: reaped process 99 (python), now anon-rss:0kB", None),
+            ("systemd[1]: Killed process 12", None),
+            ("Out of memory: Killed process", None),
+            ("Out of memory: Killed process 99999999999", None),
+        ] {
+            assert_eq!(victim(line), pid, "{line}");
+        }
+    }
+
+    #[test]
+    fn both_versions_of_control_groups_count() {
+        assert_eq!(HostFacts::counted("low 0\nhigh 0\nmax 41\noom 2\noom_kill 2\noom_group_kill 0\n"), Some(2));
+        assert_eq!(HostFacts::counted("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"), Some(3));
+        assert_eq!(HostFacts::counted("oom_kill_disable 0\nunder_oom 0\n"), None, "before 4.13 it does not count");
+    }
+
+    #[test]
+    fn only_errors_of_its_time_and_of_its_processes_concern_it() {
+        let gpu = DeviceId::gpu(ServerId(0), 0);
+        let with = |xid, at, pid| Evidence {
+            launched_at: Time::from_secs(10),
+            pids: BTreeSet::from([7]),
+            devices: vec![DeviceFacts { xids: vec![XidSeen { xid: Xid(xid), at: Time::from_secs(at), pid }], ..DeviceFacts::new(gpu) }],
+            ..Evidence::default()
+        };
+        let all = [Blame::Gpu, Blame::Lost, Blame::Program];
+        assert_eq!(with(79, 9, None).xid(&all), None);
+        assert_eq!(with(79, 11, Some(8)).xid(&all), Some((gpu, Xid(79))));
+        assert_eq!(with(31, 11, Some(8)).xid(&all), None);
+        assert_eq!(with(31, 11, Some(7)).xid(&all), Some((gpu, Xid(31))));
+        assert_eq!(with(31, 11, Some(7)).xid(&[Blame::Gpu, Blame::Lost]), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Who held a GPU's memory when it ran out, from what PyTorch tells and from what was seen of the GPU.
+
+use carma_core::MiB;
+
+use super::evidence::DeviceFacts;
+use super::verdict::Whose;
+
+/// A GPU's memory as somebody saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemorySeen {
+    /// What was asked for, where it is told.
+    wanted: Option<MiB>,
+    total: MiB,
+    free: MiB,
+    own: MiB,
+    /// Memory of nobody's that may be the program's own: what it tells leaves its context out.
+    context: MiB,
+}
+
+/// The most that a context and the libraries loaded into it take, beside what PyTorch counts.
+const LARGEST_CONTEXT: MiB = MiB(1536);
+
+impl MemorySeen {
+    /// From PyTorch's message, of any version.
+    pub(super) fn told(message: &str) -> Option<Self> {
+        // It was "capacty" in 2.1.
+        let total = ["total capacity of ", "total capacty of "].iter().find_map(|words| size_after(message, words));
+        let total = total.or_else(|| size_before(message, " total capacity"))?;
+        let free = size_after(message, "of which ").or_else(|| size_before(message, " free"))?;
+        let (own, context) = if let Some(own) = size_after(message, "this process has ") {
+            (own, MiB::ZERO)
+        } else {
+            // Before 2.1, and in containers, where it does not know itself among the processes.
+            let parts = || Some(size_before(message, " is allocated by PyTorch")? + size_before(message, " is reserved by PyTorch")?);
+            (size_before(message, " reserved in total").or_else(parts)?, LARGEST_CONTEXT)
+        };
+        Some(Self { wanted: size_after(message, "Tried to allocate "), total, free, own, context })
+    }
+
+    /// From the attempt's GPU with the least free memory.
+    pub(super) fn seen(devices: &[DeviceFacts]) -> Option<Self> {
+        let known = |device: &DeviceFacts| {
+            Some(Self { wanted: None, total: device.memory_total?, free: device.free()?, own: device.own_memory?, context: MiB::ZERO })
+        };
+        devices.iter().filter_map(known).min_by_key(|seen| seen.free)
+    }
+
+    fn others(&self) -> MiB {
+        self.total - self.free - self.own
+    }
+
+    /// Whose need it was. Unknown where alone it might have been enough, or not.
+    pub(super) fn whose(&self) -> Option<Whose> {
+        // Contexts and what the driver keeps are nobody's doing.
+        let alone = (self.others() - self.context).0.saturating_mul(20) < self.total.0;
+        match self.wanted {
+            _ if alone => Some(Whose::Job),
+            Some(wanted) if self.own + wanted > self.total => Some(Whose::Job),
+            Some(_) => Some(Whose::Neighbours),
+            None => None,
+        }
+    }
+
+    /// For people.
+    pub(super) fn words(&self) -> String {
+        let gib = |size: MiB| format!("{:.1}", size.0 as f64 / 1024.0);
+        let wanted = self.wanted.map_or_else(String::new, |wanted| format!("it asked for {} GiB more, and ", gib(wanted)));
+        let (total, own, others, free) = (gib(self.total), gib(self.own), gib(self.others()), gib(self.free));
+        format!("{wanted}of the GPU's {total} GiB it had {own}, others had {others}, and {free} were free")
+    }
+}
+
+/// The size that stands after these words.
+fn size_after(text: &str, words: &str) -> Option<MiB> {
+    let (_, rest) = text.split_once(words)?;
+    let mut parts = rest.split_whitespace();
+    size(parts.next()?, parts.next()?)
+}
+
+/// The size that stands before these words.
+fn size_before(text: &str, words: &str) -> Option<MiB> {
+    let (before, _) = text.split_once(words)?;
+    let mut parts = before.split_whitespace().rev();
+    let unit = parts.next()?;
+    size(parts.next()?, unit)
+}
+
+fn size(number: &str, unit: &str) -> Option<MiB> {
+    let mib = match unit.trim_end_matches(|letter: char| !letter.is_ascii_alphabetic()) {
+        "bytes" => 1.0 / 1_048_576.0,
+        "KiB" => 1.0 / 1024.0,
+        "MiB" => 1.0,
+        "GiB" => 1024.0,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number)).map(|number| MiB((number * mib).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF_1_13: &str = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 39.59 GiB total capacity; 36.90 GiB already allocated; 1.19 GiB free; 38.00 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.";
+    const OF_2_1: &str = "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 17.06 MiB is free. Process 12 has 12.00 GiB memory in use. Including non-PyTorch memory, this process has 11.66 GiB memory in use. Of the allocated memory 10.90 GiB is allocated by PyTorch, and 479.07 MiB is reserved by PyTorch but unallocated.";
+
+    #[test]
+    fn pytorch_of_all_times_is_understood() {
+        let old = MemorySeen::told(OF_1_13).unwrap();
+        assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
+        assert_eq!(old.whose(), Some(Whose::Job));
+        let new = MemorySeen::told(OF_2_1).unwrap();
+        assert_eq!(new.whose(), Some(Whose::Neighbours));
+        assert_eq!(new.words(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");
+        assert_eq!(MemorySeen::told("CUDA out of memory. Tried to allocate lots"), None);
+    }
+
+    #[test]
+    fn too_much_alone_is_its_own_whoever_else_was_there() {
+        let told = OF_2_1.replace("allocate 20.00 MiB", "allocate 20.00 GiB");
+        assert_eq!(MemorySeen::told(&told).unwrap().whose(), Some(Whose::Job));
+    }
+}

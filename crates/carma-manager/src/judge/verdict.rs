@@ -1,0 +1,227 @@
+//! The judgement.
+
+use carma_core::{StopReason, Verdict};
+use carma_gpu::Blame;
+use serde::{Deserialize, Serialize};
+
+use super::cause::{Finding, Findings, cause};
+use super::evidence::{DeviceFacts, Evidence};
+use super::lines::plain;
+use super::memory::MemorySeen;
+use super::words::Meaning;
+use crate::attempt::Exit;
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// What the scheduler is told.
+    pub verdict: Verdict,
+    /// What it goes by, for people.
+    pub because: String,
+    /// Whose doing it was, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whose: Option<Whose>,
+}
+
+/// Whose doing the end of an attempt was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    /// Its own: what it needed or did.
+    Job,
+    /// Others on its GPU.
+    Neighbours,
+    /// The machine's.
+    Machine,
+    /// Those who told it to end: its user, an operator, a limit.
+    Orders,
+}
+
+impl Judgement {
+    fn new(verdict: Verdict, whose: impl Into<Option<Whose>>, because: impl Into<String>) -> Self {
+        Self { verdict, because: because.into(), whose: whose.into() }
+    }
+}
+
+/// A failure that is to be explained.
+struct Failure<'a> {
+    evidence: &'a Evidence<'a>,
+    code: i32,
+    signal: Option<i32>,
+    cause: Option<Finding<'a>>,
+    /// Something in the logs spoke of GPU memory that ran out, whether it ended the attempt or not.
+    short_before: bool,
+}
+
+/// What is looked at, in this order: what the manager did and what the machine shows weighs more than words, and plain words more than hints.
+const EXPLANATIONS: [fn(&Failure<'_>) -> Option<Judgement>; 7] =
+    [stopped, gpu_failed, out_of_memory, mps_failed, host_out_of_memory, killed_by_somebody, words_of_a_lost_gpu];
+
+/// Judges how an attempt ended. Exit code 0 is success, whatever else was said or seen.
+///
+/// ```
+/// use carma_core::Verdict;
+/// use carma_manager::attempt::Exit;
+/// use carma_manager::judge::{Evidence, verdict};
+/// let evidence = Evidence { exit: Some(Exit::Code(1)), stderr: b"torch.OutOfMemoryError: CUDA out of memory.", ..Evidence::default() };
+/// assert_eq!(verdict(&evidence).verdict, Verdict::OutOfMemory);
+/// ```
+pub fn verdict(evidence: &Evidence<'_>) -> Judgement {
+    let (code, signal) = match &evidence.exit {
+        None => {
+            return Judgement::new(Verdict::SupervisorLost, Whose::Machine, "its supervisor was killed, and how it ended cannot be known");
+        }
+        Some(Exit::NotStarted(reason)) => {
+            return Judgement::new(Verdict::CouldNotStart { reason: reason.clone() }, None, reason.clone());
+        }
+        Some(Exit::Code(0)) => return Judgement::new(Verdict::Succeeded, None, "it exited with code 0"),
+        // Shells and launchers pass a signal on as a code.
+        Some(Exit::Code(code)) => (*code, code.checked_sub(128).filter(|signal| (1..=64).contains(signal))),
+        Some(Exit::Signal(signal)) => (128_i32.saturating_add(*signal), Some(*signal)),
+    };
+    let (stderr, stdout) = (plain(evidence.stderr), plain(evidence.stdout));
+    let (stderr, stdout) = (Findings::read(&stderr), Findings::read(&stdout));
+    let short_before = stderr.short_of_memory || stdout.short_of_memory;
+    let failure = Failure { evidence, code, signal, cause: cause(&stderr, &stdout), short_before };
+    EXPLANATIONS.iter().find_map(|explain| explain(&failure)).unwrap_or_else(|| failed(&failure))
+}
+
+impl Failure<'_> {
+    fn meaning(&self) -> Option<Meaning> {
+        self.cause.as_ref().map(|cause| cause.meaning)
+    }
+
+    /// Its last words, short enough for a table.
+    fn words(&self) -> Option<String> {
+        const LONGEST: usize = 200;
+        let text = self.cause.as_ref()?.text.trim();
+        let mut words: String = text.chars().take(LONGEST).collect();
+        if words.len() < text.len() {
+            words.push_str(" ...");
+        }
+        Some(words)
+    }
+
+    fn failed(&self, whose: impl Into<Option<Whose>>, because: impl Into<String>) -> Judgement {
+        Judgement::new(Verdict::Failed { code: self.code }, whose, because)
+    }
+}
+
+fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
+    let (verdict, whose, why) = match failure.evidence.stopped? {
+        StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Whose::Orders, "the job was cancelled"),
+        StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Whose::Orders, "its time was up"),
+        StopReason::Requeued => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run again later"),
+        StopReason::GpuLost => (Verdict::GpuLost, Whose::Machine, "its GPU is gone"),
+        StopReason::MpsServerDied => (Verdict::MpsServerDied, Whose::Machine, "its MPS server died"),
+    };
+    Some(Judgement::new(verdict, whose, format!("it was told to end: {why}")))
+}
+
+fn gpu_failed(failure: &Failure<'_>) -> Option<Judgement> {
+    let evidence = failure.evidence;
+    let because = if let Some((device, xid)) = evidence.xid(&[Blame::Gpu, Blame::Lost]) {
+        format!("{device} failed: {xid}")
+    } else {
+        format!("{} was lost", evidence.devices.iter().find(|device| device.lost)?.device)
+    };
+    Some(Judgement::new(Verdict::GpuLost, Whose::Machine, because))
+}
+
+fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
+    let words = failure.words()?;
+    let devices = &failure.evidence.devices;
+    let certain = match failure.meaning()? {
+        Meaning::GpuMemory => true,
+        Meaning::PerhapsGpuMemory if failure.short_before || devices.iter().any(DeviceFacts::is_nearly_full) => false,
+        _ => return None,
+    };
+    let seen = MemorySeen::told(failure.cause.as_ref()?.text).or_else(|| MemorySeen::seen(devices));
+    let likely = if certain { "" } else { ", most likely" };
+    let shown = seen.map_or_else(|| words.clone(), |seen| seen.words());
+    let because = format!("GPU memory ran out{likely}: {shown}");
+    Some(Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.whose()), because))
+}
+
+fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
+    if let Some(device) = failure.evidence.devices.iter().find(|device| device.mps_server_died) {
+        return Some(Judgement::new(Verdict::MpsServerDied, Whose::Machine, format!("the MPS server of {} died", device.device)));
+    }
+    let Meaning::Mps(mps) = failure.meaning()? else { return None };
+    let words = failure.words()?;
+    Some(match mps.verdict() {
+        Some(verdict) => Judgement::new(verdict, Whose::Machine, words),
+        None => failure.failed(Whose::Orders, words),
+    })
+}
+
+fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
+    let host = &failure.evidence.host;
+    let because = match (failure.evidence.kernels_victim(), host.oom_kills, failure.meaning()) {
+        (Some(pid), ..) => format!("the host ran out of memory, and the kernel ended its process {pid}"),
+        (None, Some(kills @ 1..), _) => format!("the host's memory ran out for it, and the kernel ended {kills} of its processes"),
+        (None, _, Some(Meaning::SharedMemory)) => {
+            format!("the host's shared memory (/dev/shm) ran out: {}", failure.words().unwrap_or_default())
+        }
+        // Where the kernel counts, it would have told.
+        (None, None, Some(Meaning::Killed)) => {
+            format!("the host ran out of memory, most likely: {}", failure.words().unwrap_or_default())
+        }
+        _ => return None,
+    };
+    Some(Judgement::new(Verdict::HostOutOfMemory, Whose::Machine, because))
+}
+
+fn killed_by_somebody(failure: &Failure<'_>) -> Option<Judgement> {
+    const SIGKILL: i32 = 9;
+    let told_nothing = matches!(failure.meaning(), None | Some(Meaning::Consequence | Meaning::Killed));
+    let because = match failure.evidence.host.oom_kills {
+        Some(_) => "somebody killed it (signal 9), and it was not the kernel for want of memory",
+        None => "it was killed (signal 9), and nothing shows by whom: the kernel does so when the host is out of memory",
+    };
+    (failure.signal == Some(SIGKILL) && told_nothing).then(|| failure.failed(None, because))
+}
+
+fn words_of_a_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
+    (failure.meaning() == Some(Meaning::GpuLost))
+        .then(|| Judgement::new(Verdict::GpuLost, Whose::Machine, failure.words().unwrap_or_default()))
+}
+
+/// An ordinary failure, with what may help.
+fn failed(failure: &Failure<'_>) -> Judgement {
+    let ending = match failure.signal {
+        Some(signal) => format!("signal {signal}{} ended it", name(signal).map_or_else(String::new, |name| format!(" ({name})"))),
+        None => format!("it exited with code {}", failure.code),
+    };
+    let said = failure.words().map_or_else(String::new, |words| format!(": {words}"));
+    let hint = match failure.meaning() {
+        Some(Meaning::HostMemory) => "; it asked the host for more memory than it may have".to_owned(),
+        Some(Meaning::PerhapsGpuMemory) => "; it may be for want of GPU memory, but nothing shows that its GPU was full".to_owned(),
+        meaning => match failure.evidence.xid(&[Blame::Program, Blame::Unclear]) {
+            Some((device, xid)) => format!("; {device} reported {xid}"),
+            None if meaning.is_none() && failure.evidence.devices.iter().any(DeviceFacts::is_nearly_full) => {
+                "; its GPU was nearly full, so it may have run out of GPU memory".to_owned()
+            }
+            None => String::new(),
+        },
+    };
+    let whose = matches!(failure.meaning(), Some(Meaning::Other | Meaning::HostMemory)).then_some(Whose::Job);
+    failure.failed(whose, format!("{ending}{said}{hint}"))
+}
+
+/// The names of signals that programs die of.
+fn name(signal: i32) -> Option<&'static str> {
+    let names = [
+        (1, "hangup"),
+        (2, "interrupt"),
+        (4, "illegal instruction"),
+        (6, "abort"),
+        (7, "bus error"),
+        (8, "arithmetic"),
+        (9, "kill"),
+        (11, "segmentation fault"),
+        (13, "broken pipe"),
+        (15, "terminate"),
+    ];
+    names.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
+}

@@ -1,0 +1,179 @@
+//! Command lines that run a job in a container, with its GPUs, its folder and its variables.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use carma_core::AttemptId;
+use carma_gpu::DeviceUuid;
+
+use super::plan::PlanError;
+use crate::attempt::RunAs;
+use crate::request::ContainerEngine;
+
+/// Variables that speak of the machine, and would mislead inside of an image.
+const OF_THE_MACHINE: [&str; 12] = [
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "SHELL",
+    "HOSTNAME",
+    "TMPDIR",
+    "PWD",
+    "OLDPWD",
+    "XDG_RUNTIME_DIR",
+    "VIRTUAL_ENV",
+];
+
+/// A container to be.
+pub(super) struct Container<'a> {
+    pub(super) engine: ContainerEngine,
+    pub(super) image: &'a str,
+    pub(super) attempt: AttemptId,
+    pub(super) user: Option<&'a RunAs>,
+    pub(super) devices: &'a [DeviceUuid],
+    pub(super) directory: &'a Path,
+    /// Folders and files that are the same inside and outside, besides the directory.
+    pub(super) mounts: Vec<PathBuf>,
+    pub(super) variables: &'a BTreeMap<String, String>,
+    /// Where the engine writes its own name of the container.
+    pub(super) name_file: PathBuf,
+}
+
+impl Container<'_> {
+    /// The command line that runs this command in it.
+    pub(super) fn run(&self, command: Vec<String>) -> Result<Vec<String>, PlanError> {
+        if self.image.is_empty() || self.image.starts_with('-') {
+            return Err(PlanError::NotAName(self.image.to_owned()));
+        }
+        let mut line = match self.engine {
+            ContainerEngine::Docker | ContainerEngine::Podman => self.with_daemon()?,
+            ContainerEngine::Apptainer => self.apptainer()?,
+        };
+        line.push(self.image.to_owned());
+        line.extend(command);
+        Ok(line)
+    }
+
+    /// What removes it, whatever has become of the command above; Apptainer's containers are nothing but processes.
+    pub(super) fn remove(&self) -> Option<Vec<String>> {
+        let line = [self.engine.program(), "rm", "--force", &self.name()].map(str::to_owned);
+        (self.engine != ContainerEngine::Apptainer).then(|| line.to_vec())
+    }
+
+    fn name(&self) -> String {
+        format!("carma-{}-{}", self.attempt.job.0, self.attempt.number)
+    }
+
+    fn with_daemon(&self) -> Result<Vec<String>, PlanError> {
+        let docker = self.engine == ContainerEngine::Docker;
+        let mut line = vec![self.engine.program().to_owned(), "run".to_owned(), "--rm".to_owned()];
+        let mut option = |name: &str, value: String| line.extend([name.to_owned(), value]);
+        option("--name", self.name());
+        option("--cidfile", text(&self.name_file)?.to_owned());
+        match self.user {
+            Some(user) if docker || user.uid == 0 => option("--user", format!("{}:{}", user.uid, user.gid)),
+            // Podman of a user maps users: without this, ours would be root inside, and files theirs.
+            _ if !docker => option("--userns", "keep-id".to_owned()),
+            _ => {}
+        }
+        match (self.devices, docker) {
+            // Images may ask for all GPUs by themselves.
+            ([], _) => option("--env", "NVIDIA_VISIBLE_DEVICES=void".to_owned()),
+            (devices, true) => {
+                let names: Vec<&str> = devices.iter().map(DeviceUuid::as_str).collect();
+                option("--gpus", format!("\"device={}\"", names.join(",")));
+            }
+            (devices, false) => devices.iter().for_each(|device| option("--device", format!("nvidia.com/gpu={device}"))),
+        }
+        if self.variables.contains_key("CUDA_MPS_PIPE_DIRECTORY") {
+            // Clients and server of MPS share memory.
+            option("--ipc", "host".to_owned());
+        }
+        for path in self.all_mounts() {
+            let path = text(path)?;
+            option("--mount", format!("type=bind,{},{}", quoted(&format!("source={path}")), quoted(&format!("target={path}"))));
+        }
+        // Names only: the engine takes the values from its own environment, where nobody sees them.
+        let inside = self.variables.keys().filter(|name| !OF_THE_MACHINE.contains(&name.as_str()) && !name.starts_with("CONDA"));
+        inside.for_each(|name| option("--env", name.clone()));
+        option("--workdir", text(self.directory)?.to_owned());
+        Ok(line)
+    }
+
+    fn apptainer(&self) -> Result<Vec<String>, PlanError> {
+        let mut line = vec![self.engine.program().to_owned(), "exec".to_owned()];
+        if !self.devices.is_empty() {
+            line.push("--nv".to_owned());
+        }
+        for path in self.all_mounts() {
+            let path = text(path)?;
+            if path.contains([',', ':']) {
+                return Err(PlanError::NotMountable(path.to_owned()));
+            }
+            line.extend(["--bind".to_owned(), path.to_owned()]);
+        }
+        line.extend(["--pwd".to_owned(), text(self.directory)?.to_owned()]);
+        Ok(line)
+    }
+
+    /// Once each, and never all of the machine: that would hide the image.
+    fn all_mounts(&self) -> impl Iterator<Item = &Path> {
+        let all: std::collections::BTreeSet<&Path> = self.mounts.iter().map(PathBuf::as_path).chain([self.directory]).collect();
+        all.into_iter().filter(|path| *path != Path::new("/"))
+    }
+}
+
+/// A field of a list with commas in between, as it is written where it may have some itself.
+fn quoted(field: &str) -> String {
+    format!("\"{}\"", field.replace('"', "\"\""))
+}
+
+fn text(path: &Path) -> Result<&str, PlanError> {
+    path.to_str().ok_or_else(|| PlanError::NotMountable(path.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::JobId;
+
+    use super::*;
+
+    fn lines(engine: ContainerEngine, devices: &[&str], directory: &str, user: Option<&RunAs>) -> Result<String, PlanError> {
+        let variables = ["CUDA_VISIBLE_DEVICES", "PATH", "TOKEN"].map(|name| (name.to_owned(), "secret".to_owned()));
+        let devices: Vec<DeviceUuid> = devices.iter().map(|device| device.parse().unwrap()).collect();
+        let container = Container {
+            engine,
+            image: "registry/torch:2",
+            attempt: AttemptId { job: JobId(12), number: 3 },
+            user,
+            devices: &devices,
+            directory: directory.as_ref(),
+            mounts: vec!["/home/ada".into()],
+            variables: &variables.into(),
+            name_file: "/state/attempts/12/3/container".into(),
+        };
+        let remove = container.remove().map_or_else(|| "nothing".to_owned(), |line| line.join(" "));
+        let line = container.run(["python", "-c", "print('a b')"].map(str::to_owned).to_vec())?;
+        Ok(format!("{}\nthen {remove}", line.join("\n")))
+    }
+
+    #[test]
+    fn command_lines_name_gpus_folders_and_variables() {
+        let ada = RunAs { uid: 1000, gid: 100, name: "ada".to_owned(), home: "/home/ada".into() };
+        let all = [
+            lines(ContainerEngine::Docker, &["GPU-1", "GPU-2"], "/data/a,b \"c\"", Some(&ada)),
+            lines(ContainerEngine::Docker, &[], "/", None),
+            lines(ContainerEngine::Podman, &["GPU-1", "GPU-2"], "/home/ada", Some(&ada)),
+            lines(ContainerEngine::Apptainer, &["GPU-1"], "/data/x y", Some(&ada)),
+        ];
+        insta::assert_snapshot!("containers", all.map(Result::unwrap).join("\n\n"));
+    }
+
+    #[test]
+    fn what_an_engine_cannot_take_is_refused() {
+        let refused = lines(ContainerEngine::Apptainer, &[], "/data/a:b", None).unwrap_err();
+        assert_eq!(refused.to_string(), "\"/data/a:b\" cannot be mounted into a container: rename it");
+    }
+}

@@ -1,0 +1,13 @@
+//! From what a user asked for and where it is to run, to a shim at work.
+
+mod activation;
+mod container;
+mod plan;
+mod snapshot;
+mod start;
+mod surroundings;
+
+pub use plan::{Assignment, Plan, PlanError, plan};
+pub use snapshot::{Snapshot, SnapshotError, snapshot};
+pub use start::{LaunchError, Prepared};
+pub use surroundings::{CondaPrefix, Surroundings};

@@ -1,0 +1,289 @@
+//! What exactly is run for a job: its command line, its variables, its files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use carma_core::{AttemptId, Placement};
+use carma_gpu::mps::{ClientLimits, MpsControl};
+use carma_gpu::{DeviceUuid, environment};
+use thiserror::Error;
+
+use super::activation::activate;
+use super::container::Container;
+use super::surroundings::Surroundings;
+use crate::attempt::{Order, RunAs};
+use crate::request::{Image, JobCommand, JobRequest};
+use crate::supervise::AttemptFolder;
+
+/// A job, and where it is to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Assignment<'a> {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// What was asked for.
+    pub request: &'a JobRequest,
+    /// Whom to run it as, where that is not the manager's own user.
+    pub user: Option<&'a RunAs>,
+    /// Its place in its array.
+    pub array_index: Option<u32>,
+    /// What it was granted.
+    pub placement: &'a Placement,
+    /// The driver's names of the devices, in the placement's order.
+    pub devices: &'a [DeviceUuid],
+    /// The MPS daemon of its device, where it is to be a client.
+    pub mps: Option<&'a MpsControl>,
+    /// The folder that will be its own.
+    pub folder: &'a AttemptFolder,
+    /// The most that is kept of each log, in bytes.
+    pub log_limit: u64,
+}
+
+/// What exactly is run for a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What the shim is to run.
+    pub order: Order,
+    /// The script that has to be in the folder.
+    pub script: Option<String>,
+}
+
+/// Why a job cannot be run as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// A name that could be taken for something else.
+    #[error("{0:?} is no name of an image or environment")]
+    NotAName(String),
+    /// A path that an engine's command line cannot express.
+    #[error("{0:?} cannot be mounted into a container: rename it")]
+    NotMountable(String),
+    /// Nothing runs containers here.
+    #[error("no docker, podman or apptainer is installed to run the image {0:?}")]
+    NoEngine(String),
+    /// An environment of the machine is of no use inside of an image.
+    #[error("a job in a container cannot activate an environment of the machine: the image has its own")]
+    ActivationInContainer,
+}
+
+/// SIGTERM, which most programs that can save their work listen to.
+const CHECKPOINT_SIGNAL: i32 = 15;
+
+/// Works out what is run.
+pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<Plan, PlanError> {
+    let request = assignment.request;
+    let mut variables = variables(assignment);
+    let (mut command, script) = match &request.command {
+        JobCommand::Program(words) => (words.clone(), None),
+        JobCommand::Script { text, arguments } => {
+            let words = interpreted(text, &assignment.folder.script()).into_iter().chain(arguments.iter().cloned());
+            (words.collect(), Some(text.clone()))
+        }
+    };
+    if let Some(activation) = request.activation.as_ref() {
+        if request.image.is_some() {
+            return Err(PlanError::ActivationInContainer);
+        }
+        command = activate(activation, surroundings.conda.as_ref(), command, &mut variables)?;
+    }
+    let mut afterwards = None;
+    if let Some(image) = &request.image {
+        let container = container(assignment, image, surroundings, &variables)?;
+        afterwards = container.remove();
+        command = container.run(command)?;
+    }
+    let output = request.output.as_deref().map(|pattern| file(assignment, pattern));
+    let order = Order {
+        attempt: assignment.attempt,
+        command,
+        directory: request.directory.clone(),
+        environment: variables,
+        user: assignment.user.cloned(),
+        error: request.error.as_deref().map(|pattern| file(assignment, pattern)).or_else(|| output.clone()),
+        output,
+        log_limit: assignment.log_limit,
+        checkpoint_signal: CHECKPOINT_SIGNAL,
+        afterwards,
+    };
+    Ok(Plan { order, script })
+}
+
+/// The user's variables, then what says where the job is and what it may use.
+fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
+    let mut variables = assignment.request.environment.clone();
+    let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
+    if let Some(user) = assignment.user {
+        set("HOME", user.home.to_string_lossy().into_owned());
+        set("USER", user.name.clone());
+        set("LOGNAME", user.name.clone());
+    }
+    set("CARMA_JOB_ID", assignment.attempt.job.0.to_string());
+    set("CARMA_ATTEMPT", assignment.attempt.number.to_string());
+    set("CARMA_PROGRESS", assignment.folder.progress().to_string_lossy().into_owned());
+    if let Some(index) = assignment.array_index {
+        set("CARMA_ARRAY_INDEX", index.to_string());
+    }
+    for (name, value) in environment(assignment.devices) {
+        set(name, value);
+    }
+    let limits = assignment.placement.devices.first().and_then(|granted| ClientLimits::of(granted.limits));
+    for (name, value) in limits.zip(assignment.mps).into_iter().flat_map(|(limits, control)| limits.environment(control)) {
+        set(name, value.to_string_lossy().into_owned());
+    }
+    variables
+}
+
+/// How a script is run: by what its first line names, as the kernel would, but also from a disk that programs may not be run from.
+fn interpreted(script: &str, path: &Path) -> Vec<String> {
+    let first = script.lines().next().and_then(|line| line.strip_prefix("#!")).map(str::trim).filter(|line| !line.is_empty());
+    let words = first.unwrap_or("/bin/sh").splitn(2, [' ', '\t']).map(|word| word.trim().to_owned());
+    words.chain([path.to_string_lossy().into_owned()]).collect()
+}
+
+fn container<'a>(
+    assignment: &Assignment<'a>,
+    image: &'a Image,
+    surroundings: &Surroundings,
+    variables: &'a BTreeMap<String, String>,
+) -> Result<Container<'a>, PlanError> {
+    let script = matches!(assignment.request.command, JobCommand::Script { .. }).then(|| assignment.folder.script());
+    let pipes = variables.get("CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from);
+    Ok(Container {
+        engine: surroundings.engine.ok_or_else(|| PlanError::NoEngine(image.name.clone()))?,
+        image: &image.name,
+        attempt: assignment.attempt,
+        user: assignment.user,
+        devices: assignment.devices,
+        directory: &assignment.request.directory,
+        mounts: surroundings.home.iter().cloned().chain(script).chain(pipes).chain([assignment.folder.progress()]).collect(),
+        variables,
+        name_file: assignment.folder.container(),
+    })
+}
+
+/// A file of the user's, with what stands for job, array index and name filled in.
+fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
+    let job = assignment.attempt.job.0.to_string();
+    let index = assignment.array_index.map(|index| index.to_string()).unwrap_or_default();
+    // A name is one part of a path, whatever it holds.
+    let name = assignment.request.name.as_deref().unwrap_or_default().replace('/', "_");
+    let pattern = pattern.to_string_lossy();
+    let mut parts = pattern.split('%');
+    let mut path = parts.next().unwrap_or_default().to_owned();
+    while let Some(part) = parts.next() {
+        let (value, rest) = match part.chars().next() {
+            Some('j') => (job.as_str(), &part[1..]),
+            Some('a') => (index.as_str(), &part[1..]),
+            Some('x') => (name.as_str(), &part[1..]),
+            // Two stand for one, and what follows the second is taken as it is.
+            None => ("%", parts.next().unwrap_or_default()),
+            Some(_) => ("%", part),
+        };
+        path.push_str(value);
+        path.push_str(rest);
+    }
+    assignment.request.directory.join(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{DeviceId, Granted, JobId, Limits, MiB, ServerId};
+
+    use super::*;
+    use crate::request::{Activation, ContainerEngine};
+
+    fn request(command: JobCommand) -> JobRequest {
+        let mut request = JobRequest::new(command, "/home/ada/my project");
+        request.environment = [("PATH", "/usr/bin:/bin"), ("CUDA_VISIBLE_DEVICES", "0"), ("TOKEN", "a b")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        request
+    }
+
+    fn program(words: &[&str]) -> JobCommand {
+        JobCommand::Program(words.iter().map(ToString::to_string).collect())
+    }
+
+    fn planned(request: &JobRequest, limits: &[Limits], surroundings: &Surroundings) -> Result<Plan, PlanError> {
+        let granted = |(ordinal, limits)| Granted { device: DeviceId::gpu(ServerId(0), ordinal), promised: MiB(1024), limits };
+        let placement = Placement { server: ServerId(0), devices: (0..).zip(limits.iter().copied()).map(granted).collect() };
+        let devices: Vec<DeviceUuid> = (0..limits.len()).map(|number| format!("GPU-{number}").parse().unwrap()).collect();
+        let control = MpsControl::new("GPU-0".parse().unwrap(), "/run/mps/0", "/log/mps/0");
+        let assignment = Assignment {
+            attempt: AttemptId { job: JobId(12), number: 3 },
+            request,
+            user: Some(&RunAs { uid: 1000, gid: 100, name: "ada".to_owned(), home: "/home/ada".into() }),
+            array_index: Some(7),
+            placement: &placement,
+            devices: &devices,
+            mps: Some(&control),
+            folder: &AttemptFolder::at("/state/attempts/12/3"),
+            log_limit: 1 << 20,
+        };
+        plan(&assignment, surroundings)
+    }
+
+    #[test]
+    fn a_job_is_told_where_it_is_and_what_it_may_use() {
+        let mps = Limits::Mps { active_threads: Some(50), memory: Some(MiB(2048)) };
+        let words = ["python", "-c", "print('a b')", "", "--lr", "-1\n"];
+        let plan = planned(&request(program(&words)), &[mps], &Surroundings::default()).unwrap();
+        assert_eq!(plan.order.command, words);
+        let variables: Vec<String> = plan.order.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        insta::assert_snapshot!("variables", variables.join("\n"));
+        let none = planned(&request(program(&["true"])), &[], &Surroundings::default()).unwrap();
+        assert_eq!(none.order.environment["CUDA_VISIBLE_DEVICES"], "", "a job without GPUs must not see any");
+        let two = planned(&request(program(&["true"])), &[Limits::Streams; 2], &Surroundings::default()).unwrap();
+        assert_eq!(two.order.environment["CUDA_VISIBLE_DEVICES"], "GPU-0,GPU-1");
+        assert!(!two.order.environment.contains_key("CUDA_MPS_PIPE_DIRECTORY"));
+    }
+
+    #[test]
+    fn scripts_are_run_by_what_their_first_line_names() {
+        let command = |script: &str| interpreted(script, "/state/a b/script".as_ref()).join("|");
+        assert_eq!(command("echo hello\n"), "/bin/sh|/state/a b/script");
+        assert_eq!(command("#!/bin/bash\necho"), "/bin/bash|/state/a b/script");
+        assert_eq!(command("#! /usr/bin/env -S python3 -u\r\nprint()"), "/usr/bin/env|-S python3 -u|/state/a b/script");
+        assert_eq!(command("#!\n"), "/bin/sh|/state/a b/script");
+        let plan = planned(
+            &request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }),
+            &[],
+            &Surroundings::default(),
+        )
+        .unwrap();
+        assert_eq!(plan.script.as_deref(), Some("#!/bin/bash\n"));
+    }
+
+    #[test]
+    fn output_files_are_named_after_the_job() {
+        let named = |output: &str| {
+            let job = JobRequest { output: Some(output.into()), name: Some("../../etc/a b".to_owned()), ..request(program(&["true"])) };
+            let order = planned(&job, &[], &Surroundings::default()).unwrap().order;
+            assert_eq!(order.error, order.output);
+            order.output.unwrap().display().to_string()
+        };
+        assert_eq!(named("logs/%j-%a.txt"), "/home/ada/my project/logs/12-7.txt");
+        assert_eq!(named("/logs/%x"), "/logs/.._.._etc_a b");
+        assert_eq!(named("100%%j %y%"), "/home/ada/my project/100%j %y%");
+    }
+
+    #[test]
+    fn a_container_has_the_script_the_home_and_the_way_to_mps() {
+        let image = |engine| Some(Image { name: "torch".to_owned(), engine });
+        let job =
+            JobRequest { image: image(None), ..request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }) };
+        let mps = Limits::Mps { active_threads: None, memory: None };
+        let surroundings = Surroundings { engine: Some(ContainerEngine::Docker), home: Some("/home/ada".into()), conda: None };
+        let order = planned(&job, &[mps], &surroundings).unwrap().order;
+        for mounted in ["/home/ada", "/state/attempts/12/3/script", "/state/attempts/12/3/progress", "/run/mps/0"] {
+            assert!(order.command.contains(&format!("type=bind,\"source={mounted}\",\"target={mounted}\"")), "{:?}", order.command);
+        }
+        assert!(order.command.ends_with(&["torch", "/bin/bash", "/state/attempts/12/3/script"].map(str::to_owned)));
+        assert!(
+            order.command.contains(&"host".to_owned()) && !order.command.concat().contains("a b"),
+            "no value of a variable is to be seen"
+        );
+        assert_eq!(order.afterwards.unwrap().join(" "), "docker rm --force carma-12-3");
+        assert_eq!(planned(&job, &[], &Surroundings::default()), Err(PlanError::NoEngine("torch".to_owned())));
+        let both = JobRequest { activation: Some(Activation::Conda("torch".to_owned())), ..job };
+        assert_eq!(planned(&both, &[], &surroundings), Err(PlanError::ActivationInContainer));
+    }
+}

@@ -1,0 +1,193 @@
+//! What can be written: typed changes. A batch of them is kept whole or not at all.
+
+use std::path::PathBuf;
+
+use carma_core::{AttemptId, DeviceId, Fraction, Job, JobId, MiB, Placement, Time, Utilisation, Verdict, Watts};
+use carma_gpu::{ComputeModeChange, DeviceUuid};
+use serde::{Deserialize, Serialize};
+
+use super::units::{Joules, UnixMillis, UnixMinute};
+use crate::attempt::Exit;
+use crate::request::{JobRequest, Owner};
+
+/// One thing to keep.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A job was accepted.
+    JobAccepted(Box<StoredJob>),
+    /// The core knows something else of a job.
+    JobChanged {
+        /// All that it knows.
+        job: Box<Job>,
+        /// When.
+        at: UnixMillis,
+    },
+    /// An attempt is about to be launched: kept before anything runs.
+    AttemptStarted {
+        /// Which.
+        attempt: AttemptId,
+        /// Where.
+        placement: Placement,
+        /// When.
+        at: UnixMillis,
+    },
+    /// An attempt has a supervisor.
+    SupervisorSeen {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Its supervisor.
+        supervisor: Supervisor,
+    },
+    /// An attempt is over.
+    AttemptEnded {
+        /// Which.
+        attempt: AttemptId,
+        /// How.
+        end: Box<AttemptEnd>,
+    },
+    /// Something happened.
+    EventLogged(NewEvent),
+    /// A minute of a device is over. Of two for the same minute, the one with more readings stays.
+    SampleKept(MinuteMean),
+    /// An operator wants nothing new on a device.
+    GpuDrained {
+        /// Which.
+        device: DeviceId,
+        /// Since when.
+        at: UnixMillis,
+    },
+    /// The device may be used again.
+    GpuResumed {
+        /// Which.
+        device: DeviceId,
+    },
+    /// Something of the machine is about to be changed, and is to be put back some day.
+    MachineChanged(MachineChange),
+    /// It was put back.
+    MachineRestored(MachineChange),
+    /// The manager's own time, which never goes back.
+    ClockSeen(Time),
+    /// Jobs that are over are no longer wanted, nor their attempts and events.
+    JobsForgotten(Vec<JobId>),
+    /// Events up to this number are no longer wanted.
+    EventsForgotten {
+        /// The last of them.
+        through: u64,
+    },
+    /// Samples of before this minute are no longer wanted.
+    SamplesForgotten {
+        /// The first to stay.
+        before: UnixMinute,
+    },
+    /// Room that was freed goes back to the file system, and the planner's statistics are renewed.
+    RoomReturned {
+        /// At most so many pages.
+        pages: u32,
+    },
+}
+
+/// A job with all that is kept of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredJob {
+    /// What its user asked for.
+    pub request: JobRequest,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What the core knows of it.
+    pub job: Job,
+    /// When it was submitted.
+    pub submitted: UnixMillis,
+    /// When it ended.
+    pub ended: Option<UnixMillis>,
+}
+
+/// The process that supervises an attempt; both together mean one process, ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Supervisor {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, in the kernel's clock ticks since the system's start.
+    pub started: u64,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptEnd {
+    /// When.
+    pub at: UnixMillis,
+    /// What its supervisor wrote down; unset: nothing.
+    pub exit: Option<Exit>,
+    /// What that means.
+    pub verdict: Verdict,
+    /// What was measured while it ran.
+    pub measured: Measured,
+}
+
+/// What was measured of an attempt.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// The most memory it had on each of its devices, in rank order.
+    pub peaks: Vec<MiB>,
+    /// How busy it kept them, on average.
+    pub utilisation: Utilisation,
+    /// Energy that is accounted to it.
+    pub energy: Option<Joules>,
+}
+
+/// Something that happened, for replay and for a job's timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewEvent {
+    /// When.
+    pub at: UnixMillis,
+    /// The job it is told of.
+    pub job: Option<JobId>,
+    /// What kind of thing.
+    pub kind: String,
+    /// The thing itself.
+    pub body: serde_json::Value,
+}
+
+/// The mean of a device's samples over one minute.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MinuteMean {
+    /// Which device.
+    pub device: DeviceId,
+    /// Which minute.
+    pub minute: UnixMinute,
+    /// Samples it is the mean of.
+    pub readings: u32,
+    /// Used memory, whoever used it.
+    pub memory_used: MiB,
+    /// How busy the device was.
+    pub utilisation: Utilisation,
+    /// Power drawn.
+    pub power: Option<Watts>,
+}
+
+/// Something of the machine that was changed for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MachineChange {
+    /// A GPU's compute mode.
+    ComputeMode(ComputeModeChange),
+    /// An MPS control daemon was started.
+    MpsDaemon {
+        /// For this GPU.
+        gpu: DeviceUuid,
+        /// The folder of its pipes.
+        pipes: PathBuf,
+        /// The folder of its logs.
+        logs: PathBuf,
+    },
+}
+
+/// The four counters as columns.
+pub(super) fn utilisation_columns(utilisation: &Utilisation) -> [Option<f64>; 4] {
+    [utilisation.smact, utilisation.smocc, utilisation.drama, utilisation.gpu].map(|value| value.map(Fraction::get))
+}
+
+/// And back.
+pub(super) fn utilisation_of(columns: [Option<f64>; 4]) -> Utilisation {
+    let [smact, smocc, drama, gpu] = columns.map(|value| value.map(Fraction::clamped));
+    Utilisation { smact, smocc, drama, gpu }
+}

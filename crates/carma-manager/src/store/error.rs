@@ -1,0 +1,168 @@
+//! What can go wrong with the store: when it is opened or read, and when it is written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use carma_core::{AttemptId, JobId};
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+/// Why the store could not be opened or read.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Another manager has it.
+    #[error("{} is in use by {}: stop that manager first (`carma down`)", path.display(), holder(*pid))]
+    InUse {
+        /// The store.
+        path: PathBuf,
+        /// The other's process number, where it could be read.
+        pid: Option<u32>,
+    },
+    /// A later version of CARMA wrote it.
+    #[error("{} has schema version {found}, but this version of carma knows only up to {known}: use a newer carma", path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The latest known version.
+        known: u32,
+    },
+    /// Another program wrote it.
+    #[error("{} is a database of another program: give another path", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is no database, or a damaged one.
+    #[error("{0} is damaged or no database ({reason}); it was left as it is: keep a copy, then rescue what is left with `sqlite3 {0} .recover`, put back a backup (`{0}.v*-backup-*`), or move it away to begin anew", path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        reason: String,
+    },
+    /// It cannot be written.
+    #[error("{} cannot be written: check the permissions of the file and its folder, and how the file system is mounted", path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The file system refused something.
+    #[error("cannot {what} {}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A document in it is not understood.
+    #[error("{} holds a value that is not understood", path.display())]
+    Unreadable {
+        /// The store.
+        path: PathBuf,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+    /// Anything else SQLite says.
+    #[error("cannot use {}", path.display())]
+    Database {
+        /// The store.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or("another manager".to_owned(), |pid| format!("the manager with process number {pid}"))
+}
+
+impl StoreError {
+    /// What SQLite says, sorted by what can be done about it.
+    pub(super) fn database(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match (source.sqlite_error_code(), &source) {
+            (Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt), _) => Self::Damaged { path, reason: source.to_string() },
+            (Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied), _) => Self::ReadOnly { path },
+            (_, rusqlite::Error::FromSqlConversionFailure(..)) => Self::Unreadable { path, source },
+            _ => Self::Database { path, source },
+        }
+    }
+
+    /// What the file system refused to do with a file.
+    pub(super) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
+            _ => Self::File { what, path, source },
+        }
+    }
+}
+
+/// Why changes were not written. None of their batch was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WriteError {
+    /// They do not fit what is in the store.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// No room is left. Later writes succeed once there is.
+    #[error("no room is left for {}: make some, or prune the history", .0.display())]
+    Full(PathBuf),
+    /// It can no longer be written.
+    #[error("{} cannot be written: check how its file system is mounted", .0.display())]
+    ReadOnly(PathBuf),
+    /// Anything else SQLite says.
+    #[error("{} could not be written: {reason}", path.display())]
+    Failed {
+        /// The store.
+        path: PathBuf,
+        /// What it says.
+        reason: String,
+    },
+    /// The store is no longer open.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// A change that does not fit what is in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// No such job.
+    #[error("{0} is not in the store")]
+    UnknownJob(JobId),
+    /// A job of this number is there.
+    #[error("{0} is in the store already")]
+    DuplicateJob(JobId),
+    /// No such attempt, or it is over.
+    #[error("{0} is not under way")]
+    NotUnderWay(AttemptId),
+    /// An attempt of this number is there.
+    #[error("{0} is in the store already")]
+    DuplicateAttempt(AttemptId),
+}
+
+/// Why one change could not be applied.
+#[derive(Debug, Error)]
+pub(super) enum ApplyError {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+}
+
+impl ApplyError {
+    /// What whoever asked for the change is told.
+    pub(super) fn told(&self, path: &Path) -> WriteError {
+        match self {
+            Self::Refused(refusal) => WriteError::Refused(*refusal),
+            Self::Database(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => WriteError::Full(path.to_owned()),
+                Some(ErrorCode::ReadOnly) => WriteError::ReadOnly(path.to_owned()),
+                _ => WriteError::Failed { path: path.to_owned(), reason: error.to_string() },
+            },
+        }
+    }
+}

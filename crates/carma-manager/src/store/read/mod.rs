@@ -1,0 +1,78 @@
+//! Reading: every reader has its own connection, sees one state of the store at a time, and stands in nobody's way.
+
+mod energy;
+mod history;
+mod job;
+mod load;
+mod samples;
+
+pub use energy::{EnergyBy, EnergyOf, EnergySum};
+pub use history::{JobFilter, JobSummary, Span};
+pub use job::{JobHistory, StoredAttempt, StoredEvent};
+pub use load::{Drained, Loaded, UnfinishedJob};
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+
+use super::error::StoreError;
+use super::schema;
+
+/// Somebody who reads the store.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: schema::open_for_reading(path)?, path: path.to_owned() })
+    }
+
+    /// Looks for damage in all of the file, which takes a while: what is wrong, one a line; nothing when all is well.
+    pub fn damage(&self) -> Result<Vec<String>, StoreError> {
+        match self.rows("PRAGMA quick_check(10)", [], |row| row.get::<_, String>(0)) {
+            Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+            // So damaged that it cannot even be looked through.
+            Err(StoreError::Damaged { reason, .. }) => Ok(vec![reason]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All rows of a query, each read by `read`.
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.run(|connection| connection.prepare_cached(sql)?.query_map(values, read)?.collect())
+    }
+
+    /// The first row of a query, if it has one.
+    pub(super) fn first<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        self.run(|connection| connection.prepare_cached(sql)?.query_row(values, read).optional())
+    }
+
+    fn run<'a, T>(&'a self, read: impl FnOnce(&'a Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        read(&self.connection).map_err(|error| StoreError::database(&self.path, error))
+    }
+
+    /// Several queries that see the same state, whatever is written in between.
+    fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        // Dropped it is rolled back, which is all that a reader needs.
+        let _transaction = self.run(Connection::unchecked_transaction)?;
+        read()
+    }
+}
+
+/// One of the numbers that only grow.
+pub(super) fn number(connection: &Connection, name: &str) -> rusqlite::Result<Option<u64>> {
+    connection.prepare_cached("SELECT value FROM numbers WHERE name = ?1")?.query_row(params![name], |row| row.get(0)).optional()
+}

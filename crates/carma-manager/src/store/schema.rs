@@ -1,0 +1,184 @@
+//! The file: made, recognised, and brought to the newest schema with a copy of what it was.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::error::StoreError;
+use super::lock::beside;
+use super::units::UnixMillis;
+
+/// The steps from nothing to the newest schema; a file of version n has seen the first n. Steps that were released never change.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/1.sql")];
+/// `CRMA`, in the header of every store.
+const APPLICATION: i32 = 0x4352_4d41;
+/// How long readers and the writer wait for each other in the rare moments when they must, such as recovery of the log.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes the folder, for its owner alone, unless there is one.
+pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let folder = folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::file("make the folder", folder))
+}
+
+/// Opens the file for writing, made and migrated as needed. The caller holds its lock.
+pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    migrate(path, MIGRATIONS, UnixMillis::now())
+}
+
+/// Opens the file for reading. It never blocks the writer, nor is it blocked.
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        // Room for the rows of a hundred thousand jobs, so that listing them again reads nothing again.
+        connection.execute_batch("PRAGMA cache_size = -16384")?;
+        Ok(connection)
+    };
+    open().map_err(|error| StoreError::database(path, error))
+}
+
+fn migrate(path: &Path, steps: &[&str], now: UnixMillis) -> Result<Connection, StoreError> {
+    create_file(path).map_err(StoreError::file("make", path))?;
+    let failed = |error| StoreError::database(path, error);
+    let mut connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
+    let version = version(&connection, path, steps.len() as u32)?;
+    prepare(&connection).map_err(failed)?;
+    if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
+        return Err(StoreError::ReadOnly { path: path.to_owned() });
+    }
+    let missing = &steps[version as usize..];
+    if !missing.is_empty() {
+        if version > 0 {
+            back_up(&connection, path, version, now)?;
+        }
+        upgrade(&mut connection, missing, steps.len()).map_err(failed)?;
+    }
+    Ok(connection)
+}
+
+/// Makes an empty file for its owner alone; SQLite gives the files it adds the same permissions.
+fn create_file(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => sync_folder(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The version of a file that is ours; nothing is written before it is known to be.
+fn version(connection: &Connection, path: &Path, known: u32) -> Result<u32, StoreError> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(|error| StoreError::database(path, error));
+    let (application, found) = (number("PRAGMA application_id")?, number("PRAGMA user_version")? as u32);
+    let empty = number("SELECT count(*) FROM sqlite_schema")? == 0;
+    match (application == i64::from(APPLICATION), found) {
+        (true, found) if found > known => Err(StoreError::Newer { path: path.to_owned(), found, known }),
+        (true, found) => Ok(found),
+        (false, 0) if empty => Ok(0),
+        _ => Err(StoreError::Foreign { path: path.to_owned() }),
+    }
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // FULL, because whoever was told that a job is accepted must find it after a power cut too: the log is on the disk before a commit returns.
+    // The log is written into the file every 16 MiB, and cut again when a reader made it grow longer than that.
+    connection.execute_batch(
+        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+         PRAGMA wal_autocheckpoint = 4096; PRAGMA journal_size_limit = 67108864;",
+    )
+}
+
+/// All steps that are missing, or none.
+fn upgrade(connection: &mut Connection, missing: &[&str], version: usize) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    missing.iter().try_for_each(|step| transaction.execute_batch(step))?;
+    transaction.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {version};"))?;
+    transaction.commit()
+}
+
+/// Copies the store as it is to a file beside it, whole or not at all.
+fn back_up(connection: &Connection, path: &Path, version: u32, now: UnixMillis) -> Result<PathBuf, StoreError> {
+    let backup = beside(path, &format!(".v{version}-backup-{}", now.0 / 1000));
+    let partial = beside(&backup, ".partial");
+    let refused = || StoreError::file("write the backup", &backup);
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial).map_err(refused())?;
+    connection.execute("VACUUM INTO ?1", [partial.to_string_lossy()]).map_err(|error| StoreError::database(path, error))?;
+    File::open(&partial).and_then(|file| file.sync_all()).map_err(refused())?;
+    fs::rename(&partial, &backup).and_then(|()| sync_folder(path)).map_err(refused())?;
+    Ok(backup)
+}
+
+/// A file that was made or renamed is there after a power cut only when its folder is on the disk too.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder_of(path))?.sync_all()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: [&str; 3] = [
+        "CREATE TABLE jobs (id INTEGER)",
+        "ALTER TABLE jobs ADD COLUMN name TEXT DEFAULT 'none'",
+        "ALTER TABLE jobs RENAME COLUMN name TO title",
+    ];
+    const NOW: UnixMillis = UnixMillis(1_700_000_000_123);
+
+    fn store_of_version_one() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("carma.db");
+        let connection = migrate(&path, &STEPS[..1], NOW).unwrap();
+        connection.execute("INSERT INTO jobs VALUES (7)", []).unwrap();
+        (folder, path)
+    }
+
+    fn backups(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.contains("backup")).collect()
+    }
+
+    #[test]
+    fn an_old_store_takes_every_step_it_lacks_and_leaves_a_backup() {
+        let (folder, path) = store_of_version_one();
+        let connection = migrate(&path, &STEPS, NOW).unwrap();
+        let row = connection.query_row("SELECT id, title FROM jobs", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(row, (7, "none".to_owned()));
+        assert_eq!(backups(folder.path()), ["carma.db.v1-backup-1700000000"]);
+        let backup = migrate(&folder.path().join("carma.db.v1-backup-1700000000"), &STEPS[..1], NOW).unwrap();
+        assert_eq!(backup.query_row("SELECT id FROM jobs", [], |row| row.get::<_, u32>(0)).unwrap(), 7);
+        drop(backup);
+        drop(migrate(&path, &STEPS, NOW).unwrap());
+        assert_eq!(backups(folder.path()).len(), 1, "a store that lacks nothing is not copied");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_store_as_it_was() {
+        let (_folder, path) = store_of_version_one();
+        assert!(migrate(&path, &[STEPS[0], STEPS[1], "nonsense"], NOW).is_err());
+        let connection = migrate(&path, &STEPS[..1], NOW).unwrap();
+        assert_eq!(connection.query_row("SELECT * FROM jobs", [], |row| Ok(row.as_ref().column_count())).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_newer_store_is_refused_in_words() {
+        let (_folder, path) = store_of_version_one();
+        drop(migrate(&path, &STEPS, NOW).unwrap());
+        let refused = migrate(&path, &STEPS[..2], NOW).unwrap_err();
+        assert!(matches!(refused, StoreError::Newer { found: 3, known: 2, .. }), "{refused}");
+    }
+}

@@ -1,0 +1,163 @@
+//! Whether a request makes sense by itself: names that can be names, words that can be words. Whoever takes requests asks this.
+
+use std::path::Path;
+
+use carma_core::{JobId, JobSpec, SpecError};
+use thiserror::Error;
+
+use super::after::check_job;
+use super::error::Problem;
+use crate::request::{Activation, JobCommand, JobRequest};
+
+/// The longest word or variable that the kernel takes.
+const LONGEST_WORD: usize = 131_071;
+/// The longest script.
+const LONGEST_SCRIPT: usize = 4 << 20;
+/// The longest name, so that tables stay tables and `%x` stays a file's name.
+const LONGEST_NAME: usize = 100;
+
+/// A request that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{key}: {problem}")]
+pub struct InvalidRequest {
+    /// Under which key it was asked for.
+    pub key: &'static str,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// Checks everything that can be checked without looking at the machine.
+pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
+    let under = |key: &'static str| move |problem| InvalidRequest { key, problem };
+    let refuse =
+        |key, wrong: bool, why: &str| if wrong { Err(InvalidRequest { key, problem: Problem::Refused(why.to_owned()) }) } else { Ok(()) };
+    request.name.as_deref().map_or(Ok(()), check_name).map_err(under("name"))?;
+    check_command(&request.command).map_err(under("command"))?;
+    check_path(&request.directory).map_err(under("workdir"))?;
+    refuse("workdir", !request.directory.is_absolute(), "must be an absolute path")?;
+    for (name, value) in &request.environment {
+        check_variable_of_a_process(name, value).map_err(under("env"))?;
+    }
+    for (key, path) in [("output", &request.output), ("error", &request.error)] {
+        path.as_deref().map_or(Ok(()), check_pattern).map_err(under(key))?;
+    }
+    match &request.activation {
+        Some(Activation::Conda(name)) => check_argument(name).map_err(under("conda"))?,
+        Some(Activation::Venv(folder)) => check_path(folder).map_err(under("venv"))?,
+        None => {}
+    }
+    request.image.as_ref().map_or(Ok(()), |image| check_argument(&image.name)).map_err(under("image"))?;
+    request.hints.model.as_deref().map_or(Ok(()), check_path).map_err(under("model"))?;
+    let resources = &request.resources;
+    let spec = JobSpec { gpus: resources.gpus, time_limit: resources.time_limit, ..JobSpec::new(JobId(0)) };
+    spec.validate().map_err(|error| {
+        let key = if matches!(error, SpecError::ZeroTimeLimit) { "time" } else { "gpus" };
+        InvalidRequest { key, problem: Problem::Refused(error.to_string()) }
+    })?;
+    let no_gpu = resources.gpus == 0;
+    refuse("mem", no_gpu && resources.memory.is_some(), "is memory on each GPU, and the job asks for none; give --host-mem")?;
+    refuse("exclusive", no_gpu && resources.exclusive, "is for GPUs, and the job asks for none")?;
+    refuse("cpus", resources.cpus == Some(0), "a job needs 1 or more")?;
+    refuse("at-most", request.schedule.at_most == Some(0), "at least 1 job must be allowed at once")?;
+    refuse("batch", request.hints.batch == Some(0), "a step has 1 sample or more")?;
+    refuse("interactive", request.interactive && request.array.is_some(), "an array or sweep has no terminal")?;
+    request.schedule.after.iter().try_for_each(|after| check_job(&after.job)).map_err(under("after"))
+}
+
+/// Looks whether the files are there that a request names.
+pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
+    let missing =
+        |key, path: &Path, what: &str| Err(InvalidRequest { key, problem: Problem::Refused(format!("{} {what}", path.display())) });
+    if !request.directory.is_dir() {
+        return missing("workdir", &request.directory, "is no folder");
+    }
+    match (&request.activation, &request.hints.model) {
+        (Some(Activation::Venv(folder)), _) if !folder.join("bin/activate").is_file() => {
+            missing("venv", folder, "is no virtual environment: it has no bin/activate")
+        }
+        (_, Some(model)) if !model.is_file() => missing("model", model, "is no file"),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a job can be called so. Names are parts of files' names (`%x`), lists (`--after @a,@b:any`) and command lines.
+pub(super) fn check_name(name: &str) -> Result<(), Problem> {
+    let expected = "a name: 1 to 100 letters without / , : or control characters, that does not begin with a dash or a dot";
+    let bad = |letter: char| letter.is_control() || "/,:".contains(letter);
+    let fits = (1..=LONGEST_NAME).contains(&name.chars().count()) && name.trim() == name;
+    if fits && !name.contains(bad) && !name.starts_with(['-', '.']) { Ok(()) } else { Err(Problem::invalid(name, expected)) }
+}
+
+fn check_command(command: &JobCommand) -> Result<(), Problem> {
+    let refuse = |why: &str| Err(Problem::Refused(why.to_owned()));
+    let words = match command {
+        JobCommand::Program(words) if words.first().is_none_or(String::is_empty) => {
+            return refuse("there is nothing to run: give a command after --, or in a job file as command = [\"python\", \"train.py\"]");
+        }
+        JobCommand::Program(words) => words,
+        JobCommand::Script { text, .. } if !text.starts_with("#!") => {
+            return refuse("a script says in its first line who runs it: begin it with #!/bin/bash");
+        }
+        JobCommand::Script { text, .. } if text.len() > LONGEST_SCRIPT => return refuse("a script has 4 MiB at most"),
+        JobCommand::Script { text, .. } if text.contains('\0') => return refuse("a script is text, and this has a zero byte"),
+        JobCommand::Script { arguments, .. } => arguments,
+    };
+    words.iter().try_for_each(|word| check_word(word))
+}
+
+/// Whether the kernel takes a word.
+fn check_word(word: &str) -> Result<(), Problem> {
+    match word {
+        _ if word.contains('\0') => Err(Problem::invalid(word, "a word for a process: it has a zero byte")),
+        _ if word.len() > LONGEST_WORD => Err(Problem::invalid(word, "a word for a process: it has more than 128 KiB")),
+        _ => Ok(()),
+    }
+}
+
+/// Environments that are inherited have names that no shell would take, such as those of Bash's functions.
+fn check_variable_of_a_process(name: &str, value: &str) -> Result<(), Problem> {
+    let bad = |letter: char| letter == '=' || letter.is_control();
+    if name.is_empty() || name.contains(bad) {
+        return Err(Problem::invalid(name, "a variable's name"));
+    }
+    if name.len() + value.len() >= LONGEST_WORD {
+        return Err(Problem::Refused(format!("{name} has more than 128 KiB")));
+    }
+    // The value may be a secret and is not shown.
+    if value.contains('\0') { Err(Problem::Refused(format!("{name} has a zero byte"))) } else { Ok(()) }
+}
+
+/// What becomes a word of somebody else's command line, where a dash would make it a flag.
+fn check_argument(name: &str) -> Result<(), Problem> {
+    let bad = |letter: char| letter.is_control() || letter.is_whitespace();
+    if name.is_empty() || name.starts_with('-') || name.contains(bad) {
+        Err(Problem::invalid(name, "a name without blanks that does not begin with a dash"))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_path(path: &Path) -> Result<(), Problem> {
+    let text = path.to_string_lossy();
+    if path.components().any(|part| part.as_os_str() == "~") {
+        return Err(Problem::invalid(&text, "a path: ~ is known to shells alone"));
+    }
+    if text.is_empty() || text.contains(char::is_control) {
+        Err(Problem::invalid(&text, "a path without control characters"))
+    } else {
+        Ok(())
+    }
+}
+
+/// A path in which `%j`, `%a`, `%x`, `%u` and `%%` stand for something.
+pub(super) fn check_pattern(path: &Path) -> Result<(), Problem> {
+    check_path(path)?;
+    let text = path.to_string_lossy();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        if letter == '%' && !letters.next().is_some_and(|code| "jaxu%".contains(code)) {
+            return Err(Problem::invalid(&text, "a file's name: % is followed by j (job), a (array index), x (name), u (user) or %"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Everything that can be said of a job: one table for flags, `#CARMA` lines and job files.
+
+use carma_core::Priority;
+use serde::de::DeserializeOwned;
+use serde::de::value::{Error, StrDeserializer};
+
+use super::after::after;
+use super::array::Array;
+use super::begin::begin;
+use super::draft::Draft;
+use super::environment;
+use super::error::{Place, Problem};
+use super::sweep::Parameter;
+use super::values::{at_least, memory, time_limit};
+use crate::request::{Activation, Image};
+
+/// Something that can be said of a job.
+#[derive(Debug)]
+pub struct Key {
+    /// What it is about, for people who look for it.
+    pub topic: &'static str,
+    /// The flag's long name, and the key of a job file.
+    pub name: &'static str,
+    /// The flag's letter, where Slurm has one for it.
+    pub short: Option<char>,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// What its value is called; unset for what is said by its name alone.
+    pub value: Option<&'static str>,
+    /// Whether it may be said more than once.
+    pub several: bool,
+    /// What it means.
+    pub help: &'static str,
+    pub(super) say: fn(&mut Draft<'_>, &str) -> Result<(), Problem>,
+}
+
+/// Something said of a job, and where.
+#[derive(Debug, Clone)]
+pub struct Saying {
+    /// About what.
+    pub key: &'static Key,
+    /// What; nothing where the key says it all.
+    pub value: String,
+    /// Where.
+    pub place: Place,
+}
+
+type Say = fn(&mut Draft<'_>, &str) -> Result<(), Problem>;
+
+impl Key {
+    const fn valued(topic: &'static str, name: &'static str, value: &'static str, help: &'static str, say: Say) -> Self {
+        Self { topic, name, short: None, aliases: &[], value: Some(value), several: false, help, say }
+    }
+
+    const fn switch(topic: &'static str, name: &'static str, help: &'static str, say: Say) -> Self {
+        Self { topic, name, short: None, aliases: &[], value: None, several: false, help, say }
+    }
+
+    const fn or(self, short: Option<char>, aliases: &'static [&'static str]) -> Self {
+        Self { short, aliases, ..self }
+    }
+
+    const fn several(self) -> Self {
+        Self { several: true, ..self }
+    }
+
+    /// The key of this name or other name.
+    pub fn find(name: &str) -> Result<&'static Self, Problem> {
+        let found = KEYS.iter().find(|key| key.name == name || key.aliases.contains(&name));
+        found.ok_or_else(|| Problem::UnknownKey { name: name.to_owned(), nearest: nearest(name) })
+    }
+
+    /// What two sayings of one source must not share: a variable may be set once, and one environment be entered.
+    pub(super) fn subject<'a>(&self, value: &'a str) -> (&'static str, &'a str) {
+        match self.name {
+            "conda" | "venv" => ("conda or venv", ""),
+            name if self.several => (name, value.split('=').next().unwrap_or_default()),
+            name => (name, ""),
+        }
+    }
+}
+
+/// The key most like a wrong one, where there is one that people could have meant.
+fn nearest(wrong: &str) -> Option<&'static str> {
+    let names = KEYS.iter().flat_map(|key| [key.name].into_iter().chain(key.aliases.iter().copied()));
+    // A longer form of a name, as memory is of mem, is near however long.
+    let far = |name: &str| if wrong.starts_with(name) { 1 } else { changes(wrong, name) };
+    let (changes, name) = names.map(|name| (far(name), name)).min()?;
+    (changes <= 1 + name.len() / 4).then_some(name)
+}
+
+/// How many letters have to be added, removed or replaced to make one word of the other.
+fn changes(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (place, letter) in from.chars().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], place + 1);
+        for (column, other) in to.chars().enumerate() {
+            let fewest = (diagonal + usize::from(letter != other)).min(row[column] + 1).min(row[column + 1] + 1);
+            diagonal = std::mem::replace(&mut row[column + 1], fewest);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+/// One of the words that a type is written with.
+fn word<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Problem> {
+    T::deserialize(StrDeserializer::<Error>::new(text)).map_err(|_| Problem::invalid(text, expected))
+}
+
+const NEEDS: &str = "What it needs";
+const WHEN: &str = "When it runs";
+const WHERE: &str = "Where it runs";
+const MANY: &str = "Many jobs at once";
+const LIFE: &str = "Estimates and recovery";
+
+/// Everything that can be said.
+#[rustfmt::skip]
+pub static KEYS: [Key; 31] = [
+    Key::valued(NEEDS, "gpus", "N", "GPUs; 0 for a job that needs none [default: 1]",
+        |draft, text| { draft.request.resources.gpus = at_least(0, text, "a number of GPUs: 0 or more")?; Ok(()) }).or(Some('G'), &[]),
+    Key::valued(NEEDS, "mem", "SIZE", "GPU memory it needs on each GPU: 40GiB, or a bare number of MiB",
+        |draft, text| { draft.request.resources.memory = Some(memory(text)?); Ok(()) }).or(None, &["gpu-mem"]),
+    Key::valued(NEEDS, "cpus", "N", "Cores of the host",
+        |draft, text| { draft.request.resources.cpus = Some(at_least(1, text, "a number of cores: 1 or more")?); Ok(()) }).or(Some('c'), &["cpus-per-task"]),
+    Key::valued(NEEDS, "host-mem", "SIZE", "Memory of the host: 64GiB, or a bare number of MiB",
+        |draft, text| { draft.request.resources.host_memory = Some(memory(text)?); Ok(()) }),
+    Key::valued(NEEDS, "time", "TIME", "The most that one attempt may take: minutes, or as in 90s, 30m, 12h, 1:30:00 (hours), 1-12:00:00 (days); or unlimited",
+        |draft, text| { draft.request.resources.time_limit = time_limit(text)?; Ok(()) }).or(Some('t'), &[]),
+    Key::switch(NEEDS, "exclusive", "Its GPUs are to be its own",
+        |draft, _| { draft.request.resources.exclusive = true; Ok(()) }),
+    Key::valued(NEEDS, "mode", "MODE", "How its GPUs are shared: auto, streams, mps or mig [default: auto]",
+        |draft, text| { draft.request.resources.mode = word(text, "a way to share GPUs: auto, streams, mps or mig")?; Ok(()) }),
+    Key::valued(WHEN, "name", "NAME", "What to call it; @NAME names it elsewhere",
+        |draft, text| { draft.request.name = Some(text.to_owned()); Ok(()) }).or(Some('J'), &["job-name"]),
+    Key::valued(WHEN, "priority", "N", "Higher goes first [default: 0]",
+        |draft, text| { draft.request.schedule.priority = Priority(at_least(i32::MIN, text, "a whole number")?); Ok(()) }),
+    Key::valued(WHEN, "after", "JOBS", "Start after these jobs succeeded: 12,last,@name; with :any after it, however it ended. Slurm's afterok:12:13 and afterany:12 are read too",
+        |draft, text| { draft.request.schedule.after = after(text)?; Ok(()) }).or(Some('d'), &["dependency"]),
+    Key::valued(WHEN, "begin", "WHEN", "Not before: now+1hour, 16:00, 2027-01-31T08:00, in your time zone",
+        |draft, text| { draft.request.schedule.begin = Some(begin(text, &draft.caller.now)?); Ok(()) }).or(Some('b'), &[]),
+    Key::switch(WHEN, "hold", "Wait until released",
+        |draft, _| { draft.request.schedule.hold = true; Ok(()) }).or(Some('H'), &[]),
+    Key::switch(WHEN, "interactive", "Give it this terminal; without a command it is your shell",
+        |draft, _| { draft.request.interactive = true; Ok(()) }),
+    Key::valued(WHERE, "workdir", "DIR", "Run it there [default: here]",
+        |draft, text| { draft.request.directory = draft.caller.directory.join(text); Ok(()) }).or(Some('D'), &["chdir"]),
+    Key::valued(WHERE, "env", "NAME[=VALUE]", "Set a variable, or pass on yours; ALL (as unset) passes all of them, NONE none. May be given more than once, and counts in order",
+        |draft, text| environment::change(&mut draft.request.environment, text, &draft.caller.environment)).several(),
+    Key::valued(WHERE, "conda", "ENV", "Enter this Conda environment first, by name or folder",
+        |draft, text| { draft.request.activation = Some(Activation::Conda(text.to_owned())); Ok(()) }),
+    Key::valued(WHERE, "venv", "DIR", "Enter this virtual environment first",
+        |draft, text| { draft.request.activation = Some(Activation::Venv(draft.caller.directory.join(text))); Ok(()) }),
+    Key::valued(WHERE, "image", "NAME", "Run it in a container of this image",
+        |draft, text| { draft.request.image = Some(Image { name: text.to_owned(), engine: None }); Ok(()) }),
+    Key::valued(WHERE, "engine", "ENGINE", "What runs the container: docker, podman or apptainer [default: the first that is installed]",
+        |draft, text| { draft.engine = Some(word(text, "something that runs containers: docker, podman or apptainer")?); Ok(()) }),
+    Key::switch(WHERE, "snapshot", "Run the code as it is now: the git work tree is copied",
+        |draft, _| { draft.request.snapshot = true; Ok(()) }),
+    Key::valued(WHERE, "output", "FILE", "Its output goes there too, seen from its folder; %j, %a, %x and %u stand for job, array index, name and user",
+        |draft, text| { draft.request.output = Some(text.into()); Ok(()) }).or(Some('o'), &[]),
+    Key::valued(WHERE, "error", "FILE", "Its errors go there [default: with the output]",
+        |draft, text| { draft.request.error = Some(text.into()); Ok(()) }).or(Some('e'), &[]),
+    Key::valued(MANY, "array", "INDICES", "A job for each index, found in CARMA_ARRAY_INDEX: 1-10, 0-15:4 (every fourth), 1,3,7; 1-10%3 runs at most 3 at once",
+        |draft, text| { draft.spread(Array::parse(text)?); Ok(()) }).or(Some('a'), &[]),
+    Key::valued(MANY, "param", "NAME=VALUES", "A job for each value: lr=0.1,0.01 or seed=1..5; of several parameters every combination. {lr} in the command and CARMA_PARAM_LR stand for the value",
+        |draft, text| draft.sweep(Parameter::parse(text)?)).several(),
+    Key::valued(MANY, "at-most", "N", "Run at most so many of an array or sweep at once",
+        |draft, text| { draft.request.schedule.at_most = Some(at_least(1, text, "a number of jobs: 1 or more")?); Ok(()) }),
+    Key::valued(LIFE, "model", "FILE", "What describes its model, to estimate its memory by",
+        |draft, text| { draft.request.hints.model = Some(draft.caller.directory.join(text)); Ok(()) }),
+    Key::valued(LIFE, "batch", "N", "Samples a step, for the estimate",
+        |draft, text| { draft.request.hints.batch = Some(at_least(1, text, "a number of samples: 1 or more")?); Ok(()) }),
+    Key::valued(LIFE, "estimate", "HOW", "dry-run: run the script without a GPU first and see what it allocates",
+        |draft, text| { draft.request.hints.dry_run = true; if text == "dry-run" { Ok(()) } else { Err(Problem::invalid(text, "a way to estimate: dry-run")) } }),
+    Key::valued(LIFE, "retries", "N", "Start it again after a failure, so many times [default: 0]",
+        |draft, text| { draft.request.retries.failure = at_least(0, text, "a number of times: 0 or more")?; Ok(()) }),
+    Key::valued(LIFE, "oom-retries", "N", "Start it again after it ran out of GPU memory, so many times [default: as the configured ladder leads]",
+        |draft, text| { draft.request.retries.out_of_memory = Some(at_least(0, text, "a number of times: 0 or more")?); Ok(()) }),
+    Key::switch(LIFE, "checkpoint", "It writes a checkpoint when told to end, and goes on from it",
+        |draft, _| { draft.request.may_checkpoint = true; Ok(()) }),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{KEYS, Key, nearest};
+
+    #[test]
+    fn no_two_keys_answer_to_one_name() {
+        let names: Vec<&str> = KEYS.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name])).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        let letters: Vec<char> = KEYS.iter().filter_map(|key| key.short).collect();
+        assert_eq!(letters.iter().collect::<BTreeSet<_>>().len(), letters.len());
+        assert!(KEYS.iter().all(|key| Key::find(key.name).is_ok_and(|found| found.name == key.name)));
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_the_nearest() {
+        assert_eq!(
+            ["gpu", "memm", "oom_retries", "cput", "prioritty"].map(nearest),
+            ["gpus", "mem", "oom-retries", "cpus", "priority"].map(Some)
+        );
+        assert_eq!((nearest("memory"), nearest("colour of the sky")), (Some("mem"), None));
+    }
+}

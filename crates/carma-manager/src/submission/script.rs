@@ -1,0 +1,105 @@
+//! Scripts: what their `#CARMA` and `#SBATCH` lines say.
+
+use super::error::{Place, Problem, SubmissionError};
+use super::form::{Asked, Reading};
+use super::key::{KEYS, Key, Saying};
+use super::{slurm, words};
+use crate::request::JobCommand;
+
+/// Reads the lines before the first command. The script itself stays as it is.
+pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Reading, SubmissionError> {
+    let at = |line: Option<usize>| Place { file: Some(name.to_owned()), line, key: None };
+    if !text.starts_with("#!") {
+        let why = "a script says in its first line who runs it: begin it with #!/bin/bash";
+        return Err(Problem::Refused(why.to_owned()).at(at(Some(1))));
+    }
+    let (mut ours, mut slurms, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut begun = false;
+    for (number, line) in text.lines().enumerate() {
+        let place = at(Some(number + 1));
+        let fail = |problem: Problem| problem.at(place.clone());
+        if let Some(rest) = directive(line, "#CARMA") {
+            if begun {
+                return Err(fail(Problem::Refused("#CARMA lines stand before the first command".to_owned())));
+            }
+            for (option, value) in options(&words::split(rest).map_err(fail)?, takes_value).map_err(fail)? {
+                let key = named(&option).map_err(fail)?;
+                let place = Place { key: Some(option), ..place.clone() };
+                let value = value_of(key, value).map_err(|problem| problem.at(place.clone()))?;
+                ours.push(Saying { key, value, place });
+            }
+        } else if let Some(rest) = directive(line, "#SBATCH") {
+            if begun {
+                notes.push(format!("{place}#SBATCH after the first command is left out"));
+                continue;
+            }
+            for (option, value) in options(&words::split(rest).map_err(fail)?, slurm::takes_value).map_err(fail)? {
+                let translated = slurm::translate(&option, value.as_deref().unwrap_or_default());
+                notes.extend(translated.note.map(|note| format!("{place}{option}: {note}")));
+                let place = Place { key: Some(option), ..place.clone() };
+                let sayings =
+                    translated.sayings.into_iter().map(|(key, value)| Ok(Saying { key: Key::find(key)?, value, place: place.clone() }));
+                slurms.extend(sayings.collect::<Result<Vec<_>, _>>().map_err(|problem: Problem| problem.at(place.clone()))?);
+            }
+        } else {
+            begun |= !line.trim().is_empty() && !line.starts_with('#');
+        }
+    }
+    let command = Some(JobCommand::Script { text: text.to_owned(), arguments });
+    // Where a script is for both, what it says to us alone counts.
+    Ok(Reading { jobs: vec![Asked { command, place: at(None), layers: vec![slurms, ours] }], notes })
+}
+
+fn directive<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
+    line.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// The key that a flag names, by its name or its letter.
+fn named(option: &str) -> Result<&'static Key, Problem> {
+    match option.strip_prefix("--") {
+        Some(name) => Key::find(name),
+        None => KEYS
+            .iter()
+            .find(|key| key.short.is_some_and(|short| option.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4]))))
+            .ok_or_else(|| Problem::UnknownKey { name: option.to_owned(), nearest: None }),
+    }
+}
+
+fn takes_value(option: &str) -> Option<bool> {
+    named(option).ok().map(|key| key.value.is_some())
+}
+
+fn value_of(key: &Key, value: Option<String>) -> Result<String, Problem> {
+    match (key.value, value) {
+        (Some(_), Some(value)) => Ok(value),
+        (None, None) => Ok(String::new()),
+        (Some(wanted), None) => Err(Problem::Refused(format!("{wanted} is missing"))),
+        (None, Some(value)) => Err(Problem::Refused(format!("takes no value, but has {value:?}"))),
+    }
+}
+
+/// Flags and their values: `--flag value`, `--flag=value`, `-f value`, `-fvalue`. Of a flag that is not known, a word without a dash is the value.
+fn options(words: &[String], takes_value: impl Fn(&str) -> Option<bool>) -> Result<Vec<(String, Option<String>)>, Problem> {
+    let mut found = Vec::new();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, attached) = match word.strip_prefix("--") {
+            Some(_) => word.split_once('=').map_or((word.clone(), None), |(name, value)| (name.to_owned(), Some(value.to_owned()))),
+            None => match word.strip_prefix('-').and_then(|rest| rest.chars().next()) {
+                Some(letter) => {
+                    let rest = &word[1 + letter.len_utf8()..];
+                    (format!("-{letter}"), (!rest.is_empty()).then(|| rest.to_owned()))
+                }
+                None => return Err(Problem::invalid(word, "a flag: flags begin with a dash")),
+            },
+        };
+        let value = match takes_value(&name) {
+            _ if attached.is_some() => attached,
+            Some(true) => words.next().cloned(),
+            Some(false) => None,
+            None => words.next_if(|word| !word.starts_with('-')).cloned(),
+        };
+        found.push((name, value));
+    }
+    Ok(found)
+}

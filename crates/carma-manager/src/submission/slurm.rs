@@ -1,0 +1,142 @@
+//! What `#SBATCH` lines say, where it means the same here.
+
+use std::path::Path;
+
+use super::check::check_pattern;
+use super::values::digits;
+
+/// A flag of Slurm's in our words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Translated {
+    /// Keys and their values.
+    pub(super) sayings: Vec<(&'static str, String)>,
+    /// What does not mean the same here.
+    pub(super) note: Option<String>,
+}
+
+/// Flags with a letter, and flags that mean the same here under the key that follows.
+const SAME: [(&str, &str, &str); 14] = [
+    ("--job-name", "-J", "name"),
+    ("--time", "-t", "time"),
+    ("--array", "-a", "array"),
+    ("--cpus-per-task", "-c", "cpus"),
+    ("--chdir", "-D", "workdir"),
+    ("--begin", "-b", "begin"),
+    ("--dependency", "-d", "after"),
+    ("--output", "-o", "output"),
+    ("--error", "-e", "error"),
+    ("--mem", "", "host-mem"),
+    ("--hold", "-H", "hold"),
+    ("--gpus", "-G", "gpus"),
+    ("--gpus-per-node", "", "gpus"),
+    ("--gres", "", "gpus"),
+];
+
+/// Whether a flag has a value; unset where it is not known.
+pub(super) fn takes_value(option: &str) -> Option<bool> {
+    match option {
+        "-H" | "--hold" | "--exclusive" | "--requeue" | "--no-requeue" | "--contiguous" | "--overcommit" => Some(false),
+        "--export" => Some(true),
+        _ => SAME.iter().any(|(long, short, _)| [*long, *short].contains(&option)).then_some(true),
+    }
+}
+
+/// Translates a flag.
+pub(super) fn translate(option: &str, value: &str) -> Translated {
+    let one = |key, value: &str| Translated { sayings: vec![(key, value.to_owned())], note: None };
+    let left_out = |why: &str| Translated { sayings: Vec::new(), note: Some(format!("left out: {why}")) };
+    if option == "--export" {
+        return export(value);
+    }
+    match SAME.iter().find(|(long, short, _)| [*long, *short].contains(&option)) {
+        Some(&(_, _, "gpus")) => gpus(option, value).unwrap_or_else(|| left_out("only a number of GPUs is read, as in gpu:2")),
+        Some(&(_, _, "after")) if ["afterok:", "afterany:"].iter().any(|kind| value.starts_with(kind)) && !value.contains('?') => {
+            one("after", value)
+        }
+        Some(&(_, _, "after")) => left_out("only afterok and afterany mean something here"),
+        Some(&(_, _, key @ ("output" | "error"))) if check_pattern(Path::new(value)).is_err() => {
+            let why = format!("of Slurm's patterns only %j, %a, %x and %u mean something here; give #CARMA --{key}");
+            left_out(&why)
+        }
+        // No limit is written so in Slurm.
+        Some(&(_, _, "time")) if value == "0" => one("time", "unlimited"),
+        Some(&(_, _, "host-mem")) if value == "0" => left_out("all memory of the host is not given to one job"),
+        Some(&(_, _, key)) => one(key, value),
+        None if option == "--exclusive" => left_out("it asks for a whole server in Slurm; give #CARMA --exclusive for GPUs of its own"),
+        None => left_out("it means nothing here"),
+    }
+}
+
+/// `2` or `a100:2`; in a list of resources `gpu`, `gpu:2` or `gpu:a100:2`.
+fn gpus(option: &str, value: &str) -> Option<Translated> {
+    let parts: Vec<&str> = value.split(':').collect();
+    let (kind, count) = match (option, parts.as_slice()) {
+        ("--gres", ["gpu"]) => (None, "1"),
+        ("--gres", ["gpu", kind]) if digits(kind).is_none() => (Some(kind), "1"),
+        ("--gres", ["gpu", kind, count]) => (Some(kind), *count),
+        ("--gres", ["gpu", count]) => (None, *count),
+        ("--gres", _) => return None,
+        (_, [count]) => (None, *count),
+        (_, [kind, count]) => (Some(kind), *count),
+        _ => return None,
+    };
+    digits(count)?;
+    let note = kind.map(|kind| format!("the kind of GPU, {kind}, is not looked at"));
+    Some(Translated { sayings: vec![("gpus", count.to_owned())], note })
+}
+
+/// Slurm's list names all that is passed on, and ours adds to it.
+fn export(value: &str) -> Translated {
+    let wishes: Vec<&str> = value.split(',').filter(|wish| !wish.is_empty()).collect();
+    let only = (!wishes.contains(&"ALL") && !wishes.contains(&"NONE")).then_some("NONE");
+    let sayings = only.into_iter().chain(wishes).map(|wish| ("env", wish.to_owned()));
+    Translated { sayings: sayings.collect(), note: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::translate;
+
+    fn told(option: &str, value: &str) -> (String, Option<String>) {
+        let translated = translate(option, value);
+        let sayings: Vec<String> = translated.sayings.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        (sayings.join(" "), translated.note)
+    }
+
+    #[test]
+    fn what_means_the_same_is_taken() {
+        for (option, value, said) in [
+            ("--gres", "gpu:2", "gpus=2"),
+            ("--gres", "gpu", "gpus=1"),
+            ("-G", "4", "gpus=4"),
+            ("--mem", "64G", "host-mem=64G"),
+            ("-t", "0", "time=unlimited"),
+            ("--dependency", "afterok:12:13", "after=afterok:12:13"),
+            ("--export", "ALL,A=1", "env=ALL env=A=1"),
+            ("--export", "A,B", "env=NONE env=A env=B"),
+            ("-o", "logs/%x-%j.out", "output=logs/%x-%j.out"),
+        ] {
+            assert_eq!(told(option, value), (said.to_owned(), None), "{option} {value}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_is_noted() {
+        for (option, value, said) in [
+            ("--gres", "gpu:a100:2", "gpus=2"),
+            ("--gres", "gpu:a100", "gpus=1"),
+            ("--gpus", "a100:2", "gpus=2"),
+            ("--gres", "tape:1,gpu:2", ""),
+            ("--gres", "tape:1", ""),
+            ("--gpus", "a100:2,h100:1", ""),
+            ("--output", "slurm-%A_%a.out", ""),
+            ("--dependency", "singleton", ""),
+            ("--exclusive", "", ""),
+            ("--partition", "long", ""),
+            ("--mem", "0", ""),
+        ] {
+            let (sayings, note) = told(option, value);
+            assert_eq!((sayings.as_str(), note.is_some()), (said, true), "{option} {value}");
+        }
+    }
+}

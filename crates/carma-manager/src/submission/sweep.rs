@@ -1,0 +1,126 @@
+//! Parameters of a sweep: `lr=0.1,0.01` and `seed=1..5`, their cross product, and where they go in a command.
+
+use std::collections::BTreeMap;
+
+use super::array::{MOST_MEMBERS, too_many};
+use super::environment::check_variable;
+use super::error::Problem;
+use super::values::digits;
+
+/// A parameter and the values it takes in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    pub(super) values: Vec<String>,
+}
+
+impl Parameter {
+    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let expected = "a parameter and its values, as in lr=0.1,0.01 or seed=1..5";
+        let (name, written) = text.split_once('=').ok_or_else(|| Problem::invalid(text, expected))?;
+        check_variable(name)?;
+        let mut values: Vec<String> = Vec::new();
+        for value in written.split(',') {
+            match value.split_once("..").and_then(|(first, last)| Some((digits(first)?, digits(last)?))) {
+                _ if value.is_empty() || value.contains('\0') => return Err(Problem::invalid(text, expected)),
+                Some((first, last)) if first <= last => {
+                    values.extend((first..=last).take(MOST_MEMBERS + 1).map(|number| number.to_string()));
+                }
+                Some(_) => return Err(Problem::invalid(value, "a range that goes up, such as 1..5, which ends with 5")),
+                None => values.push(value.to_owned()),
+            }
+            too_many(values.len())?;
+        }
+        let mut sorted: Vec<&str> = values.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Problem::Refused(format!("{name} has the value {:?} twice", pair[0]))),
+            None => Ok(Self { name: name.to_owned(), values }),
+        }
+    }
+
+    /// The variable that holds its value in a job's environment.
+    pub(super) fn variable(name: &str) -> String {
+        format!("CARMA_PARAM_{}", name.to_ascii_uppercase())
+    }
+}
+
+/// How many jobs the parameters make.
+pub(super) fn count(parameters: &[Parameter]) -> Result<usize, Problem> {
+    let jobs = parameters.iter().try_fold(1_usize, |jobs, parameter| jobs.checked_mul(parameter.values.len()));
+    let jobs = jobs.unwrap_or(usize::MAX);
+    too_many(jobs).map(|()| jobs)
+}
+
+/// The values of the job at this place; the last parameter changes from job to job.
+pub(super) fn values_at(parameters: &[Parameter], mut place: usize) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    for Parameter { name, values: all } in parameters.iter().rev() {
+        values.insert(name.clone(), all[place % all.len()].clone());
+        place /= all.len();
+    }
+    values
+}
+
+/// A word of a command with `{name}` replaced, once: what a value brings with it stays as it is, and so do other braces.
+pub(super) fn filled_in(word: &str, values: &BTreeMap<String, String>) -> String {
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some(open) = rest.find('{') {
+        let (before, from) = rest.split_at(open);
+        filled.push_str(before);
+        let known = from[1..].split_once('}').and_then(|(name, after)| Some((values.get(name)?, after)));
+        let (piece, after) = known.map_or(("{", &from[1..]), |(value, after)| (value.as_str(), after));
+        filled.push_str(piece);
+        rest = after;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::{BTreeMap, Parameter, count, filled_in, values_at};
+
+    #[test]
+    fn values_are_lists_and_ranges() {
+        let values = |text: &str| Parameter::parse(text).unwrap().values;
+        assert_eq!(values("lr=0.1,0.01"), ["0.1", "0.01"]);
+        assert_eq!(values("seed=1..3,9"), ["1", "2", "3", "9"]);
+        assert_eq!(values("path=../data,$(id)"), ["../data", "$(id)"]);
+        for wrong in ["", "lr", "lr=", "lr=1,", "lr=1,1", "l-r=1", "1=1", "=1", "seed=5..1", "seed=0..100000", "seed=0..9999999999"] {
+            assert!(Parameter::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_once() {
+        let values = BTreeMap::from([("lr", "{seed}"), ("seed", "7")].map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(filled_in("--x={lr},{seed}", &values), "--x={seed},7");
+        assert_eq!(filled_in("{\"a\": {other}, {{seed}} {", &values), "{\"a\": {other}, {7} {");
+    }
+
+    proptest! {
+        #[test]
+        fn the_product_has_every_combination_once_in_order(sizes in prop::collection::vec(1_usize..6, 1..4)) {
+            let parameters: Vec<Parameter> = sizes.iter().enumerate().map(|(place, size)| Parameter::parse(&format!("p{place}=1..{size}")).unwrap()).collect();
+            let jobs = count(&parameters).unwrap();
+            prop_assert_eq!(jobs, sizes.iter().product::<usize>());
+            let all: Vec<_> = (0..jobs).map(|place| values_at(&parameters, place)).collect();
+            // The names sort as they stand, and so the jobs do.
+            prop_assert!(all.is_sorted());
+            prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), jobs);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC*", word in "\\PC*") {
+            if let Ok(parameter) = Parameter::parse(&text) {
+                prop_assert!(!parameter.values.is_empty());
+            }
+            prop_assert_eq!(filled_in(&word, &BTreeMap::new()), word);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! CARMA's `.rad` task files as submissions.
+
+use carma_sim::trace::RadTask;
+
+use super::error::{Place, Problem, SubmissionError};
+use super::form::{Asked, Reading};
+use super::key::{Key, Saying};
+use super::words;
+use crate::request::JobCommand;
+
+/// Reads a task: its measured need is what it asks for, and what estimators answered once is not. A shell looks at nothing of it.
+pub(super) fn read(name: &str, text: &str) -> Result<Reading, SubmissionError> {
+    let task = RadTask::parse(name, text)?;
+    let at = |line| Place { file: Some(name.to_owned()), line: Some(line), key: None };
+    let command = words::split_command(&task.command).map_err(|problem| problem.at(at(3)))?;
+    let facts = [
+        ("conda", 2, Some(task.environment)),
+        ("model", 4, Some(task.summary)),
+        ("batch", 6, Some(task.batch.to_string())),
+        ("gpus", 8, Some(task.gpus.to_string())),
+        ("mem", 9, task.needs.measured.map(|need| need.0.to_string())),
+    ];
+    let said = facts.into_iter().filter_map(|(key, line, value)| Some((key, line, value?)));
+    let sayings = said.map(|(key, line, value)| {
+        Ok(Saying { key: Key::find(key).map_err(|problem: Problem| problem.at(at(line)))?, value, place: at(line) })
+    });
+    let layer = sayings.collect::<Result<Vec<_>, SubmissionError>>()?;
+    Ok(Reading { jobs: vec![Asked { command: Some(JobCommand::Program(command)), place: at(3), layers: vec![layer] }], notes: Vec::new() })
+}

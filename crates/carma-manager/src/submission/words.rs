@@ -1,0 +1,76 @@
+//! Words of a line as a shell would split them, with nothing else of a shell's done: no variables, no commands, no patterns.
+
+use std::str::Chars;
+
+use super::error::Problem;
+
+/// Splits at blanks outside of quotes; a word that begins with `#` ends the line.
+pub(super) fn split(line: &str) -> Result<Vec<String>, Problem> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            blank if blank.is_whitespace() => words.extend(word.take()),
+            '#' if word.is_none() => break,
+            quote @ ('\'' | '"') => quoted(quote, &mut letters, word.get_or_insert_default())?,
+            '\\' => word.get_or_insert_default().push(escaped(&mut letters)?),
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Splits a command that was written for a shell, unless it needs one.
+pub(super) fn split_command(line: &str) -> Result<Vec<String>, Problem> {
+    match line.chars().find(|letter| "$`;|&<>()*?~\\".contains(*letter)) {
+        Some(special) => Err(Problem::Refused(format!("{special:?} is for a shell, and none runs this command: put it into a script"))),
+        None => split(line),
+    }
+}
+
+fn quoted(quote: char, letters: &mut Chars<'_>, word: &mut String) -> Result<(), Problem> {
+    loop {
+        match letters.next() {
+            Some(letter) if letter == quote => return Ok(()),
+            Some('\\') if quote == '"' => word.push(escaped(letters)?),
+            Some(letter) => word.push(letter),
+            None => return Err(Problem::Refused(format!("a {quote} is not closed"))),
+        }
+    }
+}
+
+fn escaped(letters: &mut Chars<'_>) -> Result<char, Problem> {
+    letters.next().ok_or_else(|| Problem::Refused("nothing follows the last \\".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{split, split_command};
+
+    #[test]
+    fn quotes_hold_words_together_and_a_hash_ends_the_line() {
+        assert_eq!(split(r#"--name 'a b' -o "x \"y\" z"w\ v '' # rest"#).unwrap(), ["--name", "a b", "-o", "x \"y\" zw v", ""]);
+        assert_eq!(split("--name a#b $(id) `id` ; x").unwrap(), ["--name", "a#b", "$(id)", "`id`", ";", "x"]);
+        assert!(["'a", "\"a", "a\\", "\"a\\"].iter().all(|line| split(line).is_err()));
+    }
+
+    #[test]
+    fn a_command_that_needs_a_shell_is_refused() {
+        assert_eq!(split_command("python train.py --name 'a b'").unwrap(), ["python", "train.py", "--name", "a b"]);
+        for line in ["a; b", "a && b", "a | b", "a > b", "a $HOME", "a `b`", "a $(b)", "a *", "(a)", "~/a"] {
+            assert!(split_command(line).unwrap_err().to_string().contains("put it into a script"), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_words_come_back(words in prop::collection::vec("[^']*", 0..5)) {
+            let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(split(&line).unwrap(), words);
+        }
+    }
+}

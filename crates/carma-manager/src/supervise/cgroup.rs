@@ -1,0 +1,146 @@
+//! A control group for each attempt, where this process may make one: whoever is in it is known, and can be killed with all others.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Hierarchies of the first version that we may use, best first. All that we need is to know who belongs together.
+const FIRST_VERSION: [&str; 3] = ["pids", "freezer", "name=systemd"];
+
+/// By this our groups are known.
+const PREFIX: &str = "carma-";
+
+/// How often we try to remove a group whose members are just ending, and how long we wait in between.
+const TRIES: u32 = 500;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A control group of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// Makes one below that of this process, with a name that nobody else uses; unset where that is not allowed.
+    pub(super) fn create(name: &str) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        homes(&mounts, &groups)
+            .into_iter()
+            .map(|home| home.join(format!("{PREFIX}{name}")))
+            .find(|path| fs::create_dir(path).is_ok())
+            .map(Self)
+    }
+
+    /// One that was made before. Nobody else's is ever touched, whatever a file says.
+    pub(super) fn at(path: PathBuf) -> Option<Self> {
+        let ours = path.file_name()?.to_str()?.starts_with(PREFIX);
+        ours.then_some(Self(path))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What a process writes "0" to when it wants to join.
+    pub(super) fn door(&self) -> io::Result<File> {
+        OpenOptions::new().write(true).open(self.0.join("cgroup.procs"))
+    }
+
+    /// Everybody in it and in the groups below.
+    pub(super) fn members(&self) -> Vec<i32> {
+        let text = self.with_below().into_iter().filter_map(|group| fs::read_to_string(group.join("cgroup.procs")).ok());
+        text.flat_map(|text| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()).collect()
+    }
+
+    /// Kills everybody in it.
+    pub(super) fn kill(&self) {
+        if fs::write(self.0.join("cgroup.kill"), "1").is_ok() {
+            return;
+        }
+        // Older kernels cannot do it at once. A number may have gone to another process meanwhile: it is asked again once we have a hold of it.
+        for pid in self.members() {
+            let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            if let Some(handle) = handle.filter(|_| self.members().contains(&pid)) {
+                let _ = pidfd_send_signal(handle, Signal::KILL);
+            }
+        }
+    }
+
+    /// Kills everybody in it, and removes it when they are gone.
+    pub(super) fn end(&self) {
+        for _ in 0..TRIES {
+            let gone = self.with_below().iter().rev().all(|group| fs::remove_dir(group).is_ok());
+            if gone || !self.0.exists() {
+                return;
+            }
+            self.kill();
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// This group and all below it, from the top.
+    fn with_below(&self) -> Vec<PathBuf> {
+        let mut groups = vec![self.0.clone()];
+        let mut next = 0;
+        while let Some(group) = groups.get(next) {
+            let below = fs::read_dir(group).into_iter().flatten().flatten();
+            groups.extend(
+                below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect::<Vec<_>>(),
+            );
+            next += 1;
+        }
+        groups
+    }
+}
+
+/// The folders of this process's own control groups, best first.
+fn homes(mounts: &str, groups: &str) -> Vec<PathBuf> {
+    let named = |controller: &str| {
+        groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            parts.next()?.split(',').any(|name| name == controller).then(|| parts.next())?
+        })
+    };
+    let second = named("").and_then(|path| folder(mounts, "cgroup2", None, path));
+    let first = FIRST_VERSION.iter().filter_map(|name| folder(mounts, "cgroup", Some(name), named(name)?));
+    second.into_iter().chain(first).collect()
+}
+
+/// Where a group of a hierarchy is found: below the hierarchy's mount, which may show a part of it only.
+fn folder(mounts: &str, kind: &str, controller: Option<&str>, path: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        let mut source = source.split(' ');
+        let fits = source.next() == Some(kind)
+            && controller.is_none_or(|name| source.nth(1).is_some_and(|options| options.split(',').any(|option| option == name)));
+        let mut mount = mount.split(' ').skip(3);
+        let (root, point) = (mount.next()?, mount.next()?);
+        let inside = Path::new(path).strip_prefix(root).ok()?;
+        fits.then(|| Path::new(point).join(inside))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_version_goes_first() {
+        let mounts = "30 22 0:26 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n\
+                      31 22 0:27 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer\n";
+        let groups = "6:freezer:/jobs\n0::/user.slice/a b\n";
+        assert_eq!(homes(mounts, groups), [Path::new("/sys/fs/cgroup/unified/user.slice/a b"), Path::new("/sys/fs/cgroup/freezer/jobs")]);
+    }
+
+    #[test]
+    fn a_mount_may_show_a_part_of_the_hierarchy() {
+        let mounts = "30 22 0:26 /docker/abc /sys/fs/cgroup rw,nosuid master:1 - cgroup2 cgroup rw\n";
+        assert_eq!(homes(mounts, "0::/docker/abc/init\n"), [Path::new("/sys/fs/cgroup/init")]);
+        assert!(homes(mounts, "0::/docker/def\n").is_empty(), "not within our sight");
+        assert!(homes("", "0::/\n").is_empty());
+    }
+}

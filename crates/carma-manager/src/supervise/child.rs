@@ -1,0 +1,150 @@
+//! Starting a process for an attempt: as its user, in its folder and control group, and never outliving the shim.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::SigSet;
+use nix::unistd::{Gid, Uid, getgrouplist, getgroups, setegid, seteuid, setgid, setgroups, setuid};
+use rustix::fs::Mode;
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal, setsid, umask};
+
+use super::cgroup::Cgroup;
+use crate::attempt::{Order, RunAs};
+
+/// How much sooner than others a job is to die when the machine runs out of memory. Its supervisor is to see it.
+const SOONER: i32 = 100;
+const SUPERVISOR: i32 = -900;
+
+/// What a new process does before it becomes the program, told to its parent as it begins, so that a failure can be explained.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Step {
+    Session,
+    User,
+    Folder,
+    Program,
+}
+
+/// Starts a command of an attempt with these for input and output; the error says in words what was wrong.
+pub(super) fn start(order: &Order, command: &[String], streams: fn() -> Stdio, cgroup: Option<&Cgroup>) -> Result<Child, String> {
+    let [program, arguments @ ..] = command else { return Err("there is no command to run".to_owned()) };
+    let user = order.user.as_ref().map(Membership::of).transpose().map_err(|error| format!("cannot find the user's groups: {error}"))?;
+    let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
+    let (mut steps, step, ours) = pipe.map_err(|error| format!("cannot make a pipe: {error}"))?;
+    // Without a control group the job is found by its descent all the same.
+    let door = cgroup.and_then(|cgroup| cgroup.door().ok());
+    let mut spawned = Command::new(program);
+    spawned.args(arguments).env_clear().envs(&order.environment);
+    spawned.stdin(Stdio::null()).stdout(streams()).stderr(streams());
+    before_exec(&mut spawned, enter(step, door, user, &order.directory));
+    let child = spawned.spawn();
+    drop((spawned, ours));
+    child.map_err(|error| {
+        let mut last = Vec::new();
+        let _ = steps.read_to_end(&mut last);
+        explain(last.last().copied(), &error, program, order)
+    })
+}
+
+#[expect(unsafe_code, reason = "code between fork and exec")]
+fn before_exec(command: &mut Command, enter: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
+    // SAFETY: the shim has one thread, so that no lock can be held by a thread that the new process lacks.
+    unsafe { command.pre_exec(enter) };
+}
+
+/// What the new process does before it becomes the program.
+fn enter(mut steps: PipeWriter, door: Option<File>, user: Option<Membership>, folder: &Path) -> impl FnMut() -> io::Result<()> + use<> {
+    let (shim, folder) = (getpid(), folder.to_owned());
+    move || {
+        steps.write_all(&[Step::Session as u8])?;
+        if let Some(mut door) = door.as_ref() {
+            let _ = door.write_all(b"0");
+        }
+        prefer_as_victim(SOONER);
+        setsid()?;
+        // What the shim does not want to be surprised by is meant for the job.
+        SigSet::empty().thread_set_mask()?;
+        steps.write_all(&[Step::User as u8])?;
+        if let Some(user) = &user {
+            setgroups(&user.groups)?;
+            setgid(user.group)?;
+            setuid(user.user)?;
+            umask(Mode::from_raw_mode(0o022));
+        }
+        // After the change of user, which would undo it; and it works only if the shim was still there then.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() != Some(shim) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        steps.write_all(&[Step::Folder as u8])?;
+        std::env::set_current_dir(&folder)?;
+        steps.write_all(&[Step::Program as u8])
+    }
+}
+
+/// Takes a supervisor off the kernel's list of victims, as far as it may.
+pub(super) fn spare_supervisor() {
+    prefer_as_victim(SUPERVISOR);
+}
+
+fn prefer_as_victim(score: i32) {
+    let _ = fs::write("/proc/self/oom_score_adj", score.to_string());
+}
+
+fn explain(step: Option<u8>, error: &io::Error, program: &str, order: &Order) -> String {
+    let is = |step: Step| step as u8;
+    match step {
+        Some(step) if step == is(Step::User) => {
+            format!("cannot run as {}: {error}", order.user.as_ref().map_or("its user", |user| &user.name))
+        }
+        Some(step) if step == is(Step::Folder) => format!("cannot enter the folder {}: {error}", order.directory.display()),
+        Some(step) if step == is(Step::Program) => format!(
+            "cannot run {program}: {}",
+            match error.kind() {
+                io::ErrorKind::NotFound if !program.contains('/') => "no folder of PATH has it".to_owned(),
+                io::ErrorKind::NotFound if order.directory.join(program).exists() => {
+                    "it is there, but what its first line (#!) names or its loader is not".to_owned()
+                }
+                io::ErrorKind::PermissionDenied => "it may not be executed (chmod +x?)".to_owned(),
+                io::ErrorKind::ArgumentListTooLong => "arguments and environment are too long together".to_owned(),
+                _ => error.to_string(),
+            }
+        ),
+        _ => format!("cannot start a process: {error}"),
+    }
+}
+
+/// A user with all of their groups.
+struct Membership {
+    user: Uid,
+    group: Gid,
+    groups: Vec<Gid>,
+}
+
+impl Membership {
+    fn of(user: &RunAs) -> io::Result<Self> {
+        let group = Gid::from_raw(user.gid);
+        let groups = getgrouplist(&CString::new(user.name.as_str())?, group)?;
+        Ok(Self { user: Uid::from_raw(user.uid), group, groups })
+    }
+}
+
+/// Does something with the rights of a user, no more: names of files are theirs to choose.
+pub(super) fn with_rights_of<T>(user: Option<&RunAs>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let Some(user) = user else { return act() };
+    let member = Membership::of(user)?;
+    let own = Membership { user: Uid::effective(), group: Gid::effective(), groups: getgroups()? };
+    setgroups(&member.groups)?;
+    let result = setegid(member.group).and_then(|()| seteuid(member.user)).map_err(io::Error::from).and_then(|()| act());
+    let back = seteuid(own.user).and_then(|()| setegid(own.group)).and_then(|()| setgroups(&own.groups));
+    back.map_err(io::Error::from).and(result)
+}
+
+/// The number of a child, as the kernel's calls take it.
+pub(super) fn number(child: &Child) -> Option<Pid> {
+    Pid::from_raw(child.id().try_into().ok()?)
+}

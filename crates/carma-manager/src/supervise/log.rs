@@ -1,0 +1,145 @@
+//! A log of bounded size: its beginning, its end, and a line in between that says how much was left out.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use super::folder::owned;
+use crate::attempt::RunAs;
+
+/// Less would not hold the line in between.
+const LEAST: u64 = 4096;
+
+/// A log that never takes more of the disk than its limit. Its first half is the beginning of what was written, the rest the end: at least a quarter of the
+/// limit. Its file is one whole log at any time, whatever happens to whom.
+pub(super) struct BoundedLog {
+    path: PathBuf,
+    owner: Option<RunAs>,
+    file: File,
+    size: u64,
+    limit: u64,
+    /// Where the end begins, and how much is missing before it.
+    end_begins: u64,
+    left_out: u64,
+    /// What could not be written at all, and why.
+    failed: Option<(u64, io::Error)>,
+}
+
+impl BoundedLog {
+    /// An empty log that only its owner may read.
+    pub(super) fn create(path: PathBuf, owner: Option<&RunAs>, limit: u64) -> io::Result<Self> {
+        let (file, limit) = (owned(&path, owner)?, limit.max(LEAST));
+        Ok(Self { path, owner: owner.cloned(), file, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None })
+    }
+
+    /// Adds to its end. A disk that is full costs some of the log, not the job.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let added = if self.size >= self.limit { self.leave_out().map(|()| 0) } else { self.add(rest) };
+            match added {
+                Ok(added) => rest = &rest[added..],
+                Err(error) => {
+                    self.failed = Some((self.failed.as_ref().map_or(0, |(lost, _)| *lost) + rest.len() as u64, error));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Says in the log itself what could not be written to it.
+    pub(super) fn finish(mut self) {
+        if let Some((lost, error)) = self.failed.take() {
+            self.write(format!("\n[carma: {lost} bytes could not be written here: {error}]\n").as_bytes());
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.limit - self.size).unwrap_or(usize::MAX);
+        let added = self.file.write(&bytes[..bytes.len().min(room)])?;
+        if added == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.size += added as u64;
+        Ok(added)
+    }
+
+    /// Keeps the beginning and the last quarter, in a new file that takes the place of the old one.
+    fn leave_out(&mut self) -> io::Result<()> {
+        let (beginning, end) = (self.limit / 2, self.limit / 4);
+        let left_out = self.left_out + (self.size - end - self.end_begins);
+        let line = format!("\n[carma: {left_out} bytes left out here]\n");
+        let new = self.path.with_extension("log.new");
+        let mut file = owned(&new, self.owner.as_ref())?;
+        let old = &mut File::open(&self.path)?;
+        copy(old, 0, beginning, &mut file)?;
+        file.write_all(line.as_bytes())?;
+        copy(old, self.size - end, end, &mut file)?;
+        fs::rename(&new, &self.path)?;
+        self.file = file;
+        self.end_begins = beginning + line.len() as u64;
+        self.size = self.end_begins + end;
+        self.left_out = left_out;
+        Ok(())
+    }
+}
+
+fn copy(from: &mut File, offset: u64, length: u64, to: &mut File) -> io::Result<()> {
+    from.seek(SeekFrom::Start(offset))?;
+    let copied = io::copy(&mut io::Read::take(from, length), to)?;
+    // The owner may have cut it short.
+    if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(limit: u64, pieces: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        let mut log = BoundedLog::create(path.clone(), None, limit).unwrap();
+        for piece in pieces {
+            log.write(&piece);
+            assert!(fs::metadata(&path).unwrap().len() <= limit);
+        }
+        log.finish();
+        fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn a_short_log_is_kept_as_it_is() {
+        let text = vec![b'x'; 4096];
+        assert_eq!(written(4096, [text.clone()].into_iter()), text);
+    }
+
+    #[test]
+    fn of_a_long_log_beginning_and_end_are_kept_and_the_rest_is_counted() {
+        for size in [1, 7, 1000, 9999] {
+            let all: Vec<u8> = (0..20_000).flat_map(|line| format!("{line}\n").into_bytes()).collect();
+            let kept = written(8192, all.chunks(size).map(<[u8]>::to_vec));
+            assert_eq!(kept[..4096], all[..4096]);
+            let text = String::from_utf8(kept).unwrap();
+            let (before, after) = text.split_once("[carma: ").unwrap();
+            let (left_out, end) = after.split_once(" bytes left out here]\n").unwrap();
+            assert!(all.ends_with(end.as_bytes()) && end.len() >= 2048, "{} bytes of the end", end.len());
+            assert_eq!(before.len() - 1 + left_out.parse::<usize>().unwrap() + end.len(), all.len());
+        }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_says_so_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        let mut log = BoundedLog::create(path.clone(), None, 4096).unwrap();
+        let good = std::mem::replace(&mut log.file, File::options().write(true).open("/dev/full").unwrap());
+        log.write(b"lost");
+        log.file = good;
+        log.write(b"kept");
+        log.finish();
+        assert_eq!(
+            fs::read_to_string(path).unwrap(),
+            "kept\n[carma: 4 bytes could not be written here: No space left on device (os error 28)]\n"
+        );
+    }
+}

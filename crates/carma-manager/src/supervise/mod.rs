@@ -1,0 +1,36 @@
+//! Supervised attempts: a small process of its own runs each, keeps its logs, and writes down how it ended.
+//!
+//! ```text
+//!  manager ── spawns ──► carma shim FOLDER ── forks ──► guard ── forks ──► shim ── runs ──► the job
+//!     │                   (ends when the                 │ ends what is     │ logs, signals, exit.json
+//!     │                    shim has begun)               │ left of the job  │
+//!     └── finds and signals them through FOLDER ◄────────┴──────────────────┘
+//! ```
+//!
+//! The manager locks FOLDER before it spawns anything, and guard and shim inherit the lock: it is free only when all of them are gone, so an attempt
+//! whose lock is free and whose exit is not written down is lost, and can never begin again. The lock is of the kind that must be on a local disk.
+//!
+//! Who dies with whom:
+//! - The first process ended: everything it left behind is killed before the exit is written down.
+//! - The shim was killed: the guard, which inherits all of its descendants however they detached themselves, kills them.
+//! - The guard was killed: the shim goes on.
+//! - Both were killed at once: the first process dies with the shim (the kernel sees to that), and whoever asks for the attempt next kills the rest
+//!   of its control group. Where no control group can be made, processes that detached themselves are not found.
+//! - Containers belong to a daemon; guard and shim remove them by name.
+
+mod cgroup;
+mod child;
+mod family;
+mod folder;
+mod guard;
+mod log;
+mod owners;
+mod shim;
+mod standing;
+mod watch;
+
+pub use folder::{AttemptFolder, FolderError};
+pub use guard::{ShimError, run};
+pub use owners::Owners;
+pub use standing::{Standing, Supervised, find};
+pub use watch::ExitWatch;

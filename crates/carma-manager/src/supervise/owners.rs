@@ -1,0 +1,70 @@
+//! Whose a process is: the attempt it belongs to, if any.
+
+use std::collections::HashMap;
+use std::fs;
+
+use carma_core::AttemptId;
+
+use super::family::parent;
+use super::standing::Supervised;
+
+/// Attempts by what their processes have in common. It is as old as the day it was made: make a new one when attempts come.
+#[derive(Debug, Default)]
+pub struct Owners {
+    cgroups: HashMap<String, AttemptId>,
+    shims: HashMap<i32, AttemptId>,
+    containers: HashMap<String, AttemptId>,
+}
+
+impl Owners {
+    /// Those of these attempts.
+    pub fn of<'a>(attempts: impl IntoIterator<Item = (AttemptId, &'a Supervised)>) -> Self {
+        let mut owners = Self::default();
+        for (attempt, supervised) in attempts {
+            let cgroup = supervised.cgroup().and_then(|cgroup| cgroup.path().file_name()?.to_str());
+            owners.cgroups.extend(cgroup.map(|name| (name.to_owned(), attempt)));
+            owners.shims.extend(supervised.shim().map(|shim| (shim, attempt)));
+            let container = fs::read_to_string(supervised.folder().container()).ok();
+            owners.containers.extend(container.map(|name| (name.trim().to_owned(), attempt)));
+        }
+        owners
+    }
+
+    /// The attempt that a process belongs to: by its control group, its container, or its descent.
+    pub fn owner_of(&self, pid: u32) -> Option<AttemptId> {
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        self.by_group(&groups).or_else(|| {
+            let ancestors = std::iter::successors(pid.try_into().ok(), |pid| parent(*pid));
+            ancestors.take_while(|pid| *pid > 1).find_map(|pid| self.shims.get(&pid).copied())
+        })
+    }
+
+    fn by_group(&self, groups: &str) -> Option<AttemptId> {
+        let ours = groups.split(['/', '\n']).find_map(|name| self.cgroups.get(name));
+        // Docker and Podman put a container's name into that of its control group, with words around it.
+        let container = || groups.split(['/', '\n', '-', '.', ':']).find_map(|word| self.containers.get(word));
+        ours.or_else(container).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::JobId;
+
+    use super::*;
+
+    #[test]
+    fn containers_and_control_groups_tell_whose_it_is() {
+        let attempt = |job| AttemptId { job: JobId(job), number: 1 };
+        let container = "3f4a".repeat(16);
+        let owners = Owners {
+            cgroups: [("carma-1-1-77-12345".to_owned(), attempt(1))].into(),
+            containers: [(container.clone(), attempt(2))].into(),
+            shims: HashMap::new(),
+        };
+        assert_eq!(owners.by_group("3:cpu:/\n0::/user.slice/carma-1-1-77-12345/below\n"), Some(attempt(1)));
+        assert_eq!(owners.by_group(&format!("0::/system.slice/docker-{container}.scope\n")), Some(attempt(2)));
+        assert_eq!(owners.by_group(&format!("12:devices:/docker/{container}\n")), Some(attempt(2)));
+        assert_eq!(owners.by_group("0::/carma-1-1-77-1234\n"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! How an attempt stands, as anybody can find out from its folder.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use carma_core::Signal;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+
+use super::cgroup::Cgroup;
+use super::family::descendants;
+use super::folder::{AttemptFolder, FolderError, ProcessIdentity, Supervisor};
+use super::shim::{CHECKPOINT, KILL, TERMINATE};
+use crate::attempt::Ended;
+
+/// How an attempt stands.
+#[derive(Debug)]
+pub enum Standing {
+    /// Somebody is about to supervise it.
+    Starting,
+    /// It is supervised.
+    Running(Supervised),
+    /// It ended, and nothing of it runs.
+    Ended(Ended),
+    /// Its supervisors died, or never came: nobody will ever know how it ended. What was left of it has been killed.
+    Lost,
+}
+
+/// Finds out how the attempt of a folder stands.
+pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
+    loop {
+        if let Some(ended) = folder.ended()? {
+            return Ok(Standing::Ended(ended));
+        }
+        if !is_locked(folder)? {
+            // The exit may have been written between the two looks.
+            return Ok(match folder.ended()? {
+                Some(ended) => Standing::Ended(ended),
+                None => lost(folder),
+            });
+        }
+        let Some(supervisor) = folder.supervisor()? else { return Ok(Standing::Starting) };
+        if let Some(supervised) = Supervised::find(folder, supervisor) {
+            return Ok(Standing::Running(supervised));
+        }
+        // They have just ended, and the lock with them.
+        std::thread::yield_now();
+    }
+}
+
+/// What two supervisors killed at once have left is killed here.
+fn lost(folder: &AttemptFolder) -> Standing {
+    if let Some(cgroup) = folder.supervisor().ok().flatten().and_then(|supervisor| Cgroup::at(supervisor.cgroup?)) {
+        cgroup.end();
+    }
+    Standing::Lost
+}
+
+fn is_locked(folder: &AttemptFolder) -> Result<bool, FolderError> {
+    let path = folder.lock_file();
+    // Shared, so that two who look at the same time do not see each other.
+    let refused = match File::open(&path).map(|file| file.try_lock_shared()) {
+        Ok(Ok(())) => return Ok(false),
+        Ok(Err(TryLockError::WouldBlock)) => return Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Ok(Err(TryLockError::Error(source))) | Err(source) => source,
+    };
+    Err(FolderError::Refused { path, source: refused })
+}
+
+/// A supervised attempt, held by handles that never mean another process.
+#[derive(Debug, Clone)]
+pub struct Supervised {
+    folder: AttemptFolder,
+    guard: Option<Arc<OwnedFd>>,
+    shim: Option<(i32, Arc<OwnedFd>)>,
+    cgroup: Option<Cgroup>,
+}
+
+impl Supervised {
+    fn find(folder: &AttemptFolder, supervisor: Supervisor) -> Option<Self> {
+        let guard = supervisor.guard.and_then(handle);
+        let shim = supervisor.shim.and_then(|shim| Some((shim.pid, handle(shim)?)));
+        let someone = guard.is_some() || shim.is_some();
+        someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup.and_then(Cgroup::at) })
+    }
+
+    /// Where it is kept.
+    pub fn folder(&self) -> &AttemptFolder {
+        &self.folder
+    }
+
+    /// Tells the attempt something. One whose shim is gone is being killed already.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let Some((_, shim)) = &self.shim else { return Ok(()) };
+        let signal = match signal {
+            Signal::Checkpoint => CHECKPOINT,
+            Signal::Terminate => TERMINATE,
+            Signal::Kill => KILL,
+        };
+        let signal = rustix::process::Signal::from_named_raw(signal as i32).ok_or(ErrorKind::InvalidInput)?;
+        match pidfd_send_signal(shim, signal) {
+            Err(rustix::io::Errno::SRCH) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// The numbers of its processes, those of a container left out.
+    pub fn processes(&self) -> Vec<i32> {
+        let members = self.cgroup.as_ref().map(Cgroup::members).unwrap_or_default();
+        if members.is_empty() { self.shim().map(descendants).unwrap_or_default() } else { members }
+    }
+
+    /// What becomes readable when it has ended or is lost, or when it has to be looked for again.
+    pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
+        self.guard.as_ref().or(self.shim.as_ref().map(|(_, shim)| shim)).map(AsFd::as_fd)
+    }
+
+    pub(super) fn shim(&self) -> Option<i32> {
+        self.shim.as_ref().map(|(pid, _)| *pid)
+    }
+
+    pub(super) fn cgroup(&self) -> Option<&Cgroup> {
+        self.cgroup.as_ref()
+    }
+}
+
+/// The kernel's handle of a process, if it is still the same one.
+fn handle(process: ProcessIdentity) -> Option<Arc<OwnedFd>> {
+    let handle = pidfd_open(Pid::from_raw(process.pid)?, PidfdFlags::empty()).ok()?;
+    // Looked at after the handle was taken: before, the number could change hands in between.
+    (ProcessIdentity::of(process.pid) == Some(process)).then(|| Arc::new(handle))
+}

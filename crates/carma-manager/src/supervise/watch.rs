@@ -1,0 +1,104 @@
+//! Notices of attempts that end, as they end: one thread for all of them, asleep in between.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use carma_core::AttemptId;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::folder::FolderError;
+use super::standing::{Standing, Supervised, find};
+
+/// Tells of the end of each attempt once, from a thread of its own. Dropping it ends the watch.
+#[derive(Debug)]
+pub struct ExitWatch {
+    watched: Arc<Watched>,
+    stop: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    epoll: OwnedFd,
+    attempts: Mutex<Attempts>,
+}
+
+#[derive(Debug, Default)]
+struct Attempts {
+    last: u64,
+    by_number: HashMap<u64, (AttemptId, Supervised)>,
+}
+
+/// The number by which the watch is told to end; attempts count from 1.
+const STOP: u64 = 0;
+
+impl ExitWatch {
+    /// A watch that tells this function: ended or lost, or why that cannot be found out.
+    pub fn new(tell: impl FnMut(AttemptId, Result<Standing, FolderError>) + Send + 'static) -> io::Result<Self> {
+        let watched = Arc::new(Watched { epoll: epoll::create(CreateFlags::CLOEXEC)?, attempts: Mutex::default() });
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+        epoll::add(&watched.epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        let shared = Arc::clone(&watched);
+        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(tell))?;
+        Ok(Self { watched, stop, thread: Some(thread) })
+    }
+
+    /// Watches an attempt from now on. One that has ended already is told of as well.
+    pub fn add(&self, attempt: AttemptId, supervised: Supervised) -> io::Result<()> {
+        self.watched.add(attempt, supervised)
+    }
+}
+
+impl Drop for ExitWatch {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Watched {
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, attempt: AttemptId, supervised: Supervised) -> io::Result<()> {
+        let mut attempts = self.attempts();
+        attempts.last += 1;
+        let number = attempts.last;
+        let end = supervised.end().ok_or(io::ErrorKind::NotFound)?;
+        // Once: it stays readable until it is dropped.
+        epoll::add(&self.epoll, end, EventData::new_u64(number), EventFlags::IN | EventFlags::ONESHOT)?;
+        attempts.by_number.insert(number, (attempt, supervised));
+        Ok(())
+    }
+
+    fn run(&self, mut tell: impl FnMut(AttemptId, Result<Standing, FolderError>)) {
+        let mut events = Vec::with_capacity(64);
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+            for event in &events {
+                let number = event.data.u64();
+                if number == STOP {
+                    return;
+                }
+                let Some((attempt, ended)) = self.attempts().by_number.remove(&number) else { continue };
+                match find(ended.folder()) {
+                    // The guard was killed, and the shim goes on.
+                    Ok(Standing::Running(supervised)) if self.add(attempt, supervised.clone()).is_ok() => {}
+                    standing => tell(attempt, standing),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What attempts are said to have taken, over many looks.
+
+use carma_core::{AttemptId, DeviceId, Fraction, JobId, MiB, Seconds, ServerId, Time, Watts};
+use carma_manager::measure::{Activity, Basis, Holder, Look, Meter, Millijoules, Presence};
+use proptest::prelude::*;
+
+const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
+
+fn attempt(job: u64) -> AttemptId {
+    AttemptId { job: JobId(job), number: 1 }
+}
+
+fn look(second: u64, joules: u64, watts: f64, smact: f64, present: &[(Holder, u64)]) -> Look {
+    let presence = |(holder, memory): &(Holder, u64)| Presence { holder: *holder, memory: Some(MiB(*memory)), busy: None };
+    Look {
+        at: Time::from_secs(second),
+        memory_used: present.iter().map(|(_, memory)| MiB(*memory)).sum(),
+        energy: Some(Millijoules(joules * 1000)),
+        power: Some(Watts(watts)),
+        activity: Activity { smact: Some(Fraction::clamped(smact)), ..Activity::default() },
+        present: present.iter().map(presence).collect(),
+    }
+}
+
+#[test]
+fn one_who_is_alone_has_all_of_it() {
+    let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
+    meter.look(GPU, &look(0, 500, 50.0, 0.0, &[]));
+    meter.look(GPU, &look(10, 1000, 50.0, 0.0, &[]));
+    meter.look(GPU, &look(20, 3000, 200.0, 0.8, &[(ours, 6000)]));
+    meter.look(GPU, &look(40, 8000, 250.0, 0.5, &[(ours, 9000)]));
+    assert_eq!(meter.energy(GPU).unwrap().nobody, Millijoules(500_000));
+    let taken = meter.finish(attempt(1));
+    let usage = &taken.gpus[&GPU];
+    assert_eq!((taken.peak_memory(), taken.energy(), usage.basis), (MiB(9000), Millijoules(7_000_000), Basis::Alone));
+    assert_eq!((usage.smact.mean(), usage.smact.peak), (Some(Fraction::clamped(0.6)), Fraction::clamped(0.8)));
+    let learned = taken.learned(Some(Seconds::from_secs(30))).unwrap();
+    assert_eq!((learned.memory, learned.smact, learned.seconds), (MiB(9000), usage.smact.mean(), Some(Seconds::from_secs(30))));
+    assert!((learned.watts.unwrap().0 - 7000.0 / 30.0).abs() < 1e-9);
+    assert!(meter.so_far(attempt(1)).gpus.is_empty(), "it is forgotten");
+    assert_eq!(taken.learned(None).unwrap().seconds, None);
+}
+
+#[test]
+fn those_who_share_have_their_parts_and_say_how_sure_they_are() {
+    let (mut meter, [one, two]) = (Meter::default(), [1, 2].map(|job| Holder::Attempt(attempt(job))));
+    meter.look(GPU, &look(0, 0, 40.0, 0.0, &[]));
+    // 10 s at rest are 400 J, half of which each has; of the 600 J above, one has a quarter.
+    meter.look(GPU, &look(10, 1000, 100.0, 0.8, &[(one, 1000), (two, 3000)]));
+    let taken = meter.so_far(attempt(1));
+    assert_eq!(taken.energy(), Millijoules(350_000));
+    let usage = &taken.gpus[&GPU];
+    assert_eq!((usage.basis, usage.smact.mean()), (Basis::Memory, Some(Fraction::clamped(0.2))));
+    let learned = taken.learned(None).unwrap();
+    assert_eq!((learned.memory, learned.smact, learned.watts), (MiB(1000), None, None), "guessed parts teach nothing");
+    assert_eq!(meter.so_far(attempt(2)).energy(), Millijoules(650_000));
+}
+
+#[test]
+fn a_driver_that_begins_to_count_anew_is_read_by_its_power() {
+    let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
+    meter.look(GPU, &look(0, 5000, 100.0, 0.5, &[(ours, 10)]));
+    meter.look(GPU, &look(2, 7, 100.0, 0.5, &[(ours, 10)]));
+    meter.look(GPU, &look(3, 107, 100.0, 0.5, &[(ours, 10)]));
+    assert_eq!(meter.so_far(attempt(1)).energy(), Millijoules(300_000));
+}
+
+#[test]
+fn a_clock_that_is_set_back_costs_one_look() {
+    let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
+    for (second, joules) in [(1000, 0), (1010, 1000), (10, 2000), (20, 3000)] {
+        meter.look(GPU, &look(second, joules, 100.0, 0.5, &[(ours, 10)]));
+    }
+    let taken = meter.so_far(attempt(1));
+    assert_eq!((taken.energy(), taken.gpus[&GPU].watched), (Millijoules(3_000_000), Seconds::from_secs(20)));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Look { seconds: u64, millijoules: u64, watts: f64, present: Vec<(u64, Option<u64>, Option<f64>)> },
+    Finish(u64),
+    Restart,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let presence = (0..4_u64, prop::option::of(0..50_000_u64), prop::option::of(0.0..1.0_f64));
+    let look = (0..100_u64, 0..1_000_000_u64, 0.0..400.0_f64, prop::collection::vec(presence, 0..4)).prop_map(
+        |(seconds, millijoules, watts, mut present)| {
+            present.sort_by_key(|(who, ..)| *who);
+            present.dedup_by_key(|(who, ..)| *who);
+            Step::Look { seconds, millijoules, watts, present }
+        },
+    );
+    prop::collection::vec(prop_oneof![6 => look, 1 => (1..4_u64).prop_map(Step::Finish), 1 => Just(Step::Restart)], 1..40)
+}
+
+proptest! {
+    #[test]
+    fn the_parts_are_the_whole(steps in steps()) {
+        let (mut meter, mut second, mut counter, mut ended) = (Meter::default(), 0, 0, Millijoules::default());
+        let mut begun = None;
+        for step in steps {
+            match step {
+                Step::Look { seconds, millijoules, watts, present } => {
+                    (second, counter) = (second + seconds, counter + millijoules);
+                    begun.get_or_insert(counter);
+                    let presence = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| Presence {
+                        holder: if who == 0 { Holder::Others } else { Holder::Attempt(attempt(who)) },
+                        memory: memory.map(MiB),
+                        busy: busy.map(Fraction::clamped),
+                    };
+                    let present = present.iter().map(presence).collect();
+                    meter.look(GPU, &Look { energy: Some(Millijoules(counter)), present, ..look(second, 0, watts, 0.9, &[]) });
+                }
+                Step::Finish(job) => ended += meter.finish(attempt(job)).energy(),
+                Step::Restart => {
+                    let saved = serde_json::to_string(&meter).unwrap();
+                    let restored: Meter = serde_json::from_str(&saved).unwrap();
+                    prop_assert_eq!(&restored, &meter);
+                    meter = restored;
+                }
+            }
+        }
+        let Some(begun) = begun else { return Ok(()) };
+        let energy = meter.energy(GPU).unwrap();
+        let running: Millijoules = (1..4).map(|job| meter.so_far(attempt(job)).energy()).sum();
+        // The first look has nothing to compare with, and goes by power over no time.
+        prop_assert_eq!(energy.all, Millijoules(counter - begun));
+        prop_assert_eq!(running + ended + energy.others + energy.nobody, energy.all);
+    }
+}

@@ -1,0 +1,11 @@
+//! The durable store: what is acknowledged is there again, whatever happens in between.
+
+mod child;
+mod crash;
+mod faults;
+mod keeping;
+mod lab;
+mod listing;
+mod model;
+mod opening;
+mod pruning;

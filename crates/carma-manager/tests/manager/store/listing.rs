@@ -1,0 +1,121 @@
+//! Lists: the queue, the history page by page, energy.
+
+use carma_core::*;
+use carma_manager::store::*;
+
+use super::lab::*;
+
+/// Six jobs of two users, every second of them over.
+fn six_jobs(lab: &Lab) -> (Store, Vec<JobId>) {
+    let store = lab.open();
+    let first = store.next_jobs(6).0;
+    let jobs: Vec<JobId> = (first..first + 6).map(JobId).collect();
+    for (place, id) in jobs.iter().enumerate() {
+        let owner = if place < 4 { alice() } else { bob() };
+        let mut job = stored(*id, owner, Some(["Train-a", "eval", "train-b", "eval", "TRAIN", "100%"][place]));
+        job.submitted = UnixMillis(NOW.0 + place as u64);
+        job.job.spec.array = (place < 2).then_some(ArrayMember { array: ArrayId(first), index: place as u32, at_most: None });
+        store.write([Change::JobAccepted(Box::new(job))]).wait().unwrap();
+        if place % 2 == 1 {
+            store.write([finished(*id, Outcome::Failed { code: 3 }, UnixMillis(NOW.0 + 1_000))]).wait().unwrap();
+        }
+    }
+    (store, jobs)
+}
+
+#[test]
+fn the_queue_holds_what_is_not_over_in_the_order_of_acceptance() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    let mut put_back = core_job(jobs[0], |spec| spec.priority = Priority(5));
+    put_back.sequence = 1_000;
+    store.write([Change::JobChanged { job: Box::new(put_back), at: UnixMillis(NOW.0 + 77) }]).wait().unwrap();
+    let queue = store.reader().unwrap().queue().unwrap();
+    assert_eq!(queue.iter().map(|job| job.id).collect::<Vec<_>>(), [jobs[2], jobs[4], jobs[0]]);
+    assert_eq!(
+        (queue[2].priority, queue[2].phase, queue[2].since),
+        (Priority(5), Phase::Queued, NOW),
+        "it stands where it stood since then"
+    );
+    assert_eq!(queue[2].array, Some((ArrayId(jobs[0].0), 0)));
+}
+
+#[test]
+fn history_is_filtered_and_comes_in_pages_without_gaps() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    let reader = store.reader().unwrap();
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let page = reader.history(&JobFilter::default(), before, 4).unwrap();
+        let Some(last) = page.last() else { break };
+        before = Some(last.id);
+        seen.extend(page.iter().map(|job| job.id));
+        // One that comes in meanwhile moves no page.
+        submit(&store);
+    }
+    assert_eq!(seen, jobs.iter().rev().copied().collect::<Vec<_>>());
+
+    let found = |filter: JobFilter| -> Vec<usize> {
+        let found = reader.history(&filter, Some(JobId(jobs[5].0 + 1)), 100).unwrap();
+        found.iter().rev().map(|job| jobs.iter().position(|id| *id == job.id).unwrap()).collect()
+    };
+    let any = JobFilter::default;
+    assert_eq!(found(JobFilter { user: Some(UserId(1001)), ..any() }), [4, 5]);
+    assert_eq!(found(JobFilter { phase: Some(Phase::Done), ..any() }), [1, 3, 5]);
+    assert_eq!(found(JobFilter { name: Some("train".to_owned()), ..any() }), [0, 2, 4]);
+    assert_eq!(found(JobFilter { name: Some("%".to_owned()), ..any() }), [5], "no letter has a second meaning");
+    assert_eq!(found(JobFilter { array: Some(ArrayId(jobs[0].0)), ..any() }), [0, 1]);
+    let span = Span { since: Some(UnixMillis(NOW.0 + 1)), until: Some(UnixMillis(NOW.0 + 3)) };
+    assert_eq!(found(JobFilter { submitted: span, phase: Some(Phase::Queued), ..any() }), [2]);
+    let done = &reader.history(&JobFilter { phase: Some(Phase::Done), ..any() }, None, 1).unwrap()[0];
+    assert_eq!((done.outcome.clone(), done.ended), (Some(Outcome::Failed { code: 3 }), Some(UnixMillis(NOW.0 + 1_000))));
+}
+
+#[test]
+fn last_and_names_mean_a_users_latest() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    let reader = store.reader().unwrap();
+    let latest = |user, name| reader.latest(UserId(user), name).unwrap();
+    assert_eq!(latest(1000, None), Some(jobs[3]));
+    assert_eq!(latest(1000, Some("Train-a")), Some(jobs[0]));
+    assert_eq!(latest(1000, Some("100%")), None, "a name of another user's");
+}
+
+#[test]
+fn an_export_holds_every_wanted_job_with_its_attempts() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    store.write([started(jobs[4], 1), attempt_ended(jobs[4], 1, NOW, 1.0)]).wait().unwrap();
+    let reader = store.reader().unwrap();
+    let filter = JobFilter { user: Some(UserId(1001)), ..JobFilter::default() };
+    let exported: Vec<JobHistory> = reader.export(&filter).collect::<Result<_, _>>().unwrap();
+    assert_eq!(exported.iter().map(|job| (job.job.job.id(), job.attempts.len())).collect::<Vec<_>>(), [(jobs[4], 1), (jobs[5], 0)]);
+}
+
+#[test]
+fn energy_is_summed_by_job_user_and_local_day() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    let midnight = 19_675 * 86_400_000;
+    let (late, early) = (UnixMillis(midnight - 60_000), UnixMillis(midnight + 60_000));
+    let attempts = [(jobs[0], 1, late, 10.0), (jobs[0], 2, early, 5.0), (jobs[1], 1, early, 2.0), (jobs[5], 1, early, 100.0)];
+    for (job, number, at, joules) in attempts {
+        store.write([started(job, number), attempt_ended(job, number, at, joules)]).wait().unwrap();
+    }
+    store.write([started(jobs[3], 1)]).wait().unwrap();
+    let reader = store.reader().unwrap();
+    let sums = |by, user, span| -> Vec<(EnergyOf, f64, u64)> {
+        reader.energy(by, user, span).unwrap().into_iter().map(|sum| (sum.of, sum.energy.0, sum.attempts)).collect()
+    };
+    let always = Span::default();
+    let of_jobs = [(EnergyOf::Job(jobs[0]), 15.0, 2), (EnergyOf::Job(jobs[1]), 2.0, 1), (EnergyOf::Job(jobs[5]), 100.0, 1)];
+    assert_eq!(sums(EnergyBy::Job, None, always), of_jobs);
+    let (alice, bob) = (EnergyOf::User(UserId(1000), "alice".to_owned()), EnergyOf::User(UserId(1001), "bob".to_owned()));
+    assert_eq!(sums(EnergyBy::User, None, always), [(alice, 17.0, 3), (bob, 100.0, 1)]);
+    let utc = EnergyBy::Day { ahead: 0 };
+    assert_eq!(sums(utc, Some(UserId(1000)), always), [(EnergyOf::Day(19_674), 10.0, 1), (EnergyOf::Day(19_675), 7.0, 2)]);
+    assert_eq!(sums(EnergyBy::Day { ahead: 60 }, None, always), [(EnergyOf::Day(19_675), 117.0, 4)]);
+    assert_eq!(sums(utc, None, Span { since: None, until: Some(early) }), [(EnergyOf::Day(19_674), 10.0, 1)]);
+}

@@ -1,0 +1,88 @@
+//! Forgetting what is old or too much.
+
+use std::fs;
+use std::time::Duration;
+
+use carma_core::*;
+use carma_manager::store::*;
+
+use super::lab::*;
+
+const FOR_EVER: Keep = Keep { age: Duration::from_secs(u32::MAX as u64), most: u64::MAX };
+const KEEP_ALL: Retention = Retention { jobs: FOR_EVER, events: FOR_EVER, samples: FOR_EVER };
+
+fn hours(hours: u64) -> UnixMillis {
+    UnixMillis(NOW.0 + hours * 3_600_000)
+}
+
+/// So many jobs, of which the second half is over, one an hour, each with an attempt and an event.
+fn store_with_jobs(lab: &Lab, count: u64) -> Store {
+    let store = lab.open();
+    let first = store.next_jobs(count).0;
+    let changes = (first..first + count).flat_map(|id| {
+        let id = JobId(id);
+        let over = (id.0 - first >= count / 2).then(|| finished(id, Outcome::Succeeded, hours(id.0 - first)));
+        [accepted(id), started(id, 1), event(Some(id), "accepted", NOW)].into_iter().chain(over)
+    });
+    store.write(changes.collect::<Vec<_>>()).wait().unwrap();
+    store
+}
+
+#[test]
+fn jobs_that_are_over_are_forgotten_by_age_and_by_count_with_all_that_is_theirs() {
+    let lab = Lab::new();
+    let store = store_with_jobs(&lab, 20);
+    let age = Duration::from_secs(3_600 * 5);
+    let by_age = Retention { jobs: Keep { age, ..FOR_EVER }, ..KEEP_ALL };
+    assert_eq!(store.prune(&by_age, hours(20)).unwrap(), Pruned { jobs: 5, ..Pruned::default() });
+    let by_count = Retention { jobs: Keep { most: 2, ..FOR_EVER }, ..KEEP_ALL };
+    assert_eq!(store.prune(&by_count, hours(20)).unwrap().jobs, 3);
+    assert_eq!(all_jobs(&store), (1..=10).chain(19..=20).map(JobId).collect::<Vec<_>>());
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.job(JobId(11)).unwrap(), None);
+    assert_eq!(reader.events_after(0, 100).unwrap().len(), 12);
+    assert_eq!(reader.load().unwrap().running.len(), 12);
+}
+
+#[test]
+fn a_job_that_is_not_over_is_never_forgotten_and_no_number_is_given_twice() {
+    let lab = Lab::new();
+    let store = store_with_jobs(&lab, 6);
+    store.write([Change::JobsForgotten((1..=6).map(JobId).collect())]).wait().unwrap();
+    assert_eq!(all_jobs(&store), [1, 2, 3].map(JobId));
+    drop(store);
+    assert_eq!(submit(&lab.open()), JobId(7));
+}
+
+#[test]
+fn events_and_samples_are_forgotten_in_steps_and_numbers_of_events_go_on() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let events = (0..2_000).map(|hour| event(None, "tick", hours(hour)));
+    let samples = (0..2_000).map(|minute| Change::SampleKept(sample(GPU, NOW.minute().0 + minute, 1, 0.5)));
+    store.write(events.chain(samples).collect::<Vec<_>>()).wait().unwrap();
+    let by_count = Retention { events: Keep { most: 700, ..FOR_EVER }, samples: Keep { most: 300, ..FOR_EVER }, ..KEEP_ALL };
+    assert_eq!(store.prune(&by_count, NOW).unwrap(), Pruned { events: 1_300, samples: 1_700, jobs: 0 });
+    let hour = Duration::from_secs(3_600);
+    let by_age = Retention { events: Keep { age: hour * 100, ..FOR_EVER }, samples: Keep { age: hour, ..FOR_EVER }, ..KEEP_ALL };
+    assert_eq!(store.prune(&by_age, hours(2_000)).unwrap(), Pruned { events: 600, samples: 300, jobs: 0 });
+    assert_eq!(store.prune(&by_age, hours(9_999)).unwrap().events, 100);
+    store.write([event(None, "tick", NOW)]).wait().unwrap();
+    assert_eq!(store.reader().unwrap().events_after(0, 10).unwrap()[0].sequence, 2_001);
+    assert_eq!(store.prune(&KEEP_ALL, NOW).unwrap(), Pruned::default());
+}
+
+#[test]
+fn room_goes_back_to_the_file_system() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let long = "x".repeat(1_000);
+    store.write((0..3_000).map(|_| event(None, &long, NOW)).collect::<Vec<_>>()).wait().unwrap();
+    drop(store);
+    let before = fs::metadata(lab.path()).unwrap().len();
+    let store = lab.open();
+    store.prune(&Retention { events: Keep { most: 10, ..FOR_EVER }, ..KEEP_ALL }, NOW).unwrap();
+    drop(store);
+    let after = fs::metadata(lab.path()).unwrap().len();
+    assert!(after * 4 < before, "{before} bytes became {after}");
+}

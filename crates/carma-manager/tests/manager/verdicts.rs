@@ -1,0 +1,163 @@
+//! Judgements of logs as frameworks write them. The first line of each file says how the program ended and what is right.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use carma_core::{DeviceId, MiB, ServerId, StopReason, Time, Verdict};
+use carma_gpu::Xid;
+use carma_manager::attempt::Exit;
+use carma_manager::judge::{DeviceFacts, Evidence, HostFacts, Judgement, Whose, XidSeen, verdict};
+use proptest::prelude::*;
+
+const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
+
+/// The log of a file, how the program ended, and the right verdict.
+fn log(name: &str) -> (Exit, String, String) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manager/logs").join(name);
+    let text = fs::read_to_string(file).unwrap();
+    let (first, log) = text.split_once('\n').unwrap();
+    let (exit, right) = first.split_once(" -> ").unwrap();
+    let (how, number) = exit.split_once(' ').unwrap();
+    let number = number.parse().unwrap();
+    let exit = if how == "signal" { Exit::Signal(number) } else { Exit::Code(number) };
+    (exit, right.to_owned(), log.to_owned())
+}
+
+fn name(verdict: &Verdict) -> String {
+    let written = serde_json::to_value(verdict).unwrap();
+    written.as_str().map_or_else(|| written.as_object().unwrap().keys().next().unwrap().clone(), str::to_owned)
+}
+
+fn judged(file: &str, change: impl Fn(&mut Evidence<'_>)) -> Judgement {
+    let (exit, _, log) = log(file);
+    let mut evidence = Evidence { exit: Some(exit), stderr: log.as_bytes(), ..Evidence::default() };
+    change(&mut evidence);
+    verdict(&evidence)
+}
+
+#[test]
+fn frameworks_are_understood() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manager/logs");
+    let mut files: Vec<String> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort_unstable();
+    let mut shown = String::new();
+    for file in files {
+        let (exit, right, log) = log(&file);
+        let on_stderr = verdict(&Evidence { exit: Some(exit.clone()), stderr: log.as_bytes(), ..Evidence::default() });
+        assert_eq!(name(&on_stderr.verdict), right, "{file}: {}", on_stderr.because);
+        let on_stdout = verdict(&Evidence { exit: Some(exit), stdout: log.as_bytes(), ..Evidence::default() });
+        assert_eq!(on_stdout, on_stderr, "{file} on its output");
+        let whose = on_stderr.whose.map_or_else(|| "-".to_owned(), |whose| format!("{whose:?}"));
+        writeln!(shown, "{file}: {right}, {whose}\n    {}", on_stderr.because).unwrap();
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn what_the_machine_shows_outweighs_words() {
+    let seen = |file: &str, facts: DeviceFacts| judged(file, |evidence| evidence.devices = vec![facts.clone()]);
+    let xid = |number| vec![XidSeen { xid: Xid(number), at: Time::from_secs(5), pid: None }];
+
+    let lost = seen("emulated-lost.txt", DeviceFacts { lost: true, ..DeviceFacts::new(GPU) });
+    assert_eq!((lost.verdict, lost.because.as_str()), (Verdict::GpuLost, "s0/gpu0 was lost"));
+    let fallen = seen("launch-failure.txt", DeviceFacts { xids: xid(79), ..DeviceFacts::new(GPU) });
+    assert_eq!((fallen.verdict, fallen.whose), (Verdict::GpuLost, Some(Whose::Machine)));
+    let own_fault = seen("launch-failure.txt", DeviceFacts { xids: xid(13), ..DeviceFacts::new(GPU) });
+    assert_eq!(own_fault.verdict, Verdict::Failed { code: 1 });
+    assert!(own_fault.because.contains("Xid 13"), "{}", own_fault.because);
+
+    let full = DeviceFacts {
+        memory_total: Some(MiB(40_960)),
+        memory_used: Some(MiB(40_900)),
+        own_memory: Some(MiB(1_000)),
+        ..DeviceFacts::new(GPU)
+    };
+    let cramped = seen("pytorch-cudnn.txt", full.clone());
+    assert_eq!(cramped.verdict, Verdict::OutOfMemory);
+    assert!(cramped.because.contains("others had 39.0"), "{}", cramped.because);
+    let quiet = seen("silent-kill.txt", full);
+    assert_eq!(quiet.verdict, Verdict::Failed { code: 137 });
+
+    let died = seen("launch-failure.txt", DeviceFacts { mps_server_died: true, ..DeviceFacts::new(GPU) });
+    assert_eq!(died.verdict, Verdict::MpsServerDied);
+}
+
+#[test]
+fn the_kernel_says_whom_it_killed() {
+    let host = |file: &str, facts: HostFacts<'static>| {
+        judged(file, |evidence| {
+            evidence.host = facts;
+            evidence.pids = [4711].into();
+        })
+        .verdict
+    };
+    let log = |text| HostFacts { kernel_log: Some(text), ..HostFacts::default() };
+    let counted = |kills| HostFacts { oom_kills: Some(kills), ..HostFacts::default() };
+    assert_eq!(host("silent-kill.txt", counted(1)), Verdict::HostOutOfMemory);
+    assert_eq!(host("silent-kill.txt", counted(0)), Verdict::Failed { code: 137 });
+    assert_eq!(host("silent-kill.txt", log("Out of memory: Killed process 4711 (python) total-vm:1kB")), Verdict::HostOutOfMemory);
+    assert_eq!(host("silent-kill.txt", log("Out of memory: Killed process 4712 (python) total-vm:1kB")), Verdict::Failed { code: 137 });
+    // Where the kernel counts, nobody has to guess.
+    assert_eq!(host("shell-killed.txt", counted(0)), Verdict::Failed { code: 137 });
+    assert_eq!(host("dataloader-killed.txt", counted(0)), Verdict::Failed { code: 1 });
+    // GPU memory that ran out is told apart.
+    assert_eq!(host("pytorch-2.1.txt", counted(1)), Verdict::OutOfMemory);
+}
+
+#[test]
+fn what_it_was_told_explains_its_end() {
+    let told = |reason| {
+        let judgement = verdict(&Evidence { exit: Some(Exit::Signal(15)), stopped: Some(reason), ..Evidence::default() });
+        (judgement.verdict, judgement.whose)
+    };
+    for reason in [StopReason::Cancelled, StopReason::TimeLimit, StopReason::Requeued] {
+        assert_eq!(told(reason), (Verdict::Failed { code: 143 }, Some(Whose::Orders)));
+    }
+    assert_eq!(told(StopReason::GpuLost).0, Verdict::GpuLost);
+    assert_eq!(told(StopReason::MpsServerDied).0, Verdict::MpsServerDied);
+    assert_eq!(verdict(&Evidence::default()).verdict, Verdict::SupervisorLost);
+    let missing = Exit::NotStarted("no such program: pyhton".to_owned());
+    let reason = "no such program: pyhton".to_owned();
+    assert_eq!(verdict(&Evidence { exit: Some(missing), ..Evidence::default() }).verdict, Verdict::CouldNotStart { reason });
+}
+
+/// Bytes of any kind, and pieces that mean something.
+fn any_log() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..20),
+        prop::sample::select(vec![
+            "\u{1b}[",
+            "\u{1b}]",
+            "[rank0]: ",
+            "(x pid=1) ",
+            "ERROR [",
+            "] ",
+            "\n",
+            "\r",
+            "Tried to allocate ",
+            " total capacity of ",
+            "9e99 GiB",
+            "of which ",
+            "CUDA out of memory",
+            "ValueError: ",
+            " Killed      ",
+            "[1,2]<stderr>",
+            "é",
+            "During handling",
+            "what():",
+        ])
+        .prop_map(|text| text.as_bytes().to_vec()),
+    ];
+    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_judged(stdout in any_log(), stderr in any_log(), code in prop_oneof![any::<i32>(), Just(i32::MIN), Just(i32::MAX)], signal in any::<bool>()) {
+        let exit = if signal { Exit::Signal(code) } else { Exit::Code(code) };
+        verdict(&Evidence { exit: Some(exit), stdout: &stdout, stderr: &stderr, ..Evidence::default() });
+        let done = Evidence { exit: Some(Exit::Code(0)), stdout: &stdout, stderr: &stderr, stopped: Some(StopReason::TimeLimit), ..Evidence::default() };
+        prop_assert_eq!(verdict(&done).verdict, Verdict::Succeeded);
+    }
+}

@@ -1,0 +1,20 @@
+//! `carma shim`: what a manager starts for each attempt, and people never do.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use carma_manager::supervise::{self, AttemptFolder};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder of the attempt
+    folder: PathBuf,
+}
+
+/// Starts a supervisor, and returns when it is on its own.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    // The supervisor is to keep nobody's folder busy.
+    let folder = std::path::absolute(&arguments.folder)?;
+    Ok(supervise::run(&AttemptFolder::at(folder))?)
+}
