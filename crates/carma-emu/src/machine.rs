@@ -168,6 +168,11 @@ impl Machine {
         self.with(|state| (state.header.now, state.header.speed))
     }
 
+    /// Driver events so far, without waiting for anybody: see [`SharedState::events`].
+    pub(crate) fn events(&self) -> Option<u64> {
+        self.state.events()
+    }
+
     /// Looks at the state, or changes it, while nobody else is at it.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, MachineError> {
         Ok(self.state.with(act)?)

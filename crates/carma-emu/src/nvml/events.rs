@@ -8,14 +8,17 @@ use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlEventData_t, nvmlEventSet_t};
 use super::answer::{Answer, Code, finish, handle, of_gpu, of_system, put};
 use super::declare::{calls, gpu_values};
 use super::held::Held;
+use super::library::machine;
 use crate::state::{EventRecord, NONE, Place, State};
 
 /// Types that can happen here: errors of memory corrected (1) or not (2), changes of the performance state (4), Xid (8), clocks (16), partitions (256).
 const WITHOUT_ECC: c_ulonglong = 4 | 8 | 16 | 256;
 const ECC: c_ulonglong = 1 | 2;
 const XID: c_ulonglong = 8;
-/// How often a waiter looks.
-const LOOK: Duration = Duration::from_millis(3);
+/// How often a waiter looks whether there is anything new to see.
+const GLANCE: Duration = Duration::from_millis(5);
+/// How often it looks in any case: for faults of its own call, and GPUs that are lost.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Types of events that are awaited from a GPU, from an event on.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +69,7 @@ fn supported(state: &State<'_>, gpu: usize) -> c_ulonglong {
 fn wait(call: &str, set: nvmlEventSet_t, milliseconds: c_uint) -> Answer<nvmlEventData_t> {
     let until = Instant::now() + Duration::from_millis(milliseconds.into());
     loop {
+        let seen = machine()?.events();
         let event = of_system(call, |state| {
             let event = SETS.with(set, |set| set.take(state))??;
             Ok(event.map(|event| data(state, &event)))
@@ -73,9 +77,17 @@ fn wait(call: &str, set: nvmlEventSet_t, milliseconds: c_uint) -> Answer<nvmlEve
         match event {
             Some(event) => return Ok(event),
             None if Instant::now() >= until => return Err(Code::TIMEOUT),
-            None => std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now()))),
+            None => wait_for_news(seen, until.min(Instant::now() + LOOK))?,
         }
     }
+}
+
+/// Waits until something was reported beyond what was seen, or until this time.
+fn wait_for_news(seen: Option<u64>, until: Instant) -> Answer<()> {
+    while Instant::now() < until && machine()?.events() == seen {
+        std::thread::sleep(GLANCE.min(until.saturating_duration_since(Instant::now())));
+    }
+    Ok(())
 }
 
 fn data(state: &State<'_>, event: &EventRecord) -> nvmlEventData_t {

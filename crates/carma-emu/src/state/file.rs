@@ -80,7 +80,7 @@ impl Drop for Lock {
 impl SharedState {
     /// Makes a state with these GPUs, or fails where there is one.
     pub fn create(path: &Path, gpus: &[GpuRecord], speed: f64) -> Result<Self, StateError> {
-        let lead = Lead { magic: MAGIC, layout: LAYOUT, gpus: gpus.len() as u32, current: 0 };
+        let lead = Lead { magic: MAGIC, layout: LAYOUT, gpus: gpus.len() as u32, current: 0, events: 0 };
         let header = Header { speed, born: clock(), host: 1.0, changed: 1, ..Header::zeroed() };
         let mut image = vec![0; size(gpus.len())];
         let state = view(&mut image, gpus.len());
@@ -122,6 +122,12 @@ impl SharedState {
         }
     }
 
+    /// Driver events so far, without waiting for anybody: a hint whether it is worth looking. Unset where somebody of ours is at the state.
+    pub fn events(&self) -> Option<u64> {
+        let here = self.mapped.try_lock().ok()?;
+        here.map.get(..size_of::<Lead>()).map(|lead| bytemuck::pod_read_unaligned::<Lead>(lead).events)
+    }
+
     fn at<R>(&self, here: &mut Mapped, found: &Metadata, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, StateError> {
         // The machine was taken down and put up again, or its file cut: what we have is of the old one.
         if here.file != found.ino() || here.map.len() as u64 != found.len() {
@@ -133,6 +139,7 @@ impl SharedState {
         state.catch_up(clock());
         let result = act(&mut state);
         state.settle();
+        lead.events = state.header.events;
         // All of it must be written before it counts.
         fence(Ordering::SeqCst);
         lead.current ^= 1;

@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 
 /// The number of a layout; another layout gets another number.
-pub(super) const LAYOUT: u32 = 2;
+pub(super) const LAYOUT: u32 = 3;
 /// The first bytes of a state.
 pub(super) const MAGIC: [u8; 8] = *b"carmaemu";
 /// Most MIG instances of a GPU.
@@ -49,6 +49,8 @@ pub(super) struct Lead {
     pub(super) gpus: u32,
     /// The image that counts, the first or the second.
     pub(super) current: u64,
+    /// Driver events so far, where it can be seen without the lock.
+    pub(super) events: u64,
 }
 
 /// The state as a whole.
