@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use folder::MpsFolder;
 
 use crate::gpus::{choose, find};
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Start(StartArguments),
     /// Stop it, and put the compute mode back.
     Stop {
-        /// Which GPU: its number in `carma gpus`, or its UUID.
+        /// Which GPU: its number in carma gpus, or its UUID.
         #[arg(long)]
         gpu: String,
         /// Seconds that clients have to end by themselves.
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Status,
     /// Print what a client must set: eval "$(carma mps env --gpu 0)"
     Env {
-        /// Which GPU: its number in `carma gpus`, or its UUID.
+        /// Which GPU: its number in carma gpus, or its UUID.
         #[arg(long)]
         gpu: String,
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArguments {
-    /// Which GPU: its number in `carma gpus`, or its UUID.
+    /// Which GPU: its number in carma gpus, or its UUID.
     #[arg(long)]
     gpu: String,
     #[command(flatten)]
@@ -102,7 +102,9 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         }
         Command::Status => {
             for gpu in &inventory.gpus {
-                write_health(gpu, &folder(gpu).control().health()?, output)?;
+                let says =
+                    folder(gpu).control().health().map_or_else(|error| format!("MPS cannot be asked: {error}"), |health| words(&health));
+                writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?;
             }
             Ok(())
         }
@@ -116,16 +118,17 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     }
 }
 
-fn write_health(gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<()> {
-    let says = match health {
+fn words(health: &Health) -> String {
+    match health {
         Health::NotRunning => "no MPS".to_owned(),
         Health::Idle => "MPS waits for its first client".to_owned(),
         Health::Unresponsive => "the MPS daemon does not answer".to_owned(),
         Health::Serving(server) => {
             let owner = ownership(server.pid).and_then(|owner| owner.user).unwrap_or_else(|| "somebody".to_owned());
-            format!("MPS server {} serves {owner}: {} clients", server.pid, server.clients.len())
+            format!("MPS server {} serves {owner}: {}", server.pid, count(server.clients.len(), "client"))
         }
-        Health::Faulty(server) => format!("MPS server {} is faulty until its {} clients have ended", server.pid, server.clients.len()),
-    };
-    Ok(writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?)
+        Health::Faulty(server) => {
+            format!("MPS server {} is faulty until all have ended: {}", server.pid, count(server.clients.len(), "client"))
+        }
+    }
 }
