@@ -15,6 +15,7 @@ Run it by `carma emu run -- python script.py`, or after `eval "$(carma emu env)"
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import time
@@ -33,8 +34,12 @@ class OutOfMemoryError(RuntimeError):
 
 def size(memory: int | str) -> int:
     """Bytes of a number of bytes, or of a text such as "3GiB"."""
-    if isinstance(memory, int):
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        if not 0 <= memory < 1 << 64:
+            raise ValueError(f"{memory} is not a size: write bytes from 0 on")
         return memory
+    if not isinstance(memory, str):
+        raise TypeError(f"{memory!r} is not a size: write whole bytes, or a text such as '3GiB'")
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", memory)
     unit = UNITS.get(match[2].upper()) if match else None
     if match is None or unit is None:
@@ -42,10 +47,25 @@ def size(memory: int | str) -> int:
     return int(float(match[1]) * unit)
 
 
+def number(name: str, value: float, fits: Callable[[float], bool], range_: str) -> float:
+    """A value that must be a number of this range."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if not fits(value):
+        raise ValueError(f"{name} cannot be {value}: give {range_}")
+    return value
+
+
+def counter(name: str, value: float) -> float:
+    """A profiling counter."""
+    return number(name, value, lambda share: 0 <= share <= 1, "0 to 1")
+
+
 def folders(environment: dict[str, str]) -> Iterator[Path]:
     """Where the stand-in library may be, the likeliest first."""
     if environment.get("CARMA_EMU"):
         yield Path(environment["CARMA_EMU"], "lib")
+        return
     yield from (Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder)
     yield Path(f"/dev/shm/carma-emu-{os.getuid()}/lib")
 
@@ -56,11 +76,16 @@ def load() -> ctypes.CDLL:
         # A real driver's library lacks our functions.
         if file.exists() and hasattr(library := ctypes.CDLL(str(file)), "carmaEmuAttach"):
             return library
-    raise RuntimeError("there are no emulated GPUs: `carma emu up` makes some")
+    named = os.environ.get("CARMA_EMU")
+    where = f" in {named}, which CARMA_EMU names" if named else ""
+    raise RuntimeError(f"there are no emulated GPUs{where}: `carma emu up` makes some")
 
 
 class Gpu:
-    """This process on the emulated GPUs it sees: as a workload of the catalogue, or on one GPU with counters of its own from 0 to 1."""
+    """This process on the emulated GPUs it sees: as a workload of the catalogue, or on one GPU with counters of its own from 0 to 1.
+
+    Counters are given as monitors are to read them while it trains alone. Without others, SMOCC is half of SMACT, the rest the same as it.
+    """
 
     def __init__(
         self,
@@ -72,12 +97,17 @@ class Gpu:
         drama: float | None = None,
         utilisation: float | None = None,
     ) -> None:
+        if not isinstance(workload, (str, type(None))):
+            raise TypeError(f"a workload is a name of the catalogue, not {workload!r}")
+        counter("smact", smact)
+        given = {"smocc": (smocc, smact / 2), "drama": (drama, smact), "utilisation": (utilisation, smact)}
+        others = [counter(name, other if value is None else value) for name, (value, other) in given.items()]
+        bytes_of_peak = size(peak)
         self._library = load()
         if workload is not None:
             self._call("Attach", workload.encode())
         else:
-            others = (smact if counter is None else counter for counter in (smocc, drama, utilisation))
-            self._call("AttachAs", ctypes.c_uint64(size(peak)), *map(ctypes.c_double, (smact, *others)))
+            self._call("AttachAs", ctypes.c_uint64(bytes_of_peak), *map(ctypes.c_double, (smact, *others)))
         gpus, seconds = self._ask("Workload", ctypes.c_uint32, ctypes.c_double)
         #: How many GPUs it is on, and the seconds its workload takes alone.
         self.count, self.seconds = gpus, seconds
@@ -106,10 +136,12 @@ class Gpu:
 
     def train(self, seconds: float | None = None, progress: Callable[[float], object] | None = None) -> None:
         """Takes the memory of its peak and trains for what would take so many seconds alone. `progress` is given the share that is done."""
+        if seconds is None and not self.seconds:
+            raise ValueError("give the seconds to train for: only workloads of the catalogue have their own")
+        seconds = self.seconds if seconds is None else number("seconds", seconds, lambda time: 0 < time < math.inf, "more than 0")
         for gpu in range(self.count):
             held, peak = self._ask("Memory", ctypes.c_uint64, ctypes.c_uint64, first=ctypes.c_uint32(gpu))
             self.hold(max(held, peak), gpu)
-        seconds = self.seconds if seconds is None else seconds
         before, (_, factor) = self.work()[0], self._ask("Now", ctypes.c_double, ctypes.c_double)
         self._call("Run", 1)
         try:

@@ -23,7 +23,7 @@ use crate::train::words;
 enum ClientError {
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    #[error("{name:?} is no workload of the catalogue{}", nearest.as_ref().map(|name| format!("; is it {name:?}?")).unwrap_or_default())]
+    #[error("{name:?} is no workload of the catalogue{} (`carma catalogue list` has all)", nearest.as_ref().map(|name| format!("; is it {name:?}?")).unwrap_or_default())]
     NoSuchWorkload { name: String, nearest: Option<String> },
     #[error("this process is on its GPUs already")]
     Attached,

@@ -43,14 +43,24 @@ pub fn ownership(pid: u32) -> Option<Ownership> {
         None => text(&folder.join("comm"))?.trim().to_owned(),
     };
     let container = text(&folder.join("cgroup")).and_then(|groups| container(&groups));
-    let user = within(USERS.as_ref(), "getpwuid", move |known| {
+    Some(Ownership { uid, user: known_name(uid), command, container })
+}
+
+/// A user's name, where there is one.
+fn known_name(uid: u32) -> Option<String> {
+    let name = within(USERS.as_ref(), "getpwuid", move |known| {
         if let Some(name) = known.get(&uid) {
             return Some(name.clone());
         }
         let name = User::from_uid(Uid::from_raw(uid)).ok().flatten()?.name;
         Some(known.entry(uid).or_insert(name).clone())
     });
-    Some(Ownership { uid, user: user.flatten(), command, container })
+    name.flatten()
+}
+
+/// How to call a user.
+pub(crate) fn user_name(uid: u32) -> String {
+    known_name(uid).unwrap_or_else(|| format!("user {uid}"))
 }
 
 /// The user a process acts for. Its folder in `/proc` may be root's all the same.

@@ -19,6 +19,16 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// So many of something.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{number} {noun}{plural}")
+}
+
 /// A text in lines of at most 80 columns.
 pub(crate) fn wrapped(text: &str) -> String {
     wrapped_to(text, 80)
@@ -42,12 +52,17 @@ pub(crate) fn wrapped_to(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{duration, wrapped};
+    use super::{count, duration, wrapped};
 
     #[test]
     fn long_texts_are_broken_between_words() {
         let text = wrapped(&"word ".repeat(40));
         assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [79, 79, 39]);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([count(0, "GPU"), count(1, "process"), count(2, "process")], ["0 GPUs", "1 process", "2 processes"]);
     }
 
     #[test]

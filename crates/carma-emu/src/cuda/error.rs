@@ -67,9 +67,18 @@ pub enum CudaError {
     /// An error the driver reported by number.
     #[error("CUDA error: {}", words(*.0))]
     Other(u32),
+    /// The driver is gone while the program runs.
+    #[error("CUDA error: no CUDA-capable device is detected")]
+    DriverGone,
     /// The emulation itself.
     #[error(transparent)]
-    Machine(#[from] MachineError),
+    Machine(MachineError),
+}
+
+impl From<MachineError> for CudaError {
+    fn from(error: MachineError) -> Self {
+        if matches!(error, MachineError::Gone(_)) { Self::DriverGone } else { Self::Machine(error) }
+    }
 }
 
 impl CudaError {

@@ -6,7 +6,7 @@ use carma_sim::{RankFacts, RankProfile, Workload, slice_slowdown};
 use super::error::CudaError;
 use super::mps::MpsConnection;
 use crate::machine::Machine;
-use crate::state::{ContextKind, ContextRecord, MODEL, NONE, Place, State, started};
+use crate::state::{ContextKind, ContextRecord, MODEL, NONE, PHYSICS, Place, State, started};
 
 /// Memory of a CUDA context with the libraries a training script loads; nothing runs without it.
 const CONTEXT: u64 = 420 << 20;
@@ -17,7 +17,7 @@ const EXCLUSIVE_PROCESS: u32 = 3;
 /// What a program does on one of its GPUs.
 #[derive(Debug, Clone, Copy)]
 pub struct Rank<'a> {
-    /// Its counters and peak when alone on the reference GPU.
+    /// Its counters and peak when alone: those of a workload on the reference GPU, as the catalogue has them; else as monitors are to read them.
     pub profile: &'a RankProfile,
     /// The workload, where it is one of the catalogue.
     pub workload: Option<&'a Workload>,
@@ -183,9 +183,11 @@ pub(super) fn context(
     let facts = RankFacts::new(&MODEL, rank.workload, rank.profile, profile.kind, share);
     // A client that may use a part of the multiprocessors is as fast as on an instance of that size, and leaves the others as much.
     let threads = mps.map_or(100, MpsConnection::threads).clamp(1, 100);
-    let slice = slice_slowdown(&facts.profile, Fraction::clamped(f64::from(threads) / 100.0));
-    let counters =
-        [facts.profile.smact, facts.profile.smocc, facts.profile.drama, facts.profile.utilisation].map(|counter| counter.get() / slice);
+    let part = Fraction::clamped(f64::from(threads) / 100.0);
+    let slice = if part < Fraction::ONE { slice_slowdown(&facts.profile, part) } else { 1.0 };
+    // Monitors read less SMACT and SMOCC than a catalogue has. What a stranger's counters are to read is given, wherever it runs.
+    let (here, reading) = if rank.workload.is_some() { (&facts.profile, PHYSICS.reading) } else { (rank.profile, 1.0) };
+    let counters = [here.smact.get() * reading, here.smocc.get() * reading, here.drama.get(), here.utilisation.get()];
     let kind = if mps.is_some() { ContextKind::MpsClient } else { ContextKind::Compute };
     Ok(ContextRecord {
         pid,
@@ -195,7 +197,7 @@ pub(super) fn context(
         limit,
         server: mps.map_or(0, MpsConnection::server),
         threads,
-        counters,
+        counters: counters.map(|counter| counter / slice),
         watts: facts.watts / slice,
         pressure: facts.character.pressure / slice,
         sensitivity: facts.character.sensitivity,

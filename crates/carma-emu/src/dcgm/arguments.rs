@@ -20,6 +20,21 @@ pub(super) enum Command {
     Watch(Watch),
 }
 
+/// Why a command is not carried out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// In the words of the real program.
+    Said(String),
+    /// Something that only the real program has.
+    NotEmulated(String),
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self::Said(message)
+    }
+}
+
 /// What is to be watched.
 #[derive(Debug, PartialEq)]
 pub(super) struct Watch {
@@ -33,7 +48,7 @@ pub(super) struct Watch {
 
 impl Command {
     /// Reads the words after the program's name.
-    pub(super) fn read(arguments: &[String]) -> Result<Self, String> {
+    pub(super) fn read(arguments: &[String]) -> Result<Self, Refusal> {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words.as_slice() {
             [] | ["-h" | "--help", ..] => Ok(Self::Help),
@@ -42,13 +57,13 @@ impl Command {
             ["discovery", "-l" | "--list"] => Ok(Self::Gpus),
             ["discovery", "-c" | "--compute-hierarchy"] => Ok(Self::Hierarchy),
             ["dmon", options @ ..] => Watch::read(options).map(Self::Watch),
-            [other, ..] => Err(not_understood(other, "Couldn't find match for argument")),
+            _ => Err(Refusal::NotEmulated(words.join(" "))),
         }
     }
 }
 
 impl Watch {
-    fn read(options: &[&str]) -> Result<Self, String> {
+    fn read(options: &[&str]) -> Result<Self, Refusal> {
         let mut watch = Self { fields: Vec::new(), interval: Duration::from_secs(1), count: None, entities: Vec::new() };
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -66,11 +81,11 @@ impl Watch {
                 "-i" | "--entity-id" | "--gpu-id" => {
                     watch.entities = value.split(',').map(entity).collect::<Option<_>>().ok_or_else(wrong)?;
                 }
-                _ => return Err(not_understood(option, "Couldn't find match for argument")),
+                _ => return Err(Refusal::NotEmulated(format!("dmon {option}"))),
             }
         }
         if watch.fields.is_empty() {
-            return Err("Error: Either provide the field ids, or a field group: dmon -e FIELDS.\n".to_owned());
+            return Err("Error: Either provide the field ids, or a field group: dmon -e FIELDS.\n".to_owned().into());
         }
         Ok(watch)
     }
@@ -96,7 +111,7 @@ fn not_understood(argument: &str, why: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Command, String> {
+    fn read(text: &str) -> Result<Command, Refusal> {
         Command::read(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -110,9 +125,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_an_error() {
-        for text in ["dmon", "dmon -e", "dmon -e 7", "dmon -e 1001 -d 0", "dmon -e 1001 -i x:1", "dmon -e 1001 -q 1", "stats"] {
-            let message = read(text).unwrap_err();
+        for text in ["dmon", "dmon -e", "dmon -e 7", "dmon -e 1001 -d 0", "dmon -e 1001 -i x:1"] {
+            let Err(Refusal::Said(message)) = read(text) else { panic!("{text}") };
             assert!(message.starts_with("Error: ") || message.starts_with("PARSE ERROR: "), "{message}");
+        }
+        for (text, part) in [("dmon -e 1001 -q 1", "dmon -q"), ("stats -g 1", "stats -g 1"), ("discovery", "discovery")] {
+            assert_eq!(read(text), Err(Refusal::NotEmulated(part.to_owned())));
         }
     }
 }

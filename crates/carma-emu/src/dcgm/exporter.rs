@@ -7,28 +7,47 @@ use std::time::{Duration, Instant};
 
 use carma_gpu::profiling::dcgmi::Entity;
 use carma_gpu::profiling::fields::{FIELDS, Measure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use thiserror::Error;
 
 use super::observation::{Observation, observe};
-use crate::machine::Machine;
+use crate::machine::{Machine, MachineError};
 use crate::state::State;
 
 /// Looks nearer to each other than this would show chance.
 const NEAREST: Duration = Duration::from_millis(100);
 /// Long for a request from this machine.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Between looks at whether the machine is still there.
+const GLANCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const LONGEST_REQUEST: u64 = 16 << 10;
 
-/// Answers `/metrics` and `/health` over HTTP until the listener fails.
-pub fn serve(machine: &Machine, listener: &TcpListener) -> io::Result<()> {
+/// What ends the page.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// Nobody can be listened to.
+    #[error(transparent)]
+    Listener(#[from] io::Error),
+    /// There is nothing more to show.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+/// Answers `/metrics` and `/health` over HTTP until the machine is taken down.
+pub fn serve(machine: &Machine, listener: &TcpListener) -> Result<(), ServeError> {
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let mut collector = Collector { machine, hostname: hostname.trim().to_owned(), before: Vec::new(), now: Vec::new(), looked: None };
     // Counters tell what happened between two looks.
     let _ = collector.look();
-    for connection in listener.incoming() {
-        // Whoever goes away early harms nobody else.
-        let _ = answer(&connection?, &mut collector);
+    loop {
+        let asked = retry_on_intr(|| poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&GLANCE))).map_err(io::Error::from)?;
+        if asked > 0 {
+            // Whoever goes away early harms nobody else.
+            let _ = answer(&listener.accept()?.0, &mut collector);
+        }
+        machine.clock()?;
     }
-    Ok(())
 }
 
 fn answer(connection: &TcpStream, collector: &mut Collector<'_>) -> io::Result<()> {

@@ -6,13 +6,13 @@ mod dmon;
 mod exporter;
 mod observation;
 
-pub use exporter::serve;
+pub use exporter::{ServeError, serve};
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::machine::{Machine, MachineError};
-use arguments::Command;
+use arguments::{Command, Refusal};
 
 const HELP: &str = "\
  Usage: dcgmi
@@ -24,6 +24,7 @@ const HELP: &str = "\
 
  It stands in for NVIDIA's program on emulated GPUs.
 ";
+const KNOWN: &str = "dmon with -e, -d, -c and -i, dmon -l, discovery -l and discovery -c";
 const VERSION: &str = "dcgmi  version: 3.3.9 (emulated by carma)\n";
 /// What the program says where no host engine runs; here, where there are no emulated GPUs.
 const NO_HOST_ENGINE: &str = "\
@@ -33,9 +34,13 @@ Error: Unable to connect to host engine. Host engine connection invalid/disconne
 
 /// Plays `dcgmi`.
 pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String], out: &mut impl Write) -> io::Result<ExitCode> {
-    let machine = machine.map_err(|_| NO_HOST_ENGINE.to_owned());
+    let machine = machine.map_err(|error| no_host_engine(&error));
     let answer = match Command::read(arguments) {
-        Err(message) => Err(message),
+        Err(Refusal::Said(message)) => Err(message),
+        Err(Refusal::NotEmulated(what)) => {
+            writeln!(io::stderr(), "{what} is not emulated: this stand-in knows {KNOWN}")?;
+            Err(String::new())
+        }
         Ok(Command::Help) => Ok(HELP.to_owned()),
         Ok(Command::Version) => Ok(VERSION.to_owned()),
         Ok(Command::Fields) => Ok(dmon::list()),
@@ -53,5 +58,11 @@ pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String],
 
 /// Looks at the state, or says what the program says when its host engine goes.
 fn look<R>(machine: &Machine, act: impl FnOnce(&crate::state::State<'_>) -> R) -> Result<R, String> {
-    machine.with(|state| act(state)).map_err(|_| NO_HOST_ENGINE.to_owned())
+    machine.with(|state| act(state)).map_err(|error| no_host_engine(&error))
+}
+
+/// The same, and for people why.
+fn no_host_engine(error: &MachineError) -> String {
+    let _ = writeln!(io::stderr(), "{error}");
+    NO_HOST_ENGINE.to_owned()
 }

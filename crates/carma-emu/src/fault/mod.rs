@@ -85,7 +85,8 @@ impl fmt::Display for Fault {
             Self::Xid { gpu, code, pid: None } => write!(f, "GPU {gpu}: Xid {code}"),
             Self::Xid { gpu, code, pid: Some(pid) } => write!(f, "GPU {gpu}: Xid {code} of process {pid}"),
             Self::Ecc { gpu, corrected, count } => {
-                write!(f, "GPU {gpu}: {count} {} memory errors", if *corrected { "corrected" } else { "uncorrected" })
+                let (kind, plural) = (if *corrected { "corrected" } else { "uncorrected" }, if *count == 1 { "" } else { "s" });
+                write!(f, "GPU {gpu}: {count} {kind} memory error{plural}")
             }
             Self::Leak { gpu, bytes } => write!(f, "GPU {gpu}: {} MiB belong to no process", bytes >> 20),
             Self::Call { gpu, call, answer } => {

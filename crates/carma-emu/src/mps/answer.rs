@@ -14,9 +14,12 @@ use super::provision::{Provision, amount};
 use super::roster::{Roster, Server};
 
 impl Daemon {
-    /// Does what a command says. An error is what is printed for a command that could not be done.
-    pub(super) fn answer(self: &Arc<Self>, line: &str) -> Result<String, String> {
+    /// Does what a command of this user says. An error is what is printed for a command that could not be done.
+    pub(super) fn answer(self: &Arc<Self>, line: &str, user: u32) -> Result<String, String> {
         let command = Command::parse(line).ok_or_else(|| format!("Invalid command: {line}\n"))?;
+        if !command.is_question() && user != 0 && user != self.owner.as_raw() {
+            return Err(format!("Permission denied: the daemon belongs to user {}\n", self.owner.as_raw()));
+        }
         let mut shared = self.shared();
         let roster = &mut shared.roster;
         let nothing = Ok(String::new());

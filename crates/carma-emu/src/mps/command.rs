@@ -20,6 +20,19 @@ pub(super) enum Command {
 }
 
 impl Command {
+    /// Whether it only asks, which everybody may.
+    pub(super) const fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Self::ServerList
+                | Self::ServerStatus { .. }
+                | Self::ClientList { .. }
+                | Self::Threads { .. }
+                | Self::Memory { .. }
+                | Self::Processes { .. }
+        )
+    }
+
     /// Reads a line; nothing if there is no such command, or not with these words after it.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,21 +1,24 @@
 //! The control daemon: it listens, starts servers, and lets clients in.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{self, Child, ChildStdin, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use rustix::fs::Mode;
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::getuid;
+use rustix::process::{Uid, getuid, umask};
 use thiserror::Error;
 
 use super::log::Log;
 use super::message::{Connection, Reply, Request};
 use super::roster::{Roster, Step};
-use super::{CLIENT_TERMINATED, CONNECTION_FAILED, Folders, SERVER, SERVER_NOT_READY};
+use super::{CLIENT_TERMINATED, CONNECTION_FAILED, CONTROL_SOCKET, Folders, SERVER, SERVER_LOG, SERVER_NOT_READY};
 use crate::machine::{Machine, VARIABLE};
 
 /// Why there is no daemon.
@@ -24,15 +27,22 @@ pub(super) enum DaemonError {
     /// There is one already.
     #[error("An instance of this daemon is already running")]
     AlreadyRunning,
-    /// Its files cannot be made.
-    #[error("Cannot start the daemon: {0}")]
-    Files(#[from] io::Error),
+    /// One of its files cannot be made.
+    #[error("Cannot start the daemon: {path}: {error}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
 }
 
 /// A daemon that runs.
 #[derive(Debug)]
 pub(super) struct Daemon {
     pub(super) machine: Machine,
+    /// Whose it is.
+    pub(super) owner: Uid,
     folders: Folders,
     log: Log,
     /// Held by us for as long as we run.
@@ -55,23 +65,33 @@ const PID: &str = "nvidia-cuda-mps-control.pid";
 
 /// Runs a daemon until it is told to quit.
 pub(super) fn run(machine: Machine, folders: Folders) -> Result<(), DaemonError> {
-    fs::create_dir_all(&folders.pipes)?;
-    let lock = File::options().create(true).truncate(false).write(true).open(folders.pipes.join(LOCK))?;
-    match lock.try_lock() {
+    // Clients of all users must get to what we make, whatever our own habits are.
+    umask(Mode::from_raw_mode(0o022));
+    let in_file = |path: &Path| {
+        let path = path.to_owned();
+        |error| DaemonError::File { path, error }
+    };
+    fs::create_dir_all(&folders.pipes).map_err(in_file(&folders.pipes))?;
+    let [socket, lock, pid] = [CONTROL_SOCKET, LOCK, PID].map(|name| folders.pipes.join(name));
+    let held = File::options().create(true).truncate(false).write(true).open(&lock).map_err(in_file(&lock))?;
+    match held.try_lock() {
         Err(TryLockError::WouldBlock) => return Err(DaemonError::AlreadyRunning),
-        locked => locked.map_err(io::Error::from)?,
+        locked => locked.map_err(io::Error::from).map_err(in_file(&lock))?,
     }
-    let log = Log::open(&folders.logs, "control.log", "Control")?;
-    let socket = folders.socket();
+    let log = Log::open(&folders.logs, "control.log", "Control").map_err(in_file(&folders.logs))?;
+    // Servers write to theirs as the users they serve.
+    Log::open(&folders.logs, SERVER_LOG, "Server").map_err(in_file(&folders.logs))?.open_to_all();
     // What a daemon left behind that was killed.
     let _ = fs::remove_file(&socket);
-    let listener = UnixListener::bind(&socket)?;
-    fs::write(folders.pipes.join(PID), format!("{}\n", process::id()))?;
+    let listener = UnixListener::bind(&socket).map_err(in_file(&socket))?;
+    fs::set_permissions(&socket, Permissions::from_mode(0o666)).map_err(in_file(&socket))?;
+    fs::write(&pid, format!("{}\n", process::id())).map_err(in_file(&pid))?;
     log.line(format_args!("Starting control daemon using socket {}", socket.display()));
     log.line(format_args!("To connect CUDA applications to this daemon, set env CUDA_MPS_PIPE_DIRECTORY={}", folders.pipes.display()));
     // Whoever started us waits for this line, and need not listen to any other.
-    writeln!(io::stdout(), "Listening on {}", socket.display())?;
-    let daemon = Arc::new(Daemon { machine, folders, log, _lock: lock, shared: Mutex::default(), changed: Condvar::new() });
+    let _ = writeln!(io::stdout(), "Listening on {}", socket.display());
+    let daemon =
+        Arc::new(Daemon { machine, owner: getuid(), folders, log, _lock: held, shared: Mutex::default(), changed: Condvar::new() });
     for stream in listener.incoming().flatten() {
         let daemon = Arc::clone(&daemon);
         thread::spawn(move || daemon.attend(stream));
@@ -95,7 +115,7 @@ impl Daemon {
                 Request::Connect => return self.attend_client(connection, pid, user),
                 Request::Command(line) => {
                     self.log.line(format_args!("Cmd:{line}"));
-                    let (text, done) = self.answer(&line).map_or_else(|text| (text, false), |text| (text, true));
+                    let (text, done) = self.answer(&line, user).map_or_else(|text| (text, false), |text| (text, true));
                     connection.send(&Reply::Answer { text, done })?;
                     self.exit_if_done();
                 }
@@ -125,6 +145,10 @@ impl Daemon {
 
     /// Waits until a server is there that can take a client of this user; else the number of CUDA's error.
     pub(super) fn server_for(self: &Arc<Self>, user: u32) -> Result<MutexGuard<'_, Shared>, u32> {
+        // Only root can start a server that runs as somebody else.
+        if !self.owner.is_root() && user != self.owner.as_raw() {
+            return Err(CONNECTION_FAILED);
+        }
         let mut shared = self.shared();
         let failed = shared.roster.failed_starts;
         loop {
@@ -168,9 +192,9 @@ impl Daemon {
         let mut command = process::Command::new(self.machine.programs().join(SERVER));
         command.env(VARIABLE, self.machine.folder()).env("CUDA_MPS_LOG_DIRECTORY", &self.folders.logs);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // A server runs as the user it serves, as far as we can bring that about.
-        if getuid().is_root() && user != 0 {
-            command.uid(user);
+        // A server runs as the user it serves. Its group matters to nothing here, as long as it is not root's.
+        if user != self.owner.as_raw() {
+            command.uid(user).gid(user);
         }
         let mut server = command.spawn().inspect_err(|error| self.log.line(format_args!("Failed to start server: {error}")))?;
         self.log.line(format_args!("Starting new server {} for user {user}", server.id()));

@@ -1,8 +1,9 @@
 //! Log files as MPS writes them.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -18,6 +19,11 @@ impl Log {
     pub(super) fn open(folder: &Path, name: &str, writer: &'static str) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         Ok(Self { file: File::options().create(true).append(true).open(folder.join(name))?, writer })
+    }
+
+    /// Lets other users write too, where it is ours.
+    pub(super) fn open_to_all(&self) {
+        let _ = self.file.set_permissions(Permissions::from_mode(0o666));
     }
 
     pub(super) fn line(&self, text: impl Display) {

@@ -34,6 +34,11 @@ const SERVER: &str = "nvidia-cuda-mps-server";
 /// The stand-in for the control program and its daemon.
 const CONTROL: &str = "nvidia-cuda-mps-control";
 
+/// The name of the daemon's socket among its pipes.
+const CONTROL_SOCKET: &str = "control";
+/// The log that servers write.
+const SERVER_LOG: &str = "server.log";
+
 /// Where a daemon has its pipes and logs.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders {
@@ -57,6 +62,6 @@ impl Folders {
 
     /// The socket that the daemon listens at.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.pipes.join("control")
+        self.pipes.join(CONTROL_SOCKET)
     }
 }

@@ -10,9 +10,12 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use super::message::{Connection, Reply, Request};
-use super::{CONTROL, Folders, daemon};
+use super::{CONTROL, CONTROL_SOCKET, Folders, daemon};
 use crate::machine::{Machine, VARIABLE};
 use crate::programs::folder_of;
+
+/// Where `carma mps` has a folder for the daemon of each GPU, within a machine's.
+const OF_GPUS: &str = "mps";
 
 /// Plays `nvidia-cuda-mps-control`. It exits with 1 where something could not be done.
 pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
@@ -52,16 +55,26 @@ fn start(machine: &Path) -> Result<(), String> {
     Err(error.trim_end().to_owned())
 }
 
-/// Stops the daemon in a machine's own folder, if there is one, and takes away what it leaves.
-pub(crate) fn take_down(machine: &Path) {
-    let folders = Folders::in_machine(machine);
-    if let Ok(stream) = UnixStream::connect(folders.socket()) {
-        // One that hangs is left to itself.
-        let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
-        let mut connection = Connection::new(stream);
-        let _ = connection.send(&Request::Command("quit -t 0".to_owned())).and_then(|()| connection.receive::<Reply>());
+/// Stops the daemons in a machine's folder, takes away what they leave, and returns how many there were.
+pub(crate) fn take_down(machine: &Path) -> usize {
+    let (own, of_gpus) = (Folders::in_machine(machine).pipes, machine.join(OF_GPUS));
+    let pipes = fs::read_dir(&of_gpus).into_iter().flatten().flatten().map(|gpu| gpu.path().join("pipes"));
+    let stopped = pipes.chain([own.clone()]).filter(|pipes| stop(pipes)).count();
+    for folder in [own, of_gpus] {
+        let _ = fs::remove_dir_all(folder);
     }
-    let _ = fs::remove_dir_all(&folders.pipes);
+    stopped
+}
+
+/// Stops the daemon with these pipes; returns whether there was one.
+fn stop(pipes: &Path) -> bool {
+    let Ok(stream) = UnixStream::connect(pipes.join(CONTROL_SOCKET)) else { return false };
+    // One that hangs is left to itself.
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+    let mut connection = Connection::new(stream);
+    let answered = connection.send(&Request::Command("quit -t 0".to_owned())).and_then(|()| connection.receive());
+    // Its end of the connection closes when it ends.
+    matches!(answered, Ok(Some(Reply::Answer { done: true, .. }))) && connection.receive::<Reply>().is_ok()
 }
 
 /// Hands commands, a line each, to the daemon, and prints its answers.
@@ -74,7 +87,10 @@ fn pass_commands(folders: &Folders, commands: impl BufRead, output: &mut impl Wr
         connection.send(&Request::Command(line.trim().to_owned())).map_err(|_| no_daemon())?;
         match connection.receive() {
             Ok(Some(Reply::Answer { text, done: true })) => write!(output, "{text}").map_err(|error| error.to_string())?,
-            Ok(Some(Reply::Answer { text, done: false })) => refused.push_str(&text),
+            Ok(Some(Reply::Answer { text, done: false })) => {
+                refused.push_str(&text);
+                continue;
+            }
             _ => return Err(no_daemon()),
         }
         if line.trim_start().starts_with("quit") {

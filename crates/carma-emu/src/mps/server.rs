@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{self, ExitCode};
 use std::{env, fmt};
 
-use super::Folders;
 use super::log::Log;
+use super::{Folders, SERVER_LOG};
 use crate::cuda::{is_open_to, visible};
 use crate::machine::Machine;
 use crate::programs::folder_of;
@@ -18,7 +18,7 @@ const MEMORY: u64 = 30 << 20;
 /// Plays `nvidia-cuda-mps-server`.
 pub(crate) fn serve(name: &Path) -> ExitCode {
     let folder = folder_of(name);
-    let Ok(log) = Log::open(&Folders::of(&folder).logs, "server.log", "Server") else { return ExitCode::FAILURE };
+    let Ok(log) = Log::open(&Folders::of(&folder).logs, SERVER_LOG, "Server") else { return ExitCode::FAILURE };
     log.line("Startup");
     match serve_until_told(&folder, &log) {
         Ok(()) => ExitCode::SUCCESS,

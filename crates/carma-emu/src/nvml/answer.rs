@@ -17,6 +17,7 @@ impl Code {
     pub(super) const UNINITIALIZED: Self = Self(1);
     pub(super) const INVALID_ARGUMENT: Self = Self(2);
     pub(super) const NOT_SUPPORTED: Self = Self(3);
+    pub(super) const NO_PERMISSION: Self = Self(4);
     pub(super) const NOT_FOUND: Self = Self(6);
     pub(super) const INSUFFICIENT_SIZE: Self = Self(7);
     pub(super) const DRIVER_NOT_LOADED: Self = Self(9);
@@ -63,6 +64,16 @@ pub(super) fn of_device<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&m
 /// Answers a call about a whole GPU, which has no answer for an instance.
 pub(super) fn of_gpu<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut State<'_>, usize) -> Answer<T>) -> Answer<T> {
     of_device(call, device, |state, place| if place.instance.is_some() { Err(Code::NOT_SUPPORTED) } else { act(state, place.gpu) })
+}
+
+/// Whether the caller may set up GPUs, which only root may do with real ones.
+pub(super) fn permitted() -> Answer<()> {
+    machine()?.check_rights().map_err(|_| Code::NO_PERMISSION)
+}
+
+/// Answers a call that sets up a whole GPU.
+pub(super) fn of_gpu_as_root<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut State<'_>, usize) -> Answer<T>) -> Answer<T> {
+    of_gpu(call, device, |state, gpu| permitted().and_then(|()| act(state, gpu)))
 }
 
 /// Answers a call with the error that is set for it; hangs for as long as that is what is set; else does what it asks for.

@@ -4,7 +4,7 @@ use std::ffi::{c_uint, c_ulonglong};
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlEccErrorCounts_t, nvmlRowRemapperHistogramValues_t};
 
-use super::answer::{Answer, Code, finish, of_gpu, put, put_list, put_pair};
+use super::answer::{Answer, Code, finish, of_gpu, of_gpu_as_root, put, put_list, put_pair};
 use super::declare::{aliases, calls, gpu_values};
 use crate::state::State;
 
@@ -67,7 +67,7 @@ calls! {
     }
 
     fn nvmlDeviceClearEccErrorCounts(device: nvmlDevice_t, _counter: c_uint) {
-        finish(of_gpu(CALL, device, |state, gpu| {
+        finish(of_gpu_as_root(CALL, device, |state, gpu| {
             with_ecc(state, gpu)?;
             (state.gpus[gpu].ecc_corrected, state.gpus[gpu].ecc_uncorrected) = (0, 0);
             Ok(())

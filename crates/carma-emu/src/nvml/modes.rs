@@ -4,7 +4,7 @@ use std::ffi::c_uint;
 
 use nvml_wrapper_sys::bindings::nvmlDevice_t;
 
-use super::answer::{Code, finish, of_gpu};
+use super::answer::{Code, finish, of_gpu_as_root};
 use super::declare::{calls, device_values, gpu_values};
 
 /// NVML's number of a mode that no GPU has any more: one thread at a time.
@@ -22,10 +22,9 @@ gpu_values! {
     nvmlDeviceGetAccountingMode(c_uint) = |_, _| Ok(0);
 }
 
-// Whoever may change the state is root to the emulated GPUs.
 calls! {
     fn nvmlDeviceSetComputeMode(device: nvmlDevice_t, mode: c_uint) {
-        finish(of_gpu(CALL, device, |state, gpu| match mode {
+        finish(of_gpu_as_root(CALL, device, |state, gpu| match mode {
             EXCLUSIVE_THREAD => Err(Code::NOT_SUPPORTED),
             ..COMPUTE_MODES => {
                 state.gpus[gpu].compute_mode = mode;
@@ -36,7 +35,7 @@ calls! {
     }
 
     fn nvmlDeviceSetPersistenceMode(device: nvmlDevice_t, mode: c_uint) {
-        finish(of_gpu(CALL, device, |state, gpu| {
+        finish(of_gpu_as_root(CALL, device, |state, gpu| {
             state.gpus[gpu].persistence = if mode < 2 { mode } else { return Err(Code::INVALID_ARGUMENT) };
             Ok(())
         }))

@@ -61,6 +61,11 @@ fn earlier<const N: usize>(state: &State<'_>, gpu: usize) -> EarlierPciInfo<N> {
 device_values! {
     nvmlDeviceGetPciInfo(EarlierPciInfo<4>) = |state, place| Ok(earlier(state, place.gpu));
     nvmlDeviceGetPciInfo_v2(EarlierPciInfo<9>) = |state, place| Ok(earlier(state, place.gpu));
+    // An instance has its part of the window.
+    nvmlDeviceGetBAR1MemoryInfo(nvmlBAR1Memory_t) = |state, place| {
+        let total = if state.profile(place.gpu).facts.ecc { state.memory(place).total.next_power_of_two() } else { SMALL_WINDOW };
+        Ok(nvmlBAR1Memory_t { bar1Total: total, bar1Free: total, bar1Used: 0 })
+    };
 }
 
 gpu_values! {
@@ -74,9 +79,4 @@ gpu_values! {
     nvmlDeviceGetPcieLinkMaxSpeed(c_uint) = |state, gpu| Ok(pcie_generation(state.profile(gpu).facts.architecture));
     nvmlDeviceGetPcieReplayCounter(c_uint) = |_, _| Ok(0);
     nvmlDeviceGetBusType(c_uint) = |_, _| Ok(2);
-    nvmlDeviceGetBAR1MemoryInfo(nvmlBAR1Memory_t) = |state, gpu| {
-        let profile = state.profile(gpu);
-        let total = if profile.facts.ecc { (profile.kind.memory.0 << 20).next_power_of_two() } else { SMALL_WINDOW };
-        Ok(nvmlBAR1Memory_t { bar1Total: total, bar1Free: total, bar1Used: 0 })
-    };
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_uint, c_ulonglong};
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlPowerValue_v2_t};
 
-use super::answer::{Answer, Code, finish, of_gpu, put_pair, versioned};
+use super::answer::{Answer, Code, finish, of_gpu, of_gpu_as_root, put_pair, versioned};
 use super::declare::{calls, gpu_values};
 use crate::readings::power_limits;
 use crate::state::State;
@@ -18,7 +18,6 @@ pub(super) fn energy(state: &State<'_>, gpu: usize) -> Answer<c_ulonglong> {
     if counts { Ok((state.gpus[gpu].engine.joules * 1000.0) as c_ulonglong) } else { Err(Code::NOT_SUPPORTED) }
 }
 
-/// Whoever may change the state is root to the emulated GPUs.
 fn set_limit(state: &mut State<'_>, gpu: usize, milliwatts: c_uint) -> Answer<()> {
     if !power_limits(state.profile(gpu).kind).contains(&milliwatts) {
         return Err(Code::INVALID_ARGUMENT);
@@ -43,11 +42,11 @@ calls! {
     }
 
     fn nvmlDeviceSetPowerManagementLimit(device: nvmlDevice_t, milliwatts: c_uint) {
-        finish(of_gpu(CALL, device, |state, gpu| set_limit(state, gpu, milliwatts)))
+        finish(of_gpu_as_root(CALL, device, |state, gpu| set_limit(state, gpu, milliwatts)))
     }
 
     fn nvmlDeviceSetPowerManagementLimit_v2(device: nvmlDevice_t, value: *mut nvmlPowerValue_v2_t) {
         let value = versioned(value, 2);
-        finish(value.and_then(|value| of_gpu(CALL, device, |state, gpu| set_limit(state, gpu, value.powerValueMw))))
+        finish(value.and_then(|value| of_gpu_as_root(CALL, device, |state, gpu| set_limit(state, gpu, value.powerValueMw))))
     }
 }

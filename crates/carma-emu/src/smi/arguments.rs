@@ -10,6 +10,9 @@ nvidia-smi [-L] [-i GPU,...] [--query-gpu=FIELDS | --query-compute-apps=FIELDS -
     It stands in for NVIDIA's program on emulated GPUs. A GPU is named by its number, UUID or PCI bus id.
 ";
 
+/// The options it has.
+pub(super) const KNOWN: &str = "-L, -i, --query-gpu, --query-compute-apps, --format=csv and -h";
+
 /// A command of the program.
 #[derive(Debug)]
 pub(super) enum Command {
@@ -61,7 +64,7 @@ impl Command {
                 "--query-gpu" => of_gpus = Some(query::gpu_fields(&value()?)?),
                 "--query-compute-apps" => of_apps = Some(query::app_fields(&value()?)?),
                 "--format" => format = Some(Csv::read(&value()?)?),
-                _ => return Err(invalid("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.")),
+                _ => return Err(Refusal::NotEmulated(word.to_owned())),
             }
         }
         let view = match (list, of_gpus, of_apps, format) {
@@ -79,7 +82,7 @@ impl Command {
 }
 
 pub(super) fn invalid(message: &str) -> Refusal {
-    Refusal(INVALID_ARGUMENT, format!("{message}\n"))
+    Refusal::Said(INVALID_ARGUMENT, format!("{message}\n"))
 }
 
 #[cfg(test)]
@@ -88,9 +91,10 @@ mod tests {
 
     fn refused(arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-        let Refusal(code, message) = Command::read(&arguments).unwrap_err();
-        assert_eq!(code, 2);
-        message
+        match Command::read(&arguments).unwrap_err() {
+            Refusal::Said(2, message) => message,
+            other => format!("{other:?}"),
+        }
     }
 
     #[test]
@@ -100,5 +104,6 @@ mod tests {
         assert!(refused(&["-L", "--query-gpu=name", "--format=csv"]).starts_with("Invalid combination of input arguments."));
         assert!(refused(&["-i"]).starts_with("Option -i is missing its value."));
         assert!(refused(&["--query-gpu=name", "--format=xml"]).contains("xml"));
+        assert_eq!(refused(&["topo", "-m"]), "NotEmulated(\"topo\")");
     }
 }

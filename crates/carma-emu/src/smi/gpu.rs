@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use crate::machine::PROGRAMS;
 use crate::profile::Facts;
 use crate::readings::Readings;
 use crate::state::{ContextKind, Memory, Place, State};
@@ -111,7 +112,13 @@ impl Gpu {
     }
 }
 
-/// The program that a process runs.
+/// The name that a process was called by. The programs that we play are called by ours, and shown by their own.
 fn program(pid: u32) -> String {
-    fs::read_link(format!("/proc/{pid}/exe")).map_or_else(|_| "[Not Found]".to_owned(), |path| path.display().to_string())
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let called = String::from_utf8_lossy(line.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
+    match called.rsplit('/').next() {
+        None | Some("") => "[Not Found]".to_owned(),
+        Some(name) if PROGRAMS.contains(&name) => name.to_owned(),
+        Some(_) => called,
+    }
 }

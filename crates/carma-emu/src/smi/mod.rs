@@ -21,18 +21,34 @@ const NOT_FOUND: u8 = 6;
 const DRIVER_NOT_LOADED: u8 = 9;
 const GPU_IS_LOST: u8 = 15;
 
-/// What the program says, and its exit code.
+/// Why nothing is shown.
 #[derive(Debug, PartialEq, Eq)]
-struct Refusal(u8, String);
+enum Refusal {
+    /// The exit code of the real program, and its words.
+    Said(u8, String),
+    /// An option that only the real program has.
+    NotEmulated(String),
+}
 
 /// Plays `nvidia-smi`.
 pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String], out: &mut impl Write) -> io::Result<ExitCode> {
-    let no_driver = |_| Refusal(DRIVER_NOT_LOADED, NO_DRIVER.to_owned());
+    let no_driver = |error| {
+        // For people, why.
+        let _ = writeln!(io::stderr(), "{error}");
+        Refusal::Said(DRIVER_NOT_LOADED, NO_DRIVER.to_owned())
+    };
     let look = |wanted: Wanted| machine.and_then(|machine| machine.with(|state| answer(state, &wanted))).map_err(no_driver)?;
-    let (code, text) = match Command::read(arguments) {
-        Ok(Command::Help) => (0, arguments::HELP.to_owned()),
-        Ok(Command::Show(wanted)) => look(wanted).map_or_else(|Refusal(code, message)| (code, message), |text| (0, text)),
-        Err(Refusal(code, message)) => (code, message),
+    let answer = Command::read(arguments).and_then(|command| match command {
+        Command::Help => Ok(arguments::HELP.to_owned()),
+        Command::Show(wanted) => look(wanted),
+    });
+    let (code, text) = match answer {
+        Ok(text) => (0, text),
+        Err(Refusal::Said(code, message)) => (code, message),
+        Err(Refusal::NotEmulated(option)) => {
+            writeln!(io::stderr(), "{option} is not emulated: this stand-in knows {}", arguments::KNOWN)?;
+            (INVALID_ARGUMENT, String::new())
+        }
     };
     out.write_all(text.as_bytes())?;
     Ok(code.into())
@@ -43,14 +59,14 @@ fn answer(state: &State<'_>, wanted: &Wanted) -> Result<String, Refusal> {
     let mut gpus: Vec<&Gpu> = Vec::new();
     for name in &wanted.gpus {
         let found = all.iter().find(|gpu| gpu.is_called(name));
-        gpus.push(found.ok_or_else(|| Refusal(NOT_FOUND, "No devices were found\n".to_owned()))?);
+        gpus.push(found.ok_or_else(|| Refusal::Said(NOT_FOUND, "No devices were found\n".to_owned()))?);
     }
     if wanted.gpus.is_empty() {
         gpus.extend(&all);
     }
     if let Some(lost) = gpus.iter().find(|gpu| gpu.lost) {
         let message = "GPU is lost.  Reboot the system to recover this GPU";
-        return Err(Refusal(
+        return Err(Refusal::Said(
             GPU_IS_LOST,
             format!("Unable to determine the device handle for GPU{}: {}: {message}\n", lost.index, lost.bus_id),
         ));

@@ -11,7 +11,7 @@ use super::{Place, State};
 
 /// How processes slow each other down.
 pub(crate) static MODEL: LazyLock<InterferenceModel> = LazyLock::new(InterferenceModel::shipped);
-static PHYSICS: LazyLock<Physics> = LazyLock::new(Physics::default);
+pub(crate) static PHYSICS: LazyLock<Physics> = LazyLock::new(Physics::default);
 
 impl ContextRecord {
     fn profile(&self) -> RankProfile {
@@ -88,7 +88,8 @@ impl State<'_> {
         let all: Vec<ContextRecord> = self.contexts_at(Place::gpu(gpu)).copied().collect();
         let levels = |of: &mut dyn Iterator<Item = &ContextRecord>| {
             let ranks: Vec<(RankProfile, f64)> = of.map(|context| (context.profile(), context.activity)).collect();
-            Levels::of(ranks.iter().map(|(profile, activity)| (profile, *activity)), PHYSICS.reading).0
+            // They are kept as monitors read them.
+            Levels::of(ranks.iter().map(|(profile, activity)| (profile, *activity)), 1.0).0
         };
         let watts = |of: &mut dyn Iterator<Item = &ContextRecord>| device_power(kind, of.map(|context| (context.watts, context.activity)));
         let record = &mut self.gpus[gpu];

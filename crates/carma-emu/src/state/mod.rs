@@ -8,7 +8,7 @@ mod mig;
 mod records;
 
 pub use carma_gpu::process_started as started;
-pub(crate) use contention::MODEL;
+pub(crate) use contention::{MODEL, PHYSICS};
 pub use file::{SharedState, StateError};
 pub use mig::MigError;
 pub use records::{CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, NONE, Text};

@@ -186,7 +186,7 @@ pub struct ContextRecord {
     pub threads: u32,
     /// Whether its process is stopped by a signal: it keeps its memory, and runs nothing.
     pub halted: u64,
-    /// Counters when alone: SMACT, SMOCC, DRAMA, GPU utilisation.
+    /// Counters when alone, as monitors read them: SMACT, SMOCC, DRAMA, GPU utilisation.
     pub counters: [f64; 4],
     /// Power above idle when alone.
     pub watts: f64,

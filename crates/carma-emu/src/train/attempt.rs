@@ -79,6 +79,12 @@ impl<'a> Attempt<'a> {
         self.progress.epoch(self.done)
     }
 
+    /// Whether nothing is left to train.
+    pub(super) fn is_done(&self) -> bool {
+        // What a checkpoint keeps is not exact to the last digit.
+        self.progress.total() - self.done < 1e-6
+    }
+
     /// Does what is due, and says what is next.
     pub(super) fn step(&mut self, now: f64, output: &mut impl Write) -> Result<Next, TrainError> {
         self.grow(now)?;
@@ -113,7 +119,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Keeps how far it is, where it is to be kept.
-    fn save(&self) -> Result<(), TrainError> {
+    pub(super) fn save(&self) -> Result<(), TrainError> {
         let Some(file) = self.job.checkpoint else { return Ok(()) };
         let Self { seed, done, .. } = *self;
         Ok(write(file, &Checkpoint { workload: self.job.workload.name.clone(), epoch: self.epoch(), done, seed })?)

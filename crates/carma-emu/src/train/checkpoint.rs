@@ -43,6 +43,18 @@ pub enum CheckpointError {
     },
 }
 
+/// Refuses a file that could not be written later, when there is something to lose.
+pub(super) fn check(file: &Path) -> Result<(), CheckpointError> {
+    let beside = beside(file);
+    let made = File::create(&beside).and_then(|_| fs::remove_file(&beside));
+    made.map_err(|error| CheckpointError::File { path: file.to_owned(), error })
+}
+
+/// Where it is written before it takes the file's place.
+fn beside(file: &Path) -> PathBuf {
+    file.with_extension(format!("{}.tmp", std::process::id()))
+}
+
 /// The checkpoint in a file, if there is one; it must be of this workload.
 pub(super) fn read(file: &Path, workload: &str) -> Result<Option<Checkpoint>, CheckpointError> {
     let failed = |error| CheckpointError::File { path: file.to_owned(), error };
@@ -60,7 +72,7 @@ pub(super) fn read(file: &Path, workload: &str) -> Result<Option<Checkpoint>, Ch
 
 /// Replaces the checkpoint in a file. Whoever reads it sees the old or the new one, whatever happens meanwhile.
 pub(super) fn write(file: &Path, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
-    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    let beside = beside(file);
     let write = || {
         let mut written = File::create(&beside)?;
         serde_json::to_writer(&mut written, checkpoint)?;
@@ -90,6 +102,14 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
         let other = read(&file, "bert").unwrap_err().to_string();
         assert!(other.ends_with("job.json is of unet_voc, not of bert: give another file"), "{other}");
+        check(&file).unwrap();
+        assert!(
+            check(&folder.path().join("nowhere/job.json"))
+                .unwrap_err()
+                .to_string()
+                .ends_with("nowhere/job.json: No such file or directory (os error 2)")
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nor is by a check");
         fs::write(&file, "{").unwrap();
         assert!(read(&file, "unet_voc").unwrap_err().to_string().contains("job.json: EOF"));
     }

@@ -23,9 +23,9 @@ use carma_sim::Workload;
 use thiserror::Error;
 
 use crate::cuda::CudaError;
-use crate::machine::{Machine, MachineError};
+use crate::machine::Machine;
 use attempt::{Attempt, Next};
-use checkpoint::read;
+use checkpoint::{check, read};
 
 /// The longest sleep: a signal is met, and a change of speed seen, within this time.
 const NAP: Duration = Duration::from_millis(100);
@@ -58,9 +58,6 @@ pub enum TrainError {
     /// Its GPUs.
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    /// The emulation itself.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
     /// Its checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -72,19 +69,47 @@ pub enum TrainError {
 impl Job<'_> {
     /// Runs the job as this process, until it ends or `stop` holds the number of a signal.
     pub fn run(&self, machine: &Machine, stop: &AtomicUsize, output: &mut impl Write) -> Result<Ended, TrainError> {
+        self.checkpoint.map(check).transpose()?;
         let found = self.checkpoint.map(|file| read(file, &self.workload.name)).transpose()?.flatten();
         let (drawn, done) = found.map_or_else(|| (fastrand::u64(..), 0.0), |found| (found.seed, found.done));
-        let mut attempt = Attempt::new(self, machine, (self.seed.unwrap_or(drawn), done), machine.clock()?.0);
+        let began = machine.clock().map_err(CudaError::from)?.0;
+        let mut attempt = Attempt::new(self, machine, (self.seed.unwrap_or(drawn), done), began);
+        if let Some(file) = self.checkpoint.filter(|_| attempt.is_done()) {
+            writeln!(output, "all training is done by the checkpoint {}", file.display())?;
+            return Ok(Ended::Finished);
+        }
         if done > 0.0 {
             writeln!(output, "resuming from epoch {}", attempt.epoch())?;
         }
+        let ended = self.go_on(&mut attempt, machine, stop, output);
+        // Without a driver or anybody who listens there is still what was done.
+        if matches!(ended, Err(TrainError::Cuda(CudaError::DriverGone) | TrainError::Output(_))) {
+            attempt.save()?;
+        }
+        if matches!(ended, Ok(Ended::Finished)) {
+            writeln!(output, "done after {:.0} s", machine.clock().map_err(CudaError::from)?.0 - began)?;
+            output.flush()?;
+        }
+        ended
+    }
+
+    fn go_on(
+        &self,
+        attempt: &mut Attempt<'_>,
+        machine: &Machine,
+        stop: &AtomicUsize,
+        output: &mut impl Write,
+    ) -> Result<Ended, TrainError> {
         loop {
-            let (now, speed) = machine.clock()?;
+            let (now, speed) = machine.clock().map_err(CudaError::from)?;
             match stop.load(Ordering::Relaxed) {
                 0 => {}
                 signal => {
                     attempt.stop(now, output)?;
                     writeln!(output, "told to stop by signal {signal} in epoch {}", attempt.epoch())?;
+                    if let Some(file) = self.checkpoint {
+                        writeln!(output, "checkpoint written to {}", file.display())?;
+                    }
                     output.flush()?;
                     return Ok(Ended::Stopped(signal as u8));
                 }

@@ -179,14 +179,39 @@ fn gpustat_shows_every_number_as_it_is() {
     }
 }
 
+/// What nvitop draws, and the part of it that is about GPUs.
+fn nvitop(emulated: &Emulated, programs: &Path) -> (String, String) {
+    let table = output(emulated, &programs.join("nvitop"), &["--once".as_ref(), "--no-unicode".as_ref()]);
+    let gpus = table.lines().skip_while(|line| !line.starts_with('+')).take_while(|line| !line.starts_with('['));
+    // Which version it is does not matter, and the date before the table even less.
+    let gpus = gpus.filter(|line| !line.contains("NVITOP")).collect::<Vec<_>>().join("\n");
+    (table, gpus)
+}
+
+#[test]
+fn a_partitioned_gpu_is_shown_with_its_instances() {
+    let Some(programs) = programs() else { return };
+    let emulated = Emulated::new("2xA100-40GB");
+    emulated.partition(0, &["3g.20gb", "1g.5gb"]);
+    let running = [0, 1].map(|instance: u32| {
+        let process = Sleeper::new();
+        emulated.attach(ContextRecord { instance, ..training(process.pid(), 0, u64::from(instance + 1) * 1000 * MIB) });
+        process
+    });
+    let (table, gpus) = nvitop(&emulated, &programs);
+    insta::assert_snapshot!(gpus);
+    assert!(running.iter().all(|process| table.contains(&process.pid().to_string())), "{table}");
+    let seen: Value = serde_json::from_str(&output(&emulated, &programs.join("gpustat"), &["--json".as_ref()])).unwrap();
+    let listed = seen["gpus"][0]["processes"].as_array().unwrap().iter().map(|one| one["pid"].as_u64().unwrap());
+    assert_eq!(listed.collect::<Vec<_>>(), running.each_ref().map(|process| u64::from(process.pid())));
+    assert_eq!(seen["gpus"][0]["memory.used"], 3000);
+}
+
 #[test]
 fn nvitop_draws_its_table() {
     let Some(programs) = programs() else { return };
     let (emulated, running) = server();
-    let table = output(&emulated, &programs.join("nvitop"), &["--once".as_ref(), "--no-unicode".as_ref()]);
-    let gpus = table.lines().skip_while(|line| !line.starts_with('+')).take_while(|line| !line.starts_with('['));
-    // Which version it is does not matter, and the date before the table even less.
-    let gpus: Vec<&str> = gpus.filter(|line| !line.contains("NVITOP")).collect();
-    insta::assert_snapshot!(gpus.join("\n"));
+    let (table, gpus) = nvitop(&emulated, &programs);
+    insta::assert_snapshot!(gpus);
     assert!(running.iter().all(|process| table.contains(&process.pid().to_string())), "{table}");
 }

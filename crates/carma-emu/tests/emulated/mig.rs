@@ -1,7 +1,6 @@
 //! MIG through the stand-in library: what carma-gpu lists and changes is what the state says.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use carma_core::{Link, MiB};
 use carma_emu::Profile as Kind;
@@ -215,19 +214,15 @@ fn gpus_of_a_server_are_as_close_as_their_links() {
     assert_eq!(links, [(0, 1, Link::NvLink(12)), far(0, 2), far(0, 3), far(1, 2), far(1, 3), (2, 3, Link::Switches)]);
 }
 
-/// One GPU of each kind that can be cut: making machines takes longer than cutting GPUs.
-static SERVER: LazyLock<(Server, Vec<&'static Kind>)> = LazyLock::new(|| {
+/// Whatever layouts are asked for one after the other: each is there afterwards or nothing has changed, and instances never overlap.
+#[test]
+fn any_sequence_of_layouts_leaves_a_sound_gpu() {
+    // One GPU of each kind that can be cut, for all sequences: making machines takes longer than cutting GPUs.
     let kinds: Vec<&Kind> = Kind::all().iter().filter(|kind| !kind.mig.is_empty()).collect();
-    (Server::of(&kinds), kinds)
-});
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// Whatever layouts are asked for one after the other: each is there afterwards or nothing has changed, and instances never overlap.
-    #[test]
-    fn any_sequence_of_layouts_leaves_a_sound_gpu(layouts in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<prop::sample::Index>(), 0..5)), 1..6)) {
-        let (server, kinds) = &*SERVER;
+    let server = Server::of(&kinds);
+    let layout = (any::<prop::sample::Index>(), prop::collection::vec(any::<prop::sample::Index>(), 0..5));
+    let configuration = ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(configuration, |(layouts in prop::collection::vec(layout, 1..6))| {
         for (place, wanted) in layouts {
             let place = place.index(kinds.len());
             let kind = kinds[place];
@@ -263,5 +258,5 @@ proptest! {
             let memory: u64 = after.instances.iter().map(|instance| instance.memory.0).sum();
             prop_assert!(memory <= kind.kind.memory.0);
         }
-    }
+    });
 }

@@ -15,6 +15,7 @@ use super::answers::{ServerState, percentage, process_numbers, says_already_runn
 use super::error::MpsError;
 use super::health::Server;
 use super::limits::ClientLimits;
+use super::rights::foreign_owner;
 use crate::driver::DEADLINE;
 use crate::environment::environment;
 use crate::identity::DeviceUuid;
@@ -24,7 +25,7 @@ use crate::ownership::process_user;
 /// NVIDIA's program for all about MPS.
 pub const PROGRAM: &str = "nvidia-cuda-mps-control";
 /// Where the daemon leaves its process number among its pipes.
-const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
+pub(super) const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
 /// The system's longest name of a socket, less that of the daemon's own with the longest name, `control_privileged`.
 const LONGEST_FOLDER: usize = 107 - 19;
 /// Between looks for a daemon that starts.
@@ -72,6 +73,9 @@ impl MpsControl {
         if self.pipes.as_os_str().len() > LONGEST_FOLDER {
             return Err(MpsError::LongPath { path: self.pipes.clone(), most: LONGEST_FOLDER });
         }
+        if self.daemon().is_some() {
+            return Err(MpsError::AlreadyRunning(self.pipes.clone()));
+        }
         for path in [&self.pipes, &self.logs] {
             make_folder(path).map_err(|error| MpsError::Folder { path: path.clone(), error })?;
         }
@@ -114,13 +118,18 @@ impl MpsControl {
     /// Stops the daemon and its server. Clients have so long to end by themselves; whatever does not stop then is killed.
     pub fn stop(&self, patience: Duration) -> Result<(), MpsError> {
         let daemon = self.daemon();
+        if let Some(owner) = daemon.as_ref().and_then(foreign_owner) {
+            return Err(MpsError::Forbidden { owner });
+        }
         let servers = daemon.as_ref().map(Process::children).unwrap_or_default();
         // The daemon counts in whole seconds.
         let quit = format!("quit -t {}", patience.as_secs_f64().ceil());
         let asked = self.ask(&quit, patience + self.deadline);
         let all = || daemon.iter().chain(&servers);
-        if !matches!(asked, Ok(_) | Err(MpsError::NotRunning(_))) {
-            all().for_each(Process::kill);
+        match asked {
+            Ok(_) | Err(MpsError::NotRunning(_)) => {}
+            Err(error @ MpsError::Forbidden { .. }) => return Err(error),
+            Err(_) => all().for_each(Process::kill),
         }
         let until = Instant::now() + self.deadline;
         let stays = |process: &&Process| !process.ends_within(until.saturating_duration_since(Instant::now()));
@@ -130,7 +139,7 @@ impl MpsControl {
     }
 
     /// The daemon's process, by what it left among its pipes.
-    fn daemon(&self) -> Option<Process> {
+    pub(super) fn daemon(&self) -> Option<Process> {
         let pid = fs::read_to_string(self.pipes.join(PID_FILE)).ok()?.trim().parse().ok()?;
         let name = self.program.file_name()?.to_str()?.to_owned();
         Process::find(pid).filter(|process| process.name() == Some(name))
@@ -144,7 +153,7 @@ impl MpsControl {
     fn ask(&self, command: &str, deadline: Duration) -> Result<String, MpsError> {
         let (status, answer) = self.run(command, Some(command), deadline)?;
         match status.success() {
-            _ if says_no_daemon(&answer) => Err(MpsError::NotRunning(self.pipes.clone())),
+            _ if says_no_daemon(&answer) => Err(self.absent()),
             true => Ok(answer),
             false => Err(refused(command, &answer)),
         }

@@ -39,6 +39,12 @@ pub enum MpsError {
     /// One runs there already.
     #[error("an MPS control daemon runs on {0} already")]
     AlreadyRunning(PathBuf),
+    /// It is somebody else's.
+    #[error("permission denied: the daemon belongs to {owner}")]
+    Forbidden {
+        /// Whose.
+        owner: String,
+    },
     /// It did not answer in time.
     #[error("the MPS control daemon did not answer {command:?} within {} ms", after.as_millis())]
     Unresponsive {

@@ -13,6 +13,7 @@ mod error;
 mod failure;
 mod health;
 mod limits;
+mod rights;
 mod watch;
 
 pub use answers::ServerState;

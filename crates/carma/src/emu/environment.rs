@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -15,9 +16,12 @@ pub(super) struct EnvArguments {
     /// For the fish shell
     #[arg(long)]
     fish: bool,
-    /// As JSON
+    /// As JSON; what is to be unset is null there
     #[arg(long, conflicts_with = "fish")]
     json: bool,
+    /// How to undo it: eval "$(carma emu env --unset)"
+    #[arg(long)]
+    unset: bool,
 }
 
 #[derive(Debug, Args)]
@@ -28,25 +32,27 @@ pub(super) struct RunArguments {
 }
 
 /// Prints it.
-pub(super) fn print(arguments: &EnvArguments, machine: &Machine, output: &mut impl Write) -> Result<()> {
-    let variables = machine.environment().into_iter().map(|(name, value)| (name, value.to_string_lossy().into_owned()));
+pub(super) fn print(arguments: &EnvArguments, folder: &Path, output: &mut impl Write) -> Result<()> {
+    // What is undone need not be there any more.
+    let variables = if arguments.unset {
+        Machine::environment_without(folder)
+    } else {
+        Machine::open(folder)?.environment().into_iter().map(|(name, value)| (name, Some(value))).collect()
+    };
+    let variables = variables.into_iter().map(|(name, value)| (name, value.map(|value| value.to_string_lossy().into_owned())));
     if arguments.json {
         let all: Map<String, Value> = variables.map(|(name, value)| (name.to_owned(), value.into())).collect();
         return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&all)?)?);
     }
     for (name, value) in variables {
-        if arguments.fish {
-            writeln!(output, "set -gx {name} '{}'", value.replace('\\', r"\\").replace('\'', r"\'"))?;
-        } else {
-            writeln!(output, "export {name}={}", quoted(&value))?;
+        match value {
+            Some(value) if arguments.fish => writeln!(output, "set -gx {name} '{}'", value.replace('\\', r"\\").replace('\'', r"\'"))?,
+            Some(value) => writeln!(output, "export {name}='{}'", value.replace('\'', r"'\''"))?,
+            None if arguments.fish => writeln!(output, "set -e {name}")?,
+            None => writeln!(output, "unset {name}")?,
         }
     }
     Ok(())
-}
-
-/// As a shell reads it, whatever stands in it.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Becomes a command in it.

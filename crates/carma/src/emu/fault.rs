@@ -8,8 +8,7 @@ use carma_emu::fault::{self, CallAnswer, Fault, NvmlCode};
 use clap::{Args, Subcommand};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::occupy;
-use crate::units::bytes;
+use super::{memory, occupy};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -22,10 +21,10 @@ pub(super) enum Command {
         #[command(flatten)]
         gpu: OneGpu,
         /// Its number
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         code: u64,
         /// The process whose fault it is, which fails then (Xid 13, 31, 43)
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         pid: Option<u32>,
     },
     /// A GPU's memory has errors: corrected, or not (Xid 48; programs there fail).
@@ -39,14 +38,14 @@ pub(super) enum Command {
         #[arg(long)]
         uncorrected: bool,
         /// How many
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), allow_negative_numbers = true)]
         count: u64,
     },
     /// Driver calls do not come back until this is cleared.
     Hang(Calls),
     /// Driver calls answer an error of NVML.
     Error {
-        /// Its name: `NOT_SUPPORTED`, UNKNOWN, ...
+        /// Its name: NOT_SUPPORTED, UNKNOWN, ...
         #[arg(long)]
         code: NvmlCode,
         #[command(flatten)]
@@ -56,8 +55,8 @@ pub(super) enum Command {
     Leak {
         #[command(flatten)]
         gpu: OneGpu,
-        /// How much more: 4GiB
-        #[arg(long, value_name = "SIZE", value_parser = bytes)]
+        /// How much more: 4GiB; a bare number is MiB
+        #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
         memory: u64,
     },
     /// A process that nobody manages appears; its number is printed.
@@ -99,6 +98,10 @@ fn call_name(text: &str) -> Result<String, String> {
 
 /// Lets it happen, and says so.
 pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write) -> Result<()> {
+    // Anybody may look, and be a process there.
+    if !matches!(command, Command::List | Command::Foreign(_)) {
+        machine.check_rights()?;
+    }
     let find = |name: &str| Ok::<usize, anyhow::Error>(machine.with(|state| fault::find_gpu(state, name))??);
     let strike = |fault: Fault| {
         machine.with(|state| fault.strike(state))??;

@@ -1,51 +1,102 @@
 //! The emulated server: made, shown.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use carma_emu::fault::Fault;
-use carma_emu::state::{Place, State};
-use carma_emu::{Machine, Profile, Profiling};
-use carma_sim::Servers;
+use carma_emu::state::{ContextKind, Place, State, StateError};
+use carma_emu::{Machine, MachineError, Profile, Profiling};
+use carma_gpu::{Ownership, ownership};
+use carma_sim::{Servers, ServersError};
 use clap::Args;
 
-use super::environment::quoted;
-use crate::units::duration;
+use crate::units::{count, duration};
+
+/// Most processes that are named.
+const MOST_LISTED: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct UpArguments {
     /// GPUs of one server: 4xA100-40GB, several kinds joined by commas;
-    /// `carma emu kinds` lists them
-    #[arg(long, default_value = "4xA100-40GB")]
+    /// carma emu kinds lists them
+    #[arg(long, default_value = "4xA100-40GB", value_parser = servers, allow_hyphen_values = true)]
     gpus: Servers,
     /// Emulated seconds a second: 60 is an hour of training in a minute
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     speed: f64,
+}
+
+fn servers(text: &str) -> Result<Servers, String> {
+    text.parse().map_err(|error: ServersError| match error {
+        ServersError::Form(_) => format!("{text:?} describes no server: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs"),
+        ServersError::UnknownGpu(kind) => format!("there is no GPU type {kind:?}: `carma emu kinds` lists those there are"),
+        error @ ServersError::TooMany(_) => error.to_string(),
+    })
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DownArguments {
+    /// Even if processes are on the GPUs: their next call of CUDA fails
+    #[arg(long)]
+    force: bool,
 }
 
 /// Makes a server, and says how to use it.
 pub(super) fn up(arguments: &UpArguments, folder: &Path) -> Result<()> {
     let program = env::current_exe().context("cannot find this program")?;
     Machine::create(folder, &arguments.gpus, arguments.speed, Some(&program))?;
-    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
-    let named = match folder.to_string_lossy() {
-        _ if folder == Machine::default_folder() => String::new(),
-        plain if is_plain(&plain) => format!(" --folder {plain}"),
-        odd => format!(" --folder {}", quoted(&odd)),
-    };
-    eprintln!("carma: {} GPUs are emulated in {}. To use them:", arguments.gpus.gpus(), folder.display());
-    eprintln!("  eval \"$(carma emu env{named})\"");
-    eprintln!("Then nvitop, gpustat, carma gpus and all that asks NVML will see them, until `carma emu down{named}`.");
+    let gpus = arguments.gpus.gpus() as usize;
+    let (are, them) = if gpus == 1 { ("is", "it") } else { ("are", "them") };
+    eprintln!("carma: {} {are} emulated in {}. To use {them}:", count(gpus, "GPU"), folder.display());
+    eprintln!("  eval \"$({})\"", Machine::command("env", folder));
+    eprintln!("Then nvitop, gpustat, carma gpus and all that asks NVML will see {them}, until `{}`.", Machine::command("down", folder));
     Ok(())
+}
+
+/// Removes a server that nobody uses, or any if that is forced, and says so.
+pub(super) fn down(arguments: &DownArguments, folder: &Path) -> Result<()> {
+    let (gpus, users) = match Machine::open(folder) {
+        Ok(machine) => machine.with(|state| (count(state.gpus.len(), "emulated GPU"), users(state)))?,
+        // Nobody can use one of another version, and this is how to be rid of it.
+        Err(MachineError::State(StateError::Layout { .. })) => ("emulated GPUs of another version".to_owned(), Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    if !arguments.force && !users.is_empty() {
+        bail!("{} on the GPUs: stop what is there, or use --force\n{}", count(users.len(), "process"), listed(&users));
+    }
+    let daemons = Machine::remove(folder)?;
+    let stopped = if daemons == 0 { String::new() } else { format!(", stopped {}", count(daemons, "MPS daemon")) };
+    let left = if users.is_empty() { String::new() } else { format!(", took the GPUs from {}", count(users.len(), "process")) };
+    eprintln!("carma: removed {gpus} in {}{stopped}{left}", folder.display());
+    Ok(())
+}
+
+/// Processes on the GPUs but those of MPS, which are the machine's own.
+fn users(state: &State<'_>) -> Vec<u32> {
+    let users: BTreeSet<u32> =
+        state.contexts().iter().filter(|context| context.kind() != ContextKind::MpsServer).map(|context| context.pid).collect();
+    users.into_iter().collect()
+}
+
+/// Processes with whose they are and what they run.
+fn listed(pids: &[u32]) -> String {
+    let line = |pid: &u32| match ownership(*pid) {
+        Some(Ownership { uid, user, command, .. }) => format!("  {pid}  {}  {command}", user.unwrap_or_else(|| uid.to_string())),
+        None => format!("  {pid}"),
+    };
+    let more = pids.len().checked_sub(MOST_LISTED).filter(|more| *more > 0).map(|more| format!("  and {more} more"));
+    pids.iter().take(MOST_LISTED).map(line).chain(more).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints what is emulated.
 pub(super) fn show(machine: &Machine, output: &mut impl Write) -> Result<()> {
     let (head, rows, faults) = machine.with(|state| {
         let (speed, age) = (state.header.speed, duration(state.header.now));
-        let head = format!("{} GPUs in {}, {age} old; time runs at {speed} times its speed", state.gpus.len(), machine.folder().display());
+        let gpus = count(state.gpus.len(), "GPU");
+        let head = format!("{gpus} in {}, {age} old; time runs at {speed} times its speed", machine.folder().display());
         (head, (0..state.gpus.len()).map(|gpu| row(state, gpu)).collect::<Vec<_>>(), Fault::standing(state))
     })?;
     writeln!(output, "{head}")?;

@@ -1,5 +1,8 @@
 //! `carma emu`: emulated GPUs made and removed, used, and harmed.
 
+// Help is read in a terminal, without any markup.
+#![expect(clippy::doc_markdown, reason = "backticks would be shown")]
+
 mod environment;
 mod fault;
 mod machine;
@@ -17,9 +20,12 @@ use carma_emu::Machine;
 use clap::{Args, Subcommand};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::units::bytes;
+
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder of the emulated GPUs [default: `$CARMA_EMU`, else one of yours]
+    /// The folder of the emulated GPUs [default: $CARMA_EMU, else
+    /// /dev/shm/carma-emu-UID]
     #[arg(long, global = true, value_name = "FOLDER")]
     folder: Option<PathBuf>,
     #[command(subcommand)]
@@ -31,7 +37,9 @@ enum Command {
     /// Make a server with emulated GPUs.
     Up(machine::UpArguments),
     /// Remove it.
-    Down,
+    ///
+    /// MPS daemons of it are stopped. If processes are on the GPUs it is refused.
+    Down(machine::DownArguments),
     /// Show what is emulated.
     Show,
     /// List the kinds of GPUs that can be emulated.
@@ -42,7 +50,7 @@ enum Command {
     Run(environment::RunArguments),
     /// Be a training process: take memory, run kernels, print progress, checkpoint.
     ///
-    /// It sees the GPUs that `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` let it
+    /// It sees the GPUs that CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER let it
     /// see, needs the time and the memory that its workload needs, and is slowed
     /// down by its neighbours. A step is a tenth of a second of training alone.
     /// The loss is for show: nothing is learned. SIGTERM makes it write its
@@ -70,10 +78,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let open = || Machine::open(&folder);
     match &arguments.command {
         Command::Up(up) => machine::up(up, &folder),
-        Command::Down => Ok(Machine::remove(&folder)?),
+        Command::Down(arguments) => machine::down(arguments, &folder),
         Command::Show => machine::show(&open()?, output),
         Command::Kinds => machine::kinds(output),
-        Command::Env(arguments) => environment::print(arguments, &open()?, output),
+        Command::Env(arguments) => environment::print(arguments, &folder, output),
         Command::Run(arguments) => environment::run(arguments, &open()?),
         Command::Train(arguments) => train::run(arguments, &open()?, output),
         Command::Occupy(arguments) => occupy::run(arguments, &open()?),
@@ -84,6 +92,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         }
         Command::Fault(command) => fault::run(command, &open()?, output),
     }
+}
+
+/// Memory as people write it; a bare number is MiB.
+fn memory(text: &str) -> Result<u64, String> {
+    bytes(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("give more than 0, in MiB or with a unit".to_owned()) })
 }
 
 /// Holds the number of the signal that told this process to stop, from when one did.

@@ -11,14 +11,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use carma_core::{Fraction, MiB, Seconds};
 use carma_emu::Machine;
-use carma_emu::cuda::{Program, Rank};
+use carma_emu::cuda::{CudaError, Program, Rank};
 use carma_emu::fault::find_gpu;
 use carma_sim::RankProfile;
 use clap::Args;
 
-use super::stop_signal;
+use super::{memory, stop_signal};
 use crate::trace::span;
-use crate::units::bytes;
 
 /// Between looks at whether it is time to end.
 const NAP: Duration = Duration::from_millis(20);
@@ -28,14 +27,15 @@ pub(super) struct Arguments {
     /// The GPU, by its number in PCI order or its UUID
     #[arg(long)]
     gpu: String,
-    /// Memory to hold: 8GiB
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    /// Memory to hold: 8GiB; a bare number is MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
     memory: u64,
-    /// SM activity and GPU utilisation, from 0 to 1
-    #[arg(long, default_value = "0", value_parser = fraction)]
+    /// SM activity as monitors read it when it is alone, and GPU utilisation,
+    /// from 0 to 1; its SM occupancy is half of it
+    #[arg(long, default_value = "0", value_parser = fraction, allow_negative_numbers = true)]
     smact: Fraction,
     /// For how long, in emulated time: 60s, 5m, 2h [default: until it is stopped]
-    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    #[arg(long = "for", value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
     span: Option<Seconds>,
 }
 
@@ -53,10 +53,16 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine) -> Result<()> {
         let place = state.places().into_iter().find(|place| place.gpu == gpu);
         place.with_context(|| format!("GPU {gpu} is cut into instances, and there is none to run on"))
     })??;
-    let profile =
-        RankProfile { peak: MiB(memory >> 20), smact: *smact, smocc: *smact, drama: Fraction::ZERO, utilisation: *smact, power: None };
+    let smocc = Fraction::clamped(smact.get() / 2.0);
+    let profile = RankProfile { peak: MiB(memory >> 20), smact: *smact, smocc, drama: Fraction::ZERO, utilisation: *smact, power: None };
     let program = Program::attach(machine, &[place], &[Rank { profile: &profile, workload: None }], None)?;
-    program.hold(0, *memory)?;
+    program.hold(0, *memory).map_err(|error| match error {
+        // To whoever chose the GPU, it has the number they chose.
+        CudaError::OutOfMemory { wanted, total, free, held, processes, .. } => {
+            CudaError::OutOfMemory { ordinal: place.gpu, wanted, total, free, held, processes }
+        }
+        error => error,
+    })?;
     program.run(*smact > Fraction::ZERO)?;
     let end = span.map(|span| machine.clock().map(|(now, _)| now + span.get())).transpose()?;
     while stop.load(Ordering::Relaxed) == 0 && end.map_or(Ok(true), |end| machine.clock().map(|(now, _)| now < end))? {

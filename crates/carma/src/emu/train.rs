@@ -1,51 +1,58 @@
 //! `carma emu train`: this process as a training job.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::exit;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use carma_core::{MiB, Seconds};
 use carma_emu::Machine;
 use carma_emu::cuda::CudaError;
 use carma_emu::train::{Ended, Job, TrainError, traceback};
 use carma_sim::Workload;
 use clap::Args;
+use signal_hook::consts::SIGPIPE;
 
-use super::stop_signal;
+use super::{memory, stop_signal};
 use crate::catalogue::{CatalogueArguments, find};
 use crate::trace::span;
-use crate::units::bytes;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// What to train; `carma catalogue list` has all workloads
+    /// What to train; carma catalogue list has all workloads
     #[arg(long, value_name = "NAME")]
     workload: String,
     /// Epochs to train for, instead of the workload's
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     epochs: Option<u32>,
     /// How long it all takes when alone on the GPU it was measured on, instead
     /// of the workload's time: seconds, or 30m, 12h
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     seconds: Option<Seconds>,
-    /// The most memory it takes on each GPU, instead of the workload's: 12GiB
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    /// The most memory it takes on each GPU, instead of the workload's: 12GiB; a
+    /// bare number is MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
     memory: Option<u64>,
     /// Keep how far it is in this file, and go on from there if it is there
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// What chance follows: the same seed, the same start-up time
     /// [default: the checkpoint's, else another each time]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
     catalogue: CatalogueArguments,
 }
 
+fn some_time(text: &str) -> Result<Seconds, String> {
+    span(text).and_then(|span| if span > Seconds::ZERO { Ok(span) } else { Err("give more than 0".to_owned()) })
+}
+
 impl Arguments {
     fn workload(&self) -> Result<Workload> {
-        let mut workload = find(&self.catalogue.load()?, &self.workload)?.clone();
+        let catalogue = self.catalogue.load()?;
+        let known = find(&catalogue, &self.workload).map_err(|error| anyhow!("{error} (`carma catalogue list` has all)"))?;
+        let mut workload = known.clone();
         if let Some(epochs) = self.epochs {
             let epoch = workload.seconds.get() / f64::from(workload.epochs.unwrap_or(1));
             (workload.seconds, workload.epochs) = (Seconds::new(epoch * f64::from(epochs))?, Some(epochs));
@@ -66,13 +73,14 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine, output: &mut impl Wr
     match job.run(machine, &stop, output) {
         Ok(Ended::Finished) => Ok(()),
         Ok(Ended::Stopped(signal)) => exit(128 + i32::from(signal)),
-        Err(TrainError::Cuda(CudaError::Machine(error)) | TrainError::Machine(error)) => Err(error.into()),
+        Err(TrainError::Cuda(CudaError::Machine(error))) => Err(error.into()),
         Err(TrainError::Cuda(error)) => {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "{}", traceback(&error));
             exit(1)
         }
         // Unlike that of a command which shows something, its work is not done when nobody reads any more.
+        Err(TrainError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => exit(128 + SIGPIPE),
         Err(TrainError::Output(error)) => bail!("cannot tell how far it is: {error}"),
         Err(error @ TrainError::Checkpoint(_)) => Err(error.into()),
     }

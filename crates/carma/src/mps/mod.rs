@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use folder::MpsFolder;
 
 use crate::gpus::{World, choose, find};
-use crate::units::{bytes, quoted};
+use crate::units::{bytes, count, quoted};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Start(StartArguments),
     /// Stop it, and put the compute mode back.
     Stop {
-        /// Which GPU: its number in `carma gpus`, or its UUID.
+        /// Which GPU: its number in carma gpus, or its UUID.
         #[arg(long)]
         gpu: String,
         /// Seconds that clients have to end by themselves.
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Status,
     /// Print what a client must set: eval "$(carma mps env --gpu 0)"
     Env {
-        /// Which GPU: its number in `carma gpus`, or its UUID.
+        /// Which GPU: its number in carma gpus, or its UUID.
         #[arg(long)]
         gpu: String,
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArguments {
-    /// Which GPU: its number in `carma gpus`, or its UUID.
+    /// Which GPU: its number in carma gpus, or its UUID.
     #[arg(long)]
     gpu: String,
     #[command(flatten)]
@@ -103,7 +103,9 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
         }
         Command::Status => {
             for gpu in &inventory.gpus {
-                write_health(gpu, &folder(gpu).control().health()?, output)?;
+                let says =
+                    folder(gpu).control().health().map_or_else(|error| format!("MPS cannot be asked: {error}"), |health| words(&health));
+                writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?;
             }
             Ok(())
         }
@@ -127,10 +129,6 @@ fn some_memory(word: &str) -> Result<u64, String> {
         .and_then(|bytes| if bytes < 1 << 20 { Err("a client needs some memory: give at least 1 MiB".to_owned()) } else { Ok(bytes) })
 }
 
-fn clients(count: usize) -> String {
-    if count == 1 { "1 client".to_owned() } else { format!("{count} clients") }
-}
-
 /// MPS cannot serve a GPU that is cut into instances, nor alone one that others have open.
 fn check_free(driver: &Driver, gpu: &Gpu, shared: bool) -> Result<()> {
     if gpu.mig == Some(true) {
@@ -146,23 +144,17 @@ fn check_free(driver: &Driver, gpu: &Gpu, shared: bool) -> Result<()> {
     Ok(())
 }
 
-fn write_health(gpu: &Gpu, health: &Health, output: &mut impl Write) -> Result<()> {
-    let says = match health {
+fn words(health: &Health) -> String {
+    match health {
         Health::NotRunning => "no MPS".to_owned(),
         Health::Idle => "MPS waits for its first client".to_owned(),
         Health::Unresponsive => "the MPS daemon does not answer".to_owned(),
         Health::Serving(server) => {
             let owner = ownership(server.pid).and_then(|owner| owner.user).unwrap_or_else(|| "somebody".to_owned());
-            format!("MPS server {} serves {owner}: {}", server.pid, clients(server.clients.len()))
+            format!("MPS server {} serves {owner}: {}", server.pid, count(server.clients.len(), "client"))
         }
-        Health::Faulty(server) => format!(
-            "MPS server {} is faulty until its {} ended",
-            server.pid,
-            match server.clients.len() {
-                1 => "client has".to_owned(),
-                several => format!("{several} clients have"),
-            }
-        ),
-    };
-    Ok(writeln!(output, "GPU {}  {:<24}  {says}", gpu.index, gpu.name)?)
+        Health::Faulty(server) => {
+            format!("MPS server {} is faulty until all have ended: {}", server.pid, count(server.clients.len(), "client"))
+        }
+    }
 }

@@ -246,6 +246,12 @@ fn nvidia_smi_shows_what_scripts_ask_for() {
     let own = std::process::id().to_string();
     let shown: Vec<&str> = table.lines().map(|line| if line.contains(&own) { "[this process]" } else { line }).collect();
     insta::assert_snapshot!("nvidia-smi", shown.join("\n"));
+    for (program, option) in [("nvidia-smi", "-q"), ("dcgmi", "stats")] {
+        let unknown = run(&machine, program, &[option]);
+        let said = String::from_utf8(unknown.stderr).unwrap();
+        assert!(!unknown.status.success() && unknown.stdout.is_empty());
+        assert!(said.starts_with(&format!("{option} is not emulated: this stand-in knows ")), "{said}");
+    }
     machine.with(|state| state.gpus[1].lost = 1).unwrap();
     let lost = run(&machine, "nvidia-smi", &[]);
     assert_eq!(lost.status.code(), Some(15));

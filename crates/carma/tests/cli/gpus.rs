@@ -29,7 +29,7 @@ impl Server {
             gpu,
             bytes: gibibytes << 30,
             busy: 1,
-            counters: [0.5, 0.25, 0.2, 0.9],
+            counters: [0.4, 0.2, 0.2, 0.9],
             watts: 100.0,
             ..ContextRecord::new(ContextKind::Compute)
         };

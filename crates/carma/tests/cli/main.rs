@@ -36,6 +36,21 @@ fn stderr(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// A command as a user without rights, where the tests can become one: else nothing is tested, and that is said.
+fn as_nobody(program: &Path) -> Option<Command> {
+    let nobody = |program: &Path| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(program);
+        command
+    };
+    let can = rustix::process::geteuid().is_root()
+        && nobody("test".as_ref()).arg("-x").arg(program).status().is_ok_and(|tested| tested.success());
+    if !can {
+        eprintln!("not run: it needs root, setpriv, and {} to be everybody's", program.display());
+    }
+    can.then(|| nobody(program))
+}
+
 fn configuration(directory: &Path, text: &str) -> String {
     let file = directory.join("carma.toml");
     fs::write(&file, text).unwrap();

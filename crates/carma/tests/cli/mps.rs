@@ -1,7 +1,10 @@
 //! MPS on emulated GPUs: the control program, its daemon and its servers as processes of their own.
 
+mod users;
+
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -30,6 +33,8 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
+        // Like a machine's usual folder: everybody gets there.
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let folder = scratch.path().join("machine");
         let machine =
             Machine::create(&folder, &"2xA100-40GB".parse().unwrap(), 20.0, Some(Path::new(env!("CARGO_BIN_EXE_carma")))).unwrap();
@@ -287,6 +292,9 @@ fn the_program_speaks_as_nvidias_does() {
     assert_eq!(run(&[], &format!("start_server -uid {user}\n")), said(0, "", ""));
     let (_, server, _) = run(&[], "get_server_list\n");
     let server = server.trim();
+    let shown =
+        Command::new(bench.machine.programs().join("nvidia-smi")).args(["--query-compute-apps=name", "--format=csv,noheader"]).output();
+    assert_eq!(String::from_utf8(shown.unwrap().stdout).unwrap(), "nvidia-cuda-mps-server\n".repeat(2));
     let several = format!("get_server_status {server}\nset_active_thread_percentage {server} 30\nget_active_thread_percentage {server}\n");
     assert_eq!(run(&[], &several), said(0, "ACTIVE\n30.0\n30.0\n", ""));
     assert_eq!(run(&[], "get_client_list 1\n"), said(1, "", "Server 1 not found\n"));

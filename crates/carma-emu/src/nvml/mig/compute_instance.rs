@@ -9,7 +9,7 @@ use nvml_wrapper_sys::bindings::{
 
 use super::handle::{compute_instance, gpu_instance, of_compute_instance, of_gpu_instance};
 use super::{name, put_all, put_second};
-use crate::nvml::answer::{Answer, Code, finish, handle as device_handle, put};
+use crate::nvml::answer::{Answer, Code, finish, handle as device_handle, permitted, put};
 use crate::nvml::declare::{aliases, calls};
 use crate::profile::MigProfile;
 use crate::state::{Place, State};
@@ -70,6 +70,7 @@ fn existing(state: &State<'_>, gpu: usize, instance: usize) -> Option<nvmlComput
 }
 
 fn create(state: &mut State<'_>, gpu: usize, instance: usize) -> Answer<nvmlComputeInstance_t> {
+    permitted()?;
     state.create_compute_instance(gpu, instance)?;
     Ok(compute_instance(gpu, instance))
 }
@@ -136,7 +137,7 @@ calls! {
     }
 
     fn nvmlComputeInstanceDestroy(handle: nvmlComputeInstance_t) {
-        finish(of_compute_instance(CALL, handle, |state, gpu, instance| Ok(state.destroy_compute_instance(gpu, instance)?)))
+        finish(of_compute_instance(CALL, handle, |state, gpu, instance| permitted().and_then(|()| Ok(state.destroy_compute_instance(gpu, instance)?))))
     }
 }
 

@@ -9,7 +9,7 @@ use nvml_wrapper_sys::bindings::{
 
 use super::handle::{gpu_instance, of_gpu_instance};
 use super::{name, profiles, put_all, put_second};
-use crate::nvml::answer::{Answer, Code, finish, handle as device_handle, of_gpu, put};
+use crate::nvml::answer::{Answer, Code, finish, handle as device_handle, of_gpu, permitted, put};
 use crate::nvml::declare::{aliases, calls};
 use crate::profile::MigProfile;
 use crate::state::{Place, State};
@@ -62,6 +62,7 @@ fn describe_second(state: &State<'_>, gpu: usize, profile: &MigProfile, out: &mu
 }
 
 fn create(state: &mut State<'_>, gpu: usize, id: c_uint, start: Option<u32>) -> Answer<nvmlGpuInstance_t> {
+    permitted()?;
     let profile = by_id(state, gpu, id)?;
     Ok(gpu_instance(gpu, state.create_instance(gpu, profile, start)?))
 }
@@ -132,7 +133,7 @@ calls! {
     }
 
     fn nvmlGpuInstanceDestroy(handle: nvmlGpuInstance_t) {
-        finish(of_gpu_instance(CALL, handle, |state, gpu, instance| Ok(state.destroy_instance(gpu, instance)?)))
+        finish(of_gpu_instance(CALL, handle, |state, gpu, instance| permitted().and_then(|()| Ok(state.destroy_instance(gpu, instance)?))))
     }
 }
 

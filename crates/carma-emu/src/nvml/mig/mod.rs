@@ -11,7 +11,7 @@ use nvml_wrapper_sys::bindings::{
     nvmlReturn_t,
 };
 
-use super::answer::{Answer, Code, finish, handle as device_handle, of_device, of_gpu, put, put_pair, versioned};
+use super::answer::{Answer, Code, finish, handle as device_handle, of_device, of_gpu, of_gpu_as_root, put, put_pair, versioned};
 use super::declare::{aliases, calls, device_values};
 use crate::profile::MigProfile;
 use crate::state::{MigError, Place, State};
@@ -69,7 +69,7 @@ fn name(profile: &MigProfile) -> [c_char; 96] {
 calls! {
     fn nvmlDeviceSetMigMode(device: nvmlDevice_t, mode: c_uint, activation: *mut nvmlReturn_t) {
         if activation.is_null() { return Code::INVALID_ARGUMENT.0; }
-        put(activation, of_gpu(CALL, device, |state, gpu| {
+        put(activation, of_gpu_as_root(CALL, device, |state, gpu| {
             profiles(state, gpu)?;
             // The call succeeds even where the mode could not be changed: that is told apart.
             if mode > 1 { Err(Code::INVALID_ARGUMENT) } else { Ok(finish(state.set_mig(gpu, mode == 1).map_err(Code::from))) }

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -18,6 +19,8 @@ use crate::liveness::Process;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Longer lines are cut off: no line of `dcgmi` comes near it.
 const LONGEST: usize = 1 << 16;
+/// What is killed ends within this time, unless it hangs.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The program and its run, if it runs.
 ///
@@ -42,12 +45,17 @@ impl Program {
         Self { path, patience, run: Mutex::default() }
     }
 
-    /// Ends what runs, and lets nothing run again. Whoever runs it sees to its remains.
+    /// Ends what runs, and lets nothing run again. Its remains are seen to here, because whoever runs it may end before that; one that hangs
+    /// in the driver is left to itself.
     pub(super) fn end(&self) {
         let mut run = held(&self.run);
         run.over = true;
         if let Some(child) = &mut run.child {
             let _ = child.kill();
+            let killed = Instant::now();
+            while matches!(child.try_wait(), Ok(None)) && killed.elapsed() < FAREWELL {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 
@@ -166,7 +174,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let reader = path.clone();
         let thread =
-            std::thread::spawn(move || running.run(&["GPU".as_ref(), reader.as_os_str()], |line| sender.send(line.to_owned()).unwrap()));
+            thread::spawn(move || running.run(&["GPU".as_ref(), reader.as_os_str()], |line| sender.send(line.to_owned()).unwrap()));
         let mut rows = std::fs::File::options().write(true).open(&path).unwrap();
         io::Write::write_all(&mut rows, b"GPU 0     0.984\n").unwrap();
         assert_eq!(lines.recv_timeout(Duration::from_secs(60)).unwrap(), "GPU 0     0.984");
@@ -181,6 +189,22 @@ mod tests {
         let (lines, ended) = run("head -c 1000000 /dev/zero; echo; printf '\\377'; exit 3", long);
         assert_eq!((lines[0].len(), lines[1].as_str()), (LONGEST, "\u{fffd}"));
         assert_eq!(ended, Err(Problem::Ended("exit status: 3".to_owned())));
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_is_ended() {
+        let program = std::sync::Arc::new(Program::new("sleep".into(), Duration::from_secs(60)));
+        let running = std::sync::Arc::clone(&program);
+        let thread = thread::spawn(move || running.run(&["3600"], |_| ()));
+        let pid = loop {
+            if let Some(child) = &held(&program.run).child {
+                break child.id();
+            }
+            thread::yield_now();
+        };
+        program.end();
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "not even its remains");
+        assert_eq!(thread.join().unwrap(), Err(Problem::NotAsked));
     }
 
     #[test]

@@ -19,13 +19,13 @@ fn what_goes_wrong_with_a_gpu_ends_its_jobs_with_the_right_words() {
     let pid = jobs[2].id().to_string();
     assert_eq!(emulated.prints(&["fault", "lost", "--gpu", "0"]), "GPU 0 is lost\n");
     let uuid = emulated.machine.with(|state| state.gpus[1].uuid.get().to_owned()).unwrap();
-    assert_eq!(emulated.prints(&["fault", "ecc", "--gpu", &uuid, "--uncorrected"]), "GPU 1: 1 uncorrected memory errors\n");
+    assert_eq!(emulated.prints(&["fault", "ecc", "--gpu", &uuid, "--uncorrected"]), "GPU 1: 1 uncorrected memory error\n");
     emulated.prints(&["fault", "xid", "--gpu", "2", "--code", "31", "--pid", &pid]);
     emulated.prints(&["fault", "ecc", "--gpu", "3", "--count", "5"]);
     emulated.prints(&["fault", "leak", "--gpu", "3", "--memory", "4GiB"]);
     assert_eq!(
         emulated.prints(&["fault", "list"]),
-        "GPU 0 is lost\nGPU 1: 1 uncorrected memory errors\nGPU 3: 5 corrected memory errors\nGPU 3: 4096 MiB belong to no process\n"
+        "GPU 0 is lost\nGPU 1: 1 uncorrected memory error\nGPU 3: 5 corrected memory errors\nGPU 3: 4096 MiB belong to no process\n"
     );
     let events = emulated.machine.with(|state| (0..).map_while(|number| state.event_from(number)).collect::<Vec<_>>()).unwrap();
     let events: Vec<_> = events.iter().map(|(_, event)| (event.gpu, event.kind, event.data)).collect();
@@ -47,17 +47,22 @@ fn what_goes_wrong_with_a_gpu_ends_its_jobs_with_the_right_words() {
 
 #[test]
 fn processes_that_nobody_manages_come_and_go() {
-    let emulated = Emulated::up("2xA100-40GB", 100);
+    let emulated = Emulated::up("1xA100-40GB,1xT4-16GB", 100);
     let appear = ["fault", "foreign", "--gpu", "1", "--memory", "8GiB", "--smact", "0.5"];
     let pid: u32 = emulated.prints(&appear).trim().parse().unwrap();
     let context = emulated.contexts(pid)[0];
+    // What monitors read is what was asked for.
+    let [smact, smocc, _, utilisation] = emulated.machine.with(|state| state.gpus[1].engine.levels).unwrap();
+    assert!([(smact, 0.5), (smocc, 0.25), (utilisation, 0.5)].iter().all(|(read, asked)| (read - asked).abs() < 1e-9), "{smact} {smocc}");
     assert_eq!((context.gpu, context.bytes, context.busy), (1, 8 << 30, 1));
     signal(pid, Signal::KILL);
     until("its memory back", || emulated.contexts(pid).is_empty().then_some(()));
     let brief: u32 = emulated.prints(&[&appear[..], &["--for", "60s"]].concat()).trim().parse().unwrap();
     until("its end", || emulated.contexts(brief).is_empty().then_some(()));
     let refused = emulated.emu(&["fault", "foreign", "--gpu", "1", "--memory", "80GiB"]);
-    assert!(text(&refused.stderr).starts_with("carma: the process ended at once: CUDA out of memory."), "{}", text(&refused.stderr));
+    let words = text(&refused.stderr);
+    assert!(words.starts_with("carma: the process ended at once: CUDA out of memory."), "{words}");
+    assert!(words.contains(" GPU 1 has a total capacity of "), "{words}");
 }
 
 #[test]

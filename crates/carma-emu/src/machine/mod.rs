@@ -1,5 +1,11 @@
 //! An emulated machine: a folder with the state of its GPUs and the stand-ins for the driver's files.
 
+mod environment;
+mod error;
+mod furniture;
+
+pub use error::MachineError;
+
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,61 +13,21 @@ use std::{env, fs, io};
 
 use bytemuck::Zeroable;
 use carma_sim::Servers;
-use thiserror::Error;
 
 use crate::mps;
 use crate::profile::Profile;
 use crate::state::{GpuRecord, SharedState, State, StateError, Text};
+use furniture::{clear_out, furnish};
 
 /// Names the folder of the machine to use.
 pub const VARIABLE: &str = "CARMA_EMU";
 /// More than one server has.
 const MOST_GPUS: u32 = 64;
 
-/// What is wrong with a machine.
-#[derive(Debug, Error)]
-pub enum MachineError {
-    /// Its state.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// There is one already.
-    #[error("there are emulated GPUs in {0} already: `carma emu down` removes them")]
-    Exists(PathBuf),
-    /// There is none.
-    #[error("there are no emulated GPUs in {0}: `carma emu up` makes some")]
-    Absent(PathBuf),
-    /// It belongs to somebody else.
-    #[error("the emulated GPUs in {0} are not yours, though they lie where yours would: name another folder in CARMA_EMU")]
-    Foreign(PathBuf),
-    /// The stand-in library is not where it should be.
-    #[error("the stand-in driver library is missing (`make install` installs it): looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
-    NoLibrary(Vec<PathBuf>),
-    /// A file cannot be made or removed.
-    #[error("{path}: {error}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// It cannot stand in a list of folders.
-    #[error("{0} has a colon in its name, and so could not stand in PATH: name another folder")]
-    Colon(PathBuf),
-    /// Not a time factor.
-    #[error("a time factor of {0} is not possible: give one from 0.001 to 100000")]
-    Speed(f64),
-    /// Several servers, or too many GPUs.
-    #[error("one server with at most {MOST_GPUS} GPUs can be emulated")]
-    TooMany,
-}
-
 /// Programs that a machine stands in for; each is the `carma` program under another name.
 pub const PROGRAMS: [&str; 4] = ["dcgmi", "nvidia-smi", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server"];
 /// The library that a machine stands in for.
 pub const LIBRARY: &str = "libnvidia-ml.so.1";
-
-/// What Python scripts import to use a machine, and where it lies there.
-const CLIENT: (&str, &str) = ("lib/python/carma/emu.py", include_str!("../../../python/carma/emu.py"));
 
 /// An emulated machine.
 #[derive(Debug)]
@@ -123,16 +89,33 @@ impl Machine {
         Ok(Self { folder: folder.to_owned(), state: SharedState::open(&state)? })
     }
 
-    /// Removes the machine in a folder. Processes on it go on until they next look.
-    pub fn remove(folder: &Path) -> Result<(), MachineError> {
+    /// Removes the machine in a folder, and returns how many MPS daemons were stopped with it. Processes on it go on until they next look.
+    pub fn remove(folder: &Path) -> Result<usize, MachineError> {
         let state = folder.join("state");
         fs::remove_file(&state).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => MachineError::Absent(folder.to_owned()),
             _ => MachineError::File { path: state, error },
         })?;
-        mps::take_down(folder);
+        let daemons = mps::take_down(folder);
         clear_out(folder);
-        Ok(())
+        Ok(daemons)
+    }
+
+    /// What to type for a command of `carma emu` that is about the machine in this folder.
+    pub fn command(command: &str, folder: &Path) -> String {
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+        match folder.to_string_lossy() {
+            _ if folder == Self::default_folder() => format!("carma emu {command}"),
+            plain if is_plain(&plain) => format!("carma emu {command} --folder {plain}"),
+            odd => format!("carma emu {command} --folder '{}'", odd.replace('\'', r"'\''")),
+        }
+    }
+
+    /// Refuses whoever may only use it: what needs root on real GPUs needs root or the machine's owner here.
+    pub fn check_rights(&self) -> Result<(), MachineError> {
+        let (user, owner) = (rustix::process::geteuid(), fs::metadata(&self.folder).map(|found| found.uid()));
+        let may = user.is_root() || owner.is_ok_and(|owner| owner == user.as_raw());
+        if may { Ok(()) } else { Err(MachineError::Forbidden(self.folder.clone())) }
     }
 
     /// Where it is.
@@ -150,19 +133,6 @@ impl Machine {
         self.folder.join("bin")
     }
 
-    /// What a program needs in its environment to meet this machine.
-    pub fn environment(&self) -> Vec<(&'static str, std::ffi::OsString)> {
-        let before = |first: PathBuf, name: &str| {
-            let rest = env::var_os(name).unwrap_or_default();
-            // Where it stands already, it is not put once more.
-            let others = env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty() && *path != first);
-            env::join_paths(std::iter::once(first.clone()).chain(others)).unwrap_or_default()
-        };
-        let paths = [("LD_LIBRARY_PATH", "lib"), ("PATH", "bin"), ("PYTHONPATH", "lib/python")];
-        let paths = paths.map(|(name, part)| (name, before(self.folder.join(part), name)));
-        [(VARIABLE, self.folder.clone().into())].into_iter().chain(paths).collect()
-    }
-
     /// Emulated seconds since it was made, and how many there are to a second.
     pub fn clock(&self) -> Result<(f64, f64), MachineError> {
         self.with(|state| (state.header.now, state.header.speed))
@@ -175,46 +145,10 @@ impl Machine {
 
     /// Looks at the state, or changes it, while nobody else is at it.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, MachineError> {
-        Ok(self.state.with(act)?)
-    }
-}
-
-/// Puts the stand-ins for the driver's files into a folder.
-fn furnish(folder: &Path, program: Option<&Path>) -> Result<(), MachineError> {
-    let library = library()?;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |error| MachineError::File { path, error }
-    };
-    for part in ["lib/python/carma", "bin"].map(|part| folder.join(part)) {
-        fs::create_dir_all(&part).map_err(failed(&part))?;
-    }
-    let client = folder.join(CLIENT.0);
-    fs::write(&client, CLIENT.1).map_err(failed(&client))?;
-    let link = |target: &Path, place: PathBuf| {
-        let _ = fs::remove_file(&place);
-        std::os::unix::fs::symlink(target, &place).map_err(failed(&place))
-    };
-    // A copy, because the loader knows libraries by their file: two machines in one program need two. Never written over, because it may
-    // be loaded.
-    let copy = folder.join("lib").join(LIBRARY);
-    let beside = copy.with_extension(std::process::id().to_string());
-    let copied = fs::copy(&library, &beside).and_then(|_| fs::rename(&beside, &copy));
-    copied.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(failed(&copy))?;
-    if let Some(program) = program {
-        PROGRAMS.into_iter().try_for_each(|name| link(program, folder.join("bin").join(name)))?;
-    }
-    Ok(())
-}
-
-/// Takes them away again; whatever else lies there is not ours.
-fn clear_out(folder: &Path) {
-    let files =
-        PROGRAMS.map(|name| folder.join("bin").join(name)).into_iter().chain([folder.join("lib").join(LIBRARY), folder.join(CLIENT.0)]);
-    files.for_each(|file| drop(fs::remove_file(file)));
-    let _ = fs::remove_dir_all(folder.join("lib/python/carma/__pycache__"));
-    for part in ["bin", "lib/python/carma", "lib/python", "lib", ""] {
-        let _ = fs::remove_dir(folder.join(part));
+        self.state.with(act).map_err(|error| match error {
+            StateError::File { error, .. } if error.kind() == io::ErrorKind::NotFound => MachineError::Gone(self.folder.clone()),
+            error => error.into(),
+        })
     }
 }
 
@@ -245,14 +179,4 @@ pub(crate) fn uuid(name: &str) -> String {
     let (high, low) = (hash(0xCBF2_9CE4_8422_2325), hash(0x9E37_79B9_7F4A_7C15));
     let (a, b, c) = (high >> 32, high >> 16 & 0xFFFF, high & 0x0FFF);
     format!("{a:08x}-{b:04x}-8{c:03x}-{:04x}-{:012x}", low >> 48 & 0x3FFF | 0x8000, low & 0xFFFF_FFFF_FFFF)
-}
-
-/// The stand-in library beside the program that runs: as packages have it, or as cargo leaves it.
-fn library() -> Result<PathBuf, MachineError> {
-    let program = env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
-    let beside = program.parent().unwrap_or(Path::new("/"));
-    let candidates = [LIBRARY, "../lib/carma/libnvidia-ml.so.1", "deps/libcarma_emu.so", "libcarma_emu.so", "../deps/libcarma_emu.so"];
-    let candidates: Vec<PathBuf> = candidates.into_iter().map(|name| beside.join(name)).collect();
-    let found = candidates.iter().find(|path| path.is_file()).cloned();
-    found.ok_or(MachineError::NoLibrary(candidates))
 }

@@ -1,0 +1,37 @@
+//! What programs need in their environment to meet a machine.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{Machine, VARIABLE};
+
+/// Variables that list folders, and the part of a machine that belongs into each.
+const PATHS: [(&str, &str); 3] = [("LD_LIBRARY_PATH", "lib"), ("PATH", "bin"), ("PYTHONPATH", "lib/python")];
+
+impl Machine {
+    /// What a program needs in its environment to meet this machine.
+    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let before = |(name, part): (&'static str, &str)| {
+            let first = self.folder.join(part);
+            // Where it stands already, it is not put once more.
+            let others = others(name, &first);
+            (name, env::join_paths(std::iter::once(first).chain(others)).unwrap_or_default())
+        };
+        [(VARIABLE, self.folder.clone().into())].into_iter().chain(PATHS.map(before)).collect()
+    }
+
+    /// The environment without the machine of this folder; what is not set then has no value.
+    pub fn environment_without(folder: &Path) -> Vec<(&'static str, Option<OsString>)> {
+        let without = |(name, part): (&'static str, &str)| {
+            (name, env::join_paths(others(name, &folder.join(part))).ok().filter(|paths| !paths.is_empty()))
+        };
+        [(VARIABLE, None)].into_iter().chain(PATHS.map(without)).collect()
+    }
+}
+
+/// The folders in a variable but one.
+fn others(name: &str, one: &Path) -> Vec<PathBuf> {
+    let all = env::var_os(name).unwrap_or_default();
+    env::split_paths(&all).filter(|path| !path.as_os_str().is_empty() && path != one).collect()
+}

@@ -1,0 +1,66 @@
+//! What `carma emu train` refuses, and how it ends.
+
+use std::fs;
+use std::process::Stdio;
+
+use super::{Emulated, WORKLOAD, command, text};
+
+#[test]
+fn what_cannot_be_trained_is_refused_at_the_start() {
+    let emulated = Emulated::up("1xA100-40GB", 500);
+    let refused = |arguments: &[&str]| {
+        let output = emulated.emu(&[&["train"], arguments].concat());
+        assert!(!output.status.success());
+        text(&output.stderr)
+    };
+    assert!(refused(&["--workload", "resnet5"]).ends_with("(`carma catalogue list` has all)\n"));
+    let checkpoint = refused(&["--workload", WORKLOAD, "--checkpoint", "/nonexistent/job.json"]);
+    assert_eq!(checkpoint, "carma: checkpoint /nonexistent/job.json: No such file or directory (os error 2)\n");
+    for (arguments, words) in [
+        (["--seconds", "0"], "give more than 0"),
+        (["--seconds", "-5s"], "-5 is not a number of seconds of 0 or more"),
+        (["--memory", "0"], "give more than 0, in MiB or with a unit"),
+        (["--memory", "-1GiB"], "is out of range"),
+        (["--epochs", "-1"], "-1 is not in 1..=1000000"),
+    ] {
+        let said = refused(&[&["--workload", WORKLOAD], &arguments[..]].concat());
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn machines_that_cannot_be_are_refused() {
+    let refused = |arguments: &[&str]| text(&command("/nonexistent".as_ref()).arg("up").args(arguments).output().unwrap().stderr);
+    assert!(
+        refused(&["--gpus", "A100"]).contains("\"A100\" describes no server: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs")
+    );
+    assert!(refused(&["--gpus", "2xA100"]).contains("there is no GPU type \"A100\": `carma emu kinds` lists those there are"));
+    assert_eq!(refused(&["--speed", "-1"]), "carma: a speed of -1 is not possible: give one from 0.001 to 100000\n");
+}
+
+#[test]
+fn what_is_done_is_not_done_again() {
+    let emulated = Emulated::up("1xA100-40GB", 500);
+    let file = emulated.folder.path().join("job.json");
+    let arguments = ["--workload", WORKLOAD, "--seconds", "200", "--checkpoint", file.to_str().unwrap()];
+    let train = || emulated.train("0", &arguments).wait_with_output().unwrap();
+    assert!(text(&train().stdout).contains("\ndone after "));
+    let kept = fs::read(&file).unwrap();
+    let again = train();
+    assert_eq!(
+        (again.status.code(), text(&again.stdout)),
+        (Some(0), format!("all training is done by the checkpoint {}\n", file.display()))
+    );
+    assert_eq!(fs::read(&file).unwrap(), kept);
+}
+
+#[test]
+fn without_a_reader_it_ends_as_by_a_signal() {
+    let emulated = Emulated::up("1xA100-40GB", 500);
+    let mut train = command(emulated.folder.path());
+    train.args(["train", "--workload", WORKLOAD, "--seconds", "12h"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut job = train.spawn().unwrap();
+    drop(job.stdout.take());
+    let ended = job.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), text(&ended.stderr)), (Some(128 + 13), String::new()));
+}
