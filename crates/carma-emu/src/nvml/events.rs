@@ -16,9 +16,9 @@ const WITHOUT_ECC: c_ulonglong = 4 | 8 | 16 | 256;
 const ECC: c_ulonglong = 1 | 2;
 const XID: c_ulonglong = 8;
 /// How often a waiter looks whether there is anything new to see.
-const GLANCE: Duration = Duration::from_millis(5);
+const GLANCE: Duration = Duration::from_millis(20);
 /// How often it looks in any case: for faults of its own call, and GPUs that are lost.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Types of events that are awaited from a GPU, from an event on.
 #[derive(Debug, Clone, Copy)]
