@@ -1,9 +1,12 @@
 //! What each GPU is doing, put together from the driver, the profiler and the system.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use carma_core::{Fraction, MiB, Watts};
 use carma_gpu::mig::{Instance, ProfileName};
 use carma_gpu::profiling::{Counters, Source};
-use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership};
+use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership, process_started};
 use serde::Serialize;
 
 /// All GPUs of a machine at one moment: what `--json` prints.
@@ -97,7 +100,7 @@ pub(crate) struct ProcessReport {
 
 impl DeviceReport {
     /// From a look at a device and its counters.
-    pub(crate) fn new(reading: Result<Reading, impl ToString>, counters: Option<Counters>) -> Self {
+    pub(crate) fn new(reading: Result<Reading, impl ToString>, counters: Option<Counters>, owners: &mut Owners) -> Self {
         match reading {
             Ok(reading) => Self {
                 trouble: None,
@@ -109,7 +112,7 @@ impl DeviceReport {
                 uncorrected: reading.uncorrected,
                 unaccounted: reading.unaccounted(),
                 counters,
-                processes: reading.processes.iter().map(ProcessReport::new).collect(),
+                processes: reading.processes.iter().map(|process| ProcessReport::new(process, owners)).collect(),
             },
             Err(error) => Self {
                 trouble: Some(error.to_string()),
@@ -128,8 +131,29 @@ impl DeviceReport {
 }
 
 impl ProcessReport {
-    fn new(process: &GpuProcess) -> Self {
-        Self { pid: process.pid, kind: process.kind, memory: process.memory, ownership: ownership(process.pid) }
+    fn new(process: &GpuProcess, owners: &mut Owners) -> Self {
+        Self { pid: process.pid, kind: process.kind, memory: process.memory, ownership: owners.of(process.pid) }
+    }
+}
+
+/// Whose processes are, looked up once for each: names may come from far away.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    known: HashMap<(u32, u64), Ownership>,
+}
+
+impl Owners {
+    fn of(&mut self, pid: u32) -> Option<Ownership> {
+        let process = (pid, process_started(pid)?);
+        match self.known.entry(process) {
+            Entry::Occupied(known) => Some(known.get().clone()),
+            Entry::Vacant(unknown) => Some(unknown.insert(ownership(pid)?).clone()),
+        }
+    }
+
+    /// Forgets those that are gone.
+    pub(crate) fn prune(&mut self) {
+        self.known.retain(|(pid, started), _| process_started(*pid) == Some(*started));
     }
 }
 

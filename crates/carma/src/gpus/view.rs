@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use carma_core::MiB;
 use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
-use carma_gpu::{DeviceUuid, Driver, EventWatch, Gpu, GpuEvent, Incident, Inventory, Monitor, mig};
+use carma_gpu::{DeviceUuid, Driver, EventWatch, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
 
 use super::find::World;
-use super::report::{DeviceReport, Divided, GpuReport, Part, PartReport, Report};
+use super::report::{DeviceReport, Divided, GpuReport, Owners, Part, PartReport, Report};
 
 /// The first counters take two looks of whoever measures them.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
@@ -26,6 +26,7 @@ pub(super) struct View {
     gpus: Vec<Divided>,
     profiler: Profiler,
     monitor: Monitor,
+    owners: Owners,
     /// What the driver reports; some do not.
     events: Option<EventWatch>,
     /// The last that happened to each GPU.
@@ -38,11 +39,23 @@ impl View {
         let (inventory, gpus) = Self::devices(&driver)?;
         let profiler = Profiler::start(Arc::clone(&driver), targets(&gpus), profiler_options(&world))?;
         let events = driver.watch(&inventory.gpus.iter().map(|gpu| gpu.uuid.clone()).collect::<Vec<_>>()).ok();
-        Ok(Self { driver, world, inventory, gpus, profiler, monitor: Monitor::default(), events, incidents: HashMap::new(), waited: false })
+        Ok(Self {
+            driver,
+            world,
+            inventory,
+            gpus,
+            profiler,
+            monitor: Monitor::default(),
+            owners: Owners::default(),
+            events,
+            incidents: HashMap::new(),
+            waited: false,
+        })
     }
 
     /// GPUs or instances may have come or gone: then all is set up anew.
     pub(super) fn renew(&mut self) -> Result<()> {
+        self.owners.prune();
         // A driver that is silent for a moment changes nothing; what it does not answer is shown.
         if let Ok((inventory, gpus)) = Self::devices(&self.driver)
             && (inventory != self.inventory || gpus != self.gpus)
@@ -88,12 +101,15 @@ impl View {
         for GpuEvent { device, incident } in self.events.iter().flat_map(EventWatch::recent).chain(changes) {
             device.map(|device| self.incidents.insert(device, (Instant::now(), incident)));
         }
-        let mut seen = observations.into_iter().map(|observation| {
+        let owners = &mut self.owners;
+        let report = |observation: Observation| {
             let counters = self.profiler.counters(&observation.device);
-            DeviceReport::new(observation.reading, counters)
-        });
+            DeviceReport::new(observation.reading, counters, owners)
+        };
+        let reports: Vec<DeviceReport> = observations.into_iter().map(report).collect();
         // Observations come in the order of the devices.
-        let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None));
+        let mut seen = reports.into_iter();
+        let mut next = || seen.next().unwrap_or_else(|| DeviceReport::new(Err("it was not looked at"), None, &mut Owners::default()));
         let mut gpus = Vec::new();
         for Divided { gpu, parts } in &self.gpus {
             let state = next();
