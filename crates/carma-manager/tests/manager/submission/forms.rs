@@ -49,7 +49,7 @@ fn every_flag_arrives() {
 #[test]
 fn nothing_said_is_one_gpu_here_with_the_callers_environment() {
     let request = only(command(&["true"]), &[]);
-    assert_eq!((request.resources.gpus, request.directory.as_path(), request.name.as_deref()), (1, Path::new("/work"), None));
+    assert_eq!((request.resources.gpus, request.directory.as_path(), request.name.as_deref()), (1, Path::new("/project"), None));
     assert_eq!(request.environment["HF_TOKEN"], "hf_1");
     let shown = request.without_secrets().environment;
     assert_eq!((shown["HF_TOKEN"].as_str(), shown["HOME"].as_str()), (HIDDEN, "/home/ada"));
@@ -137,7 +137,7 @@ fn a_task_file_enters_its_environment_and_asks_for_what_was_measured() {
         assert_eq!(request.command, JobCommand::Program(["python", "train.py", "--name", "a b"].map(str::to_owned).to_vec()));
         assert_eq!(request.activation, Some(Activation::Conda("torch".to_owned())));
         assert_eq!((request.resources.gpus, request.resources.memory), (2, Some(MiB(7118))));
-        assert_eq!((request.hints.batch, request.hints.model), (Some(64), Some(PathBuf::from("/work/resnet50.model"))));
+        assert_eq!((request.hints.batch, request.hints.model), (Some(64), Some(PathBuf::from("/project/resnet50.model"))));
     }
     assert_eq!(only(text("a.rad", task), &[("venv", "/v"), ("mode", "mig")]).activation, Some(Activation::Venv("/v".into())), "flags win");
 }

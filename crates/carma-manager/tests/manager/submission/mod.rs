@@ -12,7 +12,7 @@ use carma_manager::submission::{Caller, Key, Place, Saying, Source, Submission};
 fn caller() -> Caller {
     let environment = [("HOME", "/home/ada"), ("HF_TOKEN", "hf_1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     Caller {
-        directory: "/work".into(),
+        directory: "/project".into(),
         environment: BTreeMap::from(environment),
         now: "2027-01-30T12:00:00+02:00[+02:00]".parse().unwrap(),
     }
