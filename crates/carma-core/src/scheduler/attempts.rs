@@ -32,21 +32,26 @@ impl Scheduler {
         known.attempts += 1;
         known.progress = None;
         self.queues.remove(&Place::of(known));
-        if let Some(limit) = known.spec.time_limit {
-            self.timers.set(now + limit, Timer::Limit(attempt));
-        }
         let newcomer = Tenant::newcomer(&known.spec, attempt, now);
+        self.move_in(&newcomer, &placement, now);
+        self.advance_cursor(&placement);
+        self.reservation = None;
+        actions.push(Action::Launch { attempt, placement, reason });
+    }
+
+    /// An attempt takes its place, and its time runs from when it was launched.
+    pub(super) fn move_in(&mut self, newcomer: &Tenant, placement: &Placement, now: Time) {
+        if let Some(end) = newcomer.ends_at {
+            self.timers.set(end, Timer::Limit(newcomer.attempt));
+        }
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });
             let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
-        self.advance_cursor(&placement);
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
-        self.reservation = None;
-        actions.push(Action::Launch { attempt, placement, reason });
     }
 
     /// The ring goes on after the device that is furthest round.

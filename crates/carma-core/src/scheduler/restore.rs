@@ -3,7 +3,7 @@
 use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::DeviceId;
-use crate::device::{Limits, Tenant};
+use crate::device::Tenant;
 use crate::job::{Active, Dependency, Job};
 use crate::units::Time;
 
@@ -60,20 +60,9 @@ impl Scheduler {
         let attempt = active.attempt;
         // Whoever runs has had its turn in its array.
         self.arrays.admit(job);
-        if let Some(limit) = job.spec.time_limit {
-            self.timers.set(active.launched_at + limit, Timer::Limit(attempt));
-        }
         if active.stopping.is_some() {
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
-        let newcomer = Tenant::newcomer(&job.spec, attempt, active.launched_at);
-        for granted in &active.placement.devices {
-            let mps_client = matches!(granted.limits, Limits::Mps { .. });
-            let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
-            self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
-        }
-        if active.placement.devices.is_empty() {
-            self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs + 1);
-        }
+        self.move_in(&Tenant::newcomer(&job.spec, attempt, active.launched_at), &active.placement, now);
     }
 }

@@ -2,6 +2,7 @@
 
 mod backfill;
 mod events;
+mod restart;
 mod search;
 mod world;
 
