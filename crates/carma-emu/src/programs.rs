@@ -1,10 +1,11 @@
 //! The driver's programs, which `carma` plays when it is called by their names.
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use carma_gpu::find_program;
 
 use crate::machine::{Machine, MachineError};
 use crate::{dcgm, mps, smi};
@@ -39,9 +40,5 @@ pub(crate) fn folder_of(program: &Path) -> PathBuf {
 
 /// The folder above the one that a program was found in: by its path, or in `PATH` where it was called by its bare name.
 fn own_folder(program: &Path) -> Option<PathBuf> {
-    let above = |folder: &Path| folder.parent().map(Path::to_owned);
-    match program.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => above(folder),
-        _ => env::split_paths(&env::var_os("PATH")?).find(|folder| folder.join(program).is_file()).and_then(|folder| above(&folder)),
-    }
+    find_program(program)?.parent()?.parent().map(Path::to_owned)
 }

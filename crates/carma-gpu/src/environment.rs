@@ -1,4 +1,7 @@
-//! What a job finds in its environment, so that it runs on its devices and no others.
+//! Environments: what a job finds in its own, so that it runs on its devices and no others, and which programs are in ours.
+
+use std::env;
+use std::path::{Path, PathBuf};
 
 use crate::identity::DeviceUuid;
 
@@ -15,4 +18,11 @@ use crate::identity::DeviceUuid;
 pub fn environment(devices: &[DeviceUuid]) -> Vec<(&'static str, String)> {
     let visible: Vec<&str> = devices.iter().map(DeviceUuid::as_str).collect();
     vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned()), ("CUDA_VISIBLE_DEVICES", visible.join(","))]
+}
+
+/// The file of a program: by its path, or in `PATH` where it is a bare name.
+pub fn find_program(program: &Path) -> Option<PathBuf> {
+    let bare = program.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    let folders = if bare { env::split_paths(&env::var_os("PATH")?).collect() } else { vec![PathBuf::new()] };
+    folders.into_iter().map(|folder| folder.join(program)).find(|file| file.is_file())
 }

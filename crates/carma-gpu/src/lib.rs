@@ -31,7 +31,7 @@ mod xid;
 
 pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
-pub use environment::environment;
+pub use environment::{environment, find_program};
 pub use error::DriverError;
 pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};

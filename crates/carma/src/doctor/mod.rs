@@ -6,11 +6,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use anyhow::Result;
 use carma_gpu::profiling::{Profiler, SourceReport, Standing, Target};
-use carma_gpu::{Driver, Inventory};
+use carma_gpu::{Driver, Inventory, find_program};
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
@@ -92,9 +92,8 @@ fn cards_on_bus() -> usize {
 
 /// Where a program of the driver is.
 fn program(name: &str, world: &World) -> Option<PathBuf> {
-    let mut folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
-    if let World::Emulated(folder) = world {
-        folders.insert(0, folder.join("bin"));
+    match world {
+        World::Emulated(folder) => find_program(&folder.join("bin").join(name)),
+        World::Real => find_program(name.as_ref()),
     }
-    folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
 }

@@ -1,6 +1,5 @@
 //! Runs of the `dcgmi` program, one at a time, that can be ended from outside.
 
-use std::env;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::super::problem::Problem;
+use crate::environment::find_program;
 use crate::lane::held;
 use crate::liveness::Process;
 
@@ -107,7 +107,7 @@ impl Program {
 /// A program that is to hand over each line when it prints it. Into a pipe, programs may print in blocks of 4 KiB: minutes of rows on a small server.
 fn line_by_line(program: &Path) -> Command {
     // Only for what is there: that something is missing must be said of the program.
-    match (found("stdbuf".as_ref()), found(program)) {
+    match (find_program("stdbuf".as_ref()), find_program(program)) {
         (Some(buffering), Some(program)) => {
             let mut command = Command::new(buffering);
             command.arg("-oL").arg(program);
@@ -115,13 +115,6 @@ fn line_by_line(program: &Path) -> Command {
         }
         _ => Command::new(program),
     }
-}
-
-/// The file of a program: by its path, or in `PATH` where it is a bare name.
-fn found(program: &Path) -> Option<PathBuf> {
-    let bare = program.parent().is_none_or(|folder| folder.as_os_str().is_empty());
-    let folders = if bare { env::split_paths(&env::var_os("PATH")?).collect() } else { vec![PathBuf::new()] };
-    folders.into_iter().map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Hands over each line until the end, or an error: [`io::ErrorKind::TimedOut`] where nothing comes for so long.
