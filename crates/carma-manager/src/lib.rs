@@ -6,11 +6,15 @@
 //!                                   └──── verdicts ◄───┴── exits, logs, GPUs ◄──────────┘
 //! ```
 
+pub mod api;
 pub mod attempt;
+pub mod configuration;
+pub mod engine;
 pub mod host;
 pub mod judge;
 pub mod launch;
 pub mod measure;
+pub mod places;
 pub mod request;
 pub mod store;
 pub mod submission;

@@ -47,6 +47,17 @@ impl Array {
     }
 }
 
+/// Whether these can be an array's indices: some, each once, and not too many.
+pub(super) fn check_indices(indices: &[u32]) -> Result<(), Problem> {
+    too_many(indices.len())?;
+    let mut seen = BTreeSet::new();
+    match indices.iter().find(|index| !seen.insert(**index)) {
+        _ if indices.is_empty() => Err(Problem::Refused("an array needs at least one index".to_owned())),
+        Some(index) => Err(Problem::Refused(format!("index {index} is listed twice"))),
+        None => Ok(()),
+    }
+}
+
 fn index(text: &str) -> Option<u32> {
     digits(text)?.try_into().ok()
 }

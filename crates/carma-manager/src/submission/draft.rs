@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Caller;
-use super::array::Array;
+use super::array::{Array, check_indices};
 use super::check::{InvalidRequest, check, check_files};
 use super::error::{Place, Problem, SubmissionError};
 use super::key::Saying;
@@ -87,25 +87,7 @@ impl<'a> Draft<'a> {
         for path in [&mut template.output, &mut template.error].into_iter().flatten() {
             *path = template.directory.join(&path);
         }
-        let members = match (self.indices, self.parameters.is_empty()) {
-            (None, true) => Members::One,
-            (Some(indices), true) => Members::Array(indices),
-            (None, false) => {
-                let jobs = sweep::count(&self.parameters).map_err(|problem| wrong("param", problem))?;
-                Members::Sweep(self.parameters, jobs)
-            }
-            (Some(_), false) => {
-                let why = "does not go with --param: give the indices as a parameter, as in --param index=1..10";
-                return Err(wrong("array", Problem::Refused(why.to_owned())));
-            }
-        };
-        if template.schedule.at_most.is_some() && matches!(members, Members::One) {
-            return Err(wrong("at-most", Problem::Refused("is for arrays and sweeps: give --array or --param".to_owned())));
-        }
-        let submission = Submission { template, members, places: BTreeMap::new() };
-        // Jobs differ in what a sweep fills in alone, so that two stand for all; whoever takes the requests looks at each.
-        let (first, last) = (submission.request(0), submission.request(submission.jobs() - 1));
-        check(&first).and_then(|()| check(&last)).map(|()| submission)
+        Submission::new(template, self.indices, self.parameters)
     }
 }
 
@@ -131,6 +113,43 @@ enum Members {
 }
 
 impl Submission {
+    /// One job, or those that differ from it by an array's index or by the parameters of a sweep.
+    pub fn new(template: JobRequest, indices: Option<Vec<u32>>, parameters: Vec<Parameter>) -> Result<Self, InvalidRequest> {
+        let wrong = |key| move |problem| InvalidRequest { key, problem };
+        let refused = |key, why: &str| wrong(key)(Problem::Refused(why.to_owned()));
+        let members = match (indices, parameters.is_empty()) {
+            (None, true) => Members::One,
+            (Some(indices), true) => {
+                check_indices(&indices).map_err(wrong("array"))?;
+                Members::Array(indices)
+            }
+            (None, false) => {
+                parameters.iter().try_for_each(Parameter::check).map_err(wrong("param"))?;
+                let jobs = sweep::count(&parameters).map_err(wrong("param"))?;
+                Members::Sweep(parameters, jobs)
+            }
+            (Some(_), false) => {
+                return Err(refused("array", "does not go with --param: give the indices as a parameter, as in --param index=1..10"));
+            }
+        };
+        if template.schedule.at_most.is_some() && matches!(members, Members::One) {
+            return Err(refused("at-most", "is for arrays and sweeps: give --array or --param"));
+        }
+        let submission = Self { template, members, places: BTreeMap::new() };
+        // Jobs differ in what a sweep fills in alone, so that two stand for all; whoever takes the requests looks at each.
+        let (first, last) = (submission.request(0), submission.request(submission.jobs() - 1));
+        check(&first).and_then(|()| check(&last)).map(|()| submission)
+    }
+
+    /// What makes it anew elsewhere.
+    pub fn into_parts(self) -> (JobRequest, Option<Vec<u32>>, Vec<Parameter>) {
+        match self.members {
+            Members::One => (self.template, None, Vec::new()),
+            Members::Array(indices) => (self.template, Some(indices), Vec::new()),
+            Members::Sweep(parameters, _) => (self.template, None, parameters),
+        }
+    }
+
     /// How many jobs it is; at least 1.
     pub fn jobs(&self) -> usize {
         match &self.members {

@@ -38,6 +38,7 @@ pub use form::{Form, Source};
 use jiff::Zoned;
 pub use key::{KEYS, Key, Saying};
 pub use secrets::{HIDDEN, looks_secret};
+pub use sweep::Parameter;
 pub use values::bytes;
 
 /// What a submission takes from whoever makes it.

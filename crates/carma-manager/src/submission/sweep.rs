@@ -2,16 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::array::{MOST_MEMBERS, too_many};
 use super::environment::check_variable;
 use super::error::Problem;
 use super::values::digits;
 
 /// A parameter and the values it takes in turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parameter {
-    pub(super) name: String,
-    pub(super) values: Vec<String>,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<String>,
 }
 
 impl Parameter {
@@ -31,11 +36,22 @@ impl Parameter {
             }
             too_many(values.len())?;
         }
+        let parameter = Self { name: name.to_owned(), values };
+        parameter.check().map(|()| parameter)
+    }
+
+    /// Whether it can be one: a name, and values that differ.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let Self { name, values } = self;
+        check_variable(name)?;
+        if values.is_empty() || values.iter().any(|value| value.is_empty() || value.contains('\0')) {
+            return Err(Problem::Refused(format!("{name} needs values, and none of them empty")));
+        }
         let mut sorted: Vec<&str> = values.iter().map(String::as_str).collect();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(Problem::Refused(format!("{name} has the value {:?} twice", pair[0]))),
-            None => Ok(Self { name: name.to_owned(), values }),
+            None => Ok(()),
         }
     }
 
