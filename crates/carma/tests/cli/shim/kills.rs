@@ -47,6 +47,7 @@ fn lost(folder: &AttemptFolder) {
     until(|| match find(folder).unwrap() {
         Standing::Lost => Some(()),
         Standing::Running(_) | Standing::Starting => None,
+        Standing::NeverBegun => panic!("never begun"),
         Standing::Ended(ended) => panic!("{ended:?}"),
     });
 }
