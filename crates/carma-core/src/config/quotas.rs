@@ -1,10 +1,10 @@
 //! Quotas: how much each user may have at once.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::check::Checker;
 use super::settings::{QuotaSettings, UserQuotaSettings};
@@ -44,11 +44,10 @@ pub struct QuotaUse {
 }
 
 /// Which part of a quota does not suffice for a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "quota", rename_all = "snake_case")]
 pub enum OverQuota {
     /// Too many jobs.
-    #[error("its user may run {limit} jobs at once, and {used} are before it")]
     Jobs {
         /// How many may run.
         limit: u32,
@@ -56,7 +55,6 @@ pub enum OverQuota {
         used: u32,
     },
     /// Too many GPUs.
-    #[error("its user may hold {limit} GPUs at once; it needs {needed}, and {used} go to jobs before it")]
     Gpus {
         /// How many the job needs.
         needed: u32,
@@ -66,7 +64,6 @@ pub enum OverQuota {
         used: u32,
     },
     /// Too much memory.
-    #[error("its user may be promised {limit} of GPU memory at once; it needs {needed}, and {used} go to jobs before it")]
     Memory {
         /// How much the job needs.
         needed: MiB,
@@ -75,6 +72,21 @@ pub enum OverQuota {
         /// How much is promised, or is for jobs that are next.
         used: MiB,
     },
+}
+
+impl fmt::Display for OverQuota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Jobs { limit, used } => return write!(f, "{limit} jobs at once, {used} before it"),
+            Self::Gpus { needed, limit, .. } => write!(f, "{limit} GPUs at once, {needed} needed")?,
+            Self::Memory { needed, limit, .. } => write!(f, "{limit} of GPU memory at once, {needed} needed")?,
+        }
+        match self {
+            Self::Gpus { used, .. } if *used > 0 => write!(f, ", {used} for jobs before it"),
+            Self::Memory { used, .. } if *used > MiB::ZERO => write!(f, ", {used} for jobs before it"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Quota {

@@ -1,6 +1,7 @@
 //! A server's host: what jobs have booked of its cores and memory, and what is really left.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,16 @@ impl HostClaim {
     /// The larger of each.
     pub(crate) fn max(self, other: Self) -> Self {
         Self { cores: self.cores.max(other.cores), memory: self.memory.max(other.memory) }
+    }
+}
+
+impl fmt::Display for HostClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.cores, self.memory) {
+            (cores, MiB::ZERO) => write!(f, "{cores} cores"),
+            (0, memory) => write!(f, "{memory}"),
+            (cores, memory) => write!(f, "{cores} cores and {memory}"),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ pub enum EventError {
         error: SpecError,
     },
     /// The job alone is more than its user may have.
-    #[error("{job} can never start: {over}")]
+    #[error("{job} can never start: its user's quota is {over}")]
     Quota {
         /// The job.
         job: JobId,

@@ -132,8 +132,8 @@ impl fmt::Display for WaitReason {
             Self::NotBefore { begin } => write!(f, "is not to begin before {begin}"),
             Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
             Self::Quota { over } => write!(f, "waits for its user's quota: {over}"),
-            Self::TooLargeForHosts { claim: HostClaim { cores, memory } } => {
-                write!(f, "can never start: it needs {cores} cores and {memory} of a host, and no server that could hold it has them")
+            Self::TooLargeForHosts { claim } => {
+                write!(f, "can never start: no server that could hold it has a host with {claim}")
             }
             Self::TooLarge { gpus, memory, largest } => {
                 write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
