@@ -25,8 +25,6 @@ struct Account {
     taken: QuotaUse,
     /// Jobs that wait for a turn, with what they need.
     waiting: BTreeMap<Place, QuotaUse>,
-    /// Jobs that need more than the whole quota; they wait for another one, and nobody waits for them.
-    beyond: BTreeMap<Place, QuotaUse>,
 }
 
 impl Account {
@@ -37,13 +35,11 @@ impl Account {
 }
 
 impl Quotas {
-    /// Asks for a turn, giving back the one it had; [`Quotas::next`] names the job when it has come.
-    pub(crate) fn ask(&mut self, job: &Job, needed: QuotaUse, quota: &Quota) {
+    /// Asks for a turn, giving back the one it had; [`Quotas::next`] names the job when it has come. The whole quota must
+    /// suffice for it, or nobody of its user's would have a turn again.
+    pub(crate) fn ask(&mut self, job: &Job, needed: QuotaUse) {
         self.leave(job);
-        let account = self.accounts.entry(job.spec.user).or_default();
-        let alone = quota.objection(needed, QuotaUse::default()).is_none();
-        let list = if alone { &mut account.waiting } else { &mut account.beyond };
-        list.insert(Place::of(job), needed);
+        self.accounts.entry(job.spec.user).or_default().waiting.insert(Place::of(job), needed);
     }
 
     /// The next job of the user whose turn has come.
@@ -67,29 +63,23 @@ impl Quotas {
     /// Gives a turn back, or stops waiting for one.
     pub(crate) fn leave(&mut self, job: &Job) {
         let Some(account) = self.accounts.get_mut(&job.spec.user) else { return };
-        let place = Place::of(job);
-        account.waiting.remove(&place);
-        account.beyond.remove(&place);
+        account.waiting.remove(&Place::of(job));
         if let Some(taken) = account.turns.remove(&job.id()) {
             account.taken = account.taken - taken;
         }
-        if account.turns.is_empty() && account.waiting.is_empty() && account.beyond.is_empty() {
+        if account.turns.is_empty() && account.waiting.is_empty() {
             self.accounts.remove(&job.spec.user);
         }
     }
 
     /// Whether the job waits for a turn.
     pub(crate) fn is_waiting(&self, job: &Job) -> bool {
-        let place = Place::of(job);
-        self.accounts.get(&job.spec.user).is_some_and(|account| account.waiting.contains_key(&place) || account.beyond.contains_key(&place))
+        self.accounts.get(&job.spec.user).is_some_and(|account| account.waiting.contains_key(&Place::of(job)))
     }
 
     /// Why the job waits for a turn, if it does: what those before it take and are to take leaves too little.
     pub(crate) fn objection(&self, job: &Job, quota: &Quota) -> Option<OverQuota> {
         let (account, place) = (self.accounts.get(&job.spec.user)?, Place::of(job));
-        if let Some(needed) = account.beyond.get(&place) {
-            return quota.objection(*needed, QuotaUse::default());
-        }
         let needed = account.waiting.get(&place)?;
         let used = account.waiting.range(..place).fold(account.taken, |used, (_, before)| used + *before);
         quota.objection(*needed, used).or_else(|| {

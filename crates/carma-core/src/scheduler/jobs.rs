@@ -53,15 +53,31 @@ impl Scheduler {
 
     /// Puts a job into its queue if nothing but room can hold it back.
     pub(super) fn enqueue(&mut self, job: JobId, now: Time) {
-        let Some(known) = self.jobs.get(&job) else { return };
+        let mut next = Some(job);
+        while let Some(job) = next {
+            next = self.enqueue_one(job, now);
+        }
+    }
+
+    /// As [`Self::enqueue`]. Answers whose turn in its array it is now, if the job may never have one.
+    fn enqueue_one(&mut self, job: JobId, now: Time) -> Option<JobId> {
+        let known = self.jobs.get(&job)?;
         if known.state.waiting().is_none() || !known.unmet.is_empty() {
-            return;
+            return None;
         }
         if let Some(begin) = known.spec.begin.filter(|begin| *begin > now) {
             self.timers.set(begin, Timer::Begin(job));
+        } else if self.beyond_quota(known, now).is_some() {
+            let user = known.spec.user;
+            self.queues.set_aside(Place::of(known));
+            self.quotas.leave(known);
+            let next = self.arrays.pass_on(known);
+            self.give_turns(user);
+            return next.map(|place| place.job);
         } else if self.arrays.enter(known) {
             self.await_turn(job, now);
         }
+        None
     }
 
     /// Takes a job out of its queue, and gives its turns within a quota and in an array to others.

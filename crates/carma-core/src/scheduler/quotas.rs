@@ -19,7 +19,7 @@ impl Scheduler {
             return;
         }
         let needed = self.quota_need(&self.demand(known, now));
-        self.quotas.ask(known, needed, &quota);
+        self.quotas.ask(known, needed);
         self.give_turns(user);
     }
 
@@ -49,6 +49,14 @@ impl Scheduler {
     pub(super) fn beyond_quota(&self, job: &Job, now: Time) -> Option<OverQuota> {
         let quota = self.config.quotas.of(job.spec.user);
         quota.limits().then(|| quota.objection(self.quota_need(&self.demand(job, now)), QuotaUse::default())).flatten()
+    }
+
+    /// Why the job waits for its user's quota, if it does.
+    pub(super) fn over_quota(&self, job: &Job, now: Time) -> Option<OverQuota> {
+        if self.queues.is_set_aside(&Place::of(job)) {
+            return self.beyond_quota(job, now);
+        }
+        self.quotas.objection(job, &self.config.quotas.of(job.spec.user))
     }
 
     /// Counts what a job that runs takes.
@@ -84,7 +92,7 @@ impl Scheduler {
         }
         for (_, place) in waiting {
             self.queues.remove(&place);
-            self.await_turn(place.job, now);
+            self.enqueue(place.job, now);
         }
     }
 

@@ -75,6 +75,9 @@ pub enum WaitReason {
 impl Scheduler {
     pub(super) fn wait_reason(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
         let place = Place::of(job);
+        if let Some(over) = self.over_quota(job, self.clock) {
+            return WaitReason::Quota { over };
+        }
         match &job.state {
             State::Held { .. } => WaitReason::Held,
             State::Starting(_) | State::Running(_) | State::Done { .. } => WaitReason::NotWaiting,
@@ -82,10 +85,6 @@ impl Scheduler {
             _ if self.arrays.is_waiting(job) => {
                 WaitReason::ArrayLimit { at_most: job.spec.array.and_then(|member| member.at_most).unwrap_or_default() }
             }
-            _ if self.quotas.is_waiting(job) => match self.quotas.objection(job, &self.config.quotas.of(job.spec.user)) {
-                Some(over) => WaitReason::Quota { over },
-                None => WaitReason::Room,
-            },
             _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: job.spec.begin.unwrap_or_default() },
             _ if demand.width() == 0 => self.wait_reason_without_gpus(job, demand),
             _ if self.too_large_for_hosts(demand) => WaitReason::TooLargeForHosts { claim: demand.host },
