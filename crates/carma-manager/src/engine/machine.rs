@@ -193,7 +193,7 @@ impl Running {
 
     pub(super) fn host_looked(&mut self, reading: &HostReading) {
         let change = self.host.take(reading, &self.setup.configuration.manager.host);
-        //CORE         let _ = self.try_tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
+        let _ = self.try_tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
         if self.setup.observes || self.draining {
             return;
         }

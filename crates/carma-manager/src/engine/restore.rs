@@ -183,8 +183,8 @@ impl Running {
         let now = self.now();
         let host = HostWatch::new(Vec::new()).look().ok();
         let spec = ServerSpec {
-            //CORE             cores: host.as_ref().map(|host| host.cores),
-            //CORE             host_memory: host.as_ref().map(|host| host.memory_total),
+            cores: host.as_ref().map(|host| host.cores),
+            host_memory: host.as_ref().map(|host| host.memory_total),
             topology: self.topology(),
             ..ServerSpec::new(SERVER)
         };
