@@ -15,3 +15,4 @@ pub mod request;
 pub mod store;
 pub mod submission;
 pub mod supervise;
+pub mod terminal;

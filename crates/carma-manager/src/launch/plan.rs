@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::activation::activate;
 use super::container::Container;
 use super::surroundings::Surroundings;
-use crate::attempt::{Order, RunAs};
+use crate::attempt::{Order, RunAs, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
@@ -102,6 +102,7 @@ pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<
         log_limit: assignment.log_limit,
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
+        terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
     Ok(Plan { order, script })
 }
@@ -156,6 +157,7 @@ fn container<'a>(
         mounts: surroundings.home.iter().cloned().chain(script).chain(pipes).chain([assignment.folder.progress()]).collect(),
         variables,
         name_file: assignment.folder.container(),
+        terminal: assignment.request.interactive,
     })
 }
 

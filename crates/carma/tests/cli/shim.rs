@@ -39,6 +39,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         log_limit: 1 << 20,
         checkpoint_signal: 15,
         afterwards: None,
+        terminal: None,
     }
 }
 

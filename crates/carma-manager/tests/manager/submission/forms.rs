@@ -41,7 +41,7 @@ fn every_flag_arrives() {
         ("checkpoint", ""),
     ];
     let unsaid = KEYS.iter().map(|key| key.name).filter(|name| !said.iter().any(|(said, _)| said == name));
-    assert_eq!(unsaid.collect::<Vec<_>>(), ["interactive", "conda", "param"], "those that go with no array or venv");
+    assert_eq!(unsaid.collect::<Vec<_>>(), ["interactive", "idle", "conda", "param"], "those that go with no array or venv");
     let request = only(command(&["python", "train.py"]), &said);
     insta::assert_snapshot!("every_flag", serde_json::to_string_pretty(&request).unwrap());
 }
