@@ -12,7 +12,7 @@ use super::scrollback::{KEPT, Scrollback};
 use crate::terminal::{Decoder, Frame};
 
 /// How long the job is held back for one who does not read.
-const STALLED: Duration = Duration::from_secs(1);
+const STALLED: Duration = Duration::from_secs(2);
 
 /// One who is attached.
 pub(super) struct Attached {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use carma_core::Seconds;
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, Uid, fchmod, fchown};
 use rustix::io::ioctl_fionbio;
 use rustix::process::umask;
@@ -150,6 +150,17 @@ impl Console {
             && let Ok(length) = self.ours.write(&self.typed)
         {
             self.typed.drain(..length);
+        }
+    }
+
+    /// Waits for one who reads slowly until there is room for more.
+    pub(super) fn let_catch_up(&mut self) {
+        loop {
+            let now = Instant::now();
+            self.serve(now);
+            let (Some(attached), Some(until)) = (&self.attached, self.holds_back(now)) else { return };
+            let left = Timespec::try_from(until - now).ok();
+            let _ = poll(&mut [PollFd::new(attached, PollFlags::OUT)], left.as_ref());
         }
     }
 

@@ -101,7 +101,9 @@ impl<'a> RunningJob<'a> {
         if let Some(console) = &mut self.console {
             console.close_jobs_end();
         }
-        while self.take_output(Instant::now()) {}
+        while self.take_output(Instant::now()) {
+            self.console.iter_mut().for_each(Console::let_catch_up);
+        }
         self.streams.into_iter().for_each(Stream::finish);
         if let Some(console) = self.console {
             console.finish(exit);

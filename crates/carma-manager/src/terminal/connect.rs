@@ -31,7 +31,9 @@ pub fn connect(folder: &AttemptFolder) -> io::Result<UnixStream> {
                 thread::sleep(PAUSE);
                 continue;
             }
-            Standing::Starting | Standing::Running(_) => return Err(refused),
+            Standing::Starting | Standing::Running(_) => {
+                return Err(io::Error::new(refused.kind(), format!("its terminal does not answer: {refused}")));
+            }
         };
         return Err(io::Error::new(ErrorKind::NotConnected, why));
     }

@@ -52,13 +52,7 @@ impl Frame {
             Self::Data(data) => Self::encode_data(data, wire),
             Self::Resize(TerminalSize { rows, columns }) => put(RESIZE, &[rows.to_be_bytes(), columns.to_be_bytes()].concat(), wire),
             Self::TakenOver => put(TAKEN_OVER, &[], wire),
-            Self::Ended(exit) => {
-                let mut content = serde_json::to_vec(exit).unwrap_or_default();
-                if content.len() > LONGEST {
-                    content = serde_json::to_vec(&Exit::NotStarted("for a reason too long to tell".to_owned())).unwrap_or_default();
-                }
-                put(ENDED, &content, wire);
-            }
+            Self::Ended(exit) => put(ENDED, &serde_json::to_vec(exit).unwrap_or_default(), wire),
         }
     }
 

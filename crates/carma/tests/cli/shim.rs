@@ -2,6 +2,7 @@
 
 mod kills;
 mod many;
+mod terminals;
 mod users;
 
 use std::collections::BTreeMap;

@@ -62,6 +62,8 @@ fn an_interactive_job_is_a_shell_unless_it_says_otherwise() {
     assert_eq!(run(command(&[]), &[("interactive", "")]), program("/bin/sh"));
     assert_eq!(run(command(&[]), &[("interactive", ""), ("env", "SHELL=/bin/zsh")]), program("/bin/zsh"));
     assert_eq!(run(command(&["jupyter"]), &[("interactive", "")]), program("jupyter"));
+    let limit = |idle| only(command(&[]), &[("interactive", ""), ("idle", idle)]).resources.idle_limit;
+    assert_eq!([limit("2h"), limit("unlimited")], [Some(Seconds::from_secs(7200)), None]);
 }
 
 const SCRIPT: &str = "\
