@@ -19,3 +19,4 @@ pub mod request;
 pub mod store;
 pub mod submission;
 pub mod supervise;
+pub mod terminal;

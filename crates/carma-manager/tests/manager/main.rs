@@ -6,4 +6,5 @@ mod host;
 mod measurements;
 mod store;
 mod submission;
+mod terminals;
 mod verdicts;

@@ -2,6 +2,7 @@
 
 mod kills;
 mod many;
+mod terminals;
 mod users;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         log_limit: 1 << 20,
         checkpoint_signal: 15,
         afterwards: None,
+        terminal: None,
     }
 }
 
