@@ -24,6 +24,7 @@ pub fn connect(folder: &AttemptFolder) -> io::Result<UnixStream> {
         };
         let why = match find(folder).map_err(io::Error::other)? {
             Standing::Ended(_) | Standing::Lost => "it has ended",
+            Standing::NeverBegun => "it has not begun",
             Standing::Running(_) if folder.order().map_err(io::Error::other)?.is_none_or(|order| order.terminal.is_none()) => {
                 "it has no terminal: it was not submitted with --interactive"
             }
