@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::Exit;
 use crate::judge::Whose;
 use crate::request::{JobRequest, Owner};
-use crate::store::{Joules, Phase, StoredEvent, UnixMillis};
+use crate::store::{EnergySum, Joules, Phase, StoredEvent, UnixMillis};
 
 use super::status::Counts;
 
@@ -240,6 +240,19 @@ pub enum EnergyKind {
     User,
     /// For each day, on which attempts ended.
     Day,
+}
+
+/// Energy, summed up, and what it costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EnergyReport {
+    /// The sums.
+    pub sums: Vec<EnergySum>,
+    /// What a kilowatt-hour costs, where it is configured.
+    pub price: Option<f64>,
+    /// In this currency.
+    pub currency: String,
+    /// Grams of CO2 a kilowatt-hour, where it is configured.
+    pub carbon: Option<f64>,
 }
 
 /// Which part of a log is wanted.
