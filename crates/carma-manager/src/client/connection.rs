@@ -25,7 +25,7 @@ use super::error::ClientError;
 use crate::api::{Problem, ProblemKind};
 
 /// How long the manager may take to begin an answer; the longest it waits by itself is much shorter.
-const PATIENCE: Duration = Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Certificates that the system trusts, where Debian and its like keep them.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
