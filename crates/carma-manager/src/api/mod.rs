@@ -22,10 +22,10 @@ mod problem;
 mod status;
 
 pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
-pub use gpu::{GpuDetail, GpuTenant};
+pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
     ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryQuery, JobDetail, LogQuery,
     LogStream, Queue, QueueQuery, QueueRow, WaitQuery, Why,
 };
 pub use problem::{Problem, ProblemKind};
-pub use status::{Counts, Shutdown, Status, Update};
+pub use status::{ConfigurationDetail, Counts, EventQuery, Reloaded, Shutdown, Status, Told, Update};
