@@ -287,19 +287,6 @@ pub enum EnergyKind {
     Day,
 }
 
-/// Energy, summed up, and what it costs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EnergyReport {
-    /// The sums.
-    pub sums: Vec<EnergySum>,
-    /// What a kilowatt-hour costs, where it is configured.
-    pub price: Option<f64>,
-    /// In this currency.
-    pub currency: String,
-    /// Grams of CO2 a kilowatt-hour, where it is configured.
-    pub carbon: Option<f64>,
-}
-
 /// Which part of a log is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

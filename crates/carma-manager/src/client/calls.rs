@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use carma_core::{DeviceId, JobId};
+use carma_core::JobId;
 use hyper::Method;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -128,10 +128,10 @@ impl Client {
         self.get("/v1/gpus")
     }
 
-    /// Takes a GPU out of use for new jobs, or back into it.
-    pub fn drain(&mut self, device: DeviceId, drained: bool) -> Answer<()> {
+    /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.
+    pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
-        self.order(&format!("/v1/gpus/{}/{word}", escaped(&device.to_string())), None)
+        self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
     }
 
     /// How the manager is.

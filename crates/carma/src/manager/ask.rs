@@ -90,11 +90,12 @@ fn moment(text: &str, now: &Zoned) -> Option<UnixMillis> {
     u64::try_from(zoned.timestamp().as_millisecond()).ok().map(UnixMillis)
 }
 
-/// The jobs that a name means: those of an array by its number, else one.
+/// The jobs that a name means: all of an array where it is named as a whole, which shows as its first, else one.
 pub(super) fn named(client: &mut Client, name: &str) -> Result<Vec<JobId>> {
     let job = client.job(name)?;
+    let member = !name.starts_with('@') && name.contains('_');
     match job.array {
-        Some(place) if name.parse() == Ok(place.array.0) => members(client, place.array),
+        Some(place) if !member && place.array.0 == job.id.0 => members(client, place.array),
         _ => Ok(vec![job.id]),
     }
 }

@@ -101,7 +101,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let copy = |name: &str, note: Option<&str>| {
             fs::create_dir_all(folder.path().join(name).join("tree")).unwrap();
-            note.into_iter().for_each(|note| fs::write(folder.path().join(name).join("jobs"), note).unwrap());
+            if let Some(note) = note {
+                fs::write(folder.path().join(name).join("jobs"), note).unwrap();
+            }
         };
         copy("over", Some("/a.sock\n1\n2"));
         copy("partly", Some("/a.sock\n2\n3"));
