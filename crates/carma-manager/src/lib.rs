@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod attempt;
+pub mod client;
 pub mod configuration;
 pub mod engine;
 pub mod host;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use carma_core::{Condition, MiB, ModeWish, Priority, RetryBudget, Seconds};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A job as its user asked for it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
     /// What people call it.
@@ -16,12 +17,14 @@ pub struct JobRequest {
     /// What to run.
     pub command: JobCommand,
     /// Where to run it.
+    #[schema(value_type = String)]
     pub directory: PathBuf,
     /// Its environment, all of it.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// What to enter before the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub activation: Option<Activation>,
     /// A container to run it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,9 +32,11 @@ pub struct JobRequest {
     /// Where its output goes, besides what is kept of it; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and
     /// user, `%%` for a percent sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub output: Option<PathBuf>,
     /// Where its errors go; unset: with the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub error: Option<PathBuf>,
     /// What it needs.
     #[serde(default)]
@@ -41,6 +46,7 @@ pub struct JobRequest {
     pub schedule: Schedule,
     /// How often it may be started again.
     #[serde(default)]
+    #[schema(value_type = Object)]
     pub retries: RetryBudget,
     /// What helps to estimate it.
     #[serde(default)]
@@ -60,7 +66,7 @@ pub struct JobRequest {
 }
 
 /// Whose a job is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
     /// The user's number.
@@ -72,7 +78,7 @@ pub struct Owner {
 }
 
 /// What to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobCommand {
     /// A program and its arguments, as they are: no shell looks at them.
@@ -98,7 +104,7 @@ pub enum Activation {
 }
 
 /// A container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
     /// Its name.
@@ -109,7 +115,7 @@ pub struct Image {
 }
 
 /// What runs containers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerEngine {
     /// Docker.
@@ -121,24 +127,28 @@ pub enum ContainerEngine {
 }
 
 /// What a job needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resources {
     /// GPUs; 0 for a job that needs none.
     pub gpus: u32,
     /// GPU memory it needs on each, where its user knows.
+    #[schema(value_type = Option<u64>)]
     pub memory: Option<MiB>,
     /// Cores of the host.
     pub cpus: Option<u32>,
     /// Memory of the host.
+    #[schema(value_type = Option<u64>)]
     pub host_memory: Option<MiB>,
     /// How long one attempt may take.
+    #[schema(value_type = Option<f64>)]
     pub time_limit: Option<Seconds>,
     /// How long nothing may be typed or printed at its terminal, where it has one, before it is ended.
     pub idle_limit: Option<Seconds>,
     /// Its GPUs are to be its own.
     pub exclusive: bool,
     /// How its GPUs are to be shared.
+    #[schema(value_type = String)]
     pub mode: ModeWish,
 }
 
@@ -158,10 +168,11 @@ impl Default for Resources {
 }
 
 /// When a job may start.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schedule {
     /// Higher goes first.
+    #[schema(value_type = i32)]
     pub priority: Priority,
     /// To wait until released.
     pub hold: bool,
@@ -174,17 +185,18 @@ pub struct Schedule {
 }
 
 /// A job to wait for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct After {
     /// Which.
     pub job: String,
     /// Whether it must have succeeded.
+    #[schema(value_type = String)]
     pub condition: Condition,
 }
 
 /// Which of the jobs that were submitted together as one array or sweep a job is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayLabel {
     /// The index its user gave it; in a sweep its place, from 0.
@@ -195,10 +207,11 @@ pub struct ArrayLabel {
 }
 
 /// What helps to estimate a job.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EstimateHints {
     /// A file that describes the model.
+    #[schema(value_type = Option<String>)]
     pub model: Option<PathBuf>,
     /// Samples a step.
     pub batch: Option<u32>,

@@ -13,6 +13,7 @@ mod estimator;
 mod event_log;
 mod files;
 mod gpus;
+mod manager;
 mod mig;
 mod mps;
 mod policies;
@@ -21,6 +22,7 @@ mod python;
 mod shim;
 mod simulate;
 mod submit;
+mod text;
 mod trace;
 mod trace_memory;
 mod units;
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
         return code;
     }
     match cli::Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever reads our output may stop when they have seen enough.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
             ExitCode::SUCCESS

@@ -2,12 +2,13 @@
 
 use carma_core::{JobId, LimitChange, Priority};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::request::JobRequest;
 use crate::submission::{InvalidRequest, Parameter, Submission};
 
 /// What is to be accepted, all of it or nothing: one job, or those of one array or sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// What is asked for.
@@ -35,9 +36,10 @@ impl TryFrom<Submit> for Submission {
 }
 
 /// Jobs that were accepted and written down: they are not lost any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Submitted {
     /// Their numbers, in the order asked for. The first is also the array's.
+    #[schema(value_type = Vec<u64>)]
     pub jobs: Vec<JobId>,
     /// What its user might want to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,20 +62,23 @@ pub enum Act {
 }
 
 /// A change of what was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobChange {
     /// The new priority.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i32>)]
     pub priority: Option<Priority>,
     /// What becomes of the time limit.
+    #[schema(value_type = Object)]
     pub time_limit: LimitChange,
 }
 
 /// What was done, once it is written down.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Acted {
     /// Jobs it was done to.
+    #[schema(value_type = Vec<u64>)]
     pub done: Vec<JobId>,
     /// Jobs it could not be done to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,9 +86,10 @@ pub struct Acted {
 }
 
 /// A job that something could not be done to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotDone {
     /// Which.
+    #[schema(value_type = u64)]
     pub job: JobId,
     /// Why.
     pub reason: String,

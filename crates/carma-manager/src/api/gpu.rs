@@ -3,35 +3,45 @@
 use carma_core::{AttemptId, CollocationMode, DeviceId, MiB, Obstacle, Utilisation, Watts};
 use carma_gpu::DeviceUuid;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use crate::store::Joules;
+use crate::store::{Joules, UnixMillis};
 
 /// A GPU or a MIG instance, and who is on it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuDetail {
     /// As the manager names it.
+    #[schema(value_type = String)]
     pub device: DeviceId,
     /// As the driver names it.
+    #[schema(value_type = String)]
     pub uuid: DeviceUuid,
     /// What it is.
     pub name: String,
     /// How it is shared.
+    #[schema(value_type = String)]
     pub mode: CollocationMode,
     /// It answers no more.
     pub lost: bool,
     /// It takes nothing new.
     pub drained: bool,
     /// All its memory.
+    #[schema(value_type = u64)]
     pub memory: MiB,
     /// Memory in use by anybody, when last seen.
+    #[schema(value_type = Option<u64>)]
     pub memory_used: Option<MiB>,
     /// Memory that is promised to jobs.
+    #[schema(value_type = u64)]
     pub promised: MiB,
     /// Memory that a job could still be promised.
+    #[schema(value_type = u64)]
     pub available: MiB,
     /// How busy it is, when last seen.
+    #[schema(value_type = Object)]
     pub utilisation: Utilisation,
     /// Power drawn.
+    #[schema(value_type = Option<f64>)]
     pub power: Option<Watts>,
     /// Energy since the manager first looked.
     pub energy: Option<Joules>,
@@ -42,6 +52,7 @@ pub struct GpuDetail {
     /// Processes on it that are not ours.
     pub foreign: usize,
     /// What keeps it from taking another job.
+    #[schema(value_type = Vec<Object>)]
     pub obstacles: Vec<Obstacle>,
     /// The same, for people.
     pub closed: Vec<String>,
@@ -50,16 +61,32 @@ pub struct GpuDetail {
 }
 
 /// One of our jobs on a GPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuTenant {
     /// Which attempt.
+    #[schema(value_type = Object)]
     pub attempt: AttemptId,
     /// What people call the job.
     pub name: Option<String>,
     /// Whose it is.
     pub user: String,
     /// Memory it was promised.
+    #[schema(value_type = u64)]
     pub promised: MiB,
     /// Memory it was seen with.
+    #[schema(value_type = Option<u64>)]
     pub memory: Option<MiB>,
+}
+
+/// Which minutes of a GPU are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default)]
+pub struct SampleQuery {
+    /// From the minute of this time on; unset: an hour before the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<UnixMillis>,
+    /// Before the minute of this time; unset: until now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<UnixMillis>,
 }

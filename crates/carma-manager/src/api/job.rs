@@ -5,20 +5,23 @@ use carma_core::{
     WaitReason,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::attempt::Exit;
 use crate::judge::Whose;
 use crate::request::{JobRequest, Owner};
-use crate::store::{Joules, Phase, StoredEvent, UnixMillis};
+use crate::store::{EnergySum, Joules, Phase, StoredEvent, UnixMillis};
 
 use super::status::Counts;
 
 /// Which part of the queue is wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct QueueQuery {
     /// Of this user.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<u32>)]
     pub user: Option<UserId>,
     /// At most so many jobs of each kind; unset: 100.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +29,7 @@ pub struct QueueQuery {
 }
 
 /// Jobs that are not over: those that run, then those that wait, in the order in which they are looked at, then those that are held.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Queue {
     /// All there are, listed or not.
     pub counts: Counts,
@@ -35,9 +38,10 @@ pub struct Queue {
 }
 
 /// A job that is not over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueRow {
     /// Which.
+    #[schema(value_type = u64)]
     pub id: JobId,
     /// What people call it.
     pub name: Option<String>,
@@ -48,10 +52,12 @@ pub struct QueueRow {
     /// Where it stands.
     pub state: Phase,
     /// For how long it has stood there.
+    #[schema(value_type = f64)]
     pub for_seconds: Seconds,
     /// When it was submitted.
     pub submitted: UnixMillis,
     /// Higher goes first.
+    #[schema(value_type = i32)]
     pub priority: Priority,
     /// GPUs it wants.
     pub gpus: u32,
@@ -60,8 +66,10 @@ pub struct QueueRow {
     /// Its place in an array.
     pub array: Option<ArrayPlace>,
     /// GPUs it has.
+    #[schema(value_type = Vec<String>)]
     pub devices: Vec<DeviceId>,
     /// Memory it is promised on each, or expected to need.
+    #[schema(value_type = Option<u64>)]
     pub memory: Option<MiB>,
     /// How far it is, where it tells.
     pub progress: Option<f64>,
@@ -70,24 +78,27 @@ pub struct QueueRow {
 }
 
 /// A job's place in an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArrayPlace {
     /// The array, which has the number of its first job.
+    #[schema(value_type = u64)]
     pub array: ArrayId,
     /// The index its user gave it.
     pub index: u32,
 }
 
 /// Everything that is known of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobDetail {
     /// Which.
+    #[schema(value_type = u64)]
     pub id: JobId,
     /// Whose it is.
     pub owner: Owner,
     /// What was asked for. To others than its user and operators, the environment is not shown; to them, what looks like a secret is not.
     pub request: JobRequest,
     /// Where it stands, with what only that standing has.
+    #[schema(value_type = Object)]
     pub state: State,
     /// The same in a word.
     pub phase: Phase,
@@ -110,17 +121,22 @@ pub struct JobDetail {
 }
 
 /// What was expected of a job.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct EstimateDetail {
     /// Declared by its user.
+    #[schema(value_type = Option<u64>)]
     pub declared: Option<MiB>,
     /// The most likely peak on a GPU.
+    #[schema(value_type = Option<u64>)]
     pub expected: Option<MiB>,
     /// What it should stay under.
+    #[schema(value_type = Option<u64>)]
     pub upper: Option<MiB>,
     /// How busy it should keep a GPU.
+    #[schema(value_type = Object)]
     pub utilisation: Utilisation,
     /// How long it should take.
+    #[schema(value_type = Option<f64>)]
     pub duration: Option<Seconds>,
     /// Who said so: `declared`, `history`, `static`, `dry-run`.
     pub source: Option<String>,
@@ -129,17 +145,20 @@ pub struct EstimateDetail {
 }
 
 /// An attempt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptDetail {
     /// Which.
+    #[schema(value_type = Object)]
     pub attempt: AttemptId,
     /// Where.
+    #[schema(value_type = Object)]
     pub placement: Placement,
     /// When it was launched.
     pub launched: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
     /// How.
+    #[schema(value_type = Option<Object>)]
     pub verdict: Option<Verdict>,
     /// What that goes by.
     pub because: Option<String>,
@@ -148,45 +167,54 @@ pub struct AttemptDetail {
     /// What its supervisor wrote down.
     pub exit: Option<Exit>,
     /// The most memory it had on each of its devices, in rank order; so far, where it runs.
+    #[schema(value_type = Vec<u64>)]
     pub peaks: Vec<MiB>,
     /// How busy it kept them.
+    #[schema(value_type = Object)]
     pub utilisation: Utilisation,
     /// Energy accounted to it.
     pub energy: Option<Joules>,
 }
 
 /// Why a job waits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
     /// Which.
+    #[schema(value_type = u64)]
     pub job: JobId,
     /// Where it stands.
+    #[schema(value_type = Object)]
     pub state: State,
     /// Why it does not run.
+    #[schema(value_type = Object)]
     pub reason: WaitReason,
     /// What each GPU says to it.
+    #[schema(value_type = Vec<Object>)]
     pub devices: Vec<DeviceAnswer>,
     /// All of it, for people.
     pub text: String,
 }
 
 /// What would become of a job that is submitted now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Forecast {
     /// What is expected of it.
     pub estimate: EstimateDetail,
     /// Where it would start at once.
+    #[schema(value_type = Option<Object>)]
     pub placement: Option<Placement>,
     /// Why it would wait, where it would.
     pub why: Option<Why>,
 }
 
 /// Which jobs are wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct HistoryQuery {
     /// Of this user.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<u32>)]
     pub user: Option<UserId>,
     /// In this state.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,6 +224,7 @@ pub struct HistoryQuery {
     pub name: Option<String>,
     /// Of this array.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<u64>)]
     pub array: Option<ArrayId>,
     /// Submitted at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +234,7 @@ pub struct HistoryQuery {
     pub until: Option<UnixMillis>,
     /// Of a lower number than this.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<u64>)]
     pub before: Option<JobId>,
     /// At most so many; unset: 100.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,7 +242,8 @@ pub struct HistoryQuery {
 }
 
 /// Which energy is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct EnergyQuery {
     /// A sum for each of these.
     pub by: EnergyKind,
@@ -221,6 +252,7 @@ pub struct EnergyQuery {
     pub ahead: i32,
     /// Of this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<u32>)]
     pub user: Option<UserId>,
     /// Of attempts that ended at this time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,8 +262,21 @@ pub struct EnergyQuery {
     pub until: Option<UnixMillis>,
 }
 
+/// Sums of energy, with what is needed to say what they cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EnergyReport {
+    /// The sums.
+    pub sums: Vec<EnergySum>,
+    /// What a kilowatt-hour costs, where that is configured.
+    pub price: Option<f64>,
+    /// In this currency.
+    pub currency: String,
+    /// Grams of CO2 a kilowatt-hour, where that is configured.
+    pub carbon: Option<f64>,
+}
+
 /// By what energy is summed up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnergyKind {
     /// A sum for each job.
@@ -243,7 +288,8 @@ pub enum EnergyKind {
 }
 
 /// Which part of a log is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct LogQuery {
     /// What it printed where.
@@ -259,7 +305,7 @@ pub struct LogQuery {
 }
 
 /// One of a job's two logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogStream {
     /// Standard output.
@@ -270,7 +316,8 @@ pub enum LogStream {
 }
 
 /// How long to wait for the end of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct WaitQuery {
     /// So many seconds at most, then it is answered as it stands; unset: 30.

@@ -3,7 +3,7 @@
 //! ```text
 //!  POST /v1/jobs                    Submit -> Submitted           GET  /v1/queue      QueueQuery -> Queue
 //!  GET  /v1/jobs/{job}              JobDetail                     GET  /v1/history    HistoryQuery -> [JobSummary]
-//!  GET  /v1/jobs/{job}/why          Why                           GET  /v1/energy     EnergyQuery -> [EnergySum]
+//!  GET  /v1/jobs/{job}/why          Why                           GET  /v1/energy     EnergyQuery -> EnergyReport
 //!  GET  /v1/jobs/{job}/wait         WaitQuery -> JobDetail        GET  /v1/export     HistoryQuery -> JobDetail, one a line
 //!  GET  /v1/jobs/{job}/logs         LogQuery -> bytes             GET  /v1/gpus       [GpuDetail]
 //!  GET  /v1/jobs/{job}/terminal     (upgrade)                     POST /v1/gpus/{gpu}/drain, /resume
@@ -22,10 +22,10 @@ mod problem;
 mod status;
 
 pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
-pub use gpu::{GpuDetail, GpuTenant};
+pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
-    ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EstimateDetail, Forecast, HistoryQuery, JobDetail, LogQuery, LogStream, Queue,
-    QueueQuery, QueueRow, WaitQuery, Why,
+    ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryQuery, JobDetail, LogQuery,
+    LogStream, Queue, QueueQuery, QueueRow, WaitQuery, Why,
 };
 pub use problem::{Problem, ProblemKind};
-pub use status::{Counts, Shutdown, Status, Update};
+pub use status::{ConfigurationDetail, Counts, EventQuery, Reloaded, Shutdown, Status, Told, Update};

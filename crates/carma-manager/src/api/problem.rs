@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use utoipa::ToSchema;
 
 /// The body of every answer that is an error; nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize, ToSchema)]
 #[error("{message}")]
 pub struct Problem {
     /// What kind of problem.
@@ -14,7 +15,7 @@ pub struct Problem {
 }
 
 /// Kinds of problems, each with a status code of HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// The request makes no sense (400).
@@ -25,6 +26,8 @@ pub enum ProblemKind {
     Forbidden,
     /// There is no such thing (404).
     NotFound,
+    /// There is such a thing, but not this method (405).
+    WrongMethod,
     /// It cannot be done to something that stands as this does (409).
     Conflict,
     /// More than is taken (413).
@@ -45,6 +48,7 @@ impl ProblemKind {
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
+            Self::WrongMethod => 405,
             Self::Conflict => 409,
             Self::TooLarge => 413,
             Self::Limit => 429,

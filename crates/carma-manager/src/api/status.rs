@@ -1,12 +1,16 @@
 //! The manager itself.
 
-use carma_core::{JobId, Seconds};
-use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
+use carma_core::{JobId, Seconds, Settings};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::configuration::ManagerSettings;
 use crate::store::{Phase, UnixMillis};
 
 /// How the manager is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     /// Its version.
     pub version: String,
@@ -15,6 +19,7 @@ pub struct Status {
     /// When it was started.
     pub started: UnixMillis,
     /// How long ago that is.
+    #[schema(value_type = f64)]
     pub up: Seconds,
     /// It watches, and launches nothing.
     pub observes: bool,
@@ -35,7 +40,7 @@ pub struct Status {
 }
 
 /// Jobs that are not over, by where they stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     /// Launched.
     pub running: u64,
@@ -46,7 +51,7 @@ pub struct Counts {
 }
 
 /// To end the manager; jobs that run go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shutdown {
     /// Launch nothing more, and end when nothing runs.
@@ -54,12 +59,13 @@ pub struct Shutdown {
 }
 
 /// Something changed: what is told to whoever listens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "update", rename_all = "snake_case")]
 pub enum Update {
     /// A job stands elsewhere than before.
     Job {
         /// Which.
+        #[schema(value_type = u64)]
         job: JobId,
         /// Whose.
         uid: u32,
@@ -77,4 +83,45 @@ pub enum Update {
         /// What happened, for people.
         text: String,
     },
+}
+
+/// An [`Update`], and when it was told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Told {
+    /// When.
+    pub at: UnixMillis,
+    /// What.
+    #[serde(flatten)]
+    pub update: Update,
+}
+
+/// Which events are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default)]
+pub struct EventQuery {
+    /// Those that are kept and have a higher number than this, then those to come; unset: updates alone, from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+/// The configuration in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ConfigurationDetail {
+    /// The file it is read from, which need not be there.
+    #[schema(value_type = String)]
+    pub file: PathBuf,
+    /// The rules of decisions.
+    #[schema(value_type = Object)]
+    pub rules: Settings,
+    /// What concerns the manager alone; where its tokens and its key are is told to operators alone.
+    #[schema(value_type = Object)]
+    pub manager: ManagerSettings,
+}
+
+/// The configuration was read again, and its rules are in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reloaded {
+    /// What differs but counts only when the manager is started anew.
+    pub needs_restart: Vec<String>,
 }

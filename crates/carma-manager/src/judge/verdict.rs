@@ -3,6 +3,7 @@
 use carma_core::{StopReason, Verdict};
 use carma_gpu::Blame;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::cause::{Finding, Findings, cause};
 use super::evidence::{DeviceFacts, Evidence};
@@ -24,7 +25,7 @@ pub struct Judgement {
 }
 
 /// Whose doing the end of an attempt was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     /// Its own: what it needed or did.

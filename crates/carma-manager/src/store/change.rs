@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use carma_core::{AttemptId, DeviceId, Fraction, Job, JobId, MiB, Placement, Time, Utilisation, Verdict, Watts};
 use carma_gpu::{ComputeModeChange, DeviceUuid};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::units::{Joules, UnixMillis, UnixMinute};
 use crate::attempt::Exit;
@@ -135,32 +136,38 @@ pub struct Measured {
 }
 
 /// Something that happened, for replay and for a job's timeline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NewEvent {
     /// When.
     pub at: UnixMillis,
     /// The job it is told of.
+    #[schema(value_type = Option<u64>)]
     pub job: Option<JobId>,
     /// What kind of thing.
     pub kind: String,
     /// The thing itself.
+    #[schema(value_type = Object)]
     pub body: serde_json::Value,
 }
 
 /// The mean of a device's samples over one minute.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MinuteMean {
     /// Which device.
+    #[schema(value_type = String)]
     pub device: DeviceId,
     /// Which minute.
     pub minute: UnixMinute,
     /// Samples it is the mean of.
     pub readings: u32,
     /// Used memory, whoever used it.
+    #[schema(value_type = u64)]
     pub memory_used: MiB,
     /// How busy the device was.
+    #[schema(value_type = Object)]
     pub utilisation: Utilisation,
     /// Power drawn.
+    #[schema(value_type = Option<f64>)]
     pub power: Option<Watts>,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::array::{MOST_MEMBERS, too_many};
 use super::environment::check_variable;
@@ -10,7 +11,7 @@ use super::error::Problem;
 use super::values::digits;
 
 /// A parameter and the values it takes in turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
     /// Its name.

@@ -3,6 +3,7 @@
 use carma_core::{JobId, UserId};
 use rusqlite::params_from_iter;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Reader;
 use super::history::{Conditions, Span};
@@ -36,9 +37,10 @@ pub enum EnergyOf {
 }
 
 /// A sum of energy.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EnergySum {
     /// Of what.
+    #[schema(value_type = Object)]
     pub of: EnergyOf,
     /// How much.
     pub energy: Joules,

@@ -5,6 +5,7 @@ use std::iter;
 use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
 use rusqlite::{Row, ToSql, params, params_from_iter};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Reader;
 use super::job::JobHistory;
@@ -14,13 +15,15 @@ use crate::store::phase::Phase;
 use crate::store::units::UnixMillis;
 
 /// A job as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobSummary {
     /// Which.
+    #[schema(value_type = u64)]
     pub id: JobId,
     /// What people call it.
     pub name: Option<String>,
     /// Whose it is.
+    #[schema(value_type = u32)]
     pub user: UserId,
     /// And that user's name.
     pub user_name: String,
@@ -29,18 +32,21 @@ pub struct JobSummary {
     /// Since when it stands there.
     pub since: UnixMillis,
     /// Higher goes first.
+    #[schema(value_type = i32)]
     pub priority: Priority,
     /// GPUs it wants.
     pub gpus: u32,
     /// Attempts so far.
     pub attempts: u32,
     /// Its array, and its index there.
+    #[schema(value_type = Option<Vec<u64>>)]
     pub array: Option<(ArrayId, u32)>,
     /// When it was submitted.
     pub submitted: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
     /// How it ended.
+    #[schema(value_type = Option<Object>)]
     pub outcome: Option<Outcome>,
 }
 
@@ -135,6 +141,16 @@ impl Reader {
     pub fn history(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
         self.rows(&format!("{SUMMARY} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_summary)
+    }
+
+    /// One job as lists show it, if it is there.
+    pub fn summary(&self, id: JobId) -> Result<Option<JobSummary>, StoreError> {
+        self.first(&format!("{SUMMARY} WHERE id = ?1"), params![id.0], read_summary)
+    }
+
+    /// The job of this index in an array, if it is there.
+    pub fn member(&self, array: ArrayId, index: u32) -> Result<Option<JobSummary>, StoreError> {
+        self.first(&format!("{SUMMARY} WHERE array = ?1 AND array_index = ?2"), params![array.0, index], read_summary)
     }
 
     /// A user's latest job, or the latest of exactly this name.

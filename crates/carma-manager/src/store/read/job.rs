@@ -3,6 +3,7 @@
 use carma_core::{AttemptId, JobId, Placement};
 use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Reader;
 use crate::request::{JobRequest, Owner};
@@ -38,7 +39,7 @@ pub struct StoredAttempt {
 }
 
 /// An event and its number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StoredEvent {
     /// Its number; later ones have higher numbers, whatever the clock shows.
     pub sequence: u64,
