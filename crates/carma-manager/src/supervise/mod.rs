@@ -38,6 +38,7 @@ mod watch;
 
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};
+pub(crate) use log::Gap;
 pub use owners::Owners;
 pub use standing::{Standing, Supervised, find};
 pub use watch::ExitWatch;
