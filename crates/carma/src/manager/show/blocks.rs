@@ -91,7 +91,7 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
 }
 
 fn needs(resources: &Resources) -> String {
-    let Resources { gpus, memory: size, cpus, host_memory, time_limit, exclusive, mode } = resources;
+    let Resources { gpus, memory: size, cpus, host_memory, time_limit, exclusive, mode, .. } = resources;
     let mode = match mode {
         ModeWish::Auto => None,
         wish => serde_json::to_value(wish).ok().and_then(|wish| wish.as_str().map(|wish| format!("shared by {wish}"))),
