@@ -11,6 +11,7 @@ pub mod host;
 pub mod judge;
 pub mod launch;
 pub mod measure;
+pub mod notify;
 pub mod request;
 pub mod store;
 pub mod submission;

@@ -4,12 +4,12 @@ use std::io::stdout;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, mig, mps, policies, shim,
-    simulate, submit, trace, trace_memory, validate,
+    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manual, mig, mps, policies,
+    service, shim, simulate, submit, trace, trace_memory, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -64,6 +64,16 @@ enum Command {
     Emu(emu::Arguments),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
+    /// Run the manager as a service of systemd.
+    #[command(subcommand)]
+    Service(service::Command),
+    /// Print what makes a shell complete these commands.
+    Completions {
+        /// The shell.
+        shell: manual::Shell,
+    },
+    /// Print the manual's first page, or write all pages.
+    Man(manual::ManArguments),
     /// Run one attempt of a job under supervision.
     #[command(hide = true)]
     Shim(shim::Arguments),
@@ -109,6 +119,9 @@ impl Cli {
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::Submit(arguments) => submit::run(*arguments, output),
+            Command::Service(command) => service::run(&command, output),
+            Command::Completions { shell } => manual::completions(shell, Self::command(), output),
+            Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
             Command::Shim(arguments) => shim::run(&arguments),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }
