@@ -120,7 +120,7 @@ impl Cli {
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::Submit(arguments) => submit::run(*arguments, output),
             Command::Service(command) => service::run(&command, output),
-            Command::Completions { shell } => manual::completions(shell, Self::command(), output),
+            Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
             Command::Shim(arguments) => shim::run(&arguments),
             Command::ReplayLog { file } => event_log::replay(&file, output),

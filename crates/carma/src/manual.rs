@@ -40,7 +40,7 @@ pub(crate) fn man(arguments: &ManArguments, command: clap::Command, output: &mut
 }
 
 /// Prints what a shell has to source.
-pub(crate) fn completions(shell: Shell, mut command: clap::Command, output: &mut impl Write) -> Result<()> {
+pub(crate) fn completions(shell: Shell, command: &clap::Command, output: &mut impl Write) -> Result<()> {
     let shell = match shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
@@ -48,8 +48,17 @@ pub(crate) fn completions(shell: Shell, mut command: clap::Command, output: &mut
     };
     // The generator panics where it cannot write, as when nobody reads on.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command, "carma", &mut script);
+    clap_complete::generate(shell, &mut visible(command), "carma", &mut script);
     Ok(output.write_all(&script)?)
+}
+
+/// A command without what is hidden from people, which the generator would offer them.
+fn visible(command: &clap::Command) -> clap::Command {
+    clap::Command::new(command.get_name().to_owned())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .visible_aliases(command.get_visible_aliases().map(str::to_owned))
+        .args(command.get_arguments().filter(|argument| !argument.is_hide_set()))
+        .subcommands(command.get_subcommands().filter(|command| !command.is_hide_set()).map(visible))
 }
 
 /// A page of the manual.
@@ -70,7 +79,7 @@ fn pages(command: clap::Command) -> Result<Vec<Page>> {
 fn describe(command: &clap::Command, above: Option<&str>, pages: &mut Vec<Page>) -> Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let mut text = Vec::new();
-    Man::new(command.clone()).render(&mut text)?;
+    Man::new(command.clone()).source(concat!("carma ", env!("CARGO_PKG_VERSION"))).render(&mut text)?;
     let below: Vec<&clap::Command> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let named = below.iter().filter_map(|command| command.get_display_name());
     see_also(above.into_iter().chain(named).collect(), &mut text)?;
