@@ -15,6 +15,7 @@ pub mod host;
 pub mod judge;
 pub mod launch;
 pub mod measure;
+pub mod notify;
 pub mod places;
 pub mod request;
 pub mod serve;

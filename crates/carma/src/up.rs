@@ -15,6 +15,7 @@ use carma_gpu::profiling::Options;
 use carma_manager::api::Shutdown;
 use carma_manager::configuration::Configuration;
 use carma_manager::engine::{Engine, Handle, Setup, World};
+use carma_manager::notify;
 use carma_manager::places::Places;
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
@@ -68,9 +69,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     stop_when_told(handle)?;
     eprintln!("carma: manages {words}; listens on {}", places.socket.display());
     server.address().inspect(|address| eprintln!("carma: listens on {address} too"));
+    // Whoever started us as a service waits for this; others do not listen.
+    let _ = notify::ready();
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let serving = thread::Builder::new().name("server".to_owned()).spawn(move || server.run(stopped))?;
     let ended_well = engine.join();
+    let _ = notify::stopping();
     let _ = stop.send(());
     serving.join().unwrap_or(Ok(()))?;
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
