@@ -56,6 +56,11 @@ impl Running {
             return drop(reply.send(Err(refused(&error))));
         }
         let at = self.clock.wall();
+        if drained {
+            self.drained.insert(device)
+        } else {
+            self.drained.remove(&device)
+        };
         self.batch.changes.push(if drained { Change::GpuDrained { device, at } } else { Change::GpuResumed { device } });
         self.announce(format!("{device} is {} by {by}", if drained { "drained" } else { "back in use" }));
         self.batch.effects.push(Effect::Answer(Box::new(move |written| drop(reply.send(written)))));

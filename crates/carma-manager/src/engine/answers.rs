@@ -1,6 +1,6 @@
 //! Answers to those who only want to know.
 
-use carma_core::{DeviceId, Event, Explanation, Job, JobId, Settings, State};
+use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Settings, State};
 
 use super::devices::SERVER;
 use super::handle::Question;
@@ -9,6 +9,8 @@ use super::submit::refused;
 use crate::api::{ArrayPlace, Counts, GpuDetail, GpuTenant, Problem, Queue, QueueQuery, QueueRow, Status, Why};
 use crate::store::{Joules, Phase};
 
+/// Less memory than this that no process holds is what drivers keep for contexts.
+const ORPHANED: MiB = MiB(1024);
 /// Jobs of each kind that are listed unless more are asked for.
 const LISTED: u32 = 100;
 
@@ -207,8 +209,12 @@ impl Running {
         let fleet = self.core.scheduler().fleet();
         let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
         let short = self.host.shortage().map(|shortage| format!("the host is short: {shortage}"));
-        let troubles =
-            unwritable.map(|reason| format!("nothing can be accepted or launched: {reason}")).into_iter().chain(short).chain(lost);
+        let orphaned = self.latest.values().filter_map(|looked| {
+            let unaccounted = looked.reading.as_ref().ok()?.unaccounted().filter(|memory| *memory >= ORPHANED)?;
+            Some(format!("{}: {unaccounted} in use belong to no process", looked.device))
+        });
+        let unwritable = unwritable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
+        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(orphaned);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),

@@ -45,7 +45,7 @@ impl Devices {
                 continue;
             }
             let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
-            let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: true } } else { CollocationMode::Streams };
+            let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
             let instances = if gpu.mig == Some(true) { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
             for instance in &instances {
                 for compute in &instance.compute {

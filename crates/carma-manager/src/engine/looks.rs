@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{CollocationMode, DeviceId, Time};
-use carma_gpu::mps::{MpsControl, Watch};
+use carma_gpu::mps::{Health, MpsControl, Watch};
 use carma_gpu::profiling::{Counters, Options, Profiler, Source};
 use carma_gpu::{Driver, DriverError, Monitor, Reading};
 
@@ -28,6 +28,8 @@ pub(super) struct Looked {
     pub(super) reading: Result<Reading, DriverError>,
     pub(super) counters: Option<Counters>,
     pub(super) source: Source,
+    /// The MPS server on it, which is neither a job's nor a stranger's.
+    pub(super) mps_server: Option<u32>,
 }
 
 /// What is looked at, and how.
@@ -77,7 +79,7 @@ fn look_on(looking: &Looking, shared: &Mutex<Devices>, inputs: &Sender<Input>, p
     };
     let mut devices = current();
     let (mut profiler, mut monitor) = (profile(&devices), Monitor::default());
-    let mut watches: HashMap<DeviceId, Watch> = HashMap::new();
+    let (mut watches, mut servers): (HashMap<DeviceId, Watch>, HashMap<DeviceId, u32>) = (HashMap::new(), HashMap::new());
     let mut asked_mps: Option<Instant> = None;
     let mut next = Instant::now();
     loop {
@@ -87,7 +89,7 @@ fn look_on(looking: &Looking, shared: &Mutex<Devices>, inputs: &Sender<Input>, p
             let device = devices.by_uuid(&observation.device)?.id;
             let counters = profiler.as_ref().and_then(|profiler| profiler.counters(&observation.device));
             let source = profiler.as_ref().map_or(Source::UtilisationOnly, |profiler| profiler.source(&observation.device));
-            Some(Looked { device, at, reading: observation.reading, counters, source })
+            Some(Looked { device, at, reading: observation.reading, counters, source, mps_server: servers.get(&device).copied() })
         });
         if inputs.send(Input::Looked(looked.collect())).is_err() {
             return;
@@ -101,7 +103,12 @@ fn look_on(looking: &Looking, shared: &Mutex<Devices>, inputs: &Sender<Input>, p
             let watch = watches.entry(device.id).or_default();
             let health = if ask { control.health().ok() } else { None };
             let died = match health {
-                Some(health) => watch.observe(&health),
+                Some(health) => {
+                    if let Health::Serving(server) | Health::Faulty(server) = &health {
+                        servers.insert(device.id, server.pid);
+                    }
+                    watch.observe(&health)
+                }
                 None => watch.check(),
             };
             if let Some(died) = died {

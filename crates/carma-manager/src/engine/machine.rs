@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{CollocationMode, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
-use carma_gpu::mps::{ClientLimits, MpsControl, ServerDied};
+use carma_core::{DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
+use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
 use carma_gpu::{GpuEvent, Incident, topology};
 use serde_json::json;
@@ -42,13 +42,6 @@ impl Running {
         topology(driver, &gpus).ok()
     }
 
-    pub(super) fn mps_control(&self, device: DeviceId) -> Option<MpsControl> {
-        let device = self.devices.get(device).filter(|device| matches!(device.mode, CollocationMode::Mps { .. }))?;
-        let folder = self.setup.world.mps_folder.join(device.uuid.as_str());
-        let control = MpsControl::new(device.uuid.clone(), folder.join("pipes"), folder.join("logs"));
-        Some(control.with_program(&self.setup.world.mps_program))
-    }
-
     /// Starts to look at the devices, or goes on with those there are now.
     pub(super) fn start_looking(&mut self) -> std::io::Result<()> {
         let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
@@ -63,22 +56,6 @@ impl Running {
         Ok(())
     }
 
-    /// GPUs that are to be shared by MPS get a daemon each, unless one is at work already. Where that fails, the GPU is shared by streams.
-    fn start_mps(&mut self) {
-        let wanted: Vec<DeviceId> =
-            self.devices.iter().filter(|device| matches!(device.mode, CollocationMode::Mps { .. })).map(|device| device.id).collect();
-        if self.setup.observes {
-            return;
-        }
-        for device in wanted {
-            let Some(control) = self.mps_control(device) else { continue };
-            if let Err(error) = control.health().map(drop).and_then(|()| control.start(ClientLimits::default())) {
-                self.announce(format!("no MPS on {device}: {error}"));
-                let _ = self.try_tell(Event::GpuModeChanged { device, mode: CollocationMode::Streams });
-            }
-        }
-    }
-
     pub(super) fn looked(&mut self, all: Vec<Looked>) {
         for looked in all {
             if let Ok(reading) = &looked.reading {
@@ -89,7 +66,8 @@ impl Running {
                     whose.entry(process.pid).or_insert_with(|| owners.owner_of(process.pid));
                 }
                 let look = Look::new(looked.at, reading, looked.counters.as_ref(), |pid| whose.get(&pid).copied().flatten(), |_| None);
-                let processes = reading.processes.iter().map(|process| ProcessUse {
+                let others_or_ours = reading.processes.iter().filter(|process| Some(process.pid) != looked.mps_server);
+                let processes = others_or_ours.map(|process| ProcessUse {
                     owner: whose.get(&process.pid).copied().flatten().map_or(Owner::Foreign { pid: process.pid }, Owner::Attempt),
                     memory: process.memory,
                 });
@@ -153,12 +131,6 @@ impl Running {
         }
     }
 
-    pub(super) fn mps_died(&mut self, device: DeviceId, died: &ServerDied) {
-        self.announce(format!("{device}: its MPS server {} died", died.pid));
-        self.mps_deaths.insert(device, self.clock.now());
-        let _ = self.try_tell(Event::MpsServerDied { device });
-    }
-
     /// Asks for the devices anew, where nobody waits.
     pub(super) fn look_for_devices(&self) {
         let Some(driver) = self.setup.driver.clone() else { return };
@@ -185,6 +157,9 @@ impl Running {
         }
         for new in now.iter().filter(|device| before.get(device.id).is_none_or(|old| old.uuid != device.uuid)) {
             let _ = self.try_tell(Event::GpuAttached(new.spec()));
+            if self.drained.contains(&new.id) {
+                let _ = self.try_tell(Event::GpuDrained { device: new.id });
+            }
             self.announce(format!("{} came: {}", new.id, new.name));
         }
         let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));

@@ -24,6 +24,7 @@ mod keep;
 mod launcher;
 mod looks;
 mod machine;
+mod mps;
 mod restore;
 mod run;
 mod setup;

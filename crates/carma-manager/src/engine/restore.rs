@@ -70,6 +70,7 @@ impl Running {
             owners: Owners::default(),
             estimating: BTreeSet::new(),
             devices: Devices::default(),
+            drained: BTreeSet::new(),
             looks: None,
             latest: BTreeMap::new(),
             meter: Meter::default(),
@@ -94,9 +95,10 @@ impl Running {
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
         (self.jobs, self.of_user, self.attempts) = (HashMap::new(), HashMap::new(), HashMap::new());
         self.attach_devices()?;
-        for drained in &loaded.drained {
-            // One that is no longer there needs no draining.
-            let _ = self.core.handle(Event::GpuDrained { device: drained.device }, self.now());
+        self.drained = loaded.drained.iter().map(|drained| drained.device).collect();
+        for device in self.drained.clone() {
+            // One that is not there now is drained when it comes.
+            let _ = self.core.handle(Event::GpuDrained { device }, self.now());
         }
         if self.setup.observes || self.draining {
             self.core.handle(Event::HostShort { server: SERVER }, self.now())?;
@@ -112,6 +114,7 @@ impl Running {
             self.launch_late(attempt);
         }
         self.estimate_again();
+        self.stop_unwanted_mps(loaded.machine_changes);
         self.start_looking()?;
         Ok(())
     }

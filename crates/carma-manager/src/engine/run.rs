@@ -126,6 +126,8 @@ pub(super) struct Running {
     pub(super) memory: Memory,
     pub(super) estimators: Estimators,
     pub(super) devices: Devices,
+    /// Those that take nothing new, there or not.
+    pub(super) drained: BTreeSet<DeviceId>,
     pub(super) numbers: Numbers,
     pub(super) looks: Option<Looks>,
     pub(super) latest: BTreeMap<DeviceId, Looked>,

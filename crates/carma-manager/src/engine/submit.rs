@@ -171,10 +171,10 @@ impl Running {
         if !self.estimating.remove(&job) {
             return;
         }
-        self.log_estimate(job, &estimated);
+        let body = serde_json::to_value(&estimated).unwrap_or_default();
         let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate) });
         let _ = self.try_tell(Event::JobReleased { job });
-        self.note(job, "estimate_done", json!({}), format!("{job} is estimated"));
+        self.note(job, "estimated", body, format!("{job} is estimated"));
     }
 
     /// A job that was kept back by us and not by its user goes on.
