@@ -2,3 +2,4 @@
 
 mod lab;
 mod life;
+mod rules;
