@@ -1,11 +1,11 @@
 //! The configuration file: read, overridden by flags, checked, shown.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use carma_core::{Preset, Settings};
+use carma_manager::configuration::Configuration;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use toml::Value;
@@ -38,7 +38,7 @@ fn presets() -> impl TypedValueParser<Value = Preset> {
 impl RuleArguments {
     /// The file's settings, overridden by the flags; nothing given is the standard preset.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        let mut settings = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let mut settings = self.config.as_deref().map(read).transpose()?.unwrap_or_default().rules;
         settings.preset = self.preset.or(settings.preset);
         settings.check()?;
         Ok(settings)
@@ -55,15 +55,19 @@ impl ConfigArguments {
     }
 }
 
-fn read(file: &Path) -> Result<Settings> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    toml::from_str(&text).with_context(|| format!("{} is not a configuration", file.display()))
+fn read(file: &Path) -> Result<Configuration> {
+    ensure!(file.exists(), "there is no file {}", file.display());
+    Ok(Configuration::read(file)?)
 }
 
 /// Prints every key with the value in force.
 pub(crate) fn show(arguments: &ConfigArguments, output: &mut impl Write) -> Result<()> {
     let config = arguments.settings()?.check()?;
-    let written = Value::try_from(Settings::from(&config))?;
+    let manager = arguments.rules.config.as_deref().map(read).transpose()?.unwrap_or_default().manager;
+    let mut written = Value::try_from(Settings::from(&config))?;
+    if let Value::Table(table) = &mut written {
+        table.insert("manager".to_owned(), Value::try_from(manager)?);
+    }
     Ok(write!(output, "{}", toml::to_string(&whole_numbers(written))?)?)
 }
 
@@ -78,6 +82,6 @@ fn whole_numbers(value: Value) -> Value {
 
 /// Says whether a file is a configuration, and if not, all that is wrong with it.
 pub(crate) fn check(file: &Path, output: &mut impl Write) -> Result<()> {
-    read(file)?.check().with_context(|| format!("{} cannot be used", file.display()))?;
+    read(file)?;
     Ok(writeln!(output, "{} is fine", file.display())?)
 }

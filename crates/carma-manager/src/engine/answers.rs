@@ -25,7 +25,7 @@ impl Running {
     pub(super) fn answer(&mut self, question: Question) {
         match question {
             Question::Submit { owner, jobs, reply } => self.submit(&owner, jobs, reply),
-            Question::Forecast { owner, jobs, reply } => drop(reply.send(self.forecast(&owner, jobs))),
+            Question::Forecast { owner, jobs, reply } => self.asked_for_forecast(owner, jobs, reply),
             Question::Act { jobs, act, by, reply } => self.act(jobs, &act, &by, reply),
             Question::Drain { device, drained, by, reply } => self.drain_device(device, drained, &by, reply),
             Question::Why { job, reply } => drop(reply.send(self.why(job))),

@@ -16,7 +16,9 @@ use carma_core::{Estimate, Fraction, JobId, MemoryEstimate, MiB, PerRank, Utilis
 use carma_estimate::history::{History, Measured, Recalled, Signature};
 use serde::{Deserialize, Serialize};
 
+use super::handle::Reply;
 use super::input::Input;
+use crate::api::Forecast;
 use crate::configuration::{DryRun, EstimateSettings};
 use crate::request::{JobCommand, JobRequest, Owner};
 
@@ -124,10 +126,19 @@ fn python_script(request: &JobRequest) -> Option<(&str, &[String])> {
     (name.starts_with("python") && !rest.is_empty()).then_some((program.as_str(), rest))
 }
 
+/// What an estimate is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// A job that waits for it.
+    Job(JobId),
+    /// Somebody wants to know what would become of these.
+    Forecast { jobs: Vec<JobRequest>, reply: Reply<Vec<Forecast>> },
+}
+
 /// A job to estimate.
 #[derive(Debug)]
 pub(super) struct EstimateOrder {
-    pub(super) job: JobId,
+    pub(super) purpose: Purpose,
     pub(super) request: JobRequest,
     pub(super) owner: Owner,
     pub(super) method: Method,
@@ -150,7 +161,7 @@ impl Estimators {
                     let Ok(order) = next else { return };
                     let estimated = estimate(&program, &settings, &order)
                         .unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
-                    if inputs.send(Input::Estimated(order.job, Box::new(estimated))).is_err() {
+                    if inputs.send(Input::Estimated(order.purpose, order.owner, Box::new(estimated))).is_err() {
                         return;
                     }
                 }

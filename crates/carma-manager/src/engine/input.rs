@@ -1,15 +1,16 @@
 //! All that reaches the engine.
 
-use carma_core::{AttemptId, DeviceId, JobId};
+use carma_core::{AttemptId, DeviceId};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
 use super::devices::Devices;
-use super::estimates::Estimated;
+use super::estimates::{Estimated, Purpose};
 use super::exits::Remains;
 use super::handle::Question;
 use super::looks::Looked;
 use crate::host::HostReading;
+use crate::request::Owner;
 use crate::store::WriteError;
 use crate::supervise::Supervised;
 
@@ -36,6 +37,6 @@ pub(super) enum Input {
     Found(Devices),
     /// The host was looked at.
     Host(Box<HostReading>),
-    /// A job's estimate is there, or is not.
-    Estimated(JobId, Box<Estimated>),
+    /// An estimate is there, or is not.
+    Estimated(Purpose, Owner, Box<Estimated>),
 }

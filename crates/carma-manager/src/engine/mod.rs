@@ -18,6 +18,7 @@ mod core;
 mod devices;
 mod estimates;
 mod exits;
+mod forecast;
 mod handle;
 mod input;
 mod keep;

@@ -16,7 +16,7 @@ use super::batch::{Batch, Effect};
 use super::clock::Clock;
 use super::core::Core;
 use super::devices::{Devices, Numbers};
-use super::estimates::{Estimators, Memory};
+use super::estimates::{Estimators, Memory, Purpose};
 use super::handle::Handle;
 use super::input::Input;
 use super::keep::Minutes;
@@ -216,7 +216,10 @@ impl Running {
             Input::MpsDied(device, died) => self.mps_died(device, &died),
             Input::Found(devices) => self.found(devices),
             Input::Host(reading) => self.host_looked(&reading),
-            Input::Estimated(job, estimated) => self.estimated(job, *estimated),
+            Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
+            Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
+                drop(reply.send(self.forecast(&owner, jobs, Some(&estimated))));
+            }
         }
     }
 

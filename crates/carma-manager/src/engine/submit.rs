@@ -1,17 +1,15 @@
 //! Jobs that are submitted: from what a user asks for to what the core decides on.
 
 use carma_core::{
-    Action, ArrayId, ArrayMember, Condition, Dependency, Event, EventError, GroupId, JobId, JobSpec, MemoryNeed, PerRank, Placement,
-    Seconds, UserId,
+    ArrayId, ArrayMember, Condition, Dependency, Event, EventError, GroupId, JobId, JobSpec, MemoryNeed, PerRank, Seconds, UserId,
 };
 use serde_json::json;
 
 use super::batch::{Accepted, Effect};
-use super::devices::SERVER;
-use super::estimates::{EstimateOrder, Estimated, method};
+use super::estimates::{EstimateOrder, Estimated, Purpose, method};
 use super::handle::Reply;
 use super::run::{Known, Running};
-use crate::api::{EstimateDetail, Forecast, Problem, ProblemKind, Why};
+use crate::api::{Problem, ProblemKind};
 use crate::request::{After, JobRequest, Owner};
 use crate::store::UnixMillis;
 
@@ -71,7 +69,7 @@ impl Running {
         };
         if let Some(method) = method {
             self.estimating.insert(id);
-            self.estimators.estimate(EstimateOrder { job: id, request: request.clone(), owner: owner.clone(), method });
+            self.estimators.estimate(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
         }
         self.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
         self.note(id, "submitted", json!({ "user": owner.name }), format!("{id} is submitted"));
@@ -96,7 +94,7 @@ impl Running {
     }
 
     /// The limits of the configuration.
-    fn check_limits(&self, owner: &Owner, jobs: &[JobRequest]) -> Result<(), Problem> {
+    pub(super) fn check_limits(&self, owner: &Owner, jobs: &[JobRequest]) -> Result<(), Problem> {
         let limits = &self.setup.configuration.manager.limits;
         let limit = |text: String| Err(ProblemKind::Limit.because(text));
         let has = self.of_user.get(&owner.uid).copied().unwrap_or(0);
@@ -120,7 +118,7 @@ impl Running {
     }
 
     /// What the core is told of a request.
-    fn spec(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<JobSpec, Problem> {
+    pub(super) fn spec(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<JobSpec, Problem> {
         let (resources, schedule) = (&request.resources, &request.schedule);
         let longest = Some(self.setup.configuration.manager.limits.seconds_per_job).filter(|seconds| *seconds > 0).map(Seconds::from_secs);
         let array =
@@ -181,7 +179,7 @@ impl Running {
     pub(super) fn estimate_or_release(&mut self, job: JobId, request: JobRequest, owner: Owner) {
         if let Some(method) = method(&request, &self.setup.configuration.manager.estimates) {
             self.estimating.insert(job);
-            self.estimators.estimate(EstimateOrder { job, request, owner, method });
+            self.estimators.estimate(EstimateOrder { purpose: Purpose::Job(job), request, owner, method });
         } else {
             let _ = self.try_tell(Event::JobReleased { job });
             self.batch.changed.insert(job);
@@ -190,53 +188,6 @@ impl Running {
 
     fn log_estimate(&mut self, job: JobId, estimated: &Estimated) {
         self.batch.log(self.clock.wall(), job, "estimated", serde_json::to_value(estimated).unwrap_or_default());
-    }
-
-    /// What would become of jobs that were submitted now. A core of its own is asked, so that nothing changes.
-    pub(super) fn forecast(&self, owner: &Owner, jobs: Vec<JobRequest>) -> Result<Vec<Forecast>, Problem> {
-        const MOST: usize = 16;
-        self.check_limits(owner, &jobs)?;
-        let mut scheduler = self.core.scheduler().clone();
-        let now = self.clock.now();
-        let mut actions = Vec::new();
-        if self.setup.observes || self.draining {
-            actions = scheduler.handle(Event::HostFine { server: SERVER }, now).map_err(|error| refused(&error))?;
-        }
-        let first = JobId(u64::MAX / 2);
-        let mut forecasts = Vec::new();
-        for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MOST)) {
-            let recalled = self.memory.recall(&request);
-            let mut spec = self.spec(id, first, &request, owner)?;
-            if let Some(Estimated { estimate, .. }) = &recalled {
-                spec.memory.estimated.clone_from(&estimate.memory);
-            }
-            actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
-            let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
-            let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(Why::from);
-            forecasts.push(Forecast { estimate: detail(&spec, recalled.as_ref()), placement, why });
-        }
-        Ok(forecasts)
-    }
-}
-
-fn launched(action: &Action, job: JobId) -> Option<&Placement> {
-    match action {
-        Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
-        _ => None,
-    }
-}
-
-fn detail(spec: &JobSpec, recalled: Option<&Estimated>) -> EstimateDetail {
-    let declared = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
-    let estimate = spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0));
-    EstimateDetail {
-        declared,
-        expected: estimate.map(|estimate| estimate.expected),
-        upper: estimate.map(|estimate| estimate.upper),
-        utilisation: recalled.and_then(|recalled| recalled.estimate.utilisation).unwrap_or_default(),
-        duration: recalled.and_then(|recalled| recalled.estimate.duration),
-        source: recalled.and_then(|recalled| recalled.source.clone()).or_else(|| declared.map(|_| "declared".to_owned())),
-        notes: recalled.map(|recalled| recalled.notes.clone()).unwrap_or_default(),
     }
 }
 

@@ -54,7 +54,8 @@ fn answer(status: &str, body: &str) -> String {
 }
 
 fn chunked(pieces: &[&str]) -> String {
-    let pieces: String = pieces.iter().map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len())).collect();
+    let pieces: Vec<String> = pieces.iter().map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len())).collect();
+    let pieces = pieces.concat();
     format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{pieces}0\r\n\r\n")
 }
 

@@ -7,10 +7,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use carma_core::WaitReason;
 use tokio::time::Instant;
 
 use super::Refused;
-use crate::api::{JobDetail, LogQuery, Problem, WaitQuery, Why};
+use crate::api::{JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, Asked};
@@ -41,7 +42,15 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 #[utoipa::path(get, path = "/v1/jobs/{job}/why", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
-    let why = shared.handle.why(job.id).await?;
+    let why = match shared.handle.why(job.id).await {
+        // The engine forgets jobs that are over.
+        Err(problem) if problem.kind == ProblemKind::NotFound && job.phase == Phase::Done => {
+            let detail = shared.job_detail(job.id, &caller).await?;
+            let text = format!("{}: {}", job.id, detail.outcome.unwrap_or_default());
+            Why { job: job.id, state: detail.state, reason: WaitReason::NotWaiting, devices: Vec::new(), text }
+        }
+        answer => answer?,
+    };
     Ok(Json(why.seen(caller.view(job.user.0))))
 }
 
