@@ -20,3 +20,4 @@ pub mod serve;
 pub mod store;
 pub mod submission;
 pub mod supervise;
+pub mod terminal;

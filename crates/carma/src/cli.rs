@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, mig, mps, policies, shim,
-    simulate, submit, trace, trace_memory, validate,
+    simulate, submit, trace, trace_memory, up, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -62,6 +62,8 @@ enum Command {
     Mps(mps::Command),
     /// Emulate GPUs: a stand-in driver, training-like processes, faults.
     Emu(emu::Arguments),
+    /// Start the manager: it takes jobs, runs them and brings them back.
+    Up(up::Arguments),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
     /// Run one attempt of a job under supervision.
@@ -108,6 +110,7 @@ impl Cli {
             Command::Mig(command) => mig::run(&command, output),
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
+            Command::Up(arguments) => up::run(&arguments),
             Command::Submit(arguments) => submit::run(*arguments, output),
             Command::Shim(arguments) => shim::run(&arguments),
             Command::ReplayLog { file } => event_log::replay(&file, output),

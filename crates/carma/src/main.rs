@@ -24,6 +24,7 @@ mod submit;
 mod trace;
 mod trace_memory;
 mod units;
+mod up;
 mod validate;
 
 use std::io::ErrorKind;

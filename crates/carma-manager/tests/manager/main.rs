@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod api;
 mod host;
 mod measurements;
 mod store;
 mod submission;
+mod terminals;
 mod verdicts;

@@ -46,7 +46,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(jobs::why))
         .routes(routes!(jobs::wait))
         .routes(routes!(jobs::logs))
-        .routes(routes!(terminal::terminal))
+        .routes(routes!(terminal::join))
         .routes(routes!(acts::cancel))
         .routes(routes!(acts::hold))
         .routes(routes!(acts::release))
