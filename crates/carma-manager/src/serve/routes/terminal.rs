@@ -15,7 +15,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
 
-use super::Refused;
+use super::{JobPath, Refused};
 use crate::api::{Problem, ProblemKind};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -28,7 +28,12 @@ use crate::terminal;
 const PROTOCOL: &str = "carma-terminal";
 
 /// Joins a running interactive job's terminal. Ask with `Connection: upgrade` and `Upgrade: carma-terminal`.
-#[utoipa::path(get, path = "/v1/jobs/{job}/terminal", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 101, description = "What follows are the terminal's bytes."), Refused))]
+#[utoipa::path(
+    get,
+    path = "/v1/jobs/{job}/terminal",
+    params(JobPath),
+    responses((status = 101, description = "What follows are the terminal's bytes."), Refused)
+)]
 pub(super) async fn join(
     State(shared): State<Arc<Shared>>,
     caller: Caller,

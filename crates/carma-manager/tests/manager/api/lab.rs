@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs};
 
 use carma_manager::api::{Problem, Shutdown};
@@ -171,17 +171,5 @@ impl Answer {
         let text = self.text();
         assert_eq!(status, 200, "{text}");
         serde_json::from_str(&text).unwrap()
-    }
-}
-
-/// Asks again until there is an answer.
-pub(super) fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
-    let asked = Instant::now();
-    loop {
-        match ask() {
-            Some(answer) => return answer,
-            None if asked.elapsed() > PATIENCE => panic!("it did not come to it"),
-            None => thread::sleep(Duration::from_millis(5)),
-        }
     }
 }

@@ -1,7 +1,8 @@
-//! Logs through the API, of an attempt that is only on paper.
+//! Logs and terminals through the API, of an attempt that is only on paper.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -11,7 +12,7 @@ use carma_manager::request::Owner;
 use carma_manager::store::{Change, UnixMillis};
 use carma_manager::supervise::AttemptFolder;
 
-use super::lab::Lab;
+use super::lab::{Answer, Lab};
 use crate::store::lab::{placement, started, stored};
 
 /// A job of whoever runs this that is under way, and the folder of its attempt.
@@ -74,4 +75,25 @@ fn the_log_of_a_job_that_never_started_ends_with_the_job() {
     let followed = lab.ask("GET", &format!("/v1/jobs/{job}/logs?follow=true"), "");
     lab.post(&format!("/v1/jobs/{job}/cancel"), &serde_json::json!({}));
     assert_eq!(followed.text(), "");
+}
+
+#[test]
+fn a_terminal_is_relayed_in_both_directions() {
+    let lab = Lab::new();
+    let (job, folder) = under_way(&lab);
+    let shim = UnixListener::bind(folder.path().join("terminal")).unwrap();
+    let mut client = lab.connect();
+    let head = "HTTP/1.1\r\nhost: carma\r\nconnection: upgrade\r\nupgrade: carma-terminal\r\n\r\n";
+    client.write_all(format!("GET /v1/jobs/{}/terminal {head}", job.0).as_bytes()).unwrap();
+    let mut answer = Answer::new(client.try_clone().unwrap());
+    assert_eq!(answer.status, 101);
+    let mut shim = shim.accept().unwrap().0;
+    client.write_all(b"keys").unwrap();
+    let mut keys = [0; 4];
+    shim.read_exact(&mut keys).unwrap();
+    shim.write_all(b"screen").unwrap();
+    drop(shim);
+    let mut screen = String::new();
+    answer.body.read_to_string(&mut screen).unwrap();
+    assert_eq!((&keys, screen.as_str()), (b"keys", "screen"));
 }
