@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests python clients torch test-torch install bench
+.PHONY: help demo test format lint deny docs tests python clients torch test-torch install release deb deb-check bench
 .DEFAULT_GOAL := help
 
 help: ## What can be made
@@ -56,11 +56,30 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	tools/compare-estimators
 
 PREFIX ?= $(HOME)/.local
-RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+RELEASE = $(TARGET)/release
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
 	cargo build --release --package carma
 	install -D $(RELEASE)/carma $(DESTDIR)$(PREFIX)/bin/carma
 	install -D -m 644 $(RELEASE)/deps/libcarma_emu.so $(DESTDIR)$(PREFIX)/lib/carma/libnvidia-ml.so.1
+
+release: target/zig/installed ## Build the files of a release for any x86-64 Linux: target/release-files
+	packaging/release target/zig $(TARGET)
+
+deb: release ## Build the Debian package from the files of a release
+	packaging/deb/build $(TARGET)
+
+deb-check: deb ## Install the Debian package here, try it and purge it; needs root and a machine without carma
+	tools/install lintian
+	packaging/check $(TARGET)/release-files/carma_*_amd64.deb
+
+# A linker for an old C library, so that one build runs everywhere.
+target/zig/installed: packaging/requirements.txt
+	tools/install python3-venv
+	python3 -m venv target/zig
+	target/zig/bin/pip install --quiet --requirement packaging/requirements.txt || \
+	  { echo "zig and cargo-zigbuild cannot be had from PyPI: no release can be built here ('make install' builds for this machine)" >&2; exit 1; }
+	touch $@
 
 bench: ## What a decision costs, in time and instructions, beside a reference of the same run
 	tools/install valgrind

@@ -8,12 +8,14 @@
 
 pub mod api;
 pub mod attempt;
+pub mod client;
 pub mod configuration;
 pub mod engine;
 pub mod host;
 pub mod judge;
 pub mod launch;
 pub mod measure;
+pub mod notify;
 pub mod places;
 pub mod request;
 pub mod serve;

@@ -48,6 +48,11 @@ impl Places {
         Self { state: folder.to_owned(), socket: folder.join("carma.sock"), configuration: folder.join("carma.toml") }
     }
 
+    /// Whose state is theirs, whoever they are: root's is not the machine's.
+    pub fn own_user() -> Self {
+        Self::user(&home())
+    }
+
     /// The sockets where a manager may be found, the nearest first: what `CARMA_SOCKET` says and nothing else, or one's own and then the machine's.
     pub fn sockets() -> Vec<PathBuf> {
         if let Some(socket) = env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty()) {

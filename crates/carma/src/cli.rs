@@ -2,14 +2,15 @@
 
 use std::io::stdout;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
 use crate::{
-    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, mig, mps, policies, shim,
-    simulate, submit, trace, trace_memory, up, validate,
+    calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
+    policies, service, shim, simulate, submit, trace, trace_memory, up, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -66,6 +67,18 @@ enum Command {
     Up(up::Arguments),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
+    #[command(flatten)]
+    Manager(manager::Command),
+    /// Run the manager as a service of systemd.
+    #[command(subcommand)]
+    Service(service::Command),
+    /// Print what makes a shell complete these commands.
+    Completions {
+        /// The shell.
+        shell: manual::Shell,
+    },
+    /// Print the manual's first page, or write all pages.
+    Man(manual::ManArguments),
     /// Run one attempt of a job under supervision.
     #[command(hide = true)]
     Shim(shim::Arguments),
@@ -89,7 +102,7 @@ enum ConfigCommand {
 
 impl Cli {
     /// Does what was asked for.
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let output = &mut stdout().lock();
         match self.command {
             Command::Demo(arguments) => demo::run(&arguments, output),
@@ -111,9 +124,14 @@ impl Cli {
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::Up(arguments) => up::run(&arguments),
-            Command::Submit(arguments) => submit::run(*arguments, output),
+            Command::Submit(arguments) => return submit::run(*arguments, output),
+            Command::Manager(command) => return command.run(output),
+            Command::Service(command) => service::run(&command, output),
+            Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
+            Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
             Command::Shim(arguments) => shim::run(&arguments),
             Command::ReplayLog { file } => event_log::replay(&file, output),
-        }
+        }?;
+        Ok(ExitCode::SUCCESS)
     }
 }

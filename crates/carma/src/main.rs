@@ -13,14 +13,18 @@ mod estimator;
 mod event_log;
 mod files;
 mod gpus;
+mod manager;
+mod manual;
 mod mig;
 mod mps;
 mod policies;
 mod progress;
 mod python;
+mod service;
 mod shim;
 mod simulate;
 mod submit;
+mod text;
 mod trace;
 mod trace_memory;
 mod units;
@@ -40,7 +44,7 @@ fn main() -> ExitCode {
         return code;
     }
     match cli::Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever reads our output may stop when they have seen enough.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
             ExitCode::SUCCESS

@@ -1,5 +1,6 @@
 //! Numbers with units, for people.
 
+use carma_core::MiB;
 pub(crate) use carma_manager::submission::bytes;
 
 /// A span of seconds in the two largest units that say something.
@@ -11,6 +12,32 @@ pub(crate) fn duration(seconds: f64) -> String {
         60..3600 => format!("{minutes} min {:02} s", whole % 60),
         3600..86_400 => format!("{hours} h {minutes:02} min"),
         _ => format!("{days} d {hours:02} h"),
+    }
+}
+
+/// A span of seconds as clocks show it, in few letters for columns: `0:07`, `1:02:03`, `2-03:04`.
+pub(crate) fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    let (days, hours, minutes, seconds) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
+    match whole {
+        0..3600 => format!("{minutes}:{seconds:02}"),
+        3600..86_400 => format!("{hours}:{minutes:02}:{seconds:02}"),
+        _ => format!("{days}-{hours:02}:{minutes:02}"),
+    }
+}
+
+/// Memory in GiB, or in MiB where it is little.
+pub(crate) fn memory(size: MiB) -> String {
+    if size.0 < 1024 { size.to_string() } else { format!("{:.1} GiB", size.0 as f64 / 1024.0) }
+}
+
+/// Energy in the unit that keeps its number short.
+pub(crate) fn energy(joules: f64) -> String {
+    let watt_hours = joules / 3600.0;
+    match watt_hours {
+        1000.0.. => format!("{:.2} kWh", watt_hours / 1000.0),
+        1.0.. => format!("{watt_hours:.2} Wh"),
+        _ => format!("{joules:.0} J"),
     }
 }
 
@@ -52,7 +79,7 @@ pub(crate) fn wrapped_to(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, duration, wrapped};
+    use super::{MiB, clock, count, duration, energy, memory, wrapped};
 
     #[test]
     fn long_texts_are_broken_between_words() {
@@ -63,6 +90,13 @@ mod tests {
     #[test]
     fn one_is_not_many() {
         assert_eq!([count(0, "GPU"), count(1, "process"), count(2, "process")], ["0 GPUs", "1 process", "2 processes"]);
+    }
+
+    #[test]
+    fn columns_get_short_numbers() {
+        assert_eq!([7.9, 61.0, 3725.0, 90_061.0].map(clock), ["0:07", "1:01", "1:02:05", "1-01:01"]);
+        assert_eq!([512, 40_960].map(|size| memory(MiB(size))), ["512 MiB", "40.0 GiB"]);
+        assert_eq!([0.0, 3599.0, 3600.0, 5.4e6].map(energy), ["0 J", "3599 J", "1.00 Wh", "1.50 kWh"]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ use jiff::Zoned;
 pub use key::{KEYS, Key, Saying};
 pub use secrets::{HIDDEN, looks_secret};
 pub use sweep::Parameter;
-pub use values::bytes;
+pub use values::{bytes, span_with_unit, time_limit};
 
 /// What a submission takes from whoever makes it.
 #[derive(Debug, Clone)]

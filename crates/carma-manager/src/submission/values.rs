@@ -44,7 +44,7 @@ pub(super) fn at_least<T: FromStr + PartialOrd + Copy>(least: T, text: &str, exp
 }
 
 /// A limit of time as Slurm writes it, or a number with a unit. No limit is written `unlimited`.
-pub(super) fn time_limit(text: &str) -> Result<Option<Seconds>, Problem> {
+pub fn time_limit(text: &str) -> Result<Option<Seconds>, Problem> {
     if text.eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
@@ -70,7 +70,7 @@ fn slurm_span(text: &str) -> Option<u64> {
 }
 
 /// A whole number and one of its units, by its first letter or by name.
-pub(super) fn span_with_unit(text: &str) -> Option<u64> {
+pub fn span_with_unit(text: &str) -> Option<u64> {
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match text[number.len()..].to_ascii_lowercase().as_str() {
         "s" | "sec" | "second" | "seconds" => 1,

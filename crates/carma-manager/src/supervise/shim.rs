@@ -1,6 +1,7 @@
 //! The shim: runs the job, keeps its output, passes signals on, and writes down how it ended.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -45,7 +46,9 @@ pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&C
     // As long as it is not written down, the attempt counts as running: nobody may take it for lost.
     if let Err(error) = record.write(&ended) {
         say(format_args!("cannot write the exit down, trying again: {error}"));
-        while record.write(&ended).is_err() {
+        // Where there is no folder any more, nobody will ever ask.
+        let is_gone = || fs::metadata(folder.path()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        while record.write(&ended).is_err() && !is_gone() {
             thread::sleep(AGAIN);
         }
     }

@@ -1,25 +1,36 @@
-//! `carma submit`: from flags, scripts and files to requests.
+//! `carma submit`: from flags, scripts and files to jobs.
 
+mod copy;
+mod dry_run;
 mod flags;
 mod view;
+
+pub(crate) use view::words as command_words;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 use std::io::{Read, Write, stdin};
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
+use carma_core::JobId;
+use carma_manager::api::{JobDetail, Submit, Submitted};
+use carma_manager::client::Client;
 use carma_manager::submission::{Caller, Source, Submission};
 use clap::Args;
 use jiff::Zoned;
 
+use crate::manager::{Ends, Manager, attach, exit_code, write_json};
+use copy::Copies;
 use flags::Flags;
 
 /// The largest file that is read as a script or job file.
 const LARGEST_FILE: u64 = 4 << 20;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(
     override_usage = "carma submit [FLAGS] -- COMMAND [ARGUMENT]...\n       carma submit [FLAGS] SCRIPT [-- ARGUMENT]...\n       carma submit [FLAGS] FILE...",
     after_help = "\
@@ -29,7 +40,9 @@ here. A job file is TOML: its keys are the flags' names, and command = \
 [\"python\", \"train.py\"] is what to run; several [[job]] share what stands \
 above them. A .rad file is a task file of CARMA. The flags win over what a \
 file says.\n\n\
-Relative paths of --workdir, --venv and --model are seen from here."
+Relative paths of --workdir, --venv and --model are seen from here.\n\n\
+Examples:\n  carma submit --mem 20GiB -- python train.py\n  carma submit --array 1-10%3 --wait job.sh\n  \
+carma submit --param lr=0.1,0.01 --snapshot -- python train.py --lr {lr}"
 )]
 pub(crate) struct Arguments {
     /// Scripts, job files (.toml) or task files (.rad); - is standard input.
@@ -41,16 +54,33 @@ pub(crate) struct Arguments {
     words: Vec<String>,
     #[command(flatten)]
     flags: Flags,
-    /// Say what would be submitted, and submit nothing.
-    #[arg(long)]
+    /// Say what would be submitted, what is expected of it, and where it would
+    /// go now, and submit nothing.
+    #[arg(long, conflicts_with_all = ["wait", "quiet"])]
     dry_run: bool,
-    /// Print requests as JSON; what look like secrets are hidden.
+    /// Wait until all is over, and exit as `carma wait` does.
+    #[arg(long, conflicts_with = "interactive")]
+    wait: bool,
+    /// Print the numbers of the jobs and nothing else, one a line.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Print JSON; in a dry run what look like secrets are hidden.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    manager: Manager,
 }
 
-pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<()> {
-    let Arguments { files, words, flags: Flags(flags), dry_run, json } = arguments;
+/// How it is told what was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Words,
+    Numbers,
+    Json,
+}
+
+pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitCode> {
+    let Arguments { files, words, flags: Flags(flags), dry_run, wait, quiet, json, manager } = arguments;
     let caller = caller()?;
     let mut submissions: Vec<Submission> = Vec::new();
     let mut take = |source: Source<'_>| -> Result<()> {
@@ -69,8 +99,56 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<()> {
         }
     }
     submissions.iter().try_for_each(Submission::check_files)?;
-    ensure!(dry_run, "no manager is running here: see what would be submitted with --dry-run");
-    if json { view::json(&submissions, output) } else { view::table(&submissions, output) }
+    if dry_run {
+        return dry_run::run(&submissions, &manager, json, output).map(|()| ExitCode::SUCCESS);
+    }
+    let submits: Vec<Submit> = submissions.into_iter().map(Submit::from).collect();
+    let interactive = submits.iter().any(|submit| submit.job.interactive);
+    let single = matches!(submits.as_slice(), [Submit { array: None, parameters, .. }] if parameters.is_empty());
+    ensure!(single || !interactive, "one terminal is for one interactive job: submit it alone");
+    let mut client = manager.connect().context("nothing was submitted")?;
+    let answer = match (quiet, json) {
+        (true, _) => Answer::Numbers,
+        (_, true) => Answer::Json,
+        _ => Answer::Words,
+    };
+    let jobs = submit(&mut client, submits, answer, output)?;
+    match jobs.as_slice() {
+        [job] if interactive => attach(client, *job),
+        _ if wait => {
+            let ends = Ends { client: &mut client, jobs: jobs.into_iter(), until: None }.collect::<Result<Vec<_>, _>>()?;
+            Ok(exit_code(ends.iter().flatten().filter_map(JobDetail::outcome)))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Submits one after the other, and says what was accepted, also where a later one is refused.
+fn submit(client: &mut Client, submits: Vec<Submit>, answer: Answer, output: &mut impl Write) -> Result<Vec<JobId>> {
+    let mut all = Submitted { jobs: Vec::new(), notes: Vec::new() };
+    let mut copies = Copies::default();
+    let mut accept = |submit: Submit| -> Result<()> {
+        let submit = copies.copied(client, submit)?;
+        let accepted = client.submit(&submit)?;
+        copies.note(client, &accepted.jobs)?;
+        match answer {
+            Answer::Words => writeln!(output, "{}", view::accepted(&submit, &accepted.jobs))?,
+            Answer::Numbers => accepted.jobs.iter().try_for_each(|job| writeln!(output, "{}", job.0))?,
+            Answer::Json => {}
+        }
+        output.flush()?;
+        if answer != Answer::Json {
+            accepted.notes.iter().for_each(|note| eprintln!("carma: {note}"));
+        }
+        all.jobs.extend(accepted.jobs);
+        all.notes.extend(accepted.notes);
+        Ok(())
+    };
+    let end = submits.into_iter().try_for_each(&mut accept);
+    if answer == Answer::Json && !all.jobs.is_empty() {
+        write_json(&all, output)?;
+    }
+    end.map(|()| all.jobs)
 }
 
 /// Reads a file, and tells who forgot the dashes before a command.

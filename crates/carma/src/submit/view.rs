@@ -1,24 +1,27 @@
-//! What would be submitted, for people and for programs.
+//! What would be submitted, and what was, for people.
 
 use std::io::Write;
 
 use anyhow::Result;
+use carma_core::JobId;
+use carma_manager::api::Submit;
 use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::submission::Submission;
 
+use crate::manager::numbers;
+use crate::text::{printable, shortened};
 use crate::units::duration;
 
 /// Rows of a table; what an array of thousands has in common is seen in a few.
 const ROWS: usize = 20;
 
-/// All requests as one JSON array, written one by one.
-pub(super) fn json(submissions: &[Submission], output: &mut impl Write) -> Result<()> {
-    let mut before = "[";
-    for request in submissions.iter().flat_map(Submission::requests) {
-        write!(output, "{before}\n{}", serde_json::to_string_pretty(&request.without_secrets())?)?;
-        before = ",";
+/// What was accepted, in a line.
+pub(super) fn accepted(submit: &Submit, jobs: &[JobId]) -> String {
+    let kind = if submit.parameters.is_empty() { "an array" } else { "a sweep" };
+    match jobs {
+        [job] => job.to_string(),
+        _ => format!("jobs {}, {kind} of {}", numbers(jobs), jobs.len()),
     }
-    Ok(writeln!(output, "\n]")?)
 }
 
 /// The first requests as a table.
@@ -47,13 +50,9 @@ pub(super) fn table(submissions: &[Submission], output: &mut impl Write) -> Resu
 }
 
 /// A command as words, with nothing in it that could steer a terminal.
-fn words(command: &JobCommand) -> String {
+pub(crate) fn words(command: &JobCommand) -> String {
     match command {
-        JobCommand::Program(words) => words.join(" ").replace(char::is_control, "\u{fffd}"),
+        JobCommand::Program(words) => printable(&words.join(" ")),
         JobCommand::Script { text, .. } => format!("a script of {} lines", text.lines().count()),
     }
-}
-
-fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width { text.to_owned() } else { text.chars().take(width - 1).chain(['…']).collect() }
 }

@@ -23,6 +23,8 @@ impl Desk {
     fn submit(&self, arguments: &[&str], input: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
         command.arg("submit").args(arguments).current_dir(self.0.path()).env_clear().env("HOME", "/home/ada").env("API_KEY", "secret");
+        // No manager of whoever runs the tests is asked.
+        command.env("CARMA_SOCKET", "/nonexistent/carma.sock");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Who does not read its input is not wrong.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
@@ -61,7 +63,10 @@ fn a_command_arrives_word_by_word_with_the_callers_folder_and_environment() {
     let [request] = desk.requests(&["--gpus", "2", "--priority", "-3", "--env", "A=1", "--", "echo", "--gpus", evil]).try_into().unwrap();
     assert_eq!(request["command"]["program"], serde_json::json!(["echo", "--gpus", evil]));
     assert_eq!(Path::new(request["directory"].as_str().unwrap()), fs::canonicalize(desk.0.path()).unwrap());
-    assert_eq!(request["environment"], serde_json::json!({"HOME": "/home/ada", "API_KEY": "(hidden)", "A": "1"}));
+    assert_eq!(
+        request["environment"],
+        serde_json::json!({"HOME": "/home/ada", "API_KEY": "(hidden)", "A": "1", "CARMA_SOCKET": "/nonexistent/carma.sock"})
+    );
     assert_eq!((&request["resources"]["gpus"], &request["schedule"]["priority"]), (&2.into(), &(-3).into()));
     assert!(!desk.0.path().join("x").exists(), "nothing was run");
 }

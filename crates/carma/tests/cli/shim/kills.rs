@@ -174,3 +174,14 @@ fn jobs_outlive_whoever_launched_them() {
     assert!(matches!(standing, Ok(Standing::Ended(ended)) if ended.exit == Exit::Code(0)));
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "done\n");
 }
+
+#[test]
+fn a_shim_whose_folder_is_removed_gives_up() {
+    let state = tempfile::tempdir().unwrap();
+    let go = state.path().join("go");
+    let folder = launch(&state, shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done", go.display())));
+    let (guard, shim) = supervisors(&folder);
+    fs::remove_dir_all(folder.path()).unwrap();
+    fs::write(go, "").unwrap();
+    until(|| (!is_there(guard) && !is_there(shim)).then_some(()));
+}

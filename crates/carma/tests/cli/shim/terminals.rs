@@ -149,6 +149,7 @@ fn the_later_one_takes_over() {
     ada.sees("se2cond");
     ada.types("exit\r");
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(0))));
+    ended(&folder);
 }
 
 #[test]
@@ -229,6 +230,7 @@ fn who_reads_sees_everything_and_who_does_not_holds_nobody_up() {
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(0))));
     assert!(ada.screen.ends_with(b"200000\r\nlast\r\n"));
     assert_eq!(ada.screen, fs::read(folder.output()).unwrap());
+    ended(&folder);
 
     let folder = launch(&state, at_terminal(shell(2, script)));
     let mut sleepy = Person::at(&folder);
@@ -241,9 +243,8 @@ fn who_reads_sees_everything_and_who_does_not_holds_nobody_up() {
 #[test]
 fn of_what_was_printed_while_nobody_was_there_the_end_is_seen() {
     let state = tempfile::tempdir().unwrap();
-    let printed = state.path().join("printed");
-    let folder = launch(&state, at_terminal(shell(1, &format!("seq 1 200000; echo > {}; read line", printed.display()))));
-    until(|| printed.exists().then_some(()));
+    let folder = launch(&state, at_terminal(shell(1, "seq 1 200000; read line")));
+    until(|| fs::read_to_string(folder.output()).ok()?.ends_with("\r\n200000\r\n").then_some(()));
     let mut ada = Person::at(&folder);
     ada.types("\r");
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(0))));
@@ -251,20 +252,21 @@ fn of_what_was_printed_while_nobody_was_there_the_end_is_seen() {
     assert!(seen.len() <= 64 * 1024 + 2 && seen.ends_with("\r\n200000\r\n\r\n"), "{} bytes", seen.len());
     let first: u32 = seen.lines().next().unwrap().parse().unwrap();
     assert!(first > 100_000, "{first}");
+    ended(&folder);
 }
 
 #[test]
-fn what_is_piped_is_typed_and_its_end_ends_the_shell() {
+fn what_is_piped_is_typed_and_its_end_is_the_end_of_the_input() {
     let state = tempfile::tempdir().unwrap();
-    let folder = launch(&state, bash(1));
+    let folder = launch(&state, at_terminal(shell(1, "while read -r line; do echo \"got $line\"; done; exit 9")));
     let (keyboard, mut keys) = std::io::pipe().unwrap();
-    keys.write_all(b"~.echo\necho a$((1+1))b\n(exit 9)\n").unwrap();
+    keys.write_all(b"~.\na b\n").unwrap();
     drop(keys);
     let mut screen = Vec::new();
     let departure = attach(connect(&folder).unwrap(), keyboard, &mut screen).unwrap();
     let screen = String::from_utf8(screen).unwrap();
-    assert_eq!(departure, Departure::Ended(Exit::Code(9)), "{screen}");
-    assert!(screen.contains("a2b\r\n") && screen.contains("~.echo"), "{screen}");
+    assert_eq!((departure, ended(&folder).exit), (Departure::Ended(Exit::Code(9)), Exit::Code(9)), "{screen}");
+    assert!(screen.contains("got ~.\r\n") && screen.contains("got a b\r\n"), "{screen}");
 }
 
 #[test]

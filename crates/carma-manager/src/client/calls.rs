@@ -1,0 +1,217 @@
+//! Everything that can be asked, typed as the manager answers it.
+
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use carma_core::JobId;
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::to_vec;
+
+use super::address::{Address, HOST_VARIABLE, Token};
+use super::connection::Connection;
+use super::error::ClientError;
+use super::events::Events;
+use super::query::{escaped, with_query};
+use super::streams::{Export, Log};
+use crate::api::{
+    Act, Acted, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Queue, QueueQuery, Shutdown, Status,
+    Submit, Submitted, WaitQuery, Why,
+};
+use crate::places::Places;
+use crate::store::JobSummary;
+
+type Answer<T> = Result<T, ClientError>;
+
+/// A manager, as those see it who ask it. Calls block; the connection is kept, and made anew where the manager was started again.
+#[derive(Debug)]
+pub struct Client(Connection);
+
+impl Client {
+    /// The manager that `host` or else `CARMA_HOST` names, or else the nearest of this machine.
+    pub fn connect(host: Option<&str>) -> Answer<Self> {
+        let variable = std::env::var(HOST_VARIABLE).ok().filter(|host| !host.is_empty());
+        if let Some(host) = host.map(str::to_owned).or(variable) {
+            return Self::at(host.parse()?);
+        }
+        let sockets = Places::sockets();
+        for socket in &sockets {
+            match Self::at(Address::Socket(socket.clone())) {
+                // Nobody listens there, or nobody ever did.
+                Err(ClientError::Unreachable { source, .. })
+                    if matches!(
+                        source.kind(),
+                        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotADirectory
+                    ) => {}
+                other => return other,
+            }
+        }
+        Err(ClientError::NoManager(sockets))
+    }
+
+    /// The manager at an address.
+    pub fn at(address: Address) -> Answer<Self> {
+        let token = match &address {
+            Address::Socket(_) => None,
+            Address::Network { .. } => Token::own()?,
+        };
+        Connection::open(address, token).map(Self)
+    }
+
+    /// Another connection to the same manager, for what is to go on at the same time.
+    pub fn another(&self) -> Answer<Self> {
+        Connection::open(self.0.address.clone(), self.0.token.clone()).map(Self)
+    }
+
+    /// Where it is.
+    pub const fn address(&self) -> &Address {
+        &self.0.address
+    }
+
+    /// Submits jobs; they are kept when this returns.
+    pub fn submit(&mut self, submit: &Submit) -> Answer<Submitted> {
+        self.post("/v1/jobs", submit)
+    }
+
+    /// What would become of jobs that are submitted now.
+    pub fn forecast(&mut self, submit: &Submit) -> Answer<Vec<Forecast>> {
+        self.post("/v1/forecast", submit)
+    }
+
+    /// Everything about a job. Jobs are named as people do: `12`, `12_3`, `last`, `@name`.
+    pub fn job(&mut self, job: &str) -> Answer<JobDetail> {
+        self.get(&job_path(job, ""))
+    }
+
+    /// Why a job waits.
+    pub fn why(&mut self, job: &str) -> Answer<Why> {
+        self.get(&job_path(job, "/why"))
+    }
+
+    /// Waits for the end of a job, for as long as the query says; then it is shown as it stands.
+    pub fn wait(&mut self, job: JobId, query: WaitQuery) -> Answer<JobDetail> {
+        self.get(&with_query(&job_path(&job.0.to_string(), "/wait"), &query)?)
+    }
+
+    /// Jobs that are not over.
+    pub fn queue(&mut self, query: &QueueQuery) -> Answer<Queue> {
+        self.get(&with_query("/v1/queue", query)?)
+    }
+
+    /// Jobs, the latest first.
+    pub fn history(&mut self, query: &HistoryQuery) -> Answer<Vec<JobSummary>> {
+        self.get(&with_query("/v1/history", query)?)
+    }
+
+    /// Sums of energy.
+    pub fn energy(&mut self, query: &EnergyQuery) -> Answer<EnergyReport> {
+        self.get(&with_query("/v1/energy", query)?)
+    }
+
+    /// Does something to a job, or to all of an array.
+    pub fn act(&mut self, job: &str, act: &Act) -> Answer<Acted> {
+        let word = match act {
+            Act::Cancel => "/cancel",
+            Act::Hold => "/hold",
+            Act::Release => "/release",
+            Act::Requeue => "/requeue",
+            Act::Change(change) => return self.call(&Method::PATCH, &job_path(job, ""), Some(document(change)?)),
+        };
+        self.call(&Method::POST, &job_path(job, word), None)
+    }
+
+    /// GPUs, and who is on them.
+    pub fn gpus(&mut self) -> Answer<Vec<GpuDetail>> {
+        self.get("/v1/gpus")
+    }
+
+    /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.
+    pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
+        let word = if drained { "drain" } else { "resume" };
+        self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
+    }
+
+    /// How the manager is.
+    pub fn status(&mut self) -> Answer<Status> {
+        self.get("/v1/status")
+    }
+
+    /// Ends the manager; its jobs go on.
+    pub fn shutdown(&mut self, shutdown: Shutdown) -> Answer<()> {
+        self.order("/v1/shutdown", Some(document(&shutdown)?))
+    }
+
+    /// A log of a job, as it comes.
+    pub fn logs(&mut self, job: &str, query: LogQuery) -> Answer<Log<'_>> {
+        self.stream(&with_query(&job_path(job, "/logs"), &query)?)
+    }
+
+    /// What changes; from that number on where one is given, else from now on.
+    pub fn events(&mut self, after: Option<u64>) -> Answer<Events<'_>> {
+        let path = after.map_or_else(|| "/v1/events".to_owned(), |sequence| format!("/v1/events?after={sequence}"));
+        self.stream(&path).map(Events::new)
+    }
+
+    /// Everything about many jobs, one by one.
+    pub fn export(&mut self, query: &HistoryQuery) -> Answer<Export<'_>> {
+        self.stream(&with_query("/v1/export", query)?).map(Export::new)
+    }
+
+    /// The terminal of an interactive job. A thread of its own carries what is said, until either side ends.
+    pub fn terminal(mut self, job: &str) -> Answer<UnixStream> {
+        let response = self.0.ask_to_upgrade(&Method::GET, &job_path(job, "/terminal"), None, Some("carma-terminal"))?;
+        let lost = |error: hyper::Error| ClientError::BrokenOff(error.to_string());
+        let upgraded = self.0.runtime.block_on(hyper::upgrade::on(response)).map_err(lost)?;
+        let (ours, theirs) = UnixStream::pair()?;
+        theirs.set_nonblocking(true)?;
+        thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+            self.0.runtime.block_on(async {
+                // When one side is gone, there is nobody to tell.
+                if let Ok(mut theirs) = tokio::net::UnixStream::from_std(theirs) {
+                    let _ = tokio::io::copy_bidirectional(&mut TokioIo::new(upgraded), &mut theirs).await;
+                }
+            });
+        })?;
+        Ok(ours)
+    }
+
+    fn get<T: DeserializeOwned>(&mut self, path: &str) -> Answer<T> {
+        self.call(&Method::GET, path, None)
+    }
+
+    fn post<T: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Answer<T> {
+        self.call(&Method::POST, path, Some(document(body)?))
+    }
+
+    /// Has something done that is answered with nothing worth reading.
+    fn order(&mut self, path: &str, body: Option<Bytes>) -> Answer<()> {
+        let response = self.0.ask(&Method::POST, path, body)?;
+        self.0.read(response).map(drop)
+    }
+
+    fn call<T: DeserializeOwned>(&mut self, method: &Method, path: &str, body: Option<Bytes>) -> Answer<T> {
+        let response = self.0.ask(method, path, body)?;
+        let answer = self.0.read(response)?;
+        serde_json::from_slice(&answer).map_err(|error| {
+            // An answer that is JSON is from a manager of another version; anything else is from who knows whom.
+            let kind = serde_json::from_slice::<IgnoredAny>(&answer).map_or("not JSON", |_| "another version's");
+            ClientError::Incomprehensible(format!("{kind}, {error}"))
+        })
+    }
+
+    fn stream(&mut self, path: &str) -> Answer<Log<'_>> {
+        let response = self.0.ask(&Method::GET, path, None)?;
+        Ok(Log::new(&self.0, response.into_body()))
+    }
+}
+
+fn document(body: &impl Serialize) -> Answer<Bytes> {
+    to_vec(body).map(Bytes::from).map_err(|error| ClientError::Unusable(error.to_string()))
+}
+
+fn job_path(job: &str, rest: &str) -> String {
+    format!("/v1/jobs/{}{rest}", escaped(job))
+}

@@ -1,0 +1,159 @@
+//! One connection to a manager, kept for many calls and made anew where it was closed.
+
+use std::io;
+use std::net::ToSocketAddrs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::address::{Address, CA_VARIABLE, Token};
+use super::error::ClientError;
+use crate::api::{Problem, ProblemKind};
+
+/// How long the manager may take to begin an answer; the longest it waits by itself is much shorter.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Certificates that the system trusts, where Debian and its like keep them.
+const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A connection with what it takes to make it again.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) runtime: Runtime,
+    pub(super) address: Address,
+    pub(super) token: Option<Token>,
+    sender: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Connection {
+    /// Connects.
+    pub(super) fn open(address: Address, token: Option<Token>) -> Result<Self, ClientError> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let mut connection = Self { runtime, address, token, sender: None };
+        connection.sender = Some(connection.connect()?);
+        Ok(connection)
+    }
+
+    fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+        let unreachable = |source| ClientError::Unreachable { address: self.address.clone(), source };
+        self.runtime.block_on(async {
+            let stream: Box<dyn Stream> = match &self.address {
+                Address::Socket(path) => Box::new(UnixStream::connect(path).await.map_err(unreachable)?),
+                Address::Network { host, port, encrypted: true } => {
+                    let connector = trusting_connector()?;
+                    let name = ServerName::try_from(host.clone()).map_err(|error| ClientError::Unusable(format!("{host}: {error}")))?;
+                    let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(unreachable)?;
+                    Box::new(connector.connect(name, stream).await.map_err(unreachable)?)
+                }
+                Address::Network { host, port, encrypted: false } => {
+                    let addresses: Vec<_> = (host.as_str(), *port).to_socket_addrs().map_err(unreachable)?.collect();
+                    if !addresses.iter().all(|address| address.ip().is_loopback()) {
+                        let why = format!("{} is not this machine: anybody could read what is said; write https://", self.address);
+                        return Err(ClientError::Unusable(why));
+                    }
+                    Box::new(TcpStream::connect(addresses.as_slice()).await.map_err(unreachable)?)
+                }
+            };
+            let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(io::Error::other(error)))?;
+            tokio::spawn(driver.with_upgrades());
+            Ok(sender)
+        })
+    }
+
+    /// Asks, and gives the answer's head once it is one of success. A question that was never sent is asked again on a new connection.
+    pub(super) fn ask(&mut self, method: &Method, path: &str, body: Option<Bytes>) -> Result<Response<Incoming>, ClientError> {
+        self.ask_to_upgrade(method, path, body, None)
+    }
+
+    /// The same, where the connection is to become another protocol's.
+    pub(super) fn ask_to_upgrade(
+        &mut self,
+        method: &Method,
+        path: &str,
+        body: Option<Bytes>,
+        protocol: Option<&str>,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let mut request = Request::builder().method(method).uri(path).header(HOST, self.address.authority());
+        request = self.token.iter().fold(request, |request, token| request.header(AUTHORIZATION, token.header()));
+        request = body.iter().fold(request, |request, _| request.header(CONTENT_TYPE, "application/json"));
+        request = protocol.iter().fold(request, |request, protocol| request.header("connection", "upgrade").header("upgrade", *protocol));
+        let request = request.body(Full::new(body.unwrap_or_default())).map_err(|error| ClientError::Unusable(error.to_string()))?;
+        let response = self.send(request)?;
+        if response.status().is_success() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return Ok(response);
+        }
+        let status = response.status();
+        let words = self.read(response)?;
+        Err(serde_json::from_slice::<Problem>(&words).unwrap_or_else(|_| unexplained(status, &words)).into())
+    }
+
+    fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        loop {
+            let (mut sender, kept) = match self.sender.take() {
+                Some(sender) => (sender, true),
+                None => (self.connect()?, false),
+            };
+            let answer = self.runtime.block_on(async {
+                // Nobody looked at the connection since the last call: it may have been closed, and then sending says so.
+                tokio::task::yield_now().await;
+                let _ = sender.ready().await;
+                tokio::time::timeout(PATIENCE, sender.try_send_request(request)).await
+            });
+            match answer {
+                Err(_) => return Err(ClientError::BrokenOff(format!("silence for {} s", PATIENCE.as_secs()))),
+                Ok(Ok(response)) => {
+                    self.sender = Some(sender);
+                    return Ok(response);
+                }
+                Ok(Err(mut failure)) => match failure.take_message().filter(|_| kept) {
+                    Some(unsent) => request = unsent,
+                    None => return Err(ClientError::BrokenOff(failure.into_error().to_string())),
+                },
+            }
+        }
+    }
+
+    /// Reads all of an answer.
+    pub(super) fn read(&self, response: Response<Incoming>) -> Result<Bytes, ClientError> {
+        let body = self.runtime.block_on(response.into_body().collect());
+        body.map(http_body_util::Collected::to_bytes).map_err(|error| ClientError::BrokenOff(error.to_string()))
+    }
+}
+
+/// An error of something that is not the manager: a proxy in between, or another program on that port.
+fn unexplained(status: StatusCode, words: &[u8]) -> Problem {
+    let words: String = String::from_utf8_lossy(words).chars().filter(|letter| !letter.is_control()).take(200).collect();
+    ProblemKind::Internal.because(format!("refused with {status}: {words}"))
+}
+
+/// Trusts those that the variable's file names, or else those that the system trusts.
+fn trusting_connector() -> Result<TlsConnector, ClientError> {
+    let file = std::env::var_os(CA_VARIABLE).unwrap_or_else(|| SYSTEM_ROOTS.into());
+    let unusable = |why: &dyn std::fmt::Display| {
+        ClientError::Unusable(format!("cannot use the certificates in {}: {why}; {CA_VARIABLE} names others", Path::new(&file).display()))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(&file).map_err(|error| unusable(&error))? {
+        roots.add(certificate.map_err(|error| unusable(&error))?).map_err(|error| unusable(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(unusable(&"there are none in it"));
+    }
+    Ok(Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()).into())
+}

@@ -1,0 +1,62 @@
+//! Why the manager did not do what was asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::Address;
+use crate::api::Problem;
+
+/// Why a call failed.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// Nobody listens on any of the sockets.
+    #[error("no manager is running: nobody answers at {}; start one with `carma up`", listed(.0))]
+    NoManager(Vec<PathBuf>),
+    /// It cannot be reached.
+    #[error("cannot reach the manager at {address}: {source}")]
+    Unreachable {
+        /// Where it should be.
+        address: Address,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An address, a token or a certificate that cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// It refused, and nothing was changed.
+    #[error(transparent)]
+    Refused(#[from] Problem),
+    /// The connection broke after the question was sent.
+    #[error("the manager went away before it answered ({0}); look with `carma queue` whether it was done")]
+    BrokenOff(String),
+    /// What came back is no answer.
+    #[error("the manager answers what this version does not understand: {0}")]
+    Incomprehensible(String),
+    /// This process cannot do its part.
+    #[error(transparent)]
+    Local(#[from] io::Error),
+}
+
+impl ClientError {
+    /// Whether there is no manager to answer now, though there may be later.
+    pub const fn is_absence(&self) -> bool {
+        matches!(self, Self::NoManager(_) | Self::Unreachable { .. } | Self::BrokenOff(_))
+    }
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_manager_it_is_said_where_it_was_looked_for_and_how_to_start_one() {
+        let sockets = ["/run/user/1000/carma/carma.sock", "/run/carma/carma.sock"];
+        insta::assert_snapshot!(ClientError::NoManager(sockets.map(PathBuf::from).to_vec()), @"no manager is running: nobody answers at /run/user/1000/carma/carma.sock or /run/carma/carma.sock; start one with `carma up`");
+    }
+}

@@ -1,0 +1,130 @@
+//! `carma cancel`, `hold`, `release` and `requeue`: what is done to jobs.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write, stdin};
+
+use anyhow::{Result, bail, ensure};
+use carma_core::JobId;
+use carma_manager::api::{Act, Acted, QueueQuery};
+use carma_manager::client::Client;
+use clap::Args;
+
+use super::ask::{Manager, NAMING, myself, write_json};
+use super::words::jobs;
+use crate::text::printable;
+use crate::units::count;
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NAMING} The number of an array means all of its jobs."))]
+pub(crate) struct Arguments {
+    /// The jobs.
+    #[arg(required = true, value_name = "JOB")]
+    jobs: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+Examples:\n  carma cancel 12 14_3\n  carma cancel --all --yes"))]
+pub(crate) struct CancelArguments {
+    /// The jobs.
+    #[arg(required_unless_present = "all", value_name = "JOB")]
+    jobs: Vec<String>,
+    /// All your jobs that are not over.
+    #[arg(long, conflicts_with = "jobs")]
+    all: bool,
+    /// Do not ask before all are ended.
+    #[arg(short, long, requires = "all")]
+    yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, act: &Act, output: &mut impl Write) -> Result<()> {
+    let acted = each(&mut arguments.manager.connect()?, &arguments.jobs, act)?;
+    tell(&acted, act, arguments.json, output)
+}
+
+pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    if !arguments.all {
+        return tell(&each(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.json, output);
+    }
+    let queue = client.queue(&QueueQuery { user: Some(myself()), limit: Some(u32::MAX) })?;
+    if !arguments.yes && !queue.jobs.is_empty() && stdin().is_terminal() {
+        eprint!("carma: end {}? [y/N] ", count(queue.jobs.len(), "job"));
+        let mut answer = String::new();
+        stdin().read_line(&mut answer)?;
+        ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "nothing was ended");
+    }
+    // All jobs of an array are ended at once; those of it that are over by now are none of ours.
+    let ours: BTreeSet<JobId> = queue.jobs.iter().map(|job| job.id).collect();
+    let names: BTreeSet<u64> = queue.jobs.iter().map(|job| job.array.map_or(job.id.0, |place| place.array.0)).collect();
+    let mut acted = each(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &Act::Cancel)?;
+    acted.not_done.retain(|not_done| ours.contains(&not_done.job));
+    tell(&acted, &Act::Cancel, arguments.json, output)
+}
+
+/// Does it to all that are named. One that cannot be found keeps it from those after it, and that is said.
+pub(super) fn each(client: &mut Client, names: &[String], act: &Act) -> Result<Acted> {
+    let mut all = Acted::default();
+    for name in names {
+        match client.act(name, act) {
+            Ok(acted) => {
+                all.done.extend(acted.done);
+                all.not_done.extend(acted.not_done);
+            }
+            Err(error) if all.done.is_empty() => return Err(error.into()),
+            Err(error) => bail!("{error}; {} before it: {}", past(act), jobs(&all.done)),
+        }
+    }
+    Ok(all)
+}
+
+/// Says what was done; what was not is an error.
+pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write) -> Result<()> {
+    if json {
+        write_json(acted, output)?;
+    } else if !acted.done.is_empty() {
+        writeln!(output, "{} {}", past(act), jobs(&acted.done))?;
+    }
+    for not_done in &acted.not_done {
+        eprintln!("carma: {}: {}", not_done.job, printable(&not_done.reason));
+    }
+    ensure!(acted.not_done.is_empty(), "{} not {}", jobs(&acted.not_done.iter().map(|job| job.job).collect::<Vec<_>>()), past(act));
+    Ok(())
+}
+
+const fn past(act: &Act) -> &'static str {
+    match act {
+        Act::Cancel => "cancelled",
+        Act::Hold => "held",
+        Act::Release => "released",
+        Act::Requeue => "requeued",
+        Act::Change(_) => "changed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_manager::api::NotDone;
+
+    use super::*;
+
+    #[test]
+    fn what_was_done_is_said_and_what_was_not_is_an_error() {
+        let done = Acted { done: vec![JobId(3), JobId(4)], not_done: Vec::new() };
+        let mut output = Vec::new();
+        tell(&done, &Act::Cancel, false, &mut output).unwrap();
+        let refused = NotDone { job: JobId(5), reason: "a job that is done cannot be held".to_owned() };
+        let error = tell(&Acted { not_done: vec![refused], ..Acted::default() }, &Act::Hold, false, &mut output).unwrap_err();
+        assert_eq!((String::from_utf8(output).unwrap().as_str(), error.to_string().as_str()), ("cancelled jobs 3-4\n", "job 5 not held"));
+    }
+}

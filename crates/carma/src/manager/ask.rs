@@ -1,0 +1,150 @@
+//! What commands that ask a manager have in common: which manager, whose jobs, which times.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_core::{ArrayId, JobId, UserId};
+use carma_manager::api::HistoryQuery;
+use carma_manager::client::{Client, ClientError};
+use carma_manager::store::{JobSummary, UnixMillis};
+use carma_manager::submission::span_with_unit;
+use clap::Args;
+use jiff::civil::{Date, DateTime};
+use jiff::{SignedDuration, Zoned};
+use serde::Serialize;
+
+/// Jobs asked for at a time, where there may be many.
+const PAGE: u32 = 10_000;
+
+/// How to name a job, for the help of commands that take one.
+pub(super) const NAMING: &str = "A JOB is its number, 12_3 for index 3 of array 12, last for the job you submitted \
+last, or @name for your last of that name.";
+
+/// Which manager to ask.
+#[derive(Debug, Args)]
+pub(crate) struct Manager {
+    /// Ask this manager, as in <https://server:7080>; unset: that of `CARMA_HOST`,
+    /// else yours, else this machine's.
+    #[arg(long, value_name = "URL", help_heading = "Manager")]
+    host: Option<String>,
+}
+
+impl Manager {
+    pub(crate) fn connect(&self) -> Result<Client, ClientError> {
+        Client::connect(self.host.as_deref())
+    }
+}
+
+/// Whose jobs are meant.
+#[derive(Debug, Args)]
+pub(super) struct Whose {
+    /// Only jobs of this user, by name or number.
+    #[arg(short, long, value_parser = user)]
+    user: Option<UserId>,
+    /// Only your own jobs.
+    #[arg(long, conflicts_with = "user")]
+    mine: bool,
+}
+
+impl Whose {
+    pub(super) fn user(&self) -> Option<UserId> {
+        if self.mine { Some(myself()) } else { self.user }
+    }
+}
+
+/// Which times are meant.
+#[derive(Debug, Args)]
+pub(super) struct Times {
+    /// From this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(super) since: Option<UnixMillis>,
+    /// Before this time, written in the same way.
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(super) until: Option<UnixMillis>,
+}
+
+/// Whoever runs this.
+pub(super) fn myself() -> UserId {
+    UserId(nix::unistd::geteuid().as_raw())
+}
+
+fn user(text: &str) -> Result<UserId, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(UserId(number));
+    }
+    let found = nix::unistd::User::from_name(text).map_err(|error| error.to_string())?;
+    found.map(|user| UserId(user.uid.as_raw())).ok_or_else(|| "there is no such user here".to_owned())
+}
+
+fn since(text: &str) -> Result<UnixMillis, String> {
+    moment(text, &Zoned::now()).ok_or_else(|| "give how long ago, as in 7d, 12h or 30m, or a date as in 2027-01-31".to_owned())
+}
+
+/// So long ago, or a date, with a time or without.
+fn moment(text: &str, now: &Zoned) -> Option<UnixMillis> {
+    let zoned = match span_with_unit(text) {
+        Some(seconds) => now.checked_sub(SignedDuration::from_secs(seconds.try_into().ok()?)).ok()?,
+        None if text.contains(':') => text.parse::<DateTime>().ok()?.to_zoned(now.time_zone().clone()).ok()?,
+        None => text.parse::<Date>().ok()?.to_zoned(now.time_zone().clone()).ok()?,
+    };
+    u64::try_from(zoned.timestamp().as_millisecond()).ok().map(UnixMillis)
+}
+
+/// The jobs that a name means: all of an array where it is named as a whole, which shows as its first, else one.
+pub(super) fn named(client: &mut Client, name: &str) -> Result<Vec<JobId>> {
+    let job = client.job(name)?;
+    let member = !name.starts_with('@') && name.contains('_');
+    match job.array {
+        Some(place) if !member && place.array.0 == job.id.0 => members(client, place.array),
+        _ => Ok(vec![job.id]),
+    }
+}
+
+fn members(client: &mut Client, array: ArrayId) -> Result<Vec<JobId>> {
+    let query = HistoryQuery { array: Some(array), ..HistoryQuery::default() };
+    let mut jobs: Vec<JobId> = history(client, query, None)?.into_iter().map(|job| job.id).collect();
+    jobs.sort_unstable();
+    Ok(jobs)
+}
+
+/// So many jobs of a history, or all of them, asked for page by page.
+pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option<usize>) -> Result<Vec<JobSummary>> {
+    let mut jobs: Vec<JobSummary> = Vec::new();
+    loop {
+        let left = most.map_or(PAGE as usize, |most| most - jobs.len());
+        query.limit = Some(PAGE.min(left.try_into().unwrap_or(PAGE)));
+        let page = client.history(&query)?;
+        let last = page.last().map(|job| job.id);
+        jobs.extend(page);
+        match last {
+            Some(last) if most.is_none_or(|most| jobs.len() < most) => query.before = Some(last),
+            _ => return Ok(jobs),
+        }
+    }
+}
+
+/// What the manager answered, for programs.
+pub(crate) fn write_json(answer: &impl Serialize, output: &mut impl Write) -> Result<()> {
+    Ok(writeln!(output, "{}", serde_json::to_string_pretty(answer)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::{self, TimeZone};
+
+    use super::*;
+
+    #[test]
+    fn times_are_spans_back_from_now_or_dates_of_the_callers_zone() {
+        let now = jiff::civil::date(2027, 1, 31).at(12, 0, 0, 0).to_zoned(TimeZone::fixed(tz::offset(2))).unwrap();
+        let ago = |text: &str| moment(text, &now).map(|at| (now.timestamp().as_millisecond() - at.0.cast_signed()) / 3_600_000);
+        assert_eq!(["7d", "12h", "2027-01-31", "2027-01-30T10:00"].map(ago), [Some(168), Some(12), Some(12), Some(26)]);
+        assert_eq!(["", "7", "d", "yesterday", "2027-02-30", "-7d"].map(ago), [None; 6]);
+    }
+
+    #[test]
+    fn users_are_names_or_numbers() {
+        assert_eq!((user("7"), user("root")), (Ok(UserId(7)), Ok(UserId(0))));
+        assert!(user("no such user").is_err());
+    }
+}

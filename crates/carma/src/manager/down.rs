@@ -1,0 +1,70 @@
+//! `carma down`: ends the manager, not its jobs.
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use carma_manager::api::{Counts, Shutdown};
+use carma_manager::client::{Address, Client, ClientError};
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::ask::Manager;
+use crate::units::count;
+
+/// How often to look how far it is.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Jobs that run go on without a manager; the next `carma up` finds them again, \
+with all that waits. It returns when the manager is gone.")]
+pub(crate) struct Arguments {
+    /// Launch nothing more, and end when nothing runs.
+    #[arg(long)]
+    drain: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    let process = process(client)?;
+    client.shutdown(Shutdown { drain: arguments.drain })?;
+    let mut told = None;
+    while !gone(process.as_ref()) {
+        match client.status() {
+            Ok(status) => progress(&mut told, status.jobs, arguments.drain),
+            // Without its process in sight, a manager that cannot be reached is gone.
+            Err(ClientError::Unreachable { .. } | ClientError::BrokenOff(_)) if process.is_none() => break,
+            Err(_) => {}
+        }
+    }
+    Ok(writeln!(output, "the manager is down")?)
+}
+
+/// The manager's process, where it is one of this machine that we can see.
+fn process(client: &mut Client) -> Result<Option<OwnedFd>> {
+    let pid = client.status()?.pid;
+    let local = matches!(client.address(), Address::Socket(_)).then(|| Pid::from_raw(pid.cast_signed())).flatten();
+    Ok(local.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
+}
+
+/// Waits a moment for the end of the process.
+fn gone(process: Option<&OwnedFd>) -> bool {
+    let Some(process) = process else {
+        thread::sleep(LOOK);
+        return false;
+    };
+    let look = Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as _ };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&look)).is_ok_and(|ready| ready > 0)
+}
+
+fn progress(told: &mut Option<u64>, Counts { running, .. }: Counts, drain: bool) {
+    if drain && told.replace(running) != Some(running) && running > 0 {
+        eprintln!("carma: waiting for {}", count(running as usize, "running job"));
+    }
+}

@@ -1,0 +1,27 @@
+//! `carma drain` and `carma resume`: GPUs out of use for new jobs, and back.
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::ask::Manager;
+
+#[derive(Debug, Args)]
+#[command(after_help = "A GPU is its number, as `carma gpus` shows it, or its name in `carma why`, as in s0/gpu3 or s0/gpu3/mig1.")]
+pub(crate) struct Arguments {
+    /// The GPUs.
+    #[arg(required = true, value_name = "GPU")]
+    gpus: Vec<String>,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, drained: bool, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    for gpu in &arguments.gpus {
+        client.drain(gpu, drained)?;
+        writeln!(output, "GPU {gpu} {}", if drained { "takes no new jobs" } else { "takes jobs again" })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `carma energy`: what jobs took, and what that costs.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_manager::api::{EnergyKind, EnergyQuery, EnergyReport};
+use carma_manager::store::EnergyOf;
+use clap::Args;
+use jiff::civil::Date;
+use jiff::{SignedDuration, Zoned};
+
+use super::ask::{Manager, Times, Whose, write_json};
+use crate::text::{left, right, write_table};
+use crate::units::energy;
+
+const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An attempt counts when it ended; where jobs share a GPU, each has its share of \
+what the GPU took. Price and carbon are the configuration's where they are not \
+given.\n\n\
+Examples:\n  carma energy --by user --since 30d\n  carma energy --by day --mine --price 0.30 --carbon 380")]
+pub(crate) struct Arguments {
+    /// A sum for each of these.
+    #[arg(long, value_parser = ["job", "user", "day"], default_value = "user")]
+    by: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[command(flatten)]
+    times: Times,
+    /// What a kilowatt-hour costs.
+    #[arg(long)]
+    price: Option<f64>,
+    /// Grams of CO2 a kilowatt-hour.
+    #[arg(long)]
+    carbon: Option<f64>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let by = match arguments.by.as_str() {
+        "job" => EnergyKind::Job,
+        "day" => EnergyKind::Day,
+        _ => EnergyKind::User,
+    };
+    let query = EnergyQuery {
+        by,
+        ahead: Zoned::now().offset().seconds() / 60,
+        user: arguments.whose.user(),
+        since: arguments.times.since,
+        until: arguments.times.until,
+    };
+    let mut report = arguments.manager.connect()?.energy(&query)?;
+    report.price = arguments.price.or(report.price);
+    report.carbon = arguments.carbon.or(report.carbon);
+    if arguments.json { write_json(&report, output) } else { table(&report, by, output) }
+}
+
+fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Result<()> {
+    let row = |name: String, attempts: u64, joules: f64| {
+        let units = joules / JOULES_PER_KILOWATT_HOUR;
+        let cost = report.price.map_or_else(|| "-".to_owned(), |price| format!("{:.2} {}", units * price, report.currency));
+        let carbon = report.carbon.map_or_else(|| "-".to_owned(), |grams| grams_of(units * grams));
+        [name, attempts.to_string(), energy(joules), cost, carbon]
+    };
+    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(named(&sum.of), sum.attempts, sum.energy.0)).collect();
+    let (attempts, joules) = report.sums.iter().fold((0, 0.0), |(attempts, joules), sum| (attempts + sum.attempts, joules + sum.energy.0));
+    rows.push(row("total".to_owned(), attempts, joules));
+    let title = match by {
+        EnergyKind::Job => "JOB",
+        EnergyKind::User => "USER",
+        EnergyKind::Day => "DAY",
+    };
+    let columns = [left(title, 24), right("RUNS", 9), right("ENERGY", 12), right("COST", 16), right("CO2", 12)];
+    Ok(write_table(columns, &rows, output)?)
+}
+
+fn named(of: &EnergyOf) -> String {
+    match of {
+        EnergyOf::Job(job) => job.0.to_string(),
+        EnergyOf::User(_, name) => name.clone(),
+        EnergyOf::Day(days) => {
+            let day = Date::constant(1970, 1, 1).checked_add(SignedDuration::from_hours(i64::from(*days) * 24));
+            day.map_or_else(|_| days.to_string(), |day| day.to_string())
+        }
+    }
+}
+
+fn grams_of(grams: f64) -> String {
+    if grams < 1000.0 { format!("{grams:.1} g") } else { format!("{:.2} kg", grams / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{JobId, UserId};
+    use carma_manager::store::{EnergySum, Joules};
+
+    use super::*;
+
+    #[test]
+    fn sums_come_with_a_total_and_what_it_costs() {
+        let sum = |of, joules| EnergySum { of, energy: Joules(joules), attempts: 2 };
+        let print = |of: [EnergyOf; 2], by, price| {
+            let [first, second] = of;
+            let sums = vec![sum(first, 5.4e6), sum(second, 900.0)];
+            let mut output = Vec::new();
+            table(&EnergyReport { sums, price, currency: "EUR".to_owned(), carbon: price.map(|_| 380.0) }, by, &mut output).unwrap();
+            String::from_utf8(output).unwrap()
+        };
+        let users = [EnergyOf::User(UserId(1), "ada".to_owned()), EnergyOf::User(UserId(2), "grace".to_owned())];
+        let tables = [
+            print(users, EnergyKind::User, Some(0.30)),
+            print([EnergyOf::Day(20_000), EnergyOf::Day(20_001)], EnergyKind::Day, None),
+            print([EnergyOf::Job(JobId(7)), EnergyOf::Job(JobId(12))], EnergyKind::Job, None),
+        ];
+        insta::assert_snapshot!("energy", tables.join("\n"));
+    }
+}

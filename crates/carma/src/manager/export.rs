@@ -1,0 +1,180 @@
+//! `carma export`: everything about many jobs, for programs.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_core::{Fraction, MiB};
+use carma_manager::api::{AttemptDetail, HistoryQuery, JobDetail};
+use carma_manager::attempt::Exit;
+use carma_manager::store::{Phase, UnixMillis};
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::ask::{Manager, Times, Whose};
+use super::words::{outcome, verdict};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+CSV has a row for each attempt, and one for a job that was never started; times \
+are UTC, several devices or peaks are divided by spaces. JSON is a job a line, \
+as the manager knows it. Times select jobs by when they were submitted. Of jobs \
+that are not yours you get what you may see.\n\n\
+Example:\n  carma export --since 30d > jobs.csv")]
+pub(crate) struct Arguments {
+    /// In which form.
+    #[arg(long, value_enum, default_value_t = Form::Csv)]
+    format: Form,
+    #[command(flatten)]
+    whose: Whose,
+    /// Only jobs in this state.
+    #[arg(long)]
+    state: Option<Phase>,
+    #[command(flatten)]
+    times: Times,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Form {
+    /// A row for each attempt.
+    Csv,
+    /// A job a line.
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let query = HistoryQuery {
+        user: arguments.whose.user(),
+        state: arguments.state,
+        since: arguments.times.since,
+        until: arguments.times.until,
+        ..HistoryQuery::default()
+    };
+    let mut client = arguments.manager.connect()?;
+    let mut jobs = client.export(&query)?;
+    match arguments.format {
+        Form::Json => jobs.try_for_each(|job| Ok(writeln!(output, "{}", serde_json::to_string(&job?)?)?)),
+        Form::Csv => {
+            let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(output);
+            table.write_record(COLUMNS)?;
+            for job in jobs {
+                rows(&job?).try_for_each(|row| table.serialize(row))?;
+            }
+            Ok(table.flush()?)
+        }
+    }
+}
+
+macro_rules! row {
+    ($($(#[$doc:meta])* $column:ident: $kind:ty,)*) => {
+        /// The columns, whether there are rows or not.
+        const COLUMNS: [&str; [$(stringify!($column)),*].len()] = [$(stringify!($column)),*];
+
+        /// A row of the table. Columns may be added at the end; none is renamed or removed.
+        #[derive(Debug, Serialize)]
+        struct Row {
+            $($(#[$doc])* $column: $kind,)*
+        }
+    };
+}
+
+row! {
+    job: u64,
+    array: Option<u64>,
+    index: Option<u32>,
+    name: Option<String>,
+    user: String,
+    state: String,
+    outcome: Option<String>,
+    submitted: String,
+    ended: Option<String>,
+    gpus: u32,
+    priority: i32,
+    declared_mib: Option<u64>,
+    expected_mib: Option<u64>,
+    upper_mib: Option<u64>,
+    estimated_by: Option<String>,
+    attempt: Option<u32>,
+    devices: String,
+    promised_mib: String,
+    launched: Option<String>,
+    attempt_ended: Option<String>,
+    verdict: Option<String>,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    peak_mib: String,
+    smact: Option<f64>,
+    smocc: Option<f64>,
+    drama: Option<f64>,
+    utilisation: Option<f64>,
+    joules: Option<f64>,
+}
+
+fn rows(job: &JobDetail) -> impl Iterator<Item = Row> {
+    let attempts = job.attempts.iter().map(Some);
+    let never = job.attempts.is_empty().then_some(None);
+    attempts.chain(never).map(|attempt| row(job, attempt))
+}
+
+fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
+    let exit = attempt.and_then(|attempt| attempt.exit.as_ref());
+    let counter = |pick: fn(&AttemptDetail) -> Option<Fraction>| attempt.and_then(pick).map(Fraction::get);
+    let granted = || attempt.into_iter().flat_map(|attempt| &attempt.placement.devices);
+    Row {
+        job: job.id.0,
+        array: job.array.map(|place| place.array.0),
+        index: job.array.map(|place| place.index),
+        name: job.request.name.clone(),
+        user: job.owner.name.clone(),
+        state: job.phase.to_string(),
+        outcome: job.outcome().map(outcome),
+        submitted: instant(job.submitted),
+        ended: job.ended.map(instant),
+        gpus: job.request.resources.gpus,
+        priority: job.request.schedule.priority.0,
+        declared_mib: job.estimate.declared.map(|MiB(size)| size),
+        expected_mib: job.estimate.expected.map(|MiB(size)| size),
+        upper_mib: job.estimate.upper.map(|MiB(size)| size),
+        estimated_by: job.estimate.source.clone(),
+        attempt: attempt.map(|attempt| attempt.attempt.number),
+        devices: spaced(granted().map(|granted| granted.device)),
+        promised_mib: spaced(granted().map(|granted| granted.promised.0)),
+        launched: attempt.map(|attempt| instant(attempt.launched)),
+        attempt_ended: attempt.and_then(|attempt| attempt.ended).map(instant),
+        verdict: attempt.and_then(|attempt| attempt.verdict.as_ref()).map(verdict),
+        exit_code: if let Some(Exit::Code(code)) = exit { Some(*code) } else { None },
+        signal: if let Some(Exit::Signal(signal)) = exit { Some(*signal) } else { None },
+        peak_mib: spaced(attempt.into_iter().flat_map(|attempt| &attempt.peaks).map(|MiB(peak)| peak)),
+        smact: counter(|attempt| attempt.utilisation.smact),
+        smocc: counter(|attempt| attempt.utilisation.smocc),
+        drama: counter(|attempt| attempt.utilisation.drama),
+        utilisation: counter(|attempt| attempt.utilisation.gpu),
+        joules: attempt.and_then(|attempt| attempt.energy).map(|energy| energy.0),
+    }
+}
+
+fn spaced(values: impl Iterator<Item: ToString>) -> String {
+    values.map(|value| value.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+fn instant(UnixMillis(at): UnixMillis) -> String {
+    i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::show::sample;
+    use super::*;
+
+    #[test]
+    fn every_attempt_is_a_row_and_a_job_without_one_too() {
+        let tried = sample();
+        let never = JobDetail { attempts: Vec::new(), ..sample() };
+        let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+        table.write_record(COLUMNS).unwrap();
+        rows(&tried).chain(rows(&never)).for_each(|row| table.serialize(row).unwrap());
+        insta::assert_snapshot!("export", String::from_utf8(table.into_inner().unwrap()).unwrap());
+    }
+}

@@ -1,0 +1,121 @@
+//! `carma history`: jobs, those that are over too.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_manager::api::{ArrayPlace, HistoryQuery};
+use carma_manager::store::{JobSummary, Phase, UnixMillis};
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use super::ask::{Manager, Times, Whose, history, write_json};
+use super::queue::identity;
+use super::words::{moment, outcome, span};
+use crate::text::{left, right, write_table};
+use crate::units::clock;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+TOOK is the time from submission to the end; of jobs that are not over, until \
+now. Times select jobs by when they were submitted.\n\n\
+Examples:\n  carma history --mine --since 7d\n  carma history --state done --name resnet --all --json")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    whose: Whose,
+    /// Only jobs in this state: held, queued, starting, running, recovering, preempted or done.
+    #[arg(long)]
+    state: Option<Phase>,
+    /// Only jobs with this in their name.
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    times: Times,
+    /// List at most so many, the latest.
+    #[arg(short = 'n', long, default_value_t = 100)]
+    limit: usize,
+    /// List all of them.
+    #[arg(short, long, conflicts_with = "limit")]
+    all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let query = HistoryQuery {
+        user: arguments.whose.user(),
+        state: arguments.state,
+        name: arguments.name.clone(),
+        since: arguments.times.since,
+        until: arguments.times.until,
+        ..HistoryQuery::default()
+    };
+    let jobs = history(&mut arguments.manager.connect()?, query, (!arguments.all).then_some(arguments.limit))?;
+    if arguments.json { write_json(&jobs, output) } else { table(&jobs, UnixMillis::now(), &TimeZone::system(), output) }
+}
+
+fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {
+    let row = |job: &JobSummary| {
+        [
+            identity(job.id, job.array.map(|(array, index)| ArrayPlace { array, index })),
+            job.name.clone().unwrap_or_else(|| "-".to_owned()),
+            job.user_name.clone(),
+            moment(job.submitted, zone),
+            clock(span(job.submitted, job.ended.unwrap_or(now))),
+            job.gpus.to_string(),
+            job.attempts.to_string(),
+            job.outcome.as_ref().map_or_else(|| job.phase.to_string(), outcome),
+        ]
+    };
+    let columns = [
+        right("ID", 11),
+        left("NAME", 12),
+        left("USER", 8),
+        left("SUBMITTED", 19),
+        right("TOOK", 9),
+        right("GPUS", 4),
+        right("RUNS", 4),
+        left("STATE", 13),
+    ];
+    Ok(write_table(columns, &jobs.iter().map(row).collect::<Vec<_>>(), output)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
+
+    use super::*;
+
+    #[test]
+    fn the_history_fits_the_terminal() {
+        let over = JobSummary {
+            id: JobId(9),
+            name: Some("resnet50_imagenet_bs64".to_owned()),
+            user: UserId(1000),
+            user_name: "ada".to_owned(),
+            phase: Phase::Done,
+            since: UnixMillis(1_800_000_090_000),
+            priority: Priority(0),
+            gpus: 1,
+            attempts: 2,
+            array: None,
+            submitted: UnixMillis(1_800_000_000_000),
+            ended: Some(UnixMillis(1_800_000_090_000)),
+            outcome: Some(Outcome::OutOfMemory),
+        };
+        let member = JobSummary {
+            array: Some((ArrayId(100_000), 12)),
+            outcome: Some(Outcome::Failed { code: 137 }),
+            user_name: "somebody-else".to_owned(),
+            ..over.clone()
+        };
+        let runs = JobSummary { name: None, phase: Phase::Running, ended: None, outcome: None, ..over.clone() };
+        let mut output = Vec::new();
+        table(&[over, member, runs], UnixMillis(1_800_200_000_000), &TimeZone::UTC, &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "too wide");
+        insta::assert_snapshot!("history", text);
+    }
+}

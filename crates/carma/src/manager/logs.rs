@@ -1,0 +1,92 @@
+//! `carma logs`: what a job printed.
+
+use std::io::{Read, Write};
+
+use anyhow::{Context, Result};
+use carma_manager::api::{JobDetail, LogQuery, LogStream};
+use carma_manager::client::Client;
+use clap::Args;
+
+use super::ask::{Manager, NAMING};
+use super::started::until_started;
+use super::words::verdict;
+use crate::text::printable;
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NAMING}\n\nOf a long log its beginning and its end are kept.\n\n\
+Examples:\n  carma logs -f last\n  carma logs -n 20 --stderr @train\n  carma logs 12 --attempt 1"))]
+pub(crate) struct Arguments {
+    /// The job.
+    #[arg(default_value = "last")]
+    job: String,
+    /// Go on until the job is over, from attempt to attempt, and say how it ended.
+    #[arg(short, long)]
+    follow: bool,
+    /// What it printed to standard error, where that is kept apart.
+    #[arg(long)]
+    stderr: bool,
+    /// Of this attempt, counted from 1 [default: the last].
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    attempt: Option<u32>,
+    /// Only so many lines from the end.
+    #[arg(short = 'n', long, value_name = "NUMBER")]
+    lines: Option<u32>,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    let stream = if arguments.stderr { LogStream::Stderr } else { LogStream::Stdout };
+    let query = LogQuery { stream, attempt: arguments.attempt, lines: arguments.lines, follow: arguments.follow };
+    if arguments.follow { follow(client, &arguments.job, query, output) } else { print(client, &arguments.job, query, output) }
+}
+
+/// Prints until the job is over, or the attempt that was asked for.
+fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl Write) -> Result<()> {
+    let JobDetail { id, attempts, .. } = client.job(job)?;
+    let (name, only) = (id.0.to_string(), query.attempt);
+    let mut number = only.or(attempts.last().map(|attempt| attempt.attempt.number)).unwrap_or(1);
+    loop {
+        let detail = until_started(client, id, number, |_| eprintln!("carma: {id} has not started attempt {number} yet"))?;
+        if detail.attempts.iter().all(|attempt| attempt.attempt.number < number) {
+            tell(&detail, only);
+            return Ok(());
+        }
+        query.attempt = Some(number);
+        print(client, &name, query, output)?;
+        if only.is_some() {
+            tell(&client.job(&name)?, only);
+            return Ok(());
+        }
+        query.lines = None;
+        number += 1;
+    }
+}
+
+/// Says how the job ended, or the attempt that was asked for.
+fn tell(detail: &JobDetail, only: Option<u32>) {
+    let attempt = detail.attempts.iter().find(|attempt| Some(attempt.attempt.number) == only);
+    let end = match attempt {
+        Some(attempt) => attempt.verdict.as_ref().map(|end| format!("{}: {}", attempt.attempt, verdict(end))),
+        None => detail.outcome().map(|outcome| format!("{}: {outcome}", detail.id)),
+    };
+    if let Some(end) = end {
+        eprintln!("carma: {}", printable(&end));
+    }
+}
+
+fn print(client: &mut Client, job: &str, query: LogQuery, output: &mut impl Write) -> Result<()> {
+    let mut log = client.logs(job, query)?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match log.read(&mut buffer).context("the log broke off")? {
+            0 => return Ok(output.flush()?),
+            length => output.write_all(&buffer[..length])?,
+        }
+        // Who follows wants to see it now.
+        if query.follow {
+            output.flush()?;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Commands that ask a running manager. Each is a file of its own, and a line in the two tables here.
+
+mod act;
+mod ask;
+mod attach;
+mod down;
+mod drain;
+mod energy;
+mod export;
+mod history;
+mod logs;
+mod queue;
+mod set;
+mod show;
+mod started;
+mod status;
+mod wait;
+mod why;
+mod words;
+
+pub(crate) use ask::{Manager, write_json};
+pub(crate) use attach::attach;
+pub(crate) use wait::{Ends, exit_code};
+pub(crate) use words::{devices, estimate, numbers};
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the jobs that run and wait.
+    #[command(visible_alias = "q")]
+    Queue(queue::Arguments),
+    /// Show everything that is known of a job.
+    Show(show::Arguments),
+    /// Say why a job waits, GPU by GPU.
+    Why(why::Arguments),
+    /// Print what a job printed.
+    Logs(logs::Arguments),
+    /// Connect this terminal to an interactive job.
+    Attach(attach::Arguments),
+    /// Wait until jobs are over.
+    Wait(wait::Arguments),
+    /// End jobs, whether they run or wait.
+    Cancel(act::CancelArguments),
+    /// Keep waiting jobs back.
+    Hold(act::Arguments),
+    /// Let held jobs wait for their turn again.
+    Release(act::Arguments),
+    /// Stop running jobs, after a checkpoint where they can, and put them back.
+    Requeue(act::Arguments),
+    /// Change the priority or the time limit of jobs.
+    Set(set::Arguments),
+    /// List jobs, those that are over too, the latest first.
+    History(history::Arguments),
+    /// Sum up the energy of jobs, and what it costs.
+    Energy(energy::Arguments),
+    /// Print everything about many jobs, as CSV or JSON.
+    Export(export::Arguments),
+    /// Let GPUs take nothing new; what runs there goes on.
+    Drain(drain::Arguments),
+    /// Let drained GPUs take jobs again.
+    Resume(drain::Arguments),
+    /// Say how the manager is.
+    Status(status::Arguments),
+    /// Stop the manager; its jobs go on, and the next manager finds them.
+    Down(down::Arguments),
+}
+
+impl Command {
+    pub(crate) fn run(&self, output: &mut impl Write) -> Result<ExitCode> {
+        use carma_manager::api::Act;
+        match self {
+            Self::Queue(arguments) => queue::run(arguments, output),
+            Self::Show(arguments) => show::run(arguments, output),
+            Self::Why(arguments) => why::run(arguments, output),
+            Self::Logs(arguments) => logs::run(arguments, output),
+            Self::Attach(arguments) => return attach::run(arguments),
+            Self::Wait(arguments) => return wait::run(arguments, output),
+            Self::Cancel(arguments) => act::cancel(arguments, output),
+            Self::Hold(arguments) => act::run(arguments, &Act::Hold, output),
+            Self::Release(arguments) => act::run(arguments, &Act::Release, output),
+            Self::Requeue(arguments) => act::run(arguments, &Act::Requeue, output),
+            Self::Set(arguments) => set::run(arguments, output),
+            Self::History(arguments) => history::run(arguments, output),
+            Self::Energy(arguments) => energy::run(arguments, output),
+            Self::Export(arguments) => export::run(arguments, output),
+            Self::Drain(arguments) => drain::run(arguments, true, output),
+            Self::Resume(arguments) => drain::run(arguments, false, output),
+            Self::Status(arguments) => status::run(arguments, output),
+            Self::Down(arguments) => down::run(arguments, output),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

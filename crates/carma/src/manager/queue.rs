@@ -1,0 +1,148 @@
+//! `carma queue`: jobs that run and wait.
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::Result;
+use carma_core::MiB;
+use carma_manager::api::{ArrayPlace, Counts, Queue, QueueQuery, QueueRow};
+use clap::Args;
+
+use super::ask::{Manager, Whose, write_json};
+use super::words::devices;
+use crate::text::{left, right, write_table};
+use crate::units::clock;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+TIME is how long a job has been in its state. GPU lists the GPUs a job has, \
+by number; (2) is how many it waits for. MEM is the memory promised on each, \
+or expected to be needed. WHY is how far a running job is, where it tells, \
+and what a waiting one waits for: `carma why JOB` says it in full.\n\n\
+Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    whose: Whose,
+    /// List at most so many that run, that wait and that are held.
+    #[arg(short = 'n', long, default_value_t = 100)]
+    limit: u32,
+    /// List all of them.
+    #[arg(short, long, conflicts_with = "limit")]
+    all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let limit = if arguments.all { u32::MAX } else { arguments.limit };
+    let queue = arguments.manager.connect()?.queue(&QueueQuery { user: arguments.whose.user(), limit: Some(limit) })?;
+    if arguments.json {
+        return write_json(&queue, output);
+    }
+    table(&queue, output)?;
+    if std::io::stdout().is_terminal() {
+        writeln!(output, "{}", summary(&queue))?;
+    }
+    Ok(())
+}
+
+/// Where a job stands in an array, or else its number: as it is named in commands.
+pub(super) fn identity(id: carma_core::JobId, array: Option<ArrayPlace>) -> String {
+    array.map_or_else(|| id.0.to_string(), |place| format!("{}_{}", place.array.0, place.index))
+}
+
+fn table(queue: &Queue, output: &mut impl Write) -> Result<()> {
+    let columns = [
+        right("ID", 11),
+        left("NAME", 12),
+        left("USER", 8),
+        left("STATE", 10),
+        right("TIME", 9),
+        left("GPU", 7),
+        right("MEM", 6),
+        left("WHY", usize::MAX),
+    ];
+    Ok(write_table(columns, &queue.jobs.iter().map(row).collect::<Vec<_>>(), output)?)
+}
+
+fn row(job: &QueueRow) -> [String; 8] {
+    let gibibytes = |MiB(size)| format!("{:.1}G", size as f64 / 1024.0);
+    let progress = job.progress.map(|share| format!("{:.0} %", share * 100.0));
+    let again = (job.attempts > 1).then(|| format!("attempt {}", job.attempts));
+    let running = || [progress, again].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    [
+        identity(job.id, job.array),
+        job.name.clone().unwrap_or_else(|| "-".to_owned()),
+        job.user.clone(),
+        job.state.to_string(),
+        clock(job.for_seconds.get()),
+        if job.devices.is_empty() { format!("({})", job.gpus) } else { devices(job.devices.iter().copied()) },
+        job.memory.map_or_else(|| "-".to_owned(), gibibytes),
+        job.reason.clone().unwrap_or_else(running),
+    ]
+}
+
+fn summary(Queue { counts: Counts { running, waiting, held }, jobs }: &Queue) -> String {
+    let all = running + waiting + held;
+    let more = all.saturating_sub(jobs.len() as u64);
+    let more = if more > 0 { format!("; {more} not listed: --all, --limit") } else { String::new() };
+    format!("{running} running, {waiting} waiting, {held} held{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{ArrayId, DeviceId, JobId, Priority, Seconds, ServerId};
+    use carma_manager::store::{Phase, UnixMillis};
+
+    use super::*;
+
+    fn waiting(id: u64, name: &str, reason: &str) -> QueueRow {
+        QueueRow {
+            id: JobId(id),
+            name: Some(name.to_owned()),
+            user: "ada".to_owned(),
+            uid: 1000,
+            state: Phase::Queued,
+            for_seconds: Seconds::from_secs(75),
+            submitted: UnixMillis(0),
+            priority: Priority(0),
+            gpus: 2,
+            attempts: 0,
+            array: None,
+            devices: Vec::new(),
+            memory: Some(MiB(20_480)),
+            progress: None,
+            reason: Some(reason.to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_queue_fits_the_terminal() {
+        let gpu = |ordinal| DeviceId::gpu(ServerId(0), ordinal);
+        let runs = QueueRow {
+            state: Phase::Running,
+            for_seconds: Seconds::from_secs(100_000),
+            attempts: 2,
+            devices: vec![gpu(0), gpu(1)],
+            progress: Some(0.433),
+            reason: None,
+            ..waiting(9, "resnet50_imagenet_bs64", "")
+        };
+        let place = Some(ArrayPlace { array: ArrayId(12), index: 3 });
+        let member =
+            QueueRow { array: place, name: None, memory: None, ..waiting(15, "", "waits behind job 9; 3 ahead of it, and then some more") };
+        let odd = QueueRow {
+            user: "a\x1b[31mb".to_owned(),
+            state: Phase::Recovering,
+            ..waiting(100_000, "\u{202e}evil", "is next, and waits for room")
+        };
+        let queue = Queue { counts: Counts { running: 1, waiting: 300, held: 0 }, jobs: vec![runs, member, odd] };
+        let mut table = Vec::new();
+        super::table(&queue, &mut table).unwrap();
+        let table = String::from_utf8(table).unwrap();
+        assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
+        insta::assert_snapshot!("queue", format!("{table}{}", summary(&queue)));
+    }
+}

@@ -1,0 +1,71 @@
+//! `carma set`: another priority or time limit.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_core::{LimitChange, Priority};
+use carma_manager::api::{Act, JobChange};
+use carma_manager::submission::time_limit;
+use clap::Args;
+
+use super::act::{each, tell};
+use super::ask::{Manager, NAMING};
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+Examples:\n  carma set 12 --priority -5\n  carma set last --time 2:00:00\n  carma set @train --time none"))]
+#[group(id = "change", required = true, multiple = true, args = ["priority", "time"])]
+pub(crate) struct Arguments {
+    /// The jobs.
+    #[arg(required = true, value_name = "JOB")]
+    jobs: Vec<String>,
+    /// The new priority: higher goes first. Only operators may give more than 0.
+    #[arg(short, long, allow_negative_numbers = true)]
+    priority: Option<i32>,
+    /// The new limit of an attempt's time, counted from its launch: minutes, or as in 90s, 12h, 1:30:00; none lifts it.
+    #[arg(short, long, value_name = "LIMIT", value_parser = limit)]
+    time: Option<LimitChange>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let change = JobChange { priority: arguments.priority.map(Priority), time_limit: arguments.time.unwrap_or_default() };
+    let act = Act::Change(change);
+    tell(&each(&mut arguments.manager.connect()?, &arguments.jobs, &act)?, &act, arguments.json, output)
+}
+
+fn limit(text: &str) -> Result<LimitChange, String> {
+    if text == "none" {
+        return Ok(LimitChange::Remove);
+    }
+    let limit = time_limit(text).map_err(|problem| problem.to_string())?;
+    Ok(limit.map_or(LimitChange::Remove, LimitChange::Set))
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::Seconds;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn a_change_is_needed_and_a_limit_is_slurms_or_none() {
+        let read = |words: &[&str]| Line::try_parse_from([&["set", "12"], words].concat()).map(|line| line.arguments);
+        assert!(read(&[]).unwrap_err().to_string().contains("--priority <PRIORITY>|--time <LIMIT>"));
+        let limits = ["90", "none", "unlimited"].map(|limit| read(&["--time", limit]).unwrap().time);
+        assert_eq!(limits, [LimitChange::Set(Seconds::from_secs(5400)), LimitChange::Remove, LimitChange::Remove].map(Some));
+        assert_eq!(read(&["-p", "-3"]).unwrap().priority, Some(-3));
+        assert!(read(&["--time", "soon"]).is_err());
+    }
+}

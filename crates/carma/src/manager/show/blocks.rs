@@ -1,0 +1,262 @@
+//! A job in blocks of lines, each with a label: what was asked for, what was expected, what happened.
+
+use std::io::{self, Write};
+
+use carma_core::{Condition, MiB, ModeWish};
+use carma_manager::api::{AttemptDetail, JobDetail};
+use carma_manager::request::{Activation, Resources, Schedule};
+use carma_manager::store::{StoredEvent, UnixMillis};
+use jiff::tz::TimeZone;
+
+use super::super::queue::identity;
+use super::super::words::{estimate, moment, span, utilisation, verdict};
+use crate::submit::command_words;
+use crate::text::{WIDTH, printable, shortened};
+use crate::units::{count, duration, energy, memory, wrapped_to};
+
+/// Letters of a label, with the space before and after it.
+const LABEL: usize = 13;
+
+/// Writes all blocks.
+pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
+    let name = job.request.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
+    let state = job.outcome.clone().unwrap_or_else(|| job.state.to_string());
+    let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
+    writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
+    block("", request(job, zone), output)?;
+    block("estimate", expected(job), output)?;
+    for attempt in &job.attempts {
+        let ended = attempt.ended.unwrap_or(now);
+        let from = moment(attempt.launched, zone);
+        block(
+            &format!("attempt {}: {from}, {}", attempt.attempt.number, duration(span(attempt.launched, ended))),
+            measured(attempt),
+            output,
+        )?;
+    }
+    if !job.events.is_empty() {
+        writeln!(output, "\ntimeline")?;
+    }
+    for StoredEvent { event, .. } in &job.events {
+        let words = event.body.get("text").and_then(|text| text.as_str()).unwrap_or(&event.kind);
+        writeln!(output, "{}", shortened(&format!("  {}  {}", moment(event.at, zone), printable(words)), WIDTH))?;
+    }
+    Ok(())
+}
+
+type Line = (&'static str, Option<String>);
+
+/// Lines that say something, under a title; nothing where none does.
+fn block(title: &str, lines: Vec<Line>, output: &mut impl Write) -> io::Result<()> {
+    if lines.iter().all(|(_, text)| text.is_none()) {
+        return Ok(());
+    }
+    if !title.is_empty() {
+        writeln!(output, "\n{title}")?;
+    }
+    for (label, text) in lines {
+        let Some(text) = text else { continue };
+        let rows = wrapped_to(&printable(&text), WIDTH - LABEL);
+        for (place, row) in rows.lines().enumerate() {
+            let label = if place == 0 { label } else { "" };
+            // A path of many letters is for copying, and not cut.
+            writeln!(output, "  {label:<width$}{row}", width = LABEL - 2)?;
+        }
+    }
+    Ok(())
+}
+
+fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
+    let request = &job.request;
+    let path = |path: &std::path::Path| Some(path.display().to_string()).filter(|path| !path.is_empty());
+    let activation = request.activation.as_ref().map(|activation| match activation {
+        Activation::Conda(name) => format!("conda {name}"),
+        Activation::Venv(folder) => format!("venv {}", folder.display()),
+    });
+    let parameters = request.array.iter().flat_map(|label| &label.parameters).map(|(name, value)| format!("{name}={value}"));
+    vec![
+        ("command", Some(command_words(&request.command)).filter(|words| !words.is_empty())),
+        ("parameters", listed(parameters)),
+        ("folder", path(&request.directory)),
+        ("activates", activation),
+        ("image", request.image.as_ref().map(|image| image.name.clone())),
+        ("output", request.output.as_deref().and_then(path)),
+        ("errors", request.error.as_deref().and_then(path)),
+        ("needs", Some(needs(&request.resources))),
+        ("schedule", schedule(&request.schedule, zone)),
+        ("submitted", Some(moment(job.submitted, zone))),
+        ("ended", job.ended.map(|at| format!("{}, {} later", moment(at, zone), duration(span(job.submitted, at))))),
+        ("energy", job.energy.map(|joules| energy(joules.0))),
+    ]
+}
+
+fn needs(resources: &Resources) -> String {
+    let Resources { gpus, memory: size, cpus, host_memory, time_limit, exclusive, mode, .. } = resources;
+    let mode = match mode {
+        ModeWish::Auto => None,
+        wish => serde_json::to_value(wish).ok().and_then(|wish| wish.as_str().map(|wish| format!("shared by {wish}"))),
+    };
+    let parts = [
+        Some(count(*gpus as usize, "GPU")),
+        size.map(|size| format!("{} on each", memory(size))),
+        exclusive.then(|| "alone".to_owned()),
+        mode,
+        cpus.map(|cores| count(cores as usize, "core")),
+        host_memory.map(|size| format!("{} of the host", memory(size))),
+        time_limit.map(|limit| format!("{} at most", duration(limit.get()))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn schedule(schedule: &Schedule, zone: &TimeZone) -> Option<String> {
+    let after = schedule.after.iter().map(|after| match after.condition {
+        Condition::Ok => format!("after {} succeeded", after.job),
+        Condition::Any => format!("after {} ended", after.job),
+    });
+    let others = [
+        (schedule.priority.0 != 0).then(|| format!("priority {}", schedule.priority.0)),
+        schedule.begin.map(|begin| format!("not before {}", moment(UnixMillis(begin.saturating_mul(1000)), zone))),
+        schedule.at_most.map(|most| format!("{most} of its array at once")),
+    ];
+    listed(others.into_iter().flatten().chain(after))
+}
+
+/// What was expected, against what was seen.
+fn expected(job: &JobDetail) -> Vec<Line> {
+    let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).max();
+    vec![
+        ("expected", estimate(&job.estimate)),
+        ("measured", peak.map(|peak| format!("{} at most{}", memory(*peak), compared(*peak, job.estimate.upper)))),
+        ("notes", (!job.estimate.notes.is_empty()).then(|| job.estimate.notes.join("; "))),
+    ]
+}
+
+fn compared(MiB(peak): MiB, upper: Option<MiB>) -> String {
+    match upper {
+        Some(MiB(upper)) if upper > 0 => format!(", {:.0} % of what it should stay under", peak as f64 / upper as f64 * 100.0),
+        _ => String::new(),
+    }
+}
+
+fn measured(attempt: &AttemptDetail) -> Vec<Line> {
+    let granted = attempt.placement.devices.iter().map(|granted| format!("{} ({} promised)", granted.device, memory(granted.promised)));
+    let because = attempt.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
+    vec![
+        ("on", listed(granted)),
+        ("ended", attempt.verdict.as_ref().map(|end| format!("{}{because}", verdict(end)))),
+        ("peak", listed(attempt.peaks.iter().map(|peak| memory(*peak)))),
+        ("busy", utilisation(&attempt.utilisation)),
+        ("energy", attempt.energy.map(|joules| energy(joules.0))),
+    ]
+}
+
+fn listed(parts: impl Iterator<Item = String>) -> Option<String> {
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use carma_core::{
+        ArrayId, AttemptId, DeviceId, Fraction, Granted, JobId, Limits, Outcome, Placement, Priority, Seconds, ServerId, State, Time,
+        Utilisation, Verdict,
+    };
+    use carma_manager::api::{ArrayPlace, EstimateDetail};
+    use carma_manager::attempt::Exit;
+    use carma_manager::judge::Whose;
+    use carma_manager::request::{After, ArrayLabel, JobCommand, JobRequest, Owner};
+    use carma_manager::store::{Joules, NewEvent, Phase};
+
+    use super::*;
+
+    fn attempt(number: u32, verdict: Verdict, because: &str) -> AttemptDetail {
+        let device = DeviceId::gpu(ServerId(0), 3);
+        let launched = UnixMillis(1_800_000_000_000 + u64::from(number) * 1_000_000);
+        AttemptDetail {
+            attempt: AttemptId { job: JobId(15), number },
+            placement: Placement { server: ServerId(0), devices: vec![Granted { device, promised: MiB(18_432), limits: Limits::Streams }] },
+            launched,
+            ended: Some(UnixMillis(launched.0 + 242_000)),
+            verdict: Some(verdict),
+            because: Some(because.to_owned()),
+            whose: Some(Whose::Job),
+            exit: Some(Exit::Code(1)),
+            peaks: vec![MiB(17_000 + u64::from(number))],
+            utilisation: Utilisation { smact: Some(Fraction::clamped(0.63)), ..Utilisation::default() },
+            energy: Some(Joules(43_210.0)),
+        }
+    }
+
+    /// A job of an array that ran out of memory, and then failed.
+    pub(crate) fn sample() -> JobDetail {
+        let command = JobCommand::Program(["python", "train.py", "--name", "a\x1b[2Jb"].map(str::to_owned).to_vec());
+        let mut request = JobRequest { name: Some("resnet".to_owned()), ..JobRequest::new(command, "/home/ada/project") };
+        request.resources =
+            Resources { memory: Some(MiB(20_480)), cpus: Some(4), time_limit: Some(Seconds::from_secs(5400)), ..Resources::default() };
+        request.schedule.priority = Priority(-5);
+        request.schedule.after = vec![After { job: "9".to_owned(), condition: Condition::Any }];
+        request.array = Some(ArrayLabel { index: 3, parameters: BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]) });
+        let submitted = UnixMillis(1_800_000_000_000);
+        let event = |sequence, after: u64, kind: &str, body| StoredEvent {
+            sequence,
+            event: NewEvent { at: UnixMillis(submitted.0 + after), job: Some(JobId(15)), kind: kind.to_owned(), body },
+        };
+        JobDetail {
+            id: JobId(15),
+            owner: Owner { uid: 1000, gid: 1000, name: "ada".to_owned() },
+            request,
+            state: State::Done { at: Time::ZERO, outcome: Outcome::Failed { code: 1 } },
+            phase: Phase::Done,
+            outcome: Some("failed with exit code 1".to_owned()),
+            submitted,
+            ended: Some(UnixMillis(submitted.0 + 2_242_000)),
+            estimate: EstimateDetail {
+                declared: Some(MiB(20_480)),
+                expected: Some(MiB(15_000)),
+                upper: Some(MiB(16_384)),
+                duration: Some(Seconds::from_secs(300)),
+                source: Some("history".to_owned()),
+                notes: vec!["three runs alike".to_owned()],
+                ..EstimateDetail::default()
+            },
+            array: Some(ArrayPlace { array: ArrayId(12), index: 3 }),
+            attempts: vec![
+                attempt(1, Verdict::OutOfMemory, "its log says: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"),
+                attempt(2, Verdict::Failed { code: 1 }, "it exited with 1"),
+            ],
+            events: vec![
+                event(1, 0, "submitted", serde_json::json!({})),
+                event(2, 1_000_000, "launched", serde_json::json!({"text": "launched on s0/gpu3"})),
+            ],
+            energy: Some(Joules(86_420.0)),
+        }
+    }
+
+    fn shown(job: &JobDetail) -> String {
+        let mut output = Vec::new();
+        write(job, UnixMillis(1_800_003_000_000), &TimeZone::UTC, &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "too wide");
+        text
+    }
+
+    #[test]
+    fn a_job_is_shown_in_blocks_and_what_is_not_known_is_left_out() {
+        let waiting = JobDetail {
+            request: JobRequest::new(JobCommand::Program(Vec::new()), ""),
+            state: State::Queued { since: Time::ZERO },
+            phase: Phase::Queued,
+            outcome: None,
+            ended: None,
+            estimate: EstimateDetail::default(),
+            array: None,
+            attempts: Vec::new(),
+            events: Vec::new(),
+            energy: None,
+            ..sample()
+        };
+        insta::assert_snapshot!("show", format!("{}\n{}", shown(&sample()), shown(&waiting)));
+    }
+}

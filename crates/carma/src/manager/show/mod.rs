@@ -1,0 +1,36 @@
+//! `carma show`: everything that is known of a job.
+
+mod blocks;
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_manager::store::UnixMillis;
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use super::ask::{Manager, NAMING, write_json};
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NAMING}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
+pub(crate) struct Arguments {
+    /// The job.
+    #[arg(default_value = "last")]
+    job: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let job = arguments.manager.connect()?.job(&arguments.job)?;
+    if arguments.json {
+        return write_json(&job, output);
+    }
+    Ok(blocks::write(&job, UnixMillis::now(), &TimeZone::system(), output)?)
+}
+
+#[cfg(test)]
+pub(super) use blocks::tests::sample;

@@ -1,0 +1,72 @@
+//! `carma status`: how the manager is.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_manager::api::Status;
+use carma_manager::client::Address;
+use clap::Args;
+
+use super::ask::{Manager, write_json};
+use crate::text::printable;
+use crate::units::{count, duration, wrapped};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let mut client = arguments.manager.connect()?;
+    let status = client.status()?;
+    if arguments.json { write_json(&status, output) } else { Ok(write!(output, "{}", text(&status, client.address()))?) }
+}
+
+fn text(status: &Status, address: &Address) -> String {
+    let Status { version, pid, up, world, speed, policy, jobs, .. } = status;
+    let faster = if (speed - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", time {speed}x as fast") };
+    let standing = match (status.observes, status.draining) {
+        (true, _) => " It observes, and launches nothing.",
+        (false, true) => " It launches nothing more, and ends when nothing runs.",
+        (false, false) => "",
+    };
+    let lines = [
+        format!("carma {version}, process {pid}, up for {}, at {address}.{standing}", duration(up.get())),
+        format!("{} ({world}{faster}), policy {policy}.", count(status.gpus as usize, "GPU")),
+        format!("{} running, {} waiting, {} held.", jobs.running, jobs.waiting, jobs.held),
+    ];
+    let troubles = status.troubles.iter().map(|trouble| format!("! {trouble}"));
+    lines.into_iter().chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::Seconds;
+    use carma_manager::api::Counts;
+    use carma_manager::store::UnixMillis;
+
+    use super::*;
+
+    #[test]
+    fn the_status_says_where_how_and_what_is_wrong() {
+        let status = Status {
+            version: "0.1.0".to_owned(),
+            pid: 4711,
+            started: UnixMillis(0),
+            up: Seconds::from_secs(3725),
+            observes: true,
+            draining: false,
+            world: "emulated in /tmp/emu".to_owned(),
+            speed: 60.0,
+            gpus: 4,
+            policy: "lug".to_owned(),
+            jobs: Counts { running: 3, waiting: 12, held: 1 },
+            troubles: vec!["s0/gpu3 is lost".to_owned()],
+        };
+        insta::assert_snapshot!("status", text(&status, &Address::Socket("/run/carma/carma.sock".into())));
+    }
+}

@@ -1,0 +1,142 @@
+//! `carma wait`: until jobs are over.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use carma_core::{JobId, Outcome, Seconds};
+use carma_manager::api::{JobDetail, WaitQuery};
+use carma_manager::client::{Client, ClientError};
+use carma_manager::submission::time_limit;
+use clap::Args;
+
+use super::ask::{Manager, NAMING, named, write_json};
+use crate::text::printable;
+
+/// How long a manager may be away; whoever waits outlives its restart.
+const ABSENCE: Duration = Duration::from_secs(60);
+/// How long to ask at a time.
+const ROUND: Duration = Duration::from_secs(30);
+/// What `timeout` exits with.
+const TIMED_OUT: u8 = 124;
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+It exits with 0 where all succeeded, with a job's own exit code where that one \
+failed, with 1 where several did or one ended otherwise, and with 124 when the \
+time is over.\n\n\
+Example:\n  carma wait last && carma logs last"))]
+pub(crate) struct Arguments {
+    /// The jobs.
+    #[arg(required = true, value_name = "JOB")]
+    jobs: Vec<String>,
+    /// No longer than this: minutes, or as in 90s, 12h, 1:30:00.
+    #[arg(short, long, value_name = "TIME", value_parser = timeout)]
+    timeout: Option<Seconds>,
+    /// Do not say how they ended.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Print the jobs as JSON, when all are over.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<ExitCode> {
+    let client = &mut arguments.manager.connect()?;
+    let mut jobs = Vec::new();
+    for name in &arguments.jobs {
+        jobs.extend(named(client, name)?);
+    }
+    let until = arguments.timeout.map(|timeout| Instant::now() + Duration::from_secs_f64(timeout.get()));
+    let mut over = Vec::new();
+    for end in (Ends { client, jobs: jobs.into_iter(), until }) {
+        let Some(job) = end? else {
+            eprintln!("carma: the time is over, and not all jobs are");
+            return Ok(ExitCode::from(TIMED_OUT));
+        };
+        if !arguments.quiet && !arguments.json {
+            writeln!(output, "{}", ending(&job))?;
+            output.flush()?;
+        }
+        over.push(job);
+    }
+    if arguments.json {
+        write_json(&over, output)?;
+    }
+    Ok(exit_code(over.iter().filter_map(JobDetail::outcome)))
+}
+
+/// How a job ended, for people.
+pub(super) fn ending(job: &JobDetail) -> String {
+    printable(&format!("{}: {}", job.id, job.state))
+}
+
+fn timeout(text: &str) -> Result<Seconds, String> {
+    time_limit(text).map_err(|problem| problem.to_string())?.ok_or_else(|| "leave it out to wait for as long as it takes".to_owned())
+}
+
+/// Jobs as they are when they are over, one after the other; none for a job that is not when the time is.
+pub(crate) struct Ends<'a, Jobs> {
+    pub(crate) client: &'a mut Client,
+    pub(crate) jobs: Jobs,
+    pub(crate) until: Option<Instant>,
+}
+
+impl<Jobs: Iterator<Item = JobId>> Iterator for Ends<'_, Jobs> {
+    type Item = Result<Option<JobDetail>, ClientError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let job = self.jobs.next()?;
+        Some(self.end(job))
+    }
+}
+
+impl<Jobs> Ends<'_, Jobs> {
+    fn end(&mut self, job: JobId) -> Result<Option<JobDetail>, ClientError> {
+        let mut seen = Instant::now();
+        loop {
+            let left = self.until.map_or(ROUND, |until| until.saturating_duration_since(Instant::now()).min(ROUND));
+            match self.client.wait(job, WaitQuery { seconds: Some(left.as_secs_f64().ceil() as u32) }) {
+                Ok(detail) if detail.outcome().is_some() => return Ok(Some(detail)),
+                Ok(_) => seen = Instant::now(),
+                Err(error) if !error.is_absence() || seen.elapsed() > ABSENCE => return Err(error),
+                Err(_) => thread::sleep(Duration::from_millis(250)),
+            }
+            if self.until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// What to exit with after jobs that ended like this.
+pub(crate) fn exit_code<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> ExitCode {
+    ExitCode::from(code(outcomes))
+}
+
+fn code<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> u8 {
+    let mut failures = outcomes.filter(|outcome| !outcome.succeeded());
+    match (failures.next(), failures.next()) {
+        (None, _) => 0,
+        (Some(Outcome::Failed { code }), None) => u8::try_from(*code).unwrap_or(1).max(1),
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failure_has_its_code_and_several_have_one() {
+        let [fine, three, signal, odd] =
+            [Outcome::Succeeded, Outcome::Failed { code: 3 }, Outcome::Failed { code: 137 }, Outcome::Failed { code: -1 }];
+        let of = |outcomes: &[&Outcome]| code(outcomes.iter().copied());
+        assert_eq!([of(&[]), of(&[&fine]), of(&[&fine, &three]), of(&[&three, &three])], [0, 0, 3, 1]);
+        assert_eq!([of(&[&signal]), of(&[&odd]), of(&[&Outcome::Cancelled])], [137, 1, 1]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Jobs, GPUs, times and verdicts in words.
+
+use carma_core::{DeviceId, Fraction, JobId, Outcome, Utilisation, Verdict};
+use carma_manager::api::EstimateDetail;
+use carma_manager::store::UnixMillis;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::units::{duration, memory};
+
+/// Numbers of jobs, those in a row as one: `12-21, 30`.
+pub(crate) fn numbers(jobs: &[JobId]) -> String {
+    let runs = jobs.chunk_by(|one, next| one.0 + 1 == next.0);
+    let run = |run: &[JobId]| match run {
+        [first, .., last] => format!("{}-{}", first.0, last.0),
+        _ => run.iter().map(|job| job.0.to_string()).collect(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
+}
+
+/// `job 12`, or `jobs 12-21`.
+pub(super) fn jobs(jobs: &[JobId]) -> String {
+    format!("job{} {}", if jobs.len() == 1 { "" } else { "s" }, numbers(jobs))
+}
+
+/// The names of devices, in few letters: servers are named where there are several.
+pub(crate) fn devices(devices: impl IntoIterator<Item = DeviceId>) -> String {
+    let short = |device: DeviceId| {
+        let name = device.to_string();
+        name.strip_prefix("s0/gpu").map(str::to_owned).unwrap_or(name)
+    };
+    devices.into_iter().map(short).collect::<Vec<_>>().join(",")
+}
+
+/// A moment as clocks here show it.
+pub(super) fn moment(UnixMillis(at): UnixMillis, zone: &TimeZone) -> String {
+    let moment = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or_default();
+    moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// From one moment to another.
+pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
+    to.0.saturating_sub(from.0) as f64 / 1000.0
+}
+
+/// How an attempt ended.
+pub(super) fn verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Succeeded => "succeeded".to_owned(),
+        Verdict::Failed { code } => format!("failed with exit code {code}"),
+        Verdict::OutOfMemory => "ran out of GPU memory".to_owned(),
+        Verdict::HostOutOfMemory => "the host ran out of memory".to_owned(),
+        Verdict::GpuLost => "lost its GPU".to_owned(),
+        Verdict::MpsServerDied => "lost its MPS server".to_owned(),
+        Verdict::CouldNotStart { reason } => format!("could not start: {reason}"),
+        Verdict::SupervisorLost => "ended with its supervisor, which was killed".to_owned(),
+    }
+}
+
+/// How a job ended, in a word or two, for columns and programs.
+pub(super) fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Succeeded => "succeeded".to_owned(),
+        Outcome::Failed { code } => format!("failed ({code})"),
+        Outcome::OutOfMemory => "out of memory".to_owned(),
+        Outcome::HostOutOfMemory => "host memory".to_owned(),
+        Outcome::TimeLimit => "time limit".to_owned(),
+        Outcome::Cancelled => "cancelled".to_owned(),
+        Outcome::GpuLost => "GPU lost".to_owned(),
+        Outcome::MpsServerDied => "MPS died".to_owned(),
+        Outcome::CouldNotStart { .. } => "not started".to_owned(),
+        Outcome::SupervisorLost => "lost".to_owned(),
+        Outcome::DependencyFailed { .. } => "dependency".to_owned(),
+    }
+}
+
+/// What was expected of a job, and who said so; nothing where nobody knew.
+pub(crate) fn estimate(estimate: &EstimateDetail) -> Option<String> {
+    let sizes = [
+        estimate.expected.map(|size| format!("{} expected", memory(size))),
+        estimate.upper.map(|size| format!("{} at most", memory(size))),
+        estimate.declared.map(|size| format!("{} declared", memory(size))),
+    ];
+    let duration = estimate.duration.map(|span| format!("{} alone", duration(span.get())));
+    let parts: Vec<String> = sizes.into_iter().chain([utilisation(&estimate.utilisation), duration]).flatten().collect();
+    let source = estimate.source.as_ref().map_or(String::new(), |source| format!(" (from: {source})"));
+    (!parts.is_empty()).then(|| format!("{}{source}", parts.join(", ")))
+}
+
+/// How busy a GPU is kept, as far as it was measured.
+pub(super) fn utilisation(utilisation: &Utilisation) -> Option<String> {
+    let counter = |name: &str, share: Option<Fraction>| share.map(|share| format!("{name} {share}"));
+    let counters = [
+        counter("SMACT", utilisation.smact),
+        counter("SMOCC", utilisation.smocc),
+        counter("DRAMA", utilisation.drama),
+        counter("GPU", utilisation.gpu),
+    ];
+    let counters: Vec<String> = counters.into_iter().flatten().collect();
+    (!counters.is_empty()).then(|| counters.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::ServerId;
+
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_one() {
+        let list = |numbers: &[u64]| numbers.iter().copied().map(JobId).collect::<Vec<_>>();
+        assert_eq!(numbers(&list(&[1, 2, 3, 5, 7, 8])), "1-3, 5, 7-8");
+        assert_eq!([jobs(&list(&[4])), jobs(&list(&[4, 5])), jobs(&list(&[]))], ["job 4", "jobs 4-5", "jobs "]);
+    }
+
+    #[test]
+    fn devices_of_other_servers_keep_their_names() {
+        let gpu = |server, ordinal| DeviceId::gpu(ServerId(server), ordinal);
+        assert_eq!(devices([gpu(0, 3), gpu(0, 1).instance(2), gpu(1, 0)]), "3,1/mig2,s1/gpu0");
+    }
+}

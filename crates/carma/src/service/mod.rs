@@ -1,0 +1,183 @@
+//! `carma service`: the manager as a service of systemd, of the machine or of one user.
+
+mod standing;
+mod systemd;
+mod unit;
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use rustix::process::geteuid;
+use standing::Standing;
+use systemd::{Systemd, UNIT};
+use tempfile::NamedTempFile;
+
+/// What systemd is to do once the unit is there. A manager that runs already is started anew, by the unit as it is now.
+const START: [&[&str]; 3] = [&["daemon-reload"], &["enable", UNIT], &["restart", UNIT]];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Have systemd start the manager now and at every boot.
+    Install(InstallArguments),
+    /// Stop the manager and take it from systemd; jobs that run go on.
+    Remove(ScopeArguments),
+    /// Show how the service is.
+    Status(ScopeArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArguments {
+    #[command(flatten)]
+    scope: ScopeArguments,
+    /// Print the unit and say what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// A configuration file for the manager, instead of the one it looks for.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScopeArguments {
+    /// The service of this user alone, instead of the machine's.
+    #[arg(long)]
+    user: bool,
+}
+
+/// Whose manager it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// The machine's.
+    System,
+    /// One user's own.
+    User,
+}
+
+impl Scope {
+    /// When it is started.
+    const fn target(self) -> &'static str {
+        match self {
+            Self::System => "multi-user.target",
+            Self::User => "default.target",
+        }
+    }
+
+    /// By what `systemctl` and this command are told.
+    const fn flag(self) -> Option<&'static str> {
+        match self {
+            Self::System => None,
+            Self::User => Some("--user"),
+        }
+    }
+
+    /// A call of `systemctl`, for people.
+    fn words(self, arguments: &[&str]) -> String {
+        let words: Vec<&str> = ["systemctl"].into_iter().chain(self.flag()).chain(arguments.iter().copied()).collect();
+        words.join(" ")
+    }
+
+    /// Where the unit belongs.
+    fn file(self) -> Result<PathBuf> {
+        let folder = match self {
+            Self::System => PathBuf::from("/etc/systemd/system"),
+            Self::User => {
+                let given = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+                let config = given.or_else(|| Some(env::home_dir()?.join(".config")));
+                config.context("HOME is not set: there is no place for a user's unit")?.join("systemd/user")
+            }
+        };
+        Ok(folder.join(UNIT))
+    }
+
+    fn check_rights(self, verb: &str) -> Result<()> {
+        if self == Self::System && !geteuid().is_root() {
+            bail!("the machine's service is root's: use sudo, or for one of your own\n  carma service {verb} --user");
+        }
+        Ok(())
+    }
+}
+
+impl ScopeArguments {
+    const fn scope(&self) -> Scope {
+        if self.user { Scope::User } else { Scope::System }
+    }
+}
+
+/// Does what was asked for.
+pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
+    match command {
+        Command::Install(arguments) => install(arguments, output),
+        Command::Remove(arguments) => remove(arguments.scope()),
+        Command::Status(arguments) => status(arguments.scope(), output),
+    }
+}
+
+fn install(arguments: &InstallArguments, output: &mut impl Write) -> Result<()> {
+    let scope = arguments.scope.scope();
+    let program = env::current_exe().context("cannot tell where this program is")?;
+    let config = arguments.config.as_deref().map(std::path::absolute).transpose().context("cannot tell where the configuration file is")?;
+    let (file, unit) = (scope.file()?, unit::unit(scope, &program, config.as_deref()));
+    if arguments.dry_run {
+        eprintln!("carma: this would be {}; then:", file.display());
+        for step in START {
+            eprintln!("  {}", scope.words(step));
+        }
+        return Ok(output.write_all(unit.as_bytes())?);
+    }
+    scope.check_rights("install")?;
+    if let Some(config) = config.filter(|config| !config.is_file()) {
+        bail!("there is no file {}", config.display());
+    }
+    let systemd = Systemd::find(scope)?;
+    write(&file, &unit).with_context(|| format!("cannot write {}", file.display()))?;
+    START.iter().try_for_each(|step| systemd.act(step))?;
+    eprintln!("carma: wrote {}", file.display());
+    match scope {
+        Scope::System => eprintln!("carma: the manager runs, and will at every boot"),
+        Scope::User => eprintln!(
+            "carma: the manager runs, and will at every login; for it and its jobs\n\
+             carma: to go on when you log out: loginctl enable-linger"
+        ),
+    }
+    Ok(())
+}
+
+/// Writes a unit so that systemd finds all of it or nothing.
+fn write(file: &Path, unit: &str) -> Result<()> {
+    let folder = file.parent().context("it is in no folder")?;
+    fs::create_dir_all(folder)?;
+    let mut new = NamedTempFile::new_in(folder)?;
+    new.write_all(unit.as_bytes())?;
+    new.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    new.persist(file)?;
+    Ok(())
+}
+
+fn remove(scope: Scope) -> Result<()> {
+    scope.check_rights("remove")?;
+    let file = scope.file()?;
+    if !file.exists() {
+        bail!("not installed: there is no {}", file.display());
+    }
+    let systemd = Systemd::find(scope)?;
+    systemd.act(&["disable", "--now", UNIT])?;
+    fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
+    systemd.act(&["daemon-reload"])?;
+    eprintln!("carma: the service is gone; jobs that run go on, and `carma up` finds them again");
+    Ok(())
+}
+
+fn status(scope: Scope, output: &mut impl Write) -> Result<()> {
+    let shown = Systemd::find(scope)?.ask(&["show", standing::PROPERTIES, UNIT])?;
+    let standing = Standing::read(&shown);
+    if !standing.is_installed() {
+        let flag = scope.flag().map(|flag| format!(" {flag}")).unwrap_or_default();
+        bail!("the service is not installed: `carma service install{flag}` does it");
+    }
+    Ok(write!(output, "{standing}")?)
+}

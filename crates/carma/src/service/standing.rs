@@ -1,0 +1,56 @@
+//! How the service is, from what systemd shows of it: pure.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What systemd is asked for.
+pub(super) const PROPERTIES: &str =
+    "--property=LoadState,ActiveState,SubState,Result,UnitFileState,FragmentPath,MainPID,ActiveEnterTimestamp,StatusText";
+
+/// What systemd shows of a unit: lines of `Name=value`.
+pub(super) struct Standing<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'a> Standing<'a> {
+    pub(super) fn read(shown: &'a str) -> Self {
+        Self(shown.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).copied()
+    }
+
+    pub(super) fn is_installed(&self) -> bool {
+        self.get("LoadState").is_some_and(|state| state != "not-found")
+    }
+}
+
+impl fmt::Display for Standing<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let get = |name| self.get(name).unwrap_or("unknown");
+        // What went wrong last is news only while it is not mended.
+        let result = self.get("Result").filter(|result| *result != "success").map(|result| format!(": {result}")).unwrap_or_default();
+        writeln!(out, "state    {} ({}){result}", get("ActiveState"), get("SubState"))?;
+        writeln!(out, "boot     {}", get("UnitFileState"))?;
+        writeln!(out, "unit     {}", get("FragmentPath"))?;
+        if let Some(process) = self.get("MainPID").filter(|process| *process != "0") {
+            writeln!(out, "process  {process}, since {}", get("ActiveEnterTimestamp"))?;
+        }
+        self.get("StatusText").map_or(Ok(()), |status| writeln!(out, "says     {status}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_runs_and_one_that_does_not() {
+        let runs = "MainPID=4711\nResult=success\nStatusText=2 jobs run, a=b waits\nLoadState=loaded\nActiveState=active\nSubState=running\n\
+                    FragmentPath=/lib/systemd/system/carma.service\nUnitFileState=enabled\nActiveEnterTimestamp=Mon 2026-11-16 08:00:00 UTC\n";
+        let failed = "MainPID=0\nResult=exit-code\nStatusText=\nLoadState=loaded\nActiveState=activating\nSubState=auto-restart\n\
+                      FragmentPath=/lib/systemd/system/carma.service\nUnitFileState=disabled\nActiveEnterTimestamp=\n";
+        insta::assert_snapshot!("standing", [runs, failed].map(|shown| Standing::read(shown).to_string()).join("\n"));
+        assert!(Standing::read(runs).is_installed());
+        assert!(!Standing::read("LoadState=not-found\nActiveState=inactive\n").is_installed());
+    }
+}

@@ -1,0 +1,59 @@
+//! Talking to systemd through `systemctl`.
+
+use std::io::ErrorKind;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail};
+
+use super::Scope;
+
+/// The name of the manager's unit.
+pub(super) const UNIT: &str = "carma.service";
+
+/// The systemd that runs the services of the machine, or of one user.
+#[derive(Debug)]
+pub(super) struct Systemd(Scope);
+
+/// What to do without it.
+const INSTEAD: &str = "`carma up --detach` starts the manager until the next boot; whatever starts\nservices here can run `carma up`";
+
+impl Systemd {
+    /// Finds it; says what to do instead where there is none.
+    pub(super) fn find(scope: Scope) -> Result<Self> {
+        let systemd = Self(scope);
+        let output = match systemd.command(&["is-system-running"]).output() {
+            Ok(output) => output,
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!("this machine has no systemd\n{INSTEAD}"),
+            Err(error) => return Err(error).context("cannot run systemctl"),
+        };
+        // Its exit tells a degraded system from a healthy one, and both can run services.
+        match (String::from_utf8_lossy(&output.stdout).trim(), scope) {
+            ("" | "offline" | "unknown", Scope::System) => bail!("systemd does not run this machine\n{INSTEAD}"),
+            ("" | "offline" | "unknown", Scope::User) => {
+                bail!("no systemd runs for this user: that takes a login, not just su or sudo\n{INSTEAD}")
+            }
+            _ => Ok(systemd),
+        }
+    }
+
+    /// Has it do something.
+    pub(super) fn act(&self, arguments: &[&str]) -> Result<()> {
+        self.ask(arguments).map(drop)
+    }
+
+    /// What it answers.
+    pub(super) fn ask(&self, arguments: &[&str]) -> Result<String> {
+        let Output { status, stdout, stderr } = self.command(arguments).output().context("cannot run systemctl")?;
+        if !status.success() {
+            let words = self.0.words(arguments);
+            bail!("`{words}` failed: {}", String::from_utf8_lossy(&stderr).trim());
+        }
+        Ok(String::from_utf8_lossy(&stdout).into_owned())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("systemctl");
+        command.args(self.0.flag()).args(arguments);
+        command
+    }
+}

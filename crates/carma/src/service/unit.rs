@@ -1,0 +1,55 @@
+//! What systemd is told of the manager: the package's own unit, made to fit the program and whose manager it is.
+
+use std::path::Path;
+
+use super::Scope;
+
+/// The unit as the Debian package has it.
+const TEMPLATE: &str = include_str!("../../../../packaging/carma.service");
+
+/// How the template's paragraphs begin that are not for a user's own manager: it has its own places, and may not ask the kernel for favours.
+const ROOT_ONLY: &str = "# Only as root";
+
+/// The unit for a program.
+pub(super) fn unit(scope: Scope, program: &Path, config: Option<&Path>) -> String {
+    let config = config.map(|file| format!(" --config {}", quoted(file).replace('$', "$$"))).unwrap_or_default();
+    let start = format!("ExecStart={} up{config}", quoted(program));
+    let fitted = |line: &str| match line.split_once('=') {
+        Some(("ExecStart", _)) => start.clone(),
+        Some(("WantedBy", _)) => format!("WantedBy={}", scope.target()),
+        _ => line.to_owned(),
+    };
+    let paragraphs = TEMPLATE.trim_end().split("\n\n").filter(|paragraph| scope == Scope::System || !paragraph.starts_with(ROOT_ONLY));
+    let paragraphs: Vec<String> = paragraphs.map(|paragraph| paragraph.lines().map(fitted).collect::<Vec<_>>().join("\n")).collect();
+    paragraphs.join("\n\n") + "\n"
+}
+
+/// A path as one word of a unit. A dollar sign stands for itself in a program's own path, and has to be doubled elsewhere.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string().replace('%', "%%");
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+%$".contains(letter);
+    if path.chars().all(plain) { path } else { format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_packages_unit_is_that_of_an_installed_program() {
+        assert_eq!(unit(Scope::System, "/usr/bin/carma".as_ref(), None), TEMPLATE);
+    }
+
+    #[test]
+    fn a_users_own_manager_asks_for_nothing_that_only_root_gets() {
+        let unit = unit(Scope::User, "/home/ada/.local/bin/carma".as_ref(), Some("/home/ada/carma.toml".as_ref()));
+        insta::assert_snapshot!("user", unit);
+    }
+
+    #[test]
+    fn paths_may_hold_what_systemd_gives_a_meaning() {
+        let unit = unit(Scope::System, "/opt/100% \"new\"/$carma".as_ref(), Some("/etc/a b/$x\\.toml".as_ref()));
+        let start = unit.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+        assert_eq!(start, r#"ExecStart="/opt/100%% \"new\"/$carma" up --config "/etc/a b/$$x\\.toml""#);
+    }
+}

@@ -1,0 +1,98 @@
+//! What would be submitted, and what a running manager expects of it.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_manager::api::{Forecast, Submit};
+use carma_manager::client::ClientError;
+use carma_manager::request::JobRequest;
+use carma_manager::submission::Submission;
+use serde::Serialize;
+
+use super::view;
+use crate::manager::{Manager, devices, estimate};
+use crate::text::printable;
+use crate::units::wrapped;
+
+/// A request with what would become of it, where a manager was there to say.
+#[derive(Debug, Serialize)]
+struct Planned {
+    #[serde(flatten)]
+    request: JobRequest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forecast: Option<Forecast>,
+}
+
+pub(super) fn run(submissions: &[Submission], manager: &Manager, json: bool, output: &mut impl Write) -> Result<()> {
+    let forecasts = forecasts(submissions, manager)?;
+    if !json {
+        view::table(submissions, output)?;
+        return forecasts.iter().filter_map(|jobs| jobs.first()).try_for_each(|first| Ok(write!(output, "\n{}", text(first))?));
+    }
+    // Written one by one: a hundred thousand environments need not be in memory at once.
+    let mut before = "[";
+    let mut forecasts = forecasts.into_iter().flatten();
+    for request in submissions.iter().flat_map(Submission::requests) {
+        let planned = Planned { request: request.without_secrets(), forecast: forecasts.next() };
+        write!(output, "{before}\n{}", serde_json::to_string_pretty(&planned)?)?;
+        before = ",";
+    }
+    Ok(writeln!(output, "\n]")?)
+}
+
+/// The forecasts of each submission; none where no manager runs.
+fn forecasts(submissions: &[Submission], manager: &Manager) -> Result<Vec<Vec<Forecast>>> {
+    match manager.connect() {
+        Err(ClientError::NoManager(_)) => Ok(Vec::new()),
+        client => {
+            let mut client = client?;
+            let forecasts = submissions.iter().map(|submission| client.forecast(&Submit::from(submission.clone())));
+            Ok(forecasts.collect::<Result<_, _>>()?)
+        }
+    }
+}
+
+/// What is expected, and where it would go: of the first job, as others of an array are alike.
+fn text(forecast: &Forecast) -> String {
+    let expected = estimate(&forecast.estimate).unwrap_or_else(|| "nothing is known of it before it runs".to_owned());
+    let place = match (&forecast.placement, &forecast.why) {
+        (Some(placement), _) if placement.devices.is_empty() => "It would start now.".to_owned(),
+        (Some(placement), _) => format!("It would start now on GPU {}.", devices(placement.devices.iter().map(|granted| granted.device))),
+        (None, Some(why)) => format!("It would wait: {}", why.text),
+        (None, None) => "It would wait.".to_owned(),
+    };
+    let notes = forecast.estimate.notes.iter().map(|note| wrapped(&printable(note)));
+    let place = place.lines().map(printable);
+    [wrapped(&format!("Estimate: {}", printable(&expected)))].into_iter().chain(notes).chain(place).map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{DeviceId, Granted, JobId, Limits, MiB, Placement, ServerId, State, Time, WaitReason};
+    use carma_manager::api::{EstimateDetail, Why};
+
+    use super::*;
+
+    #[test]
+    fn a_forecast_says_what_is_expected_and_where_it_would_go() {
+        let device = DeviceId::gpu(ServerId(0), 2);
+        let placement = Placement { server: ServerId(0), devices: vec![Granted { device, promised: MiB(1024), limits: Limits::Streams }] };
+        let estimate = EstimateDetail {
+            expected: Some(MiB(7118)),
+            upper: Some(MiB(8192)),
+            source: Some("static".to_owned()),
+            ..EstimateDetail::default()
+        };
+        let starts = Forecast { estimate, placement: Some(placement), why: None };
+        let text_of_why = "job 1 is next, and waits for room\n  s0/gpu0 has 2 GiB left".to_owned();
+        let why = Why {
+            job: JobId(1),
+            state: State::Queued { since: Time::ZERO },
+            reason: WaitReason::Room,
+            devices: Vec::new(),
+            text: text_of_why,
+        };
+        let waits = Forecast { estimate: EstimateDetail::default(), placement: None, why: Some(why) };
+        insta::assert_snapshot!("forecast", format!("{}\n{}", text(&starts), text(&waits)));
+    }
+}
