@@ -225,7 +225,7 @@ impl Running {
 }
 
 /// What is kept of what an attempt took.
-fn measured(measurement: &Measurement, placement: &Placement) -> Measured {
+pub(crate) fn measured(measurement: &Measurement, placement: &Placement) -> Measured {
     let usage = |granted: &carma_core::Granted| measurement.gpus.get(&granted.device);
     let fullest = measurement.gpus.values().max_by_key(|usage| usage.peak_memory);
     Measured {

@@ -31,6 +31,7 @@ mod run;
 mod setup;
 mod submit;
 
+pub(crate) use attempts::measured;
 pub use handle::Handle;
 pub use run::{Engine, EngineError};
 pub use setup::{Setup, World};

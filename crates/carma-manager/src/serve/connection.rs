@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::{self, Future};
 use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,7 +123,7 @@ impl Connections {
         loop {
             let (stream, address) = accept(|| listener.accept()).await;
             // Without a seat, and perhaps in the midst of a handshake, there is nothing to be said.
-            let Some(seat) = self.seats.take(SeatOf::Address(canonical(address.ip()))) else { continue };
+            let Some(seat) = self.seats.take(SeatOf::Address(address.ip().to_canonical())) else { continue };
             let visit = Visit { guest: Guest::Network, _seat: seat, stopping: stopping.clone(), _present: present.clone() };
             tokio::spawn(self.clone().visit_from_network(stream, network.tls.clone(), visit));
         }
@@ -184,11 +183,6 @@ async fn accept<T, F: Future<Output = io::Result<T>>>(mut next: impl FnMut() -> 
             Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }
-}
-
-/// The same address, however it is written.
-fn canonical(address: IpAddr) -> IpAddr {
-    address.to_canonical()
 }
 
 /// As many files as may be: every connection is one.

@@ -1,12 +1,13 @@
 //! Everything that is known of a job, put together from the store and from what the engine has measured so far.
 
-use carma_core::{JobId, PerRank, Placement, Utilisation};
+use carma_core::{JobId, JobSpec, MiB, PerRank};
 use serde::Deserialize;
 
 use super::Shared;
 use super::access::Caller;
 use super::privacy::Private;
 use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, Problem, ProblemKind};
+use crate::engine::measured;
 use crate::judge::Whose;
 use crate::measure::Measurement;
 use crate::store::{JobHistory, Joules, Measured, Phase, StoredAttempt, StoredEvent};
@@ -103,7 +104,7 @@ fn notes<'a, T: for<'b> Deserialize<'b>>(events: &'a [StoredEvent], kind: &'a st
     of_kind.filter_map(|stored| T::deserialize(&stored.event.body).ok())
 }
 
-fn estimate(spec: &carma_core::JobSpec, declared: Option<carma_core::MiB>, events: &[StoredEvent]) -> EstimateDetail {
+fn estimate(spec: &JobSpec, declared: Option<MiB>, events: &[StoredEvent]) -> EstimateDetail {
     let neediest =
         spec.memory.estimated.as_ref().and_then(|estimate| PerRank::values(estimate).iter().max_by_key(|estimate| estimate.upper));
     let EstimateNote { source, notes } = notes(events, "estimated").next().unwrap_or_default();
@@ -115,21 +116,5 @@ fn estimate(spec: &carma_core::JobSpec, declared: Option<carma_core::MiB>, event
         duration: spec.expected_duration,
         source: source.or_else(|| declared.map(|_| "declared".to_owned())),
         notes,
-    }
-}
-
-/// What was taken so far, in the form in which it is kept at the end.
-fn measured(measurement: &Measurement, placement: &Placement) -> Measured {
-    let fullest = measurement.gpus.values().max_by_key(|usage| usage.peak_memory);
-    let peak = |granted: &carma_core::Granted| measurement.gpus.get(&granted.device).map(|usage| usage.peak_memory).unwrap_or_default();
-    Measured {
-        peaks: placement.devices.iter().map(peak).collect(),
-        utilisation: fullest.map_or_else(Utilisation::default, |usage| Utilisation {
-            smact: usage.smact.mean(),
-            smocc: usage.smocc.mean(),
-            drama: usage.drama.mean(),
-            gpu: usage.utilisation.mean(),
-        }),
-        energy: (!measurement.gpus.is_empty()).then(|| Joules(measurement.energy().joules())),
     }
 }

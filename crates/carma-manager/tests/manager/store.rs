@@ -4,7 +4,7 @@ mod child;
 mod crash;
 mod faults;
 mod keeping;
-mod lab;
+pub(crate) mod lab;
 mod listing;
 mod model;
 mod opening;

@@ -18,7 +18,7 @@ const LONGEST_LINE: usize = 64;
 #[derive(Debug)]
 pub(super) struct LogCursor {
     path: PathBuf,
-    limit: u64,
+    limit: Option<u64>,
     open: Option<OpenLog>,
     at: u64,
 }
@@ -30,8 +30,8 @@ struct OpenLog {
 }
 
 impl LogCursor {
-    /// At the beginning of a log of this limit.
-    pub(super) fn new(path: PathBuf, limit: u64) -> Self {
+    /// At the beginning of a log of this limit, where that is known.
+    pub(super) fn new(path: PathBuf, limit: Option<u64>) -> Self {
         Self { path, limit, open: None, at: 0 }
     }
 
@@ -83,12 +83,18 @@ impl LogCursor {
             if !metadata.is_file() || metadata.nlink() > 1 {
                 return Err(io::Error::other("the log is no longer a file of its own"));
             }
-            let mut line = [0; LONGEST_LINE];
-            let length = file.read_at(&mut line, Gap::place(self.limit))?;
-            self.open = Some(OpenLog { gap: Gap::read(self.limit, &line[..length]), file });
+            let gap = self.limit.map_or(Ok(None), |limit| gap(&file, limit))?;
+            self.open = Some(OpenLog { file, gap });
         }
         Ok(self.open.as_ref())
     }
+}
+
+/// What is left out of a log of this limit.
+fn gap(file: &File, limit: u64) -> io::Result<Option<Gap>> {
+    let mut line = [0; LONGEST_LINE];
+    let length = file.read_at(&mut line, Gap::place(limit))?;
+    Ok(Gap::read(limit, &line[..length]))
 }
 
 impl OpenLog {
@@ -157,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    const LIMIT: u64 = 8192;
+    const LIMIT: Option<u64> = Some(8192);
 
     fn all(cursor: &mut LogCursor) -> String {
         let mut text = Vec::new();
@@ -212,7 +218,7 @@ mod tests {
         let path = folder.path().join("stdout.log");
         let tail = |text: &str, lines| {
             fs::write(&path, text).unwrap();
-            let mut cursor = LogCursor::new(path.clone(), 1 << 20);
+            let mut cursor = LogCursor::new(path.clone(), None);
             cursor.seek_last_lines(lines).unwrap();
             all(&mut cursor)
         };

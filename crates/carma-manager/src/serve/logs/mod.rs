@@ -61,7 +61,7 @@ impl Shared {
         let folder = AttemptFolder::of(&self.places.state, attempt);
         let unreadable = |error: String| ProblemKind::Internal.because(format!("the log of {attempt} cannot be read: {error}"));
         let opened = spawn_blocking(move || {
-            let limit = folder.order().map_err(io::Error::other)?.map_or(u64::MAX, |order| order.log_limit);
+            let limit = folder.order().map_err(io::Error::other)?.map(|order| order.log_limit);
             let path = if query.stream == LogStream::Stdout { folder.output() } else { folder.errors() };
             let mut cursor = LogCursor::new(path, limit);
             query.lines.map_or(Ok(()), |lines| cursor.seek_last_lines(lines))?;

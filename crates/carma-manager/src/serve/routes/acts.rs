@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use carma_core::{LimitChange, Seconds};
 
-use super::Refused;
 use super::submit::check_priority;
+use super::{JobPath, Refused};
 use crate::api::{Act, Acted, JobChange, Problem, ProblemKind};
 use crate::configuration::SubmitLimits;
 use crate::serve::Shared;
@@ -18,7 +18,7 @@ use crate::serve::naming::JobName;
 macro_rules! act {
     ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
         $(#[$doc])*
-        #[utoipa::path(post, path = $path, params(("job" = String, Path, description = "12 (a job, or all of an array), 12_3, last or @name")), responses((status = 200, body = Acted), Refused))]
+        #[utoipa::path(post, path = $path, params(JobPath), responses((status = 200, body = Acted), Refused))]
         pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Acted> {
             shared.act(&caller, name, $act).await
         }
@@ -39,7 +39,7 @@ act!(
     requeue, "/v1/jobs/{job}/requeue", Act::Requeue);
 
 /// Changes what was asked for.
-#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(("job" = String, Path, description = "12 (a job, or all of an array), 12_3, last or @name")), responses((status = 200, body = Acted), Refused))]
+#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = Acted), Refused))]
 pub(super) async fn change(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName, sent: Sent<JobChange>) -> Answer<Acted> {
     let change = sent.value;
     change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
-use super::Refused;
+use super::{GpuPath, Refused};
 use crate::api::{GpuDetail, SampleQuery};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -23,7 +23,12 @@ pub(super) async fn gpus(State(shared): State<Arc<Shared>>, _: Caller) -> Answer
 }
 
 /// What a GPU did, minute by minute.
-#[utoipa::path(get, path = "/v1/gpus/{gpu}/samples", params(("gpu" = String, Path, description = "s0/gpu3 (with / as %2F), gpu3 or 3"), SampleQuery), responses((status = 200, body = Vec<MinuteMean>), Refused))]
+#[utoipa::path(
+    get,
+    path = "/v1/gpus/{gpu}/samples",
+    params(GpuPath, SampleQuery),
+    responses((status = 200, body = Vec<MinuteMean>), Refused)
+)]
 pub(super) async fn samples(
     State(shared): State<Arc<Shared>>,
     _: Caller,
@@ -38,13 +43,13 @@ pub(super) async fn samples(
 }
 
 /// Takes a GPU out of use for new jobs.
-#[utoipa::path(post, path = "/v1/gpus/{gpu}/drain", params(("gpu" = String, Path, description = "s0/gpu3 (with / as %2F), gpu3 or 3")), responses((status = 200), Refused))]
+#[utoipa::path(post, path = "/v1/gpus/{gpu}/drain", params(GpuPath), responses((status = 200), Refused))]
 pub(super) async fn drain(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
     shared.set_drained(&caller, gpu, true).await
 }
 
 /// Takes a GPU back into use.
-#[utoipa::path(post, path = "/v1/gpus/{gpu}/resume", params(("gpu" = String, Path, description = "s0/gpu3 (with / as %2F), gpu3 or 3")), responses((status = 200), Refused))]
+#[utoipa::path(post, path = "/v1/gpus/{gpu}/resume", params(GpuPath), responses((status = 200), Refused))]
 pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
     shared.set_drained(&caller, gpu, false).await
 }

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use carma_core::WaitReason;
 use tokio::time::Instant;
 
-use super::Refused;
+use super::{JobPath, Refused};
 use crate::api::{JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -32,14 +32,14 @@ impl Shared {
 }
 
 /// Everything that is known of a job. Others than its user and operators do not see what it does.
-#[utoipa::path(get, path = "/v1/jobs/{job}", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 200, body = JobDetail), Refused))]
+#[utoipa::path(get, path = "/v1/jobs/{job}", params(JobPath), responses((status = 200, body = JobDetail), Refused))]
 pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<JobDetail> {
     let job = shared.find(name, &caller).await?;
     shared.job_detail(job.id, &caller).await.map(Json)
 }
 
 /// Why a job waits.
-#[utoipa::path(get, path = "/v1/jobs/{job}/why", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 200, body = Why), Refused))]
+#[utoipa::path(get, path = "/v1/jobs/{job}/why", params(JobPath), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
     let why = match shared.handle.why(job.id).await {
@@ -55,7 +55,7 @@ pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name:
 }
 
 /// Waits for the end of a job, and says how it stands then; or when the time is up.
-#[utoipa::path(get, path = "/v1/jobs/{job}/wait", params(("job" = String, Path, description = "12, 12_3, last or @name"), WaitQuery), responses((status = 200, body = JobDetail), Refused))]
+#[utoipa::path(get, path = "/v1/jobs/{job}/wait", params(JobPath, WaitQuery), responses((status = 200, body = JobDetail), Refused))]
 pub(super) async fn wait(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
@@ -70,7 +70,12 @@ pub(super) async fn wait(
 }
 
 /// What a job has printed, as it is; of a job that is followed and has not started, once it has.
-#[utoipa::path(get, path = "/v1/jobs/{job}/logs", params(("job" = String, Path, description = "12, 12_3, last or @name"), LogQuery), responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), Refused))]
+#[utoipa::path(
+    get,
+    path = "/v1/jobs/{job}/logs",
+    params(JobPath, LogQuery),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), Refused)
+)]
 pub(super) async fn logs(
     State(shared): State<Arc<Shared>>,
     caller: Caller,

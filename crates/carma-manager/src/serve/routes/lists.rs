@@ -70,7 +70,12 @@ fn filter(query: &HistoryQuery) -> JobFilter {
 }
 
 /// Everything that is known of jobs, the latest first, one a line; without a limit all of them. Others' jobs are shown without what they do.
-#[utoipa::path(get, path = "/v1/export", params(HistoryQuery), responses((status = 200, body = JobDetail, content_type = "application/x-ndjson"), Refused))]
+#[utoipa::path(
+    get,
+    path = "/v1/export",
+    params(HistoryQuery),
+    responses((status = 200, body = JobDetail, content_type = "application/x-ndjson"), Refused)
+)]
 pub(super) async fn export(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
@@ -147,7 +152,12 @@ pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, Asked(q
 
 /// What happens, as server-sent events: `job`, `gpus` and `machine` tell of changes as they happen; with `after`, `kept` events are those in the store, with
 /// their number as id. A client that does not take them in time is left.
-#[utoipa::path(get, path = "/v1/events", params(EventQuery), responses((status = 200, body = Told, content_type = "text/event-stream"), Refused))]
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    params(EventQuery),
+    responses((status = 200, body = Told, content_type = "text/event-stream"), Refused)
+)]
 pub(super) async fn events(
     State(shared): State<Arc<Shared>>,
     caller: Caller,

@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 
 use super::Shared;
 use super::answer::{no_such_path, wrong_method};
-use crate::api::Problem;
+use crate::api::{EnergyKind, LogStream, Problem, ProblemKind};
 
 /// What every answer may also be.
 #[derive(utoipa::IntoResponses)]
@@ -27,14 +27,33 @@ use crate::api::Problem;
 #[expect(dead_code, reason = "it stands for its schema alone")]
 struct Refused(#[to_schema] Problem);
 
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it stands for its schema alone")]
+struct JobPath {
+    /// `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs.
+    job: String,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it stands for its schema alone")]
+struct GpuPath {
+    /// `s0/gpu3` (with / as %2F), `gpu3` or `3`.
+    gpu: String,
+}
+
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "CARMA",
-    description = "Submit jobs to a server with GPUs, and see what becomes of them. Over the Unix socket callers are known by who they are; over TCP by a token \
+#[openapi(
+    components(schemas(EnergyKind, LogStream, ProblemKind)),
+    info(
+        title = "CARMA",
+        description = "Submit jobs to a server with GPUs, and see what becomes of them. Over the Unix socket callers are known by who they are; over TCP by a token \
                    (`Authorization: Bearer TOKEN`). Errors are always a `Problem`.",
-    contact(),
-    license(name = "MIT OR Apache-2.0")
-))]
+        contact(),
+        license(name = "MIT OR Apache-2.0")
+    )
+)]
 struct Document;
 
 /// All routes, and the document that describes them.
@@ -46,7 +65,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(jobs::why))
         .routes(routes!(jobs::wait))
         .routes(routes!(jobs::logs))
-        .routes(routes!(terminal::terminal))
+        .routes(routes!(terminal::join))
         .routes(routes!(acts::cancel))
         .routes(routes!(acts::hold))
         .routes(routes!(acts::release))

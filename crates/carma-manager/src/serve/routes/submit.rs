@@ -31,7 +31,7 @@ pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, se
     Ok(Json(Submitted { jobs, notes: Vec::new() }))
 }
 
-/// What would become of jobs that are submitted now; of an array, of the first hundred.
+/// What would become of jobs that are submitted now; of an array, of the first few.
 #[utoipa::path(post, path = "/v1/forecast", request_body = Submit, responses((status = 200, body = Vec<Forecast>), Refused))]
 pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Submit>) -> Answer<Vec<Forecast>> {
     let requests = shared.requests(&caller, sent, MOST_FORECAST).await?;

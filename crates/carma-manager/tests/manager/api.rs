@@ -1,0 +1,8 @@
+//! The API as clients see it: a real server on a socket of its own, a real store, and an engine that launches nothing.
+
+mod events;
+mod lab;
+mod logs;
+mod network;
+mod requests;
+mod strangers;

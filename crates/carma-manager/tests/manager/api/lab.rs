@@ -1,0 +1,175 @@
+//! A manager that only observes, and the plainest of clients.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{env, fs};
+
+use carma_manager::api::{Problem, Shutdown};
+use carma_manager::configuration::{Configuration, NetworkSettings};
+use carma_manager::engine::{Engine, Handle, Setup, World};
+use carma_manager::places::Places;
+use carma_manager::serve::{ServeError, Server, Serving};
+use carma_manager::store::Store;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime;
+use tokio::sync::oneshot;
+
+/// Long enough for the slowest machine; nobody waits for it when all is well.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Lab {
+    folder: TempDir,
+    pub(super) store: Arc<Store>,
+    handle: Handle,
+    engine: Option<Engine>,
+    server: Option<JoinHandle<Result<(), ServeError>>>,
+    stop: Option<oneshot::Sender<()>>,
+    pub(super) address: Option<std::net::SocketAddr>,
+}
+
+impl Lab {
+    pub(super) fn new() -> Self {
+        Self::with_network(|_| NetworkSettings::default()).unwrap()
+    }
+
+    /// With access over the network, as made from the lab's folder.
+    pub(super) fn with_network(network: impl FnOnce(&std::path::Path) -> NetworkSettings) -> Result<Self, ServeError> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let places = Places { socket: folder.path().join("run/carma.sock"), ..Places::at(folder.path()) };
+        let mut configuration = Configuration::default();
+        configuration.manager.network = network(folder.path());
+        let store = Arc::new(Store::open(places.database()).unwrap());
+        let world = World {
+            words: "no GPUs".to_owned(),
+            speed: 1.0,
+            environment: [].into(),
+            search_paths: [].into(),
+            profiling: carma_gpu::profiling::Options::default(),
+            mps_folder: folder.path().join("mps"),
+            mps_program: "false".into(),
+        };
+        let settings = configuration.manager.clone();
+        let program = env::current_exe().unwrap();
+        let setup = Setup { places: places.clone(), configuration, driver: None, world, program, observes: true, record: None };
+        let (engine, handle) = Engine::start(setup, Arc::clone(&store)).unwrap();
+        let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings };
+        let (stop, stopped) = oneshot::channel();
+        let server = Server::bind(serving)?;
+        let address = server.address();
+        let server = thread::spawn(move || server.run(stopped));
+        Ok(Self { folder, store, handle, engine: Some(engine), server: Some(server), stop: Some(stop), address })
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.path().join("run/carma.sock")
+    }
+
+    pub(super) fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.socket()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends a request, and leaves the answer to be read.
+    pub(super) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        let mut stream = self.connect();
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: carma\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes()).unwrap();
+        Answer::new(stream)
+    }
+
+    pub(super) fn get(&self, path: &str) -> Value {
+        self.ask("GET", path, "").value()
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> Value {
+        self.ask("POST", path, &body.to_string()).value()
+    }
+
+    pub(super) fn problem(&self, method: &str, path: &str, body: &str) -> (u16, Problem) {
+        let answer = self.ask(method, path, body);
+        let status = answer.status;
+        (status, serde_json::from_str(&answer.text()).unwrap())
+    }
+
+    /// Submits a job, or an array, and says its numbers.
+    pub(super) fn submit(&self, job: &Value, array: Option<&[u32]>) -> Vec<u64> {
+        let submitted = self.post("/v1/jobs", &json!({ "job": job, "array": array }));
+        serde_json::from_value(submitted["jobs"].clone()).unwrap()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let served = self.server.take().map(JoinHandle::join);
+        let runtime = runtime::Builder::new_current_thread().build().unwrap();
+        let _ = runtime.block_on(self.handle.shutdown(Shutdown::default()));
+        let ended = self.engine.take().is_none_or(Engine::join);
+        if !thread::panicking() {
+            assert!(matches!(served, Some(Ok(Ok(())))) && ended);
+            assert!(!self.socket().exists());
+        }
+    }
+}
+
+/// A job that asks for no GPU.
+pub(super) fn job(name: &str) -> Value {
+    json!({ "name": name, "command": { "program": ["python", "private.py"] }, "directory": "/tmp", "resources": { "gpus": 0 },
+        "environment": { "PATH": "/usr/bin", "HF_TOKEN": "hf_secret" } })
+}
+
+/// What came back: the head is read, the body not yet.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) chunked: bool,
+    pub(super) body: BufReader<Box<dyn Read + Send>>,
+}
+
+impl Answer {
+    pub(super) fn new(stream: impl Read + Send + 'static) -> Self {
+        let mut body = BufReader::new(Box::new(stream) as Box<dyn Read + Send>);
+        let head: Vec<String> = body.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+        let status = head.first().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or_else(|| panic!("no answer: {head:?}"));
+        let chunked = head.iter().any(|line| line.eq_ignore_ascii_case("transfer-encoding: chunked"));
+        Self { status, chunked, body }
+    }
+
+    /// The next piece of a body in pieces.
+    pub(super) fn piece(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.body.read_line(&mut line).unwrap();
+        let length = usize::from_str_radix(line.trim(), 16).ok()?;
+        let mut piece = vec![0; length + 2];
+        self.body.read_exact(&mut piece).unwrap();
+        piece.truncate(length);
+        (length > 0).then(|| String::from_utf8(piece).unwrap())
+    }
+
+    pub(super) fn text(mut self) -> String {
+        if self.chunked {
+            return std::iter::from_fn(|| self.piece()).collect();
+        }
+        let mut text = String::new();
+        self.body.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn value(self) -> Value {
+        let status = self.status;
+        let text = self.text();
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+}

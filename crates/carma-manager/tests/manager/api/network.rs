@@ -1,0 +1,92 @@
+//! Access over TCP: tokens, and TLS.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use carma_manager::configuration::NetworkSettings;
+use carma_manager::serve::ServeError;
+
+use super::lab::{Answer, Lab, PATIENCE};
+
+/// The SHA-256 of `secret`.
+const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+
+/// A file of tokens for whoever runs this, and an address with any port.
+fn settings(folder: &Path, mode: u32) -> NetworkSettings {
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).unwrap().unwrap();
+    let tokens = folder.join("tokens");
+    fs::write(&tokens, format!("{} {HASH}\nno-such-user-here {}\n", user.name, HASH.replace('2', "3"))).unwrap();
+    fs::set_permissions(&tokens, fs::Permissions::from_mode(mode)).unwrap();
+    NetworkSettings { listen: Some(([127, 0, 0, 1], 0).into()), tokens: Some(tokens), ..NetworkSettings::default() }
+}
+
+fn status(address: SocketAddr, header: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(format!("GET /v1/status HTTP/1.1\r\nhost: carma\r\n{header}\r\n").as_bytes()).unwrap();
+    Answer::new(stream).status
+}
+
+#[test]
+fn whoever_has_a_token_is_its_user_and_nobody_else_is_answered() {
+    let lab = Lab::with_network(|folder| settings(folder, 0o600)).unwrap();
+    let address = lab.address.unwrap();
+    assert_eq!(status(address, "authorization: Bearer secret\r\n"), 200);
+    assert_eq!(status(address, "authorization: Bearer Secret\r\n"), 401);
+    assert_eq!(status(address, "authorization: Basic secret\r\n"), 401);
+    assert_eq!(status(address, ""), 401);
+}
+
+#[test]
+fn tokens_that_others_can_read_are_refused_at_the_start() {
+    let refused = Lab::with_network(|folder| settings(folder, 0o644)).err();
+    assert!(matches!(&refused, Some(ServeError::File { reason, .. }) if reason.contains("chmod 600")), "{refused:?}");
+}
+
+#[test]
+fn with_a_certificate_everything_is_encrypted() {
+    let made = |folder: &Path| {
+        let subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
+        let mut openssl = Command::new("openssl");
+        openssl.args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+        ]);
+        openssl.args(subject).current_dir(folder).output().is_ok_and(|made| made.status.success())
+    };
+    let mut usable = false;
+    let lab = Lab::with_network(|folder| {
+        usable = made(folder);
+        let plain = settings(folder, 0o600);
+        if usable {
+            NetworkSettings { certificate: Some(folder.join("cert.pem")), key: Some(folder.join("key.pem")), ..plain }
+        } else {
+            plain
+        }
+    });
+    let lab = lab.unwrap();
+    let ask = |scheme: &str| {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--max-time", "60", "--output", "/dev/null", "--write-out", "%{http_code}", "--cacert"])
+            .arg(lab.path().join("cert.pem"));
+        curl.args(["--header", "Authorization: Bearer secret"]).arg(format!("{scheme}://{}/v1/status", lab.address.unwrap()));
+        curl.output().map(|said| String::from_utf8(said.stdout).unwrap())
+    };
+    match ask("https") {
+        Ok(status) if usable => assert_eq!((status.as_str(), ask("http").unwrap().as_str()), ("200", "000")),
+        _ => eprintln!("not run: there is no openssl or no curl"),
+    }
+}
