@@ -23,7 +23,7 @@ mod units;
 pub use admission::{Obstacle, Way};
 pub use config::*;
 pub use device::{CollocationMode, Device, DeviceSpec, Gate, Limits, Outlook, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory};
-pub use fleet::{Fleet, Server, ServerSpec};
+pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
 pub use identity::*;
 pub use job::*;
 pub use mapping::{Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Score, Topology, UnknownPolicy};

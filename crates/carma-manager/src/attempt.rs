@@ -1,10 +1,11 @@
 //! An attempt as it is handed to its supervisor, and what the supervisor writes down of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use carma_core::AttemptId;
+use carma_core::{AttemptId, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,6 +37,36 @@ pub struct Order {
     /// A command that ends what is none of its processes: its container belongs to a daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<Vec<String>>,
+    /// The terminal it is to have; without one it has no input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<Terminal>,
+}
+
+/// A terminal that people can attach to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terminal {
+    /// The job is ended when nothing was typed or printed for so long.
+    pub idle_limit: Option<Seconds>,
+    /// How large it is until somebody attaches to it.
+    pub size: TerminalSize,
+}
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+impl Default for TerminalSize {
+    /// What everybody takes a terminal of unknown size for.
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
 }
 
 /// A user to run as.
@@ -62,6 +93,20 @@ pub enum Exit {
     Signal(i32),
     /// It could not be started.
     NotStarted(String),
+    /// It was ended, as nothing had been typed or printed at its terminal for so long.
+    Idle(Seconds),
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(formatter, "it exited with code {code}"),
+            Self::Signal(signal) => write!(formatter, "signal {signal} ended it"),
+            Self::NotStarted(reason) => write!(formatter, "it could not be started: {reason}"),
+            Self::Idle(limit) if limit.get() % 60.0 == 0.0 => write!(formatter, "it was idle for {} min", limit.get() / 60.0),
+            Self::Idle(limit) => write!(formatter, "it was idle for {} s", limit.get()),
+        }
+    }
 }
 
 /// The end of an attempt, as it is kept: nothing of the attempt runs any more.

@@ -17,6 +17,8 @@ pub mod launch;
 pub mod measure;
 pub mod places;
 pub mod request;
+pub mod serve;
 pub mod store;
 pub mod submission;
 pub mod supervise;
+pub mod terminal;

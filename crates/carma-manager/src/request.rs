@@ -143,6 +143,8 @@ pub struct Resources {
     /// How long one attempt may take.
     #[schema(value_type = Option<f64>)]
     pub time_limit: Option<Seconds>,
+    /// How long nothing may be typed or printed at its terminal, where it has one, before it is ended.
+    pub idle_limit: Option<Seconds>,
     /// Its GPUs are to be its own.
     pub exclusive: bool,
     /// How its GPUs are to be shared.
@@ -152,7 +154,16 @@ pub struct Resources {
 
 impl Default for Resources {
     fn default() -> Self {
-        Self { gpus: 1, memory: None, cpus: None, host_memory: None, time_limit: None, exclusive: false, mode: ModeWish::default() }
+        Self {
+            gpus: 1,
+            memory: None,
+            cpus: None,
+            host_memory: None,
+            time_limit: None,
+            idle_limit: Some(Seconds::from_secs(30 * 60)),
+            exclusive: false,
+            mode: ModeWish::default(),
+        }
     }
 }
 

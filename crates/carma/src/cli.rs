@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, mig, mps, policies,
-    shim, simulate, submit, trace, trace_memory, validate,
+    shim, simulate, submit, trace, trace_memory, up, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -63,6 +63,8 @@ enum Command {
     Mps(mps::Command),
     /// Emulate GPUs: a stand-in driver, training-like processes, faults.
     Emu(emu::Arguments),
+    /// Start the manager: it takes jobs, runs them and brings them back.
+    Up(up::Arguments),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
     #[command(flatten)]
@@ -111,6 +113,7 @@ impl Cli {
             Command::Mig(command) => mig::run(&command, output),
             Command::Mps(command) => mps::run(&command, output),
             Command::Emu(arguments) => emu::run(&arguments, output),
+            Command::Up(arguments) => up::run(&arguments),
             Command::Submit(arguments) => return submit::run(*arguments, output),
             Command::Manager(command) => return command.run(output),
             Command::Shim(arguments) => shim::run(&arguments),

@@ -26,6 +26,7 @@ mod text;
 mod trace;
 mod trace_memory;
 mod units;
+mod up;
 mod validate;
 
 use std::io::ErrorKind;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use crate::config::Config;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, HostClaim};
 use crate::job::{Job, JobSpec, RankMemory};
 use crate::units::{MiB, Time};
 
@@ -17,6 +17,8 @@ pub(crate) struct Demand<'a> {
     pub(crate) ranks: Ranks,
     /// It must start on idle devices.
     pub(crate) needs_idle: bool,
+    /// What it claims of the host it is launched on.
+    pub(crate) host: HostClaim,
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
 }
@@ -111,7 +113,7 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
-        Self { spec, ranks, needs_idle: whole, ends_at: spec.time_limit.map(|limit| now + limit) }
+        Self { spec, ranks, needs_idle: whole, host: spec.host_claim(), ends_at: spec.time_limit.map(|limit| now + limit) }
     }
 
     /// How many devices it wants.

@@ -1,6 +1,6 @@
 //! What keeps one job off a device that is open to others.
 
-use super::{Demand, Obstacle, RankNeed, Way};
+use super::{Demand, HostReservation, Obstacle, RankNeed, Way};
 use crate::config::Config;
 use crate::device::{CollocationMode, Device};
 use crate::job::{JobSpec, ModeWish};
@@ -18,6 +18,8 @@ pub(crate) struct JobQuestion<'a> {
     pub(crate) config: &'a Config,
     /// What is kept for the head of the queue, when the job comes after it.
     pub(crate) reservation: Option<&'a HeadReservation>,
+    /// What is kept of a host for a job without GPUs that comes before it.
+    pub(crate) host_kept: Option<HostReservation>,
     /// The job whose recovery suspends collocation.
     pub(crate) suspended_by: Option<JobId>,
     /// The device placed on last, for policies that go round.

@@ -105,6 +105,36 @@ pub enum Obstacle {
         /// The device's whole memory.
         capacity: MiB,
     },
+    /// Others have booked the host's cores.
+    HostCores {
+        /// What the job needs.
+        needed: u32,
+        /// What nobody booked.
+        free: u32,
+        /// What there is.
+        all: u32,
+    },
+    /// Others have booked the host's memory.
+    HostMemory {
+        /// What the job needs.
+        needed: MiB,
+        /// What nobody booked.
+        free: MiB,
+        /// What there is.
+        all: MiB,
+    },
+    /// Others use the host's memory, booked or not.
+    HostMemoryInUse {
+        /// What the job needs.
+        needed: MiB,
+        /// What can be had.
+        available: MiB,
+    },
+    /// What is left of the host's cores or memory is kept for a job before it.
+    HostKept {
+        /// That job.
+        head: JobId,
+    },
     /// Its MPS server serves another user.
     MpsOtherUser {
         /// That user.
@@ -160,6 +190,10 @@ impl fmt::Display for Obstacle {
             Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
             Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
             Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in all, {needed} needed"),
+            Self::HostCores { needed, free, all } => write!(f, "its host has {free} of {all} cores free, {needed} needed"),
+            Self::HostMemory { needed, free, all } => write!(f, "its host has {free} of {all} not booked, {needed} needed"),
+            Self::HostMemoryInUse { needed, available } => write!(f, "its host has {available} available, {needed} needed"),
+            Self::HostKept { head } => write!(f, "its host's cores or memory are kept for {head}"),
             Self::MpsOtherUser { serves } => write!(f, "its MPS server serves {serves}"),
             Self::MpsClientsOnly => f.write_str("takes MPS clients only"),
             Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),

@@ -48,7 +48,7 @@ impl Checker {
         if self.errors.is_empty() { Ok(config) } else { Err(ConfigErrors(self.errors)) }
     }
 
-    fn refuse(&mut self, key: &'static str, value: impl fmt::Display, allowed: impl Into<String>) {
+    pub(super) fn refuse(&mut self, key: &'static str, value: impl fmt::Display, allowed: impl Into<String>) {
         self.errors.push(ConfigError { key, value: value.to_string(), allowed: allowed.into() });
     }
 
@@ -62,7 +62,11 @@ impl Checker {
     }
 
     pub(super) fn memory(&mut self, key: &'static str, given: Option<f64>, base: MiB) -> MiB {
-        let value = self.number(key, given, base.0 as f64, 0.0, MOST_MEMORY, " MiB");
+        self.memory_up_to(key, given, base, MOST_MEMORY)
+    }
+
+    pub(super) fn memory_up_to(&mut self, key: &'static str, given: Option<f64>, base: MiB, most: f64) -> MiB {
+        let value = self.number(key, given, base.0 as f64, 0.0, most, " MiB");
         if value.fract() != 0.0 {
             self.refuse(key, value, "a whole number of MiB");
         }

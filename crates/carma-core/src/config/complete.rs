@@ -7,7 +7,7 @@ use super::settings::{
 
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Self {
-        let Config { preset, mapping, window, risk, screen, admission, gate, queue, recovery, mps } = config;
+        let Config { preset, mapping, window, risk, screen, admission, gate, queue, recovery, mps, quotas } = config;
         Self {
             preset: Some(*preset),
             policy: Some(mapping.to_string()),
@@ -45,6 +45,7 @@ impl From<&Config> for Settings {
                 displacements: Some(recovery.displacements.into()),
             }),
             mps: Some(MpsSettings { active_threads: Some(mps.active_threads.unwrap_or(100).into()), limit_memory: Some(mps.limit_memory) }),
+            quotas: Some(quotas.into()),
         }
     }
 }

@@ -3,12 +3,15 @@
 mod check;
 mod complete;
 mod presets;
+mod quotas;
 mod settings;
 
 pub use check::{ConfigError, ConfigErrors};
 pub use presets::{Preset, UnknownPreset};
+pub use quotas::{OverQuota, Quota, QuotaConfig, QuotaUse};
 pub use settings::{
-    AdmissionSettings, GateSettings, MpsSettings, QueueSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
+    AdmissionSettings, GateSettings, MpsSettings, QueueSettings, QuotaSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings,
+    UserQuotaSettings, WindowSettings,
 };
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +52,8 @@ pub struct Config {
     pub recovery: RecoveryConfig,
     /// Limits for MPS clients.
     pub mps: MpsConfig,
+    /// How much users may have at once.
+    pub quotas: QuotaConfig,
 }
 
 impl Default for Config {

@@ -5,7 +5,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{AdmissionConfig, Config, Discipline, FirstWindow, Foreign, GateConfig, MpsConfig, QueueConfig, RecoveryConfig, WindowConfig};
+use super::{
+    AdmissionConfig, Config, Discipline, FirstWindow, Foreign, GateConfig, MpsConfig, QueueConfig, QuotaConfig, RecoveryConfig,
+    WindowConfig,
+};
 use crate::job::MemoryBasis;
 use crate::mapping::{MAGM, Mapping};
 use crate::recovery::Rung;
@@ -98,6 +101,7 @@ impl From<Preset> for Config {
             queue: QueueConfig { discipline: Discipline::Fifo, grace: Seconds::from_secs(30) },
             recovery: RecoveryConfig { ladder: vec![Rung::WholeGpu], suspend_collocation: true, displacements: 3 },
             mps: MpsConfig { active_threads: None, limit_memory: true },
+            quotas: QuotaConfig::default(),
         };
         match preset {
             Preset::Paper => paper,

@@ -43,6 +43,8 @@ settings!(
         recovery: RecoverySettings,
         /// Limits for MPS clients.
         mps: MpsSettings,
+        /// How much users may have at once.
+        quotas: QuotaSettings,
     }
 );
 
@@ -158,6 +160,37 @@ settings!(
     }
 );
 
+settings!(
+    /// How much each user may have at once.
+    QuotaSettings {
+        /// Most jobs that run; 0: any number.
+        jobs: f64,
+        /// Most GPUs held, one that is shared counted for each of the jobs on it; 0: any number.
+        gpus: f64,
+        /// Most GPU memory promised, in MiB; 0: any amount.
+        memory: f64,
+        /// Users with a quota of their own.
+        users: Vec<UserQuotaSettings>,
+    }
+);
+
+/// A user's own quota; what is left out is as for everybody.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserQuotaSettings {
+    /// The user's number.
+    pub uid: u32,
+    /// Most jobs that run; 0: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<f64>,
+    /// Most GPUs held; 0: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<f64>,
+    /// Most GPU memory promised, in MiB; 0: any amount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+}
+
 impl Settings {
     /// The configuration these settings make, or all that is wrong with them.
     ///
@@ -181,6 +214,7 @@ impl Settings {
             queue: self.queue.clone().unwrap_or_default().over(base.queue, &mut check),
             recovery: self.recovery.clone().unwrap_or_default().over(base.recovery, &mut check),
             mps: self.mps.clone().unwrap_or_default().over(base.mps, &mut check),
+            quotas: self.quotas.clone().unwrap_or_default().over(&base.quotas, &mut check),
         };
         check.finish(config)
     }

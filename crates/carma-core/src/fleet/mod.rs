@@ -1,9 +1,11 @@
 //! All servers and their devices, with an index that finds room without looking at each.
 
+mod host;
 mod server;
 mod summary;
 mod tree;
 
+pub use host::{Host, HostClaim};
 pub use server::{Server, ServerSpec};
 pub(crate) use summary::{OfferKind, Summary};
 use tree::Tree;
@@ -127,6 +129,19 @@ impl Fleet {
         if let Some(place) = self.server_index(id) {
             let server = &mut self.servers[place];
             server.cpu_jobs = count(server.cpu_jobs);
+            self.tree.set(place, &Summary::of(server));
+        }
+    }
+
+    /// Changes what is known or booked of a server's host.
+    pub(crate) fn update_host(&mut self, id: ServerId, change: impl FnOnce(&mut Host)) {
+        let Some(place) = self.server_index(id) else { return };
+        let server = &mut self.servers[place];
+        let (booked, available) = (server.host.booked, server.host.available());
+        change(&mut server.host);
+        // What is not known is no limit.
+        self.improved |= available.is_some_and(|before| server.host.available() > Some(before));
+        if server.host.booked != booked {
             self.tree.set(place, &Summary::of(server));
         }
     }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::host::{Host, HostClaim};
 use crate::device::Device;
 use crate::mapping::Topology;
+use crate::units::MiB;
 use crate::{DeviceId, ServerId};
 
 /// What a server is.
@@ -14,6 +16,12 @@ pub struct ServerSpec {
     /// How many jobs without GPUs it runs at once; unset: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_jobs: Option<u32>,
+    /// Cores of its host that jobs may book; unset: not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
+    /// Memory of its host that jobs may book; unset: not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_memory: Option<MiB>,
     /// How its GPUs are linked, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
@@ -22,7 +30,7 @@ pub struct ServerSpec {
 impl ServerSpec {
     /// A server of which nothing more is known.
     pub const fn new(id: ServerId) -> Self {
-        Self { id, cpu_jobs: None, topology: None }
+        Self { id, cpu_jobs: None, cores: None, host_memory: None, topology: None }
     }
 }
 
@@ -37,11 +45,13 @@ pub struct Server {
     pub host_short: bool,
     /// Jobs without GPUs that run on it.
     pub cpu_jobs: u32,
+    /// Its host's cores and memory.
+    pub host: Host,
 }
 
 impl Server {
-    pub(super) const fn new(spec: ServerSpec) -> Self {
-        Self { spec, devices: Vec::new(), host_short: false, cpu_jobs: 0 }
+    pub(super) fn new(spec: ServerSpec) -> Self {
+        Self { spec, devices: Vec::new(), host_short: false, cpu_jobs: 0, host: Host::default() }
     }
 
     pub(super) fn index_of(&self, id: DeviceId) -> Option<usize> {
@@ -78,7 +88,18 @@ impl Server {
         self.devices.iter_mut().for_each(|device| device.host_short = short);
     }
 
-    /// Whether a job without GPUs may start.
+    /// All that jobs may book of its host.
+    pub(crate) fn host_total(&self) -> HostClaim {
+        let uncounted = HostClaim::UNCOUNTED;
+        HostClaim { cores: self.spec.cores.unwrap_or(uncounted.cores), memory: self.spec.host_memory.unwrap_or(uncounted.memory) }
+    }
+
+    /// What nobody has booked of its host.
+    pub(crate) fn host_unbooked(&self) -> HostClaim {
+        self.host_total().without(self.host.booked)
+    }
+
+    /// Whether a job without GPUs may start, whatever it claims.
     pub fn takes_cpu_job(&self) -> bool {
         !self.host_short && self.spec.cpu_jobs.is_none_or(|limit| self.cpu_jobs < limit)
     }

@@ -1,5 +1,6 @@
 //! What a server, or many servers together, could at best offer.
 
+use super::host::HostClaim;
 use super::server::Server;
 use crate::admission::Way;
 use crate::mapping::Score;
@@ -42,6 +43,10 @@ pub(crate) struct Summary {
     room_count: u32,
     /// Some server takes a job without GPUs.
     pub(crate) takes_cpu_job: bool,
+    /// The most cores, and the most memory, that a host has.
+    pub(crate) host_total: HostClaim,
+    /// The most cores, and the most memory, that are not booked on a host.
+    pub(crate) host_unbooked: HostClaim,
 }
 
 /// Which offer is asked for.
@@ -69,6 +74,8 @@ impl Summary {
         idle_count: 0,
         room_count: 0,
         takes_cpu_job: false,
+        host_total: HostClaim { cores: 0, memory: MiB::ZERO },
+        host_unbooked: HostClaim { cores: 0, memory: MiB::ZERO },
     };
 
     pub(super) fn of(server: &Server) -> Self {
@@ -106,6 +113,8 @@ impl Summary {
             soonest: std::array::from_fn(|width| ends.get(WIDTHS[width] - 1).copied().unwrap_or(Time::MAX)),
             best,
             takes_cpu_job: server.takes_cpu_job(),
+            host_total: server.host_total(),
+            host_unbooked: server.host_unbooked(),
         }
     }
 
@@ -121,6 +130,8 @@ impl Summary {
             idle_count: self.idle_count + other.idle_count,
             room_count: self.room_count + other.room_count,
             takes_cpu_job: self.takes_cpu_job || other.takes_cpu_job,
+            host_total: self.host_total.max(other.host_total),
+            host_unbooked: self.host_unbooked.max(other.host_unbooked),
         }
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::memory::MemoryNeed;
+use crate::fleet::HostClaim;
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{ArrayId, GroupId, JobId, UserId};
 
@@ -34,6 +35,12 @@ pub struct JobSpec {
     /// What is known of its memory.
     #[serde(default)]
     pub memory: MemoryNeed,
+    /// Cores of the host it needs, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Memory of the host it needs, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_memory: Option<MiB>,
     /// What is known of how busy it keeps a GPU when alone.
     #[serde(default)]
     pub utilisation: Utilisation,
@@ -97,6 +104,8 @@ impl JobSpec {
             gpus: 1,
             may_span_servers: false,
             memory: MemoryNeed::default(),
+            cpus: None,
+            host_memory: None,
             utilisation: Utilisation::default(),
             sharing: None,
             expected_duration: None,
@@ -111,6 +120,11 @@ impl JobSpec {
             may_checkpoint: false,
             retries: RetryBudget::default(),
         }
+    }
+
+    /// What it claims of the host it is launched on; nothing where it said nothing.
+    pub fn host_claim(&self) -> HostClaim {
+        HostClaim { cores: self.cpus.unwrap_or(0), memory: self.host_memory.unwrap_or_default() }
     }
 
     /// GPU utilisation to expect of it when alone; unknown counts as all.

@@ -25,6 +25,9 @@ fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time
             range,
             |summary| bound(summary, question),
             |server| {
+                if !admission::host_takes(question, server) {
+                    return None;
+                }
                 let choice = if after_cursor { choose_after_cursor(server, question, now) } else { choose::choose(server, question, now) };
                 choice.map(|Choice { devices, score }| (score, devices))
             },
@@ -47,6 +50,9 @@ fn choose_after_cursor<'a>(server: &'a Server, question: &JobQuestion<'_>, now: 
 
 /// A score that no server below the summary can beat for this job.
 fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
+    if !question.demand.host.fits_in(summary.host_unbooked) {
+        return None;
+    }
     let ranks = &question.demand.ranks;
     let least = ranks.last().map_or(MiB::ZERO, |need| need.to_share);
     match question.way {
@@ -55,7 +61,8 @@ fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
     }
 }
 
-/// Devices on several servers, as few servers as will do.
+/// Devices on several servers, as few servers as will do. Any of them may become the one the job is launched on, so the
+/// hosts of all must have what it claims.
 fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Chosen<'a>> {
     if !question.demand.spec.may_span_servers || fleet.open_devices(question.way) < question.demand.width() {
         return None;
@@ -64,11 +71,17 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     let mut servers: Vec<Vec<Candidate<'a>>> = Vec::new();
     let mut found = 0;
     fleet.visit(
-        |summary| match question.way {
-            Way::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
-            Way::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
+        |summary| {
+            let host = question.demand.host.fits_in(summary.host_unbooked);
+            host && match question.way {
+                Way::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
+                Way::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
+            }
         },
         |server| {
+            if !admission::host_takes(question, server) {
+                return;
+            }
             let candidates = choose::candidates(server, question, now);
             found += candidates.len();
             servers.push(candidates);
@@ -96,12 +109,17 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
         }
         counts.iter().enumerate().all(|(nth, count)| *count > nth)
     };
+    let holds = |server: &Server| demand.host.fits_in(server.host_total());
     let one = fleet.best(
         0..fleet.servers().len(),
-        |summary| summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone).then_some(Score(0)),
-        |server| covers(&mut server.devices.iter()).then_some((Score(0), ())),
+        |summary| {
+            let may = demand.host.fits_in(summary.host_total) && summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone);
+            may.then_some(Score(0))
+        },
+        |server| (holds(server) && covers(&mut server.devices.iter())).then_some((Score(0), ())),
     );
-    one.is_some() || demand.spec.may_span_servers && covers(&mut fleet.devices())
+    let everywhere = || fleet.servers().iter().filter(|server| holds(server)).flat_map(|server| &server.devices);
+    one.is_some() || demand.spec.may_span_servers && covers(&mut everywhere())
 }
 
 fn placement(chosen: &Chosen<'_>, question: &JobQuestion<'_>) -> Option<Placement> {

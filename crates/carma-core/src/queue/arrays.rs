@@ -20,6 +20,16 @@ struct Array {
     waiting: BTreeMap<Place, u32>,
 }
 
+impl Array {
+    /// The next that waits, if it may have a turn.
+    fn take_next(&mut self) -> Option<Place> {
+        let running = self.admitted.len();
+        let next = self.waiting.iter().find(|(_, most)| running < **most as usize).map(|(place, _)| *place)?;
+        self.waiting.remove(&next);
+        Some(next)
+    }
+}
+
 impl Arrays {
     /// Asks for a turn. Without one, the job waits until [`Arrays::leave`] names it.
     pub(crate) fn enter(&mut self, job: &Job) -> bool {
@@ -46,19 +56,17 @@ impl Arrays {
     pub(crate) fn leave(&mut self, job: &Job) -> Option<Place> {
         let array = self.arrays.get_mut(&job.spec.array?.array)?;
         array.waiting.remove(&Place::of(job));
-        let next = if array.admitted.remove(&job.id()) {
-            let running = array.admitted.len();
-            let next = array.waiting.iter().find(|(_, most)| running < **most as usize).map(|(place, _)| *place);
-            next.inspect(|next| {
-                array.waiting.remove(next);
-            })
-        } else {
-            None
-        };
+        let next = if array.admitted.remove(&job.id()) { array.take_next() } else { None };
         if array.admitted.is_empty() && array.waiting.is_empty() {
             self.arrays.remove(&job.spec.array?.array);
         }
         next
+    }
+
+    /// Gives back a turn that a job has, or that has just come to it, as [`Arrays::leave`].
+    pub(crate) fn pass_on(&mut self, job: &Job) -> Option<Place> {
+        self.admit(job);
+        self.leave(job)
     }
 
     /// Stops waiting for a turn, but keeps one that was given.

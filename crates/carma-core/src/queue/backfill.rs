@@ -2,10 +2,10 @@
 
 use crate::admission::{JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles};
 use crate::device::{Device, Gate, Tenant};
-use crate::fleet::{Fleet, OfferKind, Summary};
+use crate::fleet::{Fleet, HostClaim, OfferKind, Server, Summary};
 use crate::mapping::Score;
 use crate::units::{MiB, Time};
-use crate::{DeviceId, JobId};
+use crate::{DeviceId, JobId, ServerId};
 
 /// The devices kept for the head of the queue, and from when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,14 +16,26 @@ pub struct HeadReservation {
     pub devices: Vec<DeviceId>,
     /// When the head should be able to start; unset when no time limit tells, and then the devices are kept from now on.
     pub from: Option<Time>,
+    /// What the head claims of a host: it is kept on the servers of the devices.
+    pub host: HostClaim,
 }
 
 impl HeadReservation {
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
     pub(crate) fn objection(&self, device: DeviceId, ends_at: Option<Time>) -> Option<Obstacle> {
         let kept = self.devices.binary_search(&device).is_ok();
-        let gone_in_time = matches!((ends_at, self.from), (Some(end), Some(from)) if end <= from);
-        (kept && !gone_in_time).then_some(Obstacle::ReservedForHead { head: self.head, from: self.from })
+        (kept && !self.gone_in_time(ends_at)).then_some(Obstacle::ReservedForHead { head: self.head, from: self.from })
+    }
+
+    /// What a later job has to leave of a server's host. The head may find its GPUs sooner than its cores or memory; a job
+    /// that is gone by then is gone in time all the same.
+    pub(crate) fn kept_of_host(&self, server: ServerId, ends_at: Option<Time>) -> HostClaim {
+        let kept = self.devices.iter().any(|device| device.server() == server) && !self.gone_in_time(ends_at);
+        if kept { self.host } else { HostClaim::default() }
+    }
+
+    fn gone_in_time(&self, ends_at: Option<Time>) -> bool {
+        matches!((ends_at, self.from), (Some(end), Some(from)) if end <= from)
     }
 
     /// Keeps for the head the devices that are soonest free for it by the time limits of what runs there: in one server
@@ -31,15 +43,21 @@ impl HeadReservation {
     pub(crate) fn plan(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> Self {
         let planner =
             Planner { alone: JobQuestion { way: Way::Idle, ..question }, sharing: JobQuestion { way: Way::Share, ..question }, now };
+        let host = question.demand.host;
+        let holds = |server: &Server| host.fits_in(server.host_total());
         let one = fleet.best(
             0..fleet.servers().len(),
             |summary| planner.earliest(summary),
-            |server| planner.soonest(&server.devices.iter()).map(|chosen| (chosen.0.score(), chosen)),
+            |server| {
+                let chosen = holds(server).then(|| planner.soonest(&server.devices.iter())).flatten()?;
+                Some((chosen.0.score(), chosen))
+            },
         );
         let spec = question.demand.spec;
-        let chosen = one.or_else(|| spec.may_span_servers.then(|| planner.soonest(&fleet.devices())).flatten());
+        let everywhere = || fleet.servers().iter().filter(|server| holds(server)).flat_map(|server| server.devices.iter());
+        let chosen = one.or_else(|| spec.may_span_servers.then(|| planner.soonest(&everywhere())).flatten());
         let (ready, devices) = chosen.unwrap_or((Ready::Unknown, Vec::new()));
-        Self { head: spec.id, devices, from: if let Ready::At(time) = ready { Some(time) } else { None } }
+        Self { head: spec.id, devices, from: if let Ready::At(time) = ready { Some(time) } else { None }, host }
     }
 }
 
@@ -70,7 +88,8 @@ impl Planner<'_> {
     /// from one device at least, or from all if the head shares with nobody. `None`: no server below could ever hold it.
     fn earliest(&self, summary: &Summary) -> Option<Score> {
         let ranks = &self.alone.demand.ranks;
-        if !summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone) {
+        let host = self.alone.demand.host.fits_in(summary.host_total);
+        if !host || !summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone) {
             return None;
         }
         let shares = self.alone.config.mapping.policy.shares && !self.alone.demand.needs_idle;

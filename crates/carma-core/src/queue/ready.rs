@@ -30,13 +30,16 @@ pub(crate) enum Lane {
     Main,
     /// Jobs that want none: nothing on a GPU can block them.
     Cpu,
+    /// Jobs that want no GPU, but cores or memory of a host: the first of them blocks the others.
+    Host,
 }
 
 impl Lane {
     /// Where a waiting job belongs.
     pub(crate) fn of(job: &Job, waiting: Waiting) -> Self {
         match waiting {
-            _ if job.spec.gpus == 0 => Self::Cpu,
+            _ if job.spec.gpus == 0 && job.spec.host_claim().is_nothing() => Self::Cpu,
+            _ if job.spec.gpus == 0 => Self::Host,
             Waiting::Recovering => Self::Recovery,
             Waiting::Queued | Waiting::Preempted => Self::Main,
         }
@@ -49,13 +52,14 @@ pub(crate) struct Queues {
     recovery: BTreeSet<Place>,
     main: BTreeSet<Place>,
     cpu: BTreeSet<Place>,
+    host: BTreeSet<Place>,
     /// Jobs that no server could hold as things stand; put aside, so that they block nobody.
     too_large: BTreeSet<Place>,
 }
 
 impl Queues {
-    const fn all(&self) -> [&BTreeSet<Place>; 4] {
-        [&self.recovery, &self.main, &self.cpu, &self.too_large]
+    const fn all(&self) -> [&BTreeSet<Place>; 5] {
+        [&self.recovery, &self.main, &self.cpu, &self.host, &self.too_large]
     }
 
     fn lane(&mut self, lane: Lane) -> &mut BTreeSet<Place> {
@@ -63,6 +67,7 @@ impl Queues {
             Lane::Recovery => &mut self.recovery,
             Lane::Main => &mut self.main,
             Lane::Cpu => &mut self.cpu,
+            Lane::Host => &mut self.host,
         }
     }
 
@@ -72,7 +77,7 @@ impl Queues {
 
     /// Takes a job out, wherever it stands.
     pub(crate) fn remove(&mut self, place: &Place) {
-        for queue in [&mut self.recovery, &mut self.main, &mut self.cpu, &mut self.too_large] {
+        for queue in [&mut self.recovery, &mut self.main, &mut self.cpu, &mut self.host, &mut self.too_large] {
             queue.remove(place);
         }
     }
@@ -111,9 +116,27 @@ impl Queues {
         self.recovery.first().map(|place| place.job)
     }
 
-    /// The next job that wants no GPU.
-    pub(crate) fn next_cpu_job(&self) -> Option<JobId> {
-        self.cpu.first().map(|place| place.job)
+    /// The next job that wants no GPU, and the next of those that claim cores or memory, whichever comes first.
+    pub(crate) fn next_cpu_jobs(&self) -> impl Iterator<Item = JobId> + use<> {
+        let (cpu, host) = (self.cpu.first().copied(), self.host.first().copied());
+        let host_first = host.is_some_and(|host| cpu.is_none_or(|cpu| host < cpu));
+        let order = if host_first { [host, cpu] } else { [cpu, host] };
+        order.into_iter().flatten().map(|place| place.job)
+    }
+
+    /// The first job without GPUs that claims cores or memory.
+    pub(crate) fn host_head(&self) -> Option<JobId> {
+        self.host.first().map(|place| place.job)
+    }
+
+    /// How many jobs without GPUs that claim cores or memory are before this one.
+    pub(crate) fn ahead_for_host(&self, place: &Place) -> usize {
+        self.host.range(..place).count()
+    }
+
+    /// The first job without GPUs that claims cores or memory, if the given one, which wants GPUs, comes after it.
+    pub(crate) fn host_job_before(&self, place: &Place) -> Option<JobId> {
+        self.host.first().filter(|host| *host < place && !self.recovery.contains(place)).map(|host| host.job)
     }
 
     /// Jobs that stand in queues, for checks.

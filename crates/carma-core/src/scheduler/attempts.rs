@@ -3,8 +3,8 @@
 use super::action::{Action, LaunchReason, RequeueReason, Signal};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::admission::Demand;
 use crate::device::{Limits, Tenant};
+use crate::fleet::HostClaim;
 use crate::job::{Active, Job, Outcome, StopReason, Verdict, Waiting};
 use crate::mapping::{self, Placement};
 use crate::queue::Place;
@@ -33,14 +33,17 @@ impl Scheduler {
         known.progress = None;
         self.queues.remove(&Place::of(known));
         let newcomer = Tenant::newcomer(&known.spec, attempt, now);
-        self.move_in(&newcomer, &placement, now);
+        let claim = known.spec.host_claim();
+        self.move_in(&newcomer, claim, &placement, now);
+        self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
+        self.count_in(job);
         self.advance_cursor(&placement);
         self.reservation = None;
         actions.push(Action::Launch { attempt, placement, reason });
     }
 
     /// An attempt takes its place, and its time runs from when it was launched.
-    pub(super) fn move_in(&mut self, newcomer: &Tenant, placement: &Placement, now: Time) {
+    pub(super) fn move_in(&mut self, newcomer: &Tenant, claim: HostClaim, placement: &Placement, now: Time) {
         if let Some(end) = newcomer.ends_at {
             self.timers.set(end, Timer::Limit(newcomer.attempt));
         }
@@ -52,6 +55,7 @@ impl Scheduler {
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
+        self.fleet.update_host(placement.server, |host| host.book(claim));
     }
 
     /// The ring goes on after the device that is furthest round.
@@ -120,7 +124,7 @@ impl Scheduler {
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
         let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
-        let active = active.clone();
+        let (active, claim) = (active.clone(), job.spec.host_claim());
         if let Some(limit) = job.spec.time_limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
@@ -130,6 +134,7 @@ impl Scheduler {
         if active.placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
+        self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
         match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {
@@ -186,16 +191,18 @@ impl Scheduler {
         if job.displacements > most { Sequel::End(outcome) } else { Sequel::Again(Waiting::Queued) }
     }
 
-    /// It ran out of memory: up the ladder, as long as that leads to something there is.
+    /// It ran out of memory: up the ladder, as long as that leads to something there is and its user may have.
     fn after_setback(&mut self, job: JobId, setback: Setback, now: Time) -> Sequel {
-        let (config, fleet) = (&self.config, &self.fleet);
-        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::OutOfMemory) };
-        let within_budget = job.spec.retries.out_of_memory.is_none_or(|budget| job.climb.crashes < budget);
-        let next = job.climb.after(setback, &config.recovery.ladder).filter(|_| within_budget);
+        let Some(known) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::OutOfMemory) };
+        let within_budget = known.spec.retries.out_of_memory.is_none_or(|budget| known.climb.crashes < budget);
+        let next = known.climb.after(setback, &self.config.recovery.ladder).filter(|_| within_budget);
         let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };
-        job.climb = next;
-        let fits = mapping::could_ever_fit(fleet, &Demand::of(job, config, fleet, now));
-        if fits { Sequel::Again(Waiting::Recovering) } else { Sequel::End(Outcome::OutOfMemory) }
+        known.climb = next;
+        let leads_on = self
+            .jobs
+            .get(&job)
+            .is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) && self.beyond_quota(job, now).is_none());
+        if leads_on { Sequel::Again(Waiting::Recovering) } else { Sequel::End(Outcome::OutOfMemory) }
     }
 
     /// It failed by itself.

@@ -2,6 +2,8 @@
 
 use super::Scheduler;
 use crate::admission::grown_stale;
+use crate::config::QuotaUse;
+use crate::fleet::HostClaim;
 use crate::job::{Job, State};
 use crate::queue::Place;
 use crate::units::MiB;
@@ -35,6 +37,15 @@ impl Scheduler {
             let stale = grown_stale(device, &self.config, self.clock).is_some();
             expect(stale || fresh.standing() == device.standing(), &|| format!("{id} keeps an old standing"));
         }
+        for server in self.fleet.servers() {
+            let here = |job: &&Job| job.state.active().is_some_and(|active| active.placement.server == server.spec.id);
+            let claims = self.jobs.values().filter(here).map(|job| job.spec.host_claim());
+            let sum = claims.fold(HostClaim::default(), HostClaim::and);
+            expect(sum == server.host.booked, &|| format!("{} booked {:?} for claims of {sum:?}", server.spec.id, server.host.booked));
+        }
+        for user in self.quotas.wrong_sums() {
+            expect(false, &|| format!("the account of {user} does not add up"));
+        }
         let mut queued = 0;
         for job in self.jobs.values() {
             queued += usize::from(self.queues.contains(&Place::of(job)));
@@ -46,12 +57,21 @@ impl Scheduler {
 
     fn audit_job(&self, job: &Job, expect: &mut dyn FnMut(bool, &dyn Fn() -> String)) {
         let id = job.id();
-        let in_queue = self.queues.contains(&Place::of(job));
+        let place = Place::of(job);
+        let in_queue = self.queues.contains(&place);
+        if self.config.quotas.of(job.spec.user).limits() {
+            let turn = self.quotas.turn(job);
+            let right = match job.state.active() {
+                Some(active) => turn == Some(QuotaUse::of(&active.placement)),
+                None => turn.is_some() == (in_queue && !self.queues.is_set_aside(&place)),
+            };
+            expect(right, &|| format!("{id} is {}, and its turn takes {turn:?}", job.state.name()));
+        }
         match &job.state {
             State::Held { .. } | State::Done { .. } => expect(!in_queue, &|| format!("{id} is {} and in a queue", job.state.name())),
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } => {
                 let begins_later = job.spec.begin.is_some_and(|begin| begin > self.clock);
-                let waits = in_queue || !job.unmet.is_empty() || self.arrays.is_waiting(job) || begins_later;
+                let waits = in_queue || !job.unmet.is_empty() || self.arrays.is_waiting(job) || begins_later || self.quotas.is_waiting(job);
                 expect(waits, &|| format!("{id} is lost: {} but in no queue", job.state.name()));
             }
             State::Starting(active) | State::Running(active) => {

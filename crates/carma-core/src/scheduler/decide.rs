@@ -7,7 +7,7 @@ use crate::JobId;
 use crate::admission::{Demand, JobQuestion, Way};
 use crate::config::Discipline;
 use crate::job::Job;
-use crate::mapping::{self, Placement, Score};
+use crate::mapping::{self, Placement};
 use crate::queue::HeadReservation;
 use crate::units::Time;
 
@@ -15,24 +15,37 @@ impl Scheduler {
     /// Starts every job that may start: jobs without GPUs whenever a host takes them; jobs with GPUs in order, until one
     /// must wait; then, with backfill, those behind it that do not make it wait longer.
     pub(super) fn decide(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.start_gpu_jobs(now, actions);
-        // Last, because a job that is set aside as too large may give its turn in an array to one without GPUs.
-        self.start_cpu_jobs(now, actions);
+        loop {
+            self.start_gpu_jobs(now, actions);
+            // Last, because a job that is set aside as too large may give its turn in an array to one without GPUs.
+            self.start_cpu_jobs(now, actions);
+            if self.opportunity == Opportunity::Nothing {
+                return;
+            }
+        }
     }
 
     fn start_gpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
         let opportunity = std::mem::take(&mut self.opportunity);
         let opportunity = if self.fleet.take_improved() { Opportunity::Anything } else { opportunity };
-        let newcomers = match opportunity {
+        let mut newcomers = match opportunity {
             Opportunity::Nothing => return,
             Opportunity::Newcomers(jobs) if self.queues.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
             Opportunity::Newcomers(_) | Opportunity::Anything => None,
         };
-        if newcomers.is_none() {
-            self.start_in_order(now, actions);
-        }
-        if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, self.queues.head()) {
-            self.backfill(head, depth, newcomers.as_deref(), now, actions);
+        loop {
+            if newcomers.is_none() {
+                self.start_in_order(now, actions);
+            }
+            let head = self.queues.head();
+            if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
+                self.backfill(head, depth, newcomers.as_deref(), now, actions);
+            }
+            if self.queues.head() == head {
+                break;
+            }
+            // A launch that took less of a quota than it could have gave a turn to a job before the head.
+            newcomers = None;
         }
         // Launches and jobs that were set aside are part of this decision.
         self.opportunity = Opportunity::Nothing;
@@ -60,7 +73,8 @@ impl Scheduler {
     /// The question of whether a job may go somewhere, apart from where.
     pub(super) fn question<'a>(&'a self, demand: &'a Demand<'a>, way: Way, reservation: Option<&'a HeadReservation>) -> JobQuestion<'a> {
         let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
-        JobQuestion { demand, way, config: &self.config, reservation, suspended_by, cursor: self.cursor }
+        let host_kept = self.host_kept_before(demand);
+        JobQuestion { demand, way, config: &self.config, reservation, host_kept, suspended_by, cursor: self.cursor }
     }
 
     fn start(&mut self, job: JobId, reservation: Option<&HeadReservation>, now: Time, actions: &mut Vec<Action>) -> bool {
@@ -109,18 +123,5 @@ impl Scheduler {
         }
         let demand = self.demand(self.jobs.get(&head)?, now);
         Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
-    }
-
-    fn start_cpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some(job) = self.queues.next_cpu_job() {
-            let server = self.fleet.best(
-                0..self.fleet.servers().len(),
-                |summary| summary.takes_cpu_job.then_some(Score(0)),
-                |server| server.takes_cpu_job().then_some((Score(0), server.spec.id)),
-            );
-            let Some(server) = server else { return };
-            let placement = Placement { server, devices: Vec::new() };
-            self.launch(job, placement, LaunchReason { way: None, passed: None }, now, actions);
-        }
     }
 }

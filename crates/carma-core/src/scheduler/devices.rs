@@ -6,7 +6,7 @@ use crate::device::{CollocationMode, Device, DeviceSpec, ProcessUse, Tenant};
 use crate::fleet::ServerSpec;
 use crate::job::StopReason;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
-use crate::units::Time;
+use crate::units::{MiB, Time};
 use crate::{AttemptId, DeviceId, ServerId};
 
 impl Scheduler {
@@ -150,6 +150,12 @@ impl Scheduler {
         for attempt in new.ok_or(EventError::UnknownDevice(device))? {
             self.seen(attempt);
         }
+        Ok(())
+    }
+
+    pub(super) fn host_memory(&mut self, server: ServerId, available: MiB) -> Result<(), EventError> {
+        self.known_server(server)?;
+        self.fleet.update_host(server, |host| host.hear(available));
         Ok(())
     }
 

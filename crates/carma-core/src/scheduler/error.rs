@@ -3,7 +3,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::config::ConfigErrors;
+use crate::config::{ConfigErrors, OverQuota};
 use crate::job::{IllegalTransition, SpecError};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
@@ -59,6 +59,14 @@ pub enum EventError {
         job: JobId,
         /// What is wrong.
         error: SpecError,
+    },
+    /// The job alone is more than its user may have.
+    #[error("{job} can never start: its user's quota is {over}")]
+    Quota {
+        /// The job.
+        job: JobId,
+        /// What is too much.
+        over: OverQuota,
     },
     /// The job's state does not allow it.
     #[error("{job}: {error}")]

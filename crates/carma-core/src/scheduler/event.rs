@@ -7,7 +7,7 @@ use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
 use crate::fleet::ServerSpec;
 use crate::job::{Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
 use crate::telemetry::{Sample, WindowSummary};
-use crate::units::{Fraction, Seconds};
+use crate::units::{Fraction, MiB, Seconds};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
 /// Something happened.
@@ -85,6 +85,14 @@ pub enum Event {
     HostFine {
         /// Which.
         server: ServerId,
+    },
+    /// So much of a host's memory can be had now, whoever uses the rest. Attempts launched since count as if they had taken
+    /// what they claim, until this is heard again.
+    HostMemory {
+        /// Which host.
+        server: ServerId,
+        /// What is available.
+        available: MiB,
     },
     /// A job was accepted.
     JobSubmitted(Box<JobSpec>),

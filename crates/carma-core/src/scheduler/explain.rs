@@ -4,15 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EventError, Scheduler};
-use crate::admission::{Demand, Obstacle, Way, device_obstacles, job_obstacles};
+use super::{EventError, Scheduler, WaitReason};
+use crate::admission::{Demand, Obstacle, Way, device_obstacles, host_obstacles, job_obstacles};
 use crate::device::Device;
-use crate::job::{Dependency, Job, State};
-use crate::mapping;
-use crate::queue::Place;
+use crate::fleet::Server;
+use crate::job::{Job, State};
 use crate::risk::Risk;
-use crate::units::{MiB, Time};
-use crate::{DeviceId, JobId};
+use crate::units::MiB;
+use crate::{DeviceId, JobId, ServerId};
 
 /// What a job waits for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,51 +24,9 @@ pub struct Explanation {
     pub reason: WaitReason,
     /// For each device, what stands in the way; nothing stands in the way where the list is empty.
     pub devices: Vec<DeviceAnswer>,
-}
-
-/// What holds a job back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-pub enum WaitReason {
-    /// It does not wait: it runs, or it is over.
-    NotWaiting,
-    /// It is held until somebody releases it.
-    Held,
-    /// It waits for other jobs.
-    Dependencies {
-        /// Which, and how they must end.
-        on: Vec<Dependency>,
-    },
-    /// It is not to begin before this.
-    NotBefore {
-        /// When.
-        begin: Time,
-    },
-    /// As many jobs of its array run as may.
-    ArrayLimit {
-        /// How many that is.
-        at_most: u32,
-    },
-    /// No server could hold it even if all else ended.
-    TooLarge {
-        /// GPUs wanted.
-        gpus: u32,
-        /// The most memory a rank needs.
-        memory: MiB,
-        /// The largest device there is.
-        largest: MiB,
-    },
-    /// No host takes another job without GPUs.
-    NoHost,
-    /// It is next, and there is no room yet.
-    Room,
-    /// Another job is next.
-    Behind {
-        /// The head of the queue.
-        head: JobId,
-        /// How many jobs are before it.
-        ahead: usize,
-    },
+    /// The same for each host, for a job without GPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostAnswer>,
 }
 
 /// What one device says to a job.
@@ -77,6 +34,15 @@ pub enum WaitReason {
 pub struct DeviceAnswer {
     /// The device.
     pub device: DeviceId,
+    /// All that stands in the way.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// What one host says to a job without GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostAnswer {
+    /// The server.
+    pub server: ServerId,
     /// All that stands in the way.
     pub obstacles: Vec<Obstacle>,
 }
@@ -115,9 +81,23 @@ impl Scheduler {
     pub fn explain(&self, job: JobId) -> Result<Explanation, EventError> {
         let known = self.known_job(job)?;
         let demand = self.demand(known, self.clock);
-        let waits = known.state.waiting().is_some() && demand.width() > 0;
-        let devices = if waits { self.answers(&demand) } else { Vec::new() };
-        Ok(Explanation { job, state: known.state.clone(), reason: self.wait_reason(known, &demand), devices })
+        let waits = known.state.waiting().is_some();
+        let devices = if waits && demand.width() > 0 { self.answers(&demand) } else { Vec::new() };
+        let hosts = if waits && demand.width() == 0 { self.host_answers(known, &demand) } else { Vec::new() };
+        Ok(Explanation { job, state: known.state.clone(), reason: self.wait_reason(known, &demand), devices, hosts })
+    }
+
+    /// What each host says to a job without GPUs.
+    fn host_answers(&self, job: &Job, demand: &Demand<'_>) -> Vec<HostAnswer> {
+        let kept = self.kept_for_claiming_head(job, self.clock);
+        let question = self.question(demand, Way::Idle, kept.as_ref());
+        let answer = |server: &Server| {
+            let short = server.host_short.then_some(Obstacle::HostShort);
+            let full = server.spec.cpu_jobs.filter(|limit| server.cpu_jobs >= *limit).map(|limit| Obstacle::JobLimit { limit });
+            let obstacles = short.into_iter().chain(full).chain(host_obstacles(&question, server)).collect();
+            HostAnswer { server: server.spec.id, obstacles }
+        };
+        self.fleet.servers().iter().map(answer).collect()
     }
 
     /// What each device says to the neediest rank of the job.
@@ -125,37 +105,12 @@ impl Scheduler {
         let reservation = self.head_reservation().filter(|reservation| reservation.head != demand.spec.id);
         let way = if self.config.mapping.policy.shares && !demand.needs_idle { Way::Share } else { Way::Idle };
         let question = self.question(demand, way, reservation.as_ref());
-        let answer = |device: &Device| {
-            let closed = device_obstacles(device, way, &self.config, self.clock);
+        let answer = |server: &Server, device: &Device| {
+            let closed = device_obstacles(device, way, &self.config, self.clock).chain(host_obstacles(&question, server));
             let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));
             DeviceAnswer { device: device.id(), obstacles: closed.chain(unwelcome).collect() }
         };
-        self.fleet.devices().map(answer).collect()
-    }
-
-    fn wait_reason(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
-        let place = Place::of(job);
-        match &job.state {
-            State::Held { .. } => WaitReason::Held,
-            State::Starting(_) | State::Running(_) | State::Done { .. } => WaitReason::NotWaiting,
-            _ if !job.unmet.is_empty() => WaitReason::Dependencies { on: job.unmet.clone() },
-            _ if self.arrays.is_waiting(job) => {
-                WaitReason::ArrayLimit { at_most: job.spec.array.and_then(|member| member.at_most).unwrap_or_default() }
-            }
-            _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: job.spec.begin.unwrap_or_default() },
-            _ if demand.width() == 0 => WaitReason::NoHost,
-            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => WaitReason::TooLarge {
-                gpus: job.spec.gpus,
-                memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
-                largest: self.fleet.largest(),
-            },
-            _ => match self.queues.head() {
-                Some(head) if head != job.id() => {
-                    WaitReason::Behind { head, ahead: self.queues.in_order().take_while(|other| *other != job.id()).count() }
-                }
-                _ => WaitReason::Room,
-            },
-        }
+        self.fleet.servers().iter().flat_map(|server| server.devices.iter().map(move |device| answer(server, device))).collect()
     }
 
     /// The collocation risk analysis: for every device, its scores and what keeps newcomers out.
@@ -172,41 +127,21 @@ impl Scheduler {
     }
 }
 
-impl fmt::Display for WaitReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotWaiting => f.write_str("does not wait"),
-            Self::Held => f.write_str("is held until it is released"),
-            Self::Dependencies { on } => {
-                let jobs: Vec<String> = on.iter().map(|dependency| dependency.job.to_string()).collect();
-                write!(f, "waits for {}", jobs.join(", "))
-            }
-            Self::NotBefore { begin } => write!(f, "is not to begin before {begin}"),
-            Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
-            Self::TooLarge { gpus, memory, largest } => {
-                write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
-            }
-            Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
-            Self::Room => f.write_str("is next, and waits for room"),
-            Self::Behind { head, ahead } => write!(f, "waits behind {head}; {ahead} ahead of it"),
-        }
-    }
-}
-
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.reason == WaitReason::NotWaiting {
             return write!(f, "{}: {}", self.job, self.state);
         }
         write!(f, "{} {}", self.job, self.reason)?;
-        for DeviceAnswer { device, obstacles } in &self.devices {
-            let device = device.to_string();
+        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), &answer.obstacles));
+        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), &answer.obstacles));
+        for (place, obstacles) in devices.chain(hosts) {
             if obstacles.is_empty() {
-                write!(f, "\n  {device} would take it")?;
+                write!(f, "\n  {place} would take it")?;
             }
             for (line, obstacle) in obstacles.iter().enumerate() {
-                let name = if line == 0 { device.as_str() } else { "" };
-                write!(f, "\n  {name:<width$} {obstacle}", width = device.len())?;
+                let name = if line == 0 { place.as_str() } else { "" };
+                write!(f, "\n  {name:<width$} {obstacle}", width = place.len())?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::JobId;
 use crate::job::{Dependency, IllegalTransition, Job, JobSpec, Outcome, Priority, State, StopReason};
-use crate::queue::{Lane, Place, Settled};
+use crate::queue::{Place, Settled};
 use crate::units::Time;
 
 impl Scheduler {
@@ -37,9 +37,13 @@ impl Scheduler {
                 Some(_) => {}
             }
         }
-        self.dependents.add(job, &unmet);
+        let accepted = Job::accept(spec, unmet, self.sequence + 1, now);
+        if let Some(over) = self.beyond_quota(&accepted, now) {
+            return Err(EventError::Quota { job, over });
+        }
+        self.dependents.add(job, &accepted.unmet);
         self.sequence += 1;
-        self.jobs.insert(job, Job::accept(spec, unmet, self.sequence, now));
+        self.jobs.insert(job, accepted);
         match failed {
             Some(on) => self.finish(job, Outcome::DependencyFailed { on }, now, actions),
             None => self.enqueue(job, now),
@@ -49,24 +53,42 @@ impl Scheduler {
 
     /// Puts a job into its queue if nothing but room can hold it back.
     pub(super) fn enqueue(&mut self, job: JobId, now: Time) {
-        let Some(known) = self.jobs.get(&job) else { return };
-        let Some(waiting) = known.state.waiting() else { return };
-        if !known.unmet.is_empty() {
-            return;
-        }
-        if let Some(begin) = known.spec.begin.filter(|begin| *begin > now) {
-            self.timers.set(begin, Timer::Begin(job));
-        } else if self.arrays.enter(known) {
-            self.queues.insert(Lane::of(known, waiting), Place::of(known));
-            self.opportunity.add(job);
+        let mut next = Some(job);
+        while let Some(job) = next {
+            next = self.enqueue_one(job, now);
         }
     }
 
-    /// Takes a job out of its queue, and gives its turn in an array to the next.
+    /// As [`Self::enqueue`]. Answers whose turn in its array it is now, if the job may never have one.
+    fn enqueue_one(&mut self, job: JobId, now: Time) -> Option<JobId> {
+        let known = self.jobs.get(&job)?;
+        if known.state.waiting().is_none() || !known.unmet.is_empty() {
+            return None;
+        }
+        if let Some(begin) = known.spec.begin.filter(|begin| *begin > now) {
+            self.timers.set(begin, Timer::Begin(job));
+        } else if self.beyond_quota(known, now).is_some() {
+            let user = known.spec.user;
+            self.queues.set_aside(Place::of(known));
+            self.quotas.leave(known);
+            let next = self.arrays.pass_on(known);
+            self.give_turns(user);
+            return next.map(|place| place.job);
+        } else if self.arrays.enter(known) {
+            self.await_turn(job, now);
+        }
+        None
+    }
+
+    /// Takes a job out of its queue, and gives its turns within a quota and in an array to others.
     fn withdraw(&mut self, job: JobId, now: Time) {
         let Some(known) = self.jobs.get(&job) else { return };
+        let user = known.spec.user;
         self.queues.remove(&Place::of(known));
-        if let Some(next) = self.arrays.leave(known) {
+        self.quotas.leave(known);
+        let next = self.arrays.leave(known);
+        self.give_turns(user);
+        if let Some(next) = next {
             self.enqueue(next.job, now);
         }
     }
@@ -79,8 +101,11 @@ impl Scheduler {
         }
     }
 
-    /// Tries jobs that were too large again: the servers, the rules or the jobs have changed.
+    /// Tries jobs that were too large again: the servers, the rules or the jobs have changed, and with them what jobs could take.
     pub(super) fn reconsider_set_aside(&mut self, now: Time) {
+        if self.has_quotas() {
+            self.review_quotas(now);
+        }
         for place in self.queues.take_set_aside() {
             self.enqueue(place.job, now);
         }
@@ -175,6 +200,7 @@ impl Scheduler {
         if queued {
             self.queues.remove(&Place::of(known));
             self.arrays.step_aside(known);
+            self.quotas.leave(known);
         }
         let before = known.spec.time_limit;
         let after = spec.time_limit;

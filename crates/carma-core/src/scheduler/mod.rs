@@ -11,6 +11,7 @@
 mod action;
 mod attempts;
 mod audit;
+mod cpu_jobs;
 mod decide;
 mod devices;
 mod error;
@@ -19,21 +20,24 @@ mod explain;
 mod jobs;
 mod log;
 mod opportunity;
+mod quotas;
 mod restore;
 mod timers;
+mod wait_reason;
 
 pub use action::{Action, LaunchReason, RequeueReason, Signal};
 pub use error::EventError;
 pub use event::{Estimate, Event, LimitChange};
-pub use explain::{DeviceAnswer, DeviceReport, Explanation, WaitReason};
+pub use explain::{DeviceAnswer, DeviceReport, Explanation, HostAnswer};
 pub use log::{EventLog, LogError, LogHeader, Record, replay};
+pub use wait_reason::WaitReason;
 
 use std::collections::BTreeMap;
 
 use crate::config::{Config, Discipline};
 use crate::fleet::Fleet;
 use crate::job::{Job, Verdict};
-use crate::queue::{Arrays, Dependents, HeadReservation, Queues};
+use crate::queue::{Arrays, Dependents, HeadReservation, Queues, Quotas};
 use crate::units::Time;
 use crate::{DeviceId, JobId};
 use opportunity::Opportunity;
@@ -63,6 +67,7 @@ pub struct Scheduler {
     queues: Queues,
     dependents: Dependents,
     arrays: Arrays,
+    quotas: Quotas,
     timers: Timers,
     /// Counts accepted jobs.
     sequence: u64,
@@ -85,6 +90,7 @@ impl Scheduler {
             queues: Queues::default(),
             dependents: Dependents::default(),
             arrays: Arrays::default(),
+            quotas: Quotas::default(),
             timers: Timers::default(),
             sequence: 0,
             cursor: None,
@@ -126,6 +132,7 @@ impl Scheduler {
             Event::ProcessesSeen { device, processes } => self.processes_seen(device, &processes, now),
             Event::HostShort { server } => self.host_short(server, true, now),
             Event::HostFine { server } => self.host_short(server, false, now),
+            Event::HostMemory { server, available } => self.host_memory(server, available),
             Event::JobSubmitted(spec) => self.job_submitted(*spec, now, actions),
             Event::JobsRestored { jobs } => self.jobs_restored(jobs, now),
             Event::JobCancelled { job } => self.job_cancelled(job, now, actions),

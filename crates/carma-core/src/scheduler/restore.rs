@@ -2,10 +2,10 @@
 
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::DeviceId;
 use crate::device::Tenant;
 use crate::job::{Active, Dependency, Job};
 use crate::units::Time;
+use crate::{DeviceId, JobId};
 
 impl Scheduler {
     /// Takes jobs back, all at once: nobody may be placed before everybody who runs is known.
@@ -21,9 +21,14 @@ impl Scheduler {
                 self.check_place(active)?;
             }
         }
+        let ids: Vec<JobId> = jobs.iter().map(Job::id).collect();
         for job in jobs {
             self.sequence = self.sequence.max(job.sequence);
             self.restore(job, now);
+        }
+        // Nobody gets a turn in an array or within a quota before all that run have theirs.
+        for job in ids {
+            self.enqueue(job, now);
         }
         Ok(())
     }
@@ -52,7 +57,7 @@ impl Scheduler {
             self.take_back(&job, &active.clone(), now);
         }
         self.jobs.insert(id, job);
-        self.enqueue(id, now);
+        self.count_in(id);
     }
 
     /// An attempt is where it was. Its devices are closed until it has been seen on them again.
@@ -63,6 +68,7 @@ impl Scheduler {
         if active.stopping.is_some() {
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
-        self.move_in(&Tenant::newcomer(&job.spec, attempt, active.launched_at), &active.placement, now);
+        let tenant = Tenant::newcomer(&job.spec, attempt, active.launched_at);
+        self.move_in(&tenant, job.spec.host_claim(), &active.placement, now);
     }
 }

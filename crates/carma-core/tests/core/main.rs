@@ -6,12 +6,14 @@
 mod configuration;
 mod devices;
 mod explanations;
+mod host;
 mod job_life;
 mod lab;
 mod log;
 mod policies;
 mod properties;
 mod queueing;
+mod quotas;
 mod recovery;
 mod risk;
 mod worked_examples;

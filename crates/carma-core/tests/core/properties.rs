@@ -4,6 +4,7 @@ mod backfill;
 mod events;
 mod restart;
 mod search;
+mod shares;
 mod world;
 
 use proptest::prelude::*;

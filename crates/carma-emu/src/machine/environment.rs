@@ -21,6 +21,11 @@ impl Machine {
         [(VARIABLE, self.folder.clone().into())].into_iter().chain(PATHS.map(before)).collect()
     }
 
+    /// Folders that belong in front of what these variables list, for whoever makes up the environment of others.
+    pub fn search_paths(&self) -> [(&'static str, PathBuf); 3] {
+        PATHS.map(|(name, part)| (name, self.folder.join(part)))
+    }
+
     /// The environment without the machine of this folder; what is not set then has no value.
     pub fn environment_without(folder: &Path) -> Vec<(&'static str, Option<OsString>)> {
         let without = |(name, part): (&'static str, &str)| {

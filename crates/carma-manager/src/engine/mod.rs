@@ -1,6 +1,34 @@
 //! The engine: one thread around the decision core.
+//!
+//! ```text
+//!  questions (Handle) ─┐                       ┌─► Batch of changes ─► store ─► effects: launches, signals, answers
+//!  exits, looks, host ─┼─► Input ─► the core ──┤        (one on its way to the disk at a time)
+//!  estimates, timers ──┘                       └─► what waits, and why
+//! ```
+//!
+//! Nothing is done and nobody is answered before what led to it is on the disk. When the disk refuses, what the core has decided meanwhile is
+//! dropped, those who wait are told, and the engine begins anew from the store as it does after a crash: there is one way to come back.
 
+mod acts;
+mod answers;
+mod attempts;
+mod batch;
+mod clock;
+mod core;
+mod devices;
+mod estimates;
+mod exits;
 mod handle;
 mod input;
+mod keep;
+mod launcher;
+mod looks;
+mod machine;
+mod restore;
+mod run;
+mod setup;
+mod submit;
 
 pub use handle::Handle;
+pub use run::{Engine, EngineError};
+pub use setup::{Setup, World};

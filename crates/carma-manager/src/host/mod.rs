@@ -1,13 +1,11 @@
-//! The host: how much of its CPU, memory and disks is left, and what of it jobs have booked.
+//! The host: how much of its CPU, memory and disks is left.
 
-mod booking;
 mod cgroup;
 mod proc;
 mod reading;
 mod shortage;
 mod watch;
 
-pub use booking::{Booking, Claim, Lacking};
 pub use proc::Pressure;
 pub use reading::{Disk, HostReading};
 pub use shortage::{HostChange, HostStanding, Limits, Shortage};

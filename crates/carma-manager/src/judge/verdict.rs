@@ -58,6 +58,9 @@ struct Failure<'a> {
 const EXPLANATIONS: [fn(&Failure<'_>) -> Option<Judgement>; 7] =
     [stopped, gpu_failed, out_of_memory, mps_failed, host_out_of_memory, killed_by_somebody, words_of_a_lost_gpu];
 
+/// The code of what was told to terminate, as shells have it.
+const TERMINATED: i32 = 128 + 15;
+
 /// Judges how an attempt ended. Exit code 0 is success, whatever else was said or seen.
 ///
 /// ```
@@ -75,6 +78,12 @@ pub fn verdict(evidence: &Evidence<'_>) -> Judgement {
         Some(Exit::NotStarted(reason)) => {
             return Judgement::new(Verdict::CouldNotStart { reason: reason.clone() }, None, reason.clone());
         }
+        // It was told to terminate, and whatever code it made of that is no news.
+        Some(idle @ Exit::Idle(_)) if evidence.stopped.is_none() => {
+            let because = format!("{idle}: nothing was typed or printed at its terminal");
+            return Judgement::new(Verdict::Failed { code: TERMINATED }, Whose::Orders, because);
+        }
+        Some(Exit::Idle(_)) => (TERMINATED, None),
         Some(Exit::Code(0)) => return Judgement::new(Verdict::Succeeded, None, "it exited with code 0"),
         // Shells and launchers pass a signal on as a code.
         Some(Exit::Code(code)) => (*code, code.checked_sub(128).filter(|signal| (1..=64).contains(signal))),

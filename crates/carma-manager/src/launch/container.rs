@@ -39,6 +39,8 @@ pub(super) struct Container<'a> {
     pub(super) variables: &'a BTreeMap<String, String>,
     /// Where the engine writes its own name of the container.
     pub(super) name_file: PathBuf,
+    /// Whether the job has a terminal. Apptainer's have that of whoever runs it.
+    pub(super) terminal: bool,
 }
 
 impl Container<'_> {
@@ -69,6 +71,9 @@ impl Container<'_> {
     fn with_daemon(&self) -> Result<Vec<String>, PlanError> {
         let docker = self.engine == ContainerEngine::Docker;
         let mut line = vec![self.engine.program().to_owned(), "run".to_owned(), "--rm".to_owned()];
+        if self.terminal {
+            line.extend(["--interactive", "--tty"].map(str::to_owned));
+        }
         let mut option = |name: &str, value: String| line.extend([name.to_owned(), value]);
         option("--name", self.name());
         option("--cidfile", text(&self.name_file)?.to_owned());
@@ -153,6 +158,7 @@ mod tests {
             mounts: vec!["/home/ada".into()],
             variables: &variables.into(),
             name_file: "/state/attempts/12/3/container".into(),
+            terminal: user.is_some(),
         };
         let remove = container.remove().map_or_else(|| "nothing".to_owned(), |line| line.join(" "));
         let line = container.run(["python", "-c", "print('a b')"].map(str::to_owned).to_vec())?;

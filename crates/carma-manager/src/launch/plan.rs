@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::activation::activate;
 use super::container::Container;
 use super::surroundings::Surroundings;
-use crate::attempt::{Order, RunAs};
+use crate::attempt::{Order, RunAs, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
@@ -102,6 +102,7 @@ pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<
         log_limit: assignment.log_limit,
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
+        terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
     Ok(Plan { order, script })
 }
@@ -156,6 +157,7 @@ fn container<'a>(
         mounts: surroundings.home.iter().cloned().chain(script).chain(pipes).chain([assignment.folder.progress()]).collect(),
         variables,
         name_file: assignment.folder.container(),
+        terminal: assignment.request.interactive,
     })
 }
 
@@ -185,7 +187,7 @@ fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::{DeviceId, Granted, JobId, Limits, MiB, ServerId};
+    use carma_core::{DeviceId, Granted, JobId, Limits, MiB, Seconds, ServerId};
 
     use super::*;
     use crate::request::{Activation, ContainerEngine};
@@ -263,6 +265,17 @@ mod tests {
         assert_eq!(named("logs/%j-%a.txt"), "/home/ada/my project/logs/12-7.txt");
         assert_eq!(named("/logs/%x"), "/logs/.._.._etc_a b");
         assert_eq!(named("100%%j %y%"), "/home/ada/my project/100%j %y%");
+    }
+
+    #[test]
+    fn an_interactive_job_has_a_terminal() {
+        let terminal = |interactive| {
+            let job = JobRequest { interactive, ..request(program(&["bash"])) };
+            planned(&job, &[], &Surroundings::default()).unwrap().order.terminal
+        };
+        let half_an_hour = Some(Seconds::from_secs(1800));
+        assert_eq!(terminal(true), Some(Terminal { idle_limit: half_an_hour, size: TerminalSize { rows: 24, columns: 80 } }));
+        assert_eq!(terminal(false), None);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use carma_core::{JobId, JobSpec, SpecError};
+use carma_core::{JobId, JobSpec, Seconds, SpecError};
 use thiserror::Error;
 
 use super::after::check_job;
 use super::error::Problem;
-use crate::request::{Activation, JobCommand, JobRequest};
+use crate::request::{Activation, JobCommand, JobRequest, Resources};
 
 /// The longest word or variable that the kernel takes.
 const LONGEST_WORD: usize = 131_071;
@@ -61,6 +61,10 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     refuse("at-most", request.schedule.at_most == Some(0), "at least 1 job must be allowed at once")?;
     refuse("batch", request.hints.batch == Some(0), "a step has 1 sample or more")?;
     refuse("interactive", request.interactive && request.array.is_some(), "an array or sweep has no terminal")?;
+    let idle_limit = request.resources.idle_limit;
+    let said = idle_limit != Resources::default().idle_limit;
+    refuse("idle", !request.interactive && said, "is for jobs with a terminal: give --interactive as well")?;
+    refuse("idle", idle_limit == Some(Seconds::ZERO), "must be more than no time")?;
     request.schedule.after.iter().try_for_each(|after| check_job(&after.job)).map_err(under("after"))
 }
 

@@ -115,7 +115,7 @@ const LIFE: &str = "Estimates and recovery";
 
 /// Everything that can be said.
 #[rustfmt::skip]
-pub static KEYS: [Key; 31] = [
+pub static KEYS: [Key; 32] = [
     Key::valued(NEEDS, "gpus", "N", "GPUs; 0 for a job that needs none [default: 1]",
         |draft, text| { draft.request.resources.gpus = at_least(0, text, "a number of GPUs: 0 or more")?; Ok(()) }).or(Some('G'), &[]),
     Key::valued(NEEDS, "mem", "SIZE", "GPU memory it needs on each GPU: 40GiB, or a bare number of MiB",
@@ -142,6 +142,8 @@ pub static KEYS: [Key; 31] = [
         |draft, _| { draft.request.schedule.hold = true; Ok(()) }).or(Some('H'), &[]),
     Key::switch(WHEN, "interactive", "Give it this terminal; without a command it is your shell",
         |draft, _| { draft.request.interactive = true; Ok(()) }),
+    Key::valued(WHEN, "idle", "TIME", "End an interactive job when nothing was typed or printed for so long; or unlimited [default: 30m]",
+        |draft, text| { draft.request.resources.idle_limit = time_limit(text)?; Ok(()) }),
     Key::valued(WHERE, "workdir", "DIR", "Run it there [default: here]",
         |draft, text| { draft.request.directory = draft.caller.directory.join(text); Ok(()) }).or(Some('D'), &["chdir"]),
     Key::valued(WHERE, "env", "NAME[=VALUE]", "Set a variable, or pass on yours; ALL (as unset) passes all of them, NONE none. May be given more than once, and counts in order",

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, getgrouplist, getgroups, setegid, seteuid, setgid, setgroups, setuid};
 use rustix::fs::Mode;
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal, setsid, umask};
+use rustix::process::{Pid, Signal, getpid, getppid, ioctl_tiocsctty, set_parent_process_death_signal, setsid, umask};
 
 use super::cgroup::Cgroup;
 use crate::attempt::{Order, RunAs};
@@ -29,8 +30,29 @@ enum Step {
     Program,
 }
 
+/// What a new process has for input, output and errors.
+#[derive(Clone, Copy)]
+pub(super) enum Streams<'a> {
+    /// Nothing.
+    None,
+    /// No input, and pipes for the others.
+    Pipes,
+    /// A terminal for all of them, which becomes that of its session.
+    Terminal(&'a OwnedFd),
+}
+
+impl Streams<'_> {
+    fn of(self, command: &mut Command) -> io::Result<&mut Command> {
+        Ok(match self {
+            Self::None => command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
+            Self::Pipes => command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()),
+            Self::Terminal(terminal) => command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?),
+        })
+    }
+}
+
 /// Starts a command of an attempt with these for input and output; the error says in words what was wrong.
-pub(super) fn start(order: &Order, command: &[String], streams: fn() -> Stdio, cgroup: Option<&Cgroup>) -> Result<Child, String> {
+pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgroup: Option<&Cgroup>) -> Result<Child, String> {
     let [program, arguments @ ..] = command else { return Err("there is no command to run".to_owned()) };
     let user = order.user.as_ref().map(Membership::of).transpose().map_err(|error| format!("cannot find the user's groups: {error}"))?;
     let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
@@ -39,8 +61,9 @@ pub(super) fn start(order: &Order, command: &[String], streams: fn() -> Stdio, c
     let door = cgroup.and_then(|cgroup| cgroup.door().ok());
     let mut spawned = Command::new(program);
     spawned.args(arguments).env_clear().envs(&order.environment);
-    spawned.stdin(Stdio::null()).stdout(streams()).stderr(streams());
-    before_exec(&mut spawned, enter(step, door, user, &order.directory));
+    streams.of(&mut spawned).map_err(|error| format!("cannot give it its terminal: {error}"))?;
+    let has_terminal = matches!(streams, Streams::Terminal(_));
+    before_exec(&mut spawned, enter(step, door, user, &order.directory, has_terminal));
     let child = spawned.spawn();
     drop((spawned, ours));
     child.map_err(|error| {
@@ -57,7 +80,13 @@ fn before_exec(command: &mut Command, enter: impl FnMut() -> io::Result<()> + Se
 }
 
 /// What the new process does before it becomes the program.
-fn enter(mut steps: PipeWriter, door: Option<File>, user: Option<Membership>, folder: &Path) -> impl FnMut() -> io::Result<()> + use<> {
+fn enter(
+    mut steps: PipeWriter,
+    door: Option<File>,
+    user: Option<Membership>,
+    folder: &Path,
+    has_terminal: bool,
+) -> impl FnMut() -> io::Result<()> + use<> {
     let (shim, folder) = (getpid(), folder.to_owned());
     move || {
         steps.write_all(&[Step::Session as u8])?;
@@ -66,6 +95,9 @@ fn enter(mut steps: PipeWriter, door: Option<File>, user: Option<Membership>, fo
         }
         prefer_as_victim(SOONER);
         setsid()?;
+        if has_terminal {
+            ioctl_tiocsctty(io::stdin())?;
+        }
         // What the shim does not want to be surprised by is meant for the job.
         SigSet::empty().thread_set_mask()?;
         steps.write_all(&[Step::User as u8])?;

@@ -10,6 +10,36 @@ use crate::attempt::RunAs;
 /// Less would not hold the line in between.
 const LEAST: u64 = 4096;
 
+/// The line in between: before and after the number.
+const LINE: (&str, &str) = ("\n[carma: ", " bytes left out here]\n");
+
+/// What was left out of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// Where the line stands that says so.
+    pub(crate) at: u64,
+    /// How long the line is.
+    pub(crate) line: u64,
+    /// How much is missing there.
+    pub(crate) left_out: u64,
+}
+
+impl Gap {
+    /// Where the line stands in a log of this limit that has one.
+    pub(crate) fn place(limit: u64) -> u64 {
+        limit.max(LEAST) / 2
+    }
+
+    /// Reads the line, if what stands at that place is one.
+    pub(crate) fn read(limit: u64, text: &[u8]) -> Option<Self> {
+        let digits = text.strip_prefix(LINE.0.as_bytes())?;
+        let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, after) = digits.split_at(length);
+        let left_out = std::str::from_utf8(digits).ok()?.parse().ok().filter(|_| after.starts_with(LINE.1.as_bytes()))?;
+        Some(Self { at: Self::place(limit), line: (LINE.0.len() + length + LINE.1.len()) as u64, left_out })
+    }
+}
+
 /// A log that never takes more of the disk than its limit. Its first half is the beginning of what was written, the rest the end: at least a quarter of the
 /// limit. Its file is one whole log at any time, whatever happens to whom.
 pub(super) struct BoundedLog {
@@ -68,7 +98,7 @@ impl BoundedLog {
     fn leave_out(&mut self) -> io::Result<()> {
         let (beginning, end) = (self.limit / 2, self.limit / 4);
         let left_out = self.left_out + (self.size - end - self.end_begins);
-        let line = format!("\n[carma: {left_out} bytes left out here]\n");
+        let line = format!("{}{left_out}{}", LINE.0, LINE.1);
         let new = self.path.with_extension("log.new");
         let mut file = owned(&new, self.owner.as_ref())?;
         let old = &mut File::open(&self.path)?;
@@ -119,6 +149,9 @@ mod tests {
             let all: Vec<u8> = (0..20_000).flat_map(|line| format!("{line}\n").into_bytes()).collect();
             let kept = written(8192, all.chunks(size).map(<[u8]>::to_vec));
             assert_eq!(kept[..4096], all[..4096]);
+            let gap = Gap::read(8192, &kept[4096..]).unwrap();
+            let end = (gap.at + gap.line) as usize;
+            assert_eq!(kept[end..], all[end - gap.line as usize + gap.left_out as usize..]);
             let text = String::from_utf8(kept).unwrap();
             let (before, after) = text.split_once("[carma: ").unwrap();
             let (left_out, end) = after.split_once(" bytes left out here]\n").unwrap();

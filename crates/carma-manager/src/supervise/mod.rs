@@ -16,21 +16,29 @@
 //! - The guard was killed: the shim goes on.
 //! - Both were killed at once: the first process dies with the shim (the kernel sees to that), and whoever asks for the attempt next kills the rest
 //!   of its control group. Where no control group can be made, processes that detached themselves are not found.
+//! - A terminal hangs up with its shim: who is attached is told how the job ended, and else loses the connection.
 //! - Containers belong to a daemon; guard and shim remove them by name.
 
+mod attached;
 mod cgroup;
 mod child;
+mod console;
+mod ending;
 mod family;
 mod folder;
 mod guard;
 mod log;
 mod owners;
+mod running;
+mod scrollback;
 mod shim;
 mod standing;
+mod stream;
 mod watch;
 
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};
+pub(crate) use log::Gap;
 pub use owners::Owners;
 pub use standing::{Standing, Supervised, find};
 pub use watch::ExitWatch;

@@ -1,29 +1,25 @@
 //! The shim: runs the job, keeps its output, passes signals on, and writes down how it ended.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::process::Stdio;
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::OFlags;
-use rustix::io::ioctl_fionbio;
-use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::cgroup::Cgroup;
-use super::child::{number, start, with_rights_of};
+use super::child::{Streams, number, start};
+use super::console::Console;
+use super::ending::Ending;
 use super::family::end_descendants;
 use super::folder::{AttemptFolder, ReservedExit, owned};
 use super::log::BoundedLog;
-use crate::attempt::{Ended, Exit, Order, RunAs};
+use super::running::RunningJob;
+use super::stream::{Stream, copy_to};
+use crate::attempt::{Ended, Exit, Order};
 
 /// What the manager sends to the shim.
 pub(super) const CHECKPOINT: Signal = Signal::SIGUSR1;
@@ -50,7 +46,9 @@ pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&C
     // As long as it is not written down, the attempt counts as running: nobody may take it for lost.
     if let Err(error) = record.write(&ended) {
         say(format_args!("cannot write the exit down, trying again: {error}"));
-        while record.write(&ended).is_err() {
+        // Where there is no folder any more, nobody will ever ask.
+        let is_gone = || fs::metadata(folder.path()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        while record.write(&ended).is_err() && !is_gone() {
             thread::sleep(AGAIN);
         }
     }
@@ -66,7 +64,7 @@ pub(super) fn clear_up(order: &Order, cgroup: Option<&Cgroup>) {
     end_descendants(cgroup);
     if let Some(command) = &order.afterwards {
         let order = Order { directory: "/".into(), ..order.clone() };
-        match start(&order, command, Stdio::null, None) {
+        match start(&order, command, Streams::None, None) {
             Ok(mut child) => {
                 let until = Instant::now() + PATIENCE;
                 while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
@@ -93,115 +91,19 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let asked = SignalFd::with_flags(&signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
     let asked = asked.map_err(|error| cannot("listen to signals", error.into()))?;
 
-    let mut child = start(order, &order.command, Stdio::piped, cgroup)?;
-    let job = number(&child).ok_or("the kernel gave it no number")?;
-    let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
-    let mut streams: Vec<Stream> = Vec::new();
-    for ((pipe, log), copy) in pipes.into_iter().zip([output, errors]).zip(copies) {
-        let pipe = pipe.map(File::from);
-        // Where a read could block, the shim would be deaf.
-        let _ = pipe.as_ref().map(|pipe| ioctl_fionbio(pipe, true));
-        streams.push(Stream { pipe, log, copy });
-    }
+    let console = order.terminal.as_ref().map(|terminal| Console::open(folder, terminal, user)).transpose();
+    let console = console.map_err(|error| cannot("make its terminal", error))?;
 
-    let mut buffer = vec![0; 64 * 1024];
-    let exit = loop {
-        let mut fds = vec![PollFd::new(&asked, PollFlags::IN)];
-        fds.extend(
-            streams.iter().filter_map(|stream| stream.pipe.as_ref()).map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)),
-        );
-        let _ = poll(&mut fds, None);
-        for stream in &mut streams {
-            stream.take(&mut buffer);
-        }
-        while let Ok(Some(signal)) = asked.read_signal() {
-            if let Ok(signal) = Signal::try_from(signal.ssi_signo.cast_signed()) {
-                pass_on(signal, job, order, cgroup);
-            }
-        }
-        if let Some(exit) = reap(job) {
-            break exit;
-        }
-    };
+    let terminal = console.as_ref().and_then(Console::jobs_end);
+    let mut child = start(order, &order.command, terminal.map_or(Streams::Pipes, Streams::Terminal), cgroup)?;
+    let job = number(&child).ok_or("the kernel gave it no number")?;
+    let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
+    let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
+    let streams = pipes.into_iter().zip([output, errors]).zip(copies).map(|((pipe, log), copy)| Stream::new(pipe, log, copy));
+    let mut running = RunningJob::new(job, streams.collect(), console, Ending::new(job, order, cgroup));
+    let exit = running.attend(&asked);
     // What the others wrote up to their end belongs to the log, and those who have the pipe and are none of ours are not waited for.
     end_descendants(cgroup);
-    for mut stream in streams {
-        while stream.take(&mut buffer) {}
-        stream.log.finish();
-    }
+    running.finish(&exit);
     Ok(exit)
-}
-
-/// Collects those who ended; how the job did, if it is among them.
-fn reap(job: Pid) -> Option<Exit> {
-    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-        if pid == job {
-            return Some(exit(status));
-        }
-    }
-    None
-}
-
-fn exit(status: WaitStatus) -> Exit {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, signal) => Exit::Signal(signal.unwrap_or_default()),
-    }
-}
-
-/// The job has not been waited for, so its number, and that of its group, are still its own.
-fn pass_on(signal: Signal, job: Pid, order: &Order, cgroup: Option<&Cgroup>) {
-    let number = match signal {
-        CHECKPOINT => order.checkpoint_signal,
-        TERMINATE => Signal::SIGTERM as i32,
-        KILL => Signal::SIGKILL as i32,
-        _ => return,
-    };
-    if let (KILL, Some(cgroup)) = (signal, cgroup) {
-        cgroup.kill();
-    }
-    let group = unistd::Pid::from_raw(job.as_raw_nonzero().get());
-    let sent = Signal::try_from(number).and_then(|signal| nix::sys::signal::killpg(group, signal));
-    if let Err(error) = sent {
-        say(format_args!("cannot send signal {number}: {error}"));
-    }
-}
-
-/// Opens what the user asked for, with the user's own rights. What blocks, as a pipe may, is not waited for.
-fn copy_to(path: Option<&Path>, user: Option<&RunAs>) -> Result<Option<File>, String> {
-    let Some(path) = path else { return Ok(None) };
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let opened = with_rights_of(user, || File::options().append(true).create(true).custom_flags(flags).open(path));
-    opened.map(Some).map_err(|error| format!("cannot write to {}: {error}", path.display()))
-}
-
-/// One of the job's two streams.
-struct Stream {
-    pipe: Option<File>,
-    log: BoundedLog,
-    copy: Option<File>,
-}
-
-impl Stream {
-    /// Takes what there is, as much as the buffer holds; whether there may be more.
-    fn take(&mut self, buffer: &mut [u8]) -> bool {
-        let Some(pipe) = &mut self.pipe else { return false };
-        match pipe.read(buffer) {
-            Ok(0) => self.pipe = None,
-            Ok(length) => {
-                let bytes = &buffer[..length];
-                self.log.write(bytes);
-                // The log has it all the same.
-                if let Some(Err(error)) = self.copy.as_mut().map(|copy| copy.write_all(bytes)) {
-                    say(format_args!("the copy of the output ends here: {error}"));
-                    self.copy = None;
-                }
-                return true;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => self.pipe = None,
-        }
-        false
-    }
 }

@@ -23,7 +23,9 @@ pub enum Standing {
     Running(Supervised),
     /// It ended, and nothing of it runs.
     Ended(Ended),
-    /// Its supervisors died, or never came: nobody will ever know how it ended. What was left of it has been killed.
+    /// Nothing of it ever ran, and nobody is about to run it.
+    NeverBegun,
+    /// Its supervisors died: nobody will ever know how it ended. What was left of it has been killed.
     Lost,
 }
 
@@ -35,10 +37,12 @@ pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
         }
         if !is_locked(folder)? {
             // The exit may have been written between the two looks.
-            return Ok(match folder.ended()? {
-                Some(ended) => Standing::Ended(ended),
-                None => lost(folder),
-            });
+            return match (folder.ended()?, folder.supervisor()?) {
+                (Some(ended), _) => Ok(Standing::Ended(ended)),
+                // A supervisor writes down who it is before it runs anything.
+                (None, None) => Ok(Standing::NeverBegun),
+                (None, Some(supervisor)) => Ok(lost(supervisor)),
+            };
         }
         let Some(supervisor) = folder.supervisor()? else { return Ok(Standing::Starting) };
         if let Some(supervised) = Supervised::find(folder, supervisor) {
@@ -50,8 +54,8 @@ pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
 }
 
 /// What two supervisors killed at once have left is killed here.
-fn lost(folder: &AttemptFolder) -> Standing {
-    if let Some(cgroup) = folder.supervisor().ok().flatten().and_then(|supervisor| Cgroup::at(supervisor.cgroup?)) {
+fn lost(supervisor: Supervisor) -> Standing {
+    if let Some(cgroup) = supervisor.cgroup.and_then(Cgroup::at) {
         cgroup.end();
     }
     Standing::Lost
@@ -115,6 +119,13 @@ impl Supervised {
     /// What becomes readable when it has ended or is lost, or when it has to be looked for again.
     pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
         self.guard.as_ref().or(self.shim.as_ref().map(|(_, shim)| shim)).map(AsFd::as_fd)
+    }
+
+    /// When it was begun, in seconds since the system's start; unset where its shim is gone.
+    pub fn begun(&self) -> Option<f64> {
+        /// The kernel counts in hundredths for everybody.
+        const TICKS: f64 = 100.0;
+        Some(carma_gpu::process_started(self.shim()?.try_into().ok()?)? as f64 / TICKS)
     }
 
     pub(super) fn shim(&self) -> Option<i32> {

@@ -7,4 +7,5 @@ mod host;
 mod measurements;
 mod store;
 mod submission;
+mod terminals;
 mod verdicts;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use carma_core::{DeviceId, MiB, ServerId, StopReason, Time, Verdict};
+use carma_core::{DeviceId, MiB, Seconds, ServerId, StopReason, Time, Verdict};
 use carma_gpu::Xid;
 use carma_manager::attempt::Exit;
 use carma_manager::judge::{DeviceFacts, Evidence, HostFacts, Judgement, Whose, XidSeen, verdict};
@@ -52,6 +52,16 @@ fn frameworks_are_understood() {
         writeln!(shown, "{file}: {right}, {whose}\n    {}", on_stderr.because).unwrap();
     }
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
+    let idle = Evidence { exit: Some(Exit::Idle(Seconds::from_secs(1800))), stdout: b"CUDA out of memory", ..Evidence::default() };
+    let judged = verdict(&idle);
+    assert_eq!((judged.verdict, judged.whose), (Verdict::Failed { code: 143 }, Some(Whose::Orders)));
+    assert_eq!(judged.because, "it was idle for 30 min: nothing was typed or printed at its terminal");
+    let cancelled = verdict(&Evidence { stopped: Some(StopReason::Cancelled), ..idle });
+    assert_eq!(cancelled.because, "it was told to end: the job was cancelled");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod dcgm;
 mod emu;
 mod estimate;
 mod gpus;
+mod manager;
 mod mps;
 mod shim;
 mod simulations;

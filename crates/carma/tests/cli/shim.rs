@@ -2,6 +2,7 @@
 
 mod kills;
 mod many;
+mod terminals;
 mod users;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         log_limit: 1 << 20,
         checkpoint_signal: 15,
         afterwards: None,
+        terminal: None,
     }
 }
 
@@ -65,7 +67,7 @@ fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 fn ended(folder: &AttemptFolder) -> Ended {
     until(|| match find(folder).unwrap() {
         Standing::Ended(ended) => Some(ended),
-        Standing::Lost => panic!("lost"),
+        Standing::Lost | Standing::NeverBegun => panic!("lost"),
         Standing::Starting | Standing::Running(_) => None,
     })
 }
@@ -222,11 +224,11 @@ fn an_attempt_is_run_once() {
 fn a_folder_that_nobody_takes_care_of_is_lost() {
     let state = tempfile::tempdir().unwrap();
     let folder = AttemptFolder::of(state.path(), attempt(1));
-    assert!(matches!(find(&folder).unwrap(), Standing::Lost), "never made");
+    assert!(matches!(find(&folder).unwrap(), Standing::NeverBegun), "never made");
     let prepared = Prepared::new(folder.clone()).unwrap();
     assert!(matches!(find(&folder).unwrap(), Standing::Starting));
     drop(prepared);
-    assert!(matches!(find(&folder).unwrap(), Standing::Lost), "its manager died");
+    assert!(matches!(find(&folder).unwrap(), Standing::NeverBegun), "its manager died");
     let missing = Prepared::new(AttemptFolder::of(state.path(), attempt(2))).unwrap();
     let refused = missing.launch(&Plan { order: shell(2, "true"), script: None }, &PathBuf::from("/no/such/carma")).unwrap_err();
     assert_eq!(refused.to_string(), "cannot run /no/such/carma as a shim: No such file or directory (os error 2)");

@@ -47,6 +47,7 @@ pub(super) enum Step {
     Forget(Index),
     LaunchFailed(Index),
     HostShort(Index, bool),
+    HostMemory(Index, u64),
     Wait(u64),
     Settings(Box<Settings>),
     /// Events about things nobody has heard of.
@@ -69,10 +70,15 @@ fn settings() -> impl Strategy<Value = Settings> {
         "horus",
         "lucid",
     ]);
+    let limit = || prop::option::weighted(0.3, (1_u32..5).prop_map(f64::from));
+    let memory = || prop::option::weighted(0.3, (0_u32..120_000).prop_map(f64::from));
+    let own = prop::option::weighted(0.3, (limit(), limit(), memory()))
+        .prop_map(|own| own.map(|(jobs, gpus, memory)| vec![UserQuotaSettings { uid: 1, jobs, gpus, memory }]));
+    let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
     let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill)| Settings {
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas)).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas)| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -83,6 +89,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 ..AdmissionSettings::default()
             }),
             queue: Some(QueueSettings { backfill: Some(backfill), ..QueueSettings::default() }),
+            quotas,
             ..Settings::default()
         },
     )
@@ -114,12 +121,25 @@ fn job() -> impl Strategy<Value = JobSpec> {
     let begin = prop::option::weighted(0.1, (0_u64..300).prop_map(Time::from_secs));
     let user = (0_u32..2).prop_map(UserId);
     let flags = (prop::bool::weighted(0.1), prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
-    (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2), flags).prop_map(
-        |(gpus, memory, time_limit, mode, array, retries, begin, (user, priority), (hold, exclusive, may_span_servers, may_checkpoint))| {
+    let host = (prop::option::weighted(0.3, 1_u32..12), prop::option::weighted(0.3, (1_u64..70_000).prop_map(MiB)));
+    (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2, host), flags).prop_map(
+        |(
+            gpus,
+            memory,
+            time_limit,
+            mode,
+            array,
+            retries,
+            begin,
+            (user, priority, (cpus, host_memory)),
+            (hold, exclusive, may_span_servers, may_checkpoint),
+        )| {
             let per_rank = matches!(memory.known, Some(PerRank::Each(_)));
             JobSpec {
                 gpus: if per_rank { 2 } else { gpus },
                 memory,
+                cpus,
+                host_memory,
                 time_limit,
                 mode,
                 array,
@@ -178,6 +198,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         1 => pick().prop_map(Step::Forget),
         1 => pick().prop_map(Step::LaunchFailed),
         2 => (pick(), any::<bool>()).prop_map(|(server, short)| Step::HostShort(server, short)),
+        4 => (pick(), 0_u64..80_000).prop_map(|(server, available)| Step::HostMemory(server, available)),
         14 => (1_u64..60).prop_map(Step::Wait),
         1 => settings().prop_map(|settings| Step::Settings(Box::new(settings))),
         2 => Just(Step::Nonsense),

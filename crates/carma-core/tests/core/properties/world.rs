@@ -6,6 +6,7 @@ use carma_core::*;
 use proptest::sample::Index;
 
 use super::events::{Mode, Setup, Step};
+use super::shares::{Heard, is_beyond};
 use crate::lab::window;
 
 /// What the world itself remembers of a gate: who closed it, when, and since when that one was seen.
@@ -28,19 +29,23 @@ impl Closed {
 }
 
 pub(super) struct World {
-    log: EventLog<Vec<u8>>,
+    pub(super) log: EventLog<Vec<u8>>,
     pub(super) now: Time,
     jobs: u64,
     gates: BTreeMap<DeviceId, Closed>,
+    pub(super) heard: BTreeMap<ServerId, Heard>,
 }
 
 impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let log = EventLog::new(&setup.settings, Vec::new()).unwrap();
-        let mut world = Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new() };
+        let mut world = Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new(), heard: BTreeMap::new() };
         for (server, gpus) in (0..).zip(&setup.servers) {
             let cpu_jobs = (server == 0).then_some(2);
-            world.accepted(Event::ServerAttached(ServerSpec { cpu_jobs, ..ServerSpec::new(ServerId(server)) }));
+            // Of the second server's host nothing is counted.
+            let counted = server != 1;
+            let (cores, host_memory) = (counted.then_some(8 + 2 * server), counted.then_some(MiB(65_536)));
+            world.accepted(Event::ServerAttached(ServerSpec { cpu_jobs, cores, host_memory, ..ServerSpec::new(ServerId(server)) }));
             for (ordinal, (memory, mode)) in (0..).zip(gpus) {
                 let whole = DeviceSpec::new(DeviceId::gpu(ServerId(server), ordinal), MiB(memory * 1024));
                 let mps = CollocationMode::Mps { exclusive_process: ordinal % 2 == 0 };
@@ -85,7 +90,7 @@ impl World {
         self.scheduler().jobs().filter_map(|job| job.state.active().cloned()).collect()
     }
 
-    fn accepted(&mut self, event: Event) {
+    pub(super) fn accepted(&mut self, event: Event) {
         let name = format!("{event:?}");
         assert!(self.event(event), "{name} was refused");
     }
@@ -104,6 +109,7 @@ impl World {
 
     fn check(&mut self, before: &Scheduler, actions: &[Action]) {
         assert_eq!(self.scheduler().audit(), Vec::<String>::new());
+        self.check_shares(actions);
         self.check_nobody_was_overlooked();
         let now = self.scheduler().now();
         let scheduler = self.log.scheduler();
@@ -180,8 +186,9 @@ impl World {
             });
         let place = (!recovered, std::cmp::Reverse(job.spec.priority), job.sequence);
         for waiting in scheduler.queue() {
-            // The turn in an array that a job too large gives up comes to another in the middle of a decision.
-            if waiting.spec.array.is_some() && !before.queue().any(|job| job.id() == waiting.id()) {
+            // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
+            let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
+            if takes_turns && !before.queue().any(|job| job.id() == waiting.id()) {
                 continue;
             }
             let recovering = matches!(waiting.state, State::Recovering { .. });
@@ -199,7 +206,9 @@ impl World {
                 }
                 self.jobs += 1;
                 spec.id = JobId(self.jobs);
-                self.accepted(Event::JobSubmitted(spec));
+                if !self.event(Event::JobSubmitted(spec.clone())) {
+                    self.check_refusal(&spec);
+                }
             }
             Step::Seen(index, memory) => {
                 let active = self.active();
@@ -290,6 +299,9 @@ impl World {
                 let server = self.device(index).server();
                 self.accepted(if short { Event::HostShort { server } } else { Event::HostFine { server } });
             }
+            Step::HostMemory(index, available) => {
+                self.host_memory(self.device(index).server(), MiB(available));
+            }
             Step::Wait(seconds) => {
                 self.now = self.now + Seconds::from_secs(seconds);
                 self.accepted(Event::Tick);
@@ -330,6 +342,7 @@ impl World {
             Event::GpuSampled { device, sample: Sample::new(self.now, MiB(1)) },
             Event::ProcessesSeen { device, processes: Vec::new() },
             Event::HostShort { server: ServerId(77) },
+            Event::HostMemory { server: ServerId(77), available: MiB(1) },
         ] {
             assert!(!self.event(event.clone()), "{event:?} was accepted");
         }
@@ -340,6 +353,7 @@ impl World {
         let servers: Vec<ServerId> = self.scheduler().fleet().servers().iter().map(|server| server.spec.id).collect();
         for server in servers {
             self.accepted(Event::HostFine { server });
+            self.host_memory(server, MiB(1_000_000));
         }
         for device in self.devices() {
             self.accepted(Event::GpuBack { device });
@@ -368,7 +382,11 @@ impl World {
             let explanation = self.scheduler().explain(job.id()).unwrap();
             let settled = match &job.state {
                 State::Done { .. } | State::Held { .. } => true,
-                _ => matches!(explanation.reason, WaitReason::Dependencies { .. } | WaitReason::TooLarge { .. }),
+                _ => match explanation.reason {
+                    WaitReason::Dependencies { .. } | WaitReason::TooLarge { .. } | WaitReason::TooLargeForHosts { .. } => true,
+                    WaitReason::Quota { over } => is_beyond(over),
+                    _ => false,
+                },
             };
             assert!(settled, "forgotten: {explanation}");
         }

@@ -41,7 +41,7 @@ fn every_flag_arrives() {
         ("checkpoint", ""),
     ];
     let unsaid = KEYS.iter().map(|key| key.name).filter(|name| !said.iter().any(|(said, _)| said == name));
-    assert_eq!(unsaid.collect::<Vec<_>>(), ["interactive", "conda", "param"], "those that go with no array or venv");
+    assert_eq!(unsaid.collect::<Vec<_>>(), ["interactive", "idle", "conda", "param"], "those that go with no array or venv");
     let request = only(command(&["python", "train.py"]), &said);
     insta::assert_snapshot!("every_flag", serde_json::to_string_pretty(&request).unwrap());
 }
@@ -62,6 +62,8 @@ fn an_interactive_job_is_a_shell_unless_it_says_otherwise() {
     assert_eq!(run(command(&[]), &[("interactive", "")]), program("/bin/sh"));
     assert_eq!(run(command(&[]), &[("interactive", ""), ("env", "SHELL=/bin/zsh")]), program("/bin/zsh"));
     assert_eq!(run(command(&["jupyter"]), &[("interactive", "")]), program("jupyter"));
+    let limit = |idle| only(command(&[]), &[("interactive", ""), ("idle", idle)]).resources.idle_limit;
+    assert_eq!([limit("2h"), limit("unlimited")], [Some(Seconds::from_secs(7200)), None]);
 }
 
 const SCRIPT: &str = "\

@@ -61,13 +61,15 @@ fn flags_that_make_no_sense() {
         ("conda", "-x"),
     ];
     let one = one.map(|said| vec![said]);
-    let several: [Vec<(&str, &str)>; 8] = [
+    let several: [Vec<(&str, &str)>; 10] = [
         vec![("gpus", "0"), ("mem", "1")],
         vec![("gpus", "0"), ("exclusive", "")],
         vec![("conda", "a"), ("venv", "b")],
         vec![("env", "A=1"), ("env", "A=2")],
         vec![("array", "1-3"), ("param", "lr=1,2")],
         vec![("array", "1-3"), ("interactive", "")],
+        vec![("idle", "2h")],
+        vec![("interactive", ""), ("idle", "0")],
         vec![("param", "lr=1"), ("param", "LR=2")],
         vec![("param", "a=1..400"), ("param", "b=1..400")],
     ];

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::{PATIENCE, attempt, ended, is_there, launch, pid_in, running, shell, until};
 
 /// Guard and shim of an attempt.
-fn supervisors(folder: &AttemptFolder) -> (i32, i32) {
+pub(super) fn supervisors(folder: &AttemptFolder) -> (i32, i32) {
     let text = fs::read(folder.path().join("shim.pid")).unwrap();
     let supervisor: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let pid = |who: &str| supervisor[who]["pid"].as_i64().unwrap().try_into().unwrap();
@@ -23,7 +23,7 @@ fn supervisors(folder: &AttemptFolder) -> (i32, i32) {
 }
 
 /// One after the other as fast as can be, and never anybody but these.
-fn kill(pids: &[i32]) {
+pub(super) fn kill(pids: &[i32]) {
     for pid in pids {
         assert!(*pid > 1);
         // It may be gone already.
@@ -43,10 +43,11 @@ fn family(state: &TempDir) -> (String, [std::path::PathBuf; 3]) {
     (script, files)
 }
 
-fn lost(folder: &AttemptFolder) {
+pub(super) fn lost(folder: &AttemptFolder) {
     until(|| match find(folder).unwrap() {
         Standing::Lost => Some(()),
         Standing::Running(_) | Standing::Starting => None,
+        Standing::NeverBegun => panic!("never begun"),
         Standing::Ended(ended) => panic!("{ended:?}"),
     });
 }
@@ -172,4 +173,15 @@ fn jobs_outlive_whoever_launched_them() {
     let standing = exits.recv_timeout(PATIENCE).unwrap();
     assert!(matches!(standing, Ok(Standing::Ended(ended)) if ended.exit == Exit::Code(0)));
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "done\n");
+}
+
+#[test]
+fn a_shim_whose_folder_is_removed_gives_up() {
+    let state = tempfile::tempdir().unwrap();
+    let go = state.path().join("go");
+    let folder = launch(&state, shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done", go.display())));
+    let (guard, shim) = supervisors(&folder);
+    fs::remove_dir_all(folder.path()).unwrap();
+    fs::write(go, "").unwrap();
+    until(|| (!is_there(guard) && !is_there(shim)).then_some(()));
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use carma_manager::attempt::{Exit, Order, RunAs};
 
+use super::terminals::{Person, at_terminal};
 use super::{ended, launch, shell};
 
 fn nobody() -> RunAs {
@@ -72,4 +73,19 @@ fn files_and_folders_that_are_not_the_users_are_refused() {
     fs::set_permissions(&closed, PermissionsExt::from_mode(0o700)).unwrap();
     let folder = Order { user: Some(nobody()), directory: closed, ..shell(2, "pwd") };
     assert_eq!(words(folder), "cannot enter the folder FOLDER/closed: Permission denied (os error 13)");
+}
+
+#[test]
+fn a_terminal_is_its_users() {
+    if !is_root() {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    open_up(state.path());
+    let job = "read line; id -u; stat -c '%u %a' \"$(tty)\"; echo again > \"$(tty)\"";
+    let folder = launch(&state, at_terminal(Order { user: Some(nobody()), ..shell(1, job) }));
+    let mut ada = Person::at(&folder);
+    ada.types("\r");
+    ada.sees("65534\r\n65534 600\r\nagain\r\n");
+    assert_eq!(ended(&folder).exit, Exit::Code(0));
 }

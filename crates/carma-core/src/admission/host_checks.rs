@@ -1,0 +1,69 @@
+//! What keeps a job off a server because of its host's cores and memory.
+//!
+//! Nobody who claims cores or memory may take what the first of those waiting needs: of the servers whose GPUs are kept for the
+//! head of the queue, and of one server for the first job without GPUs, claims are kept free. What is free there never falls
+//! below such a claim again, so that both start when enough of what runs has ended. Jobs that claim nothing are not affected.
+
+use super::{JobQuestion, Obstacle};
+use crate::fleet::{Fleet, HostClaim, Server};
+use crate::mapping::Score;
+use crate::{JobId, ServerId};
+
+/// What is kept of a server's host for the first job without GPUs that waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HostReservation {
+    /// The job it is kept for.
+    pub(crate) head: JobId,
+    /// The server.
+    pub(crate) server: ServerId,
+    /// What is kept there.
+    pub(crate) claim: HostClaim,
+}
+
+/// Whether the server's host has what the job claims. Costs nothing for jobs that claim nothing.
+pub(crate) fn host_takes(question: &JobQuestion<'_>, server: &Server) -> bool {
+    question.demand.host.is_nothing() || host_obstacles(question, server).next().is_none()
+}
+
+/// Everything about the server's host that keeps the job away.
+pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> impl Iterator<Item = Obstacle> + use<> {
+    let HostClaim { cores, memory } = question.demand.host;
+    let (free, all) = (server.host_unbooked(), server.host_total());
+    let available = server.host.available().unwrap_or(HostClaim::UNCOUNTED.memory);
+    let short_of_cores = (cores > free.cores).then_some(Obstacle::HostCores { needed: cores, free: free.cores, all: all.cores });
+    let short_of_memory = (memory > free.memory).then_some(Obstacle::HostMemory { needed: memory, free: free.memory, all: all.memory });
+    let in_use = (memory > available).then_some(Obstacle::HostMemoryInUse { needed: memory, available });
+    let room = HostClaim { cores: free.cores, memory: free.memory.min(available) };
+    short_of_cores.into_iter().chain(short_of_memory).chain(in_use).chain(kept(question, server, room))
+}
+
+/// The job for which what is left of the host is kept, if this one would take of it.
+fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<Obstacle> {
+    let (id, claim) = (server.spec.id, question.demand.host);
+    let for_head = question.reservation.map(|head| (head.head, head.kept_of_host(id, question.demand.ends_at)));
+    let for_cpu_head = question.host_kept.filter(|kept| kept.server == id).map(|kept| (kept.head, kept.claim));
+    let mut left = room.without(claim);
+    for (head, kept) in for_head.into_iter().chain(for_cpu_head) {
+        // A job may take all of what the other does not ask for.
+        let short = claim.cores > 0 && kept.cores > left.cores || claim.memory.0 > 0 && kept.memory > left.memory;
+        if short {
+            return Some(Obstacle::HostKept { head });
+        }
+        left = left.without(kept);
+    }
+    None
+}
+
+/// The server that lacks least of a claim, among those that could ever hold it: cores first, then memory. As nobody takes
+/// more of it, it stays the one until it lacks nothing or another lacks less.
+pub(crate) fn least_lacking(fleet: &Fleet, claim: HostClaim) -> Option<ServerId> {
+    let lacking = |free: HostClaim| {
+        let HostClaim { cores, memory } = claim.without(free);
+        Score(u64::from(cores) << 32 | memory.0.min(u32::MAX.into()))
+    };
+    fleet.best(
+        0..fleet.servers().len(),
+        |summary| claim.fits_in(summary.host_total).then(|| lacking(summary.host_unbooked)),
+        |server| claim.fits_in(server.host_total()).then(|| (lacking(server.host_unbooked()), server.spec.id)),
+    )
+}

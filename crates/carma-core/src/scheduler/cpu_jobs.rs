@@ -1,0 +1,79 @@
+//! Jobs without GPUs: who starts, and on which host.
+
+use super::Scheduler;
+use super::action::{Action, LaunchReason};
+use super::opportunity::Opportunity;
+use crate::admission::{Demand, HostReservation, Way, host_takes, least_lacking};
+use crate::fleet::Fleet;
+use crate::job::Job;
+use crate::mapping::{Placement, Score};
+use crate::queue::{HeadReservation, Place};
+use crate::units::Time;
+use crate::{JobId, ServerId};
+
+impl Scheduler {
+    /// Starts jobs without GPUs in order, until no host takes another. One that waits for cores or memory lets only those
+    /// pass that claim none.
+    pub(super) fn start_cpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while let Some((job, start)) = self.next_cpu_start(now) {
+            let Some((server, passed)) = start else {
+                self.set_aside(job, now);
+                continue;
+            };
+            if self.queues.host_head() == Some(job) {
+                // Those who had to leave it room may start now.
+                self.opportunity = Opportunity::Anything;
+            }
+            let placement = Placement { server, devices: Vec::new() };
+            self.launch(job, placement, LaunchReason { way: None, passed }, now, actions);
+        }
+    }
+
+    /// The next job that can start and where, past which head; or one that no host could ever hold.
+    #[expect(clippy::type_complexity, reason = "said in one line above, and used in one place")]
+    fn next_cpu_start(&self, now: Time) -> Option<(JobId, Option<(ServerId, Option<JobId>)>)> {
+        self.queues.next_cpu_jobs().find_map(|id| {
+            let job = self.jobs.get(&id)?;
+            let demand = self.demand(job, now);
+            let Some(server) = self.host_for(&demand, None) else {
+                return (!could_ever_hold(&self.fleet, &demand)).then_some((id, None));
+            };
+            // Worked out only where there is something to keep it from.
+            let Some(kept) = self.kept_for_claiming_head(job, now) else { return Some((id, Some((server, None)))) };
+            let server = self.host_for(&demand, Some(&kept))?;
+            Some((id, Some((server, Some(kept.head)))))
+        })
+    }
+
+    fn host_for(&self, demand: &Demand<'_>, kept: Option<&HeadReservation>) -> Option<ServerId> {
+        let question = self.question(demand, Way::Idle, kept);
+        self.fleet.best(
+            0..self.fleet.servers().len(),
+            |summary| (summary.takes_cpu_job && demand.host.fits_in(summary.host_unbooked)).then_some(Score(0)),
+            |server| (server.takes_cpu_job() && host_takes(&question, server)).then_some((Score(0), server.spec.id)),
+        )
+    }
+
+    /// What a job without GPUs has to leave for the head of the queue, if that comes before it and both claim something of a host.
+    pub(super) fn kept_for_claiming_head(&self, job: &Job, now: Time) -> Option<HeadReservation> {
+        let head = self.jobs.get(&self.queues.head()?)?;
+        let claims = |job: &Job| !job.spec.host_claim().is_nothing();
+        let before = self.queues.host_job_before(&Place::of(head)) != Some(job.id());
+        if claims(job) && claims(head) && before { self.kept_for(head.id(), now) } else { None }
+    }
+
+    /// What a job with GPUs has to leave for the first without that claims something of a host, if that comes before it.
+    pub(super) fn host_kept_before(&self, demand: &Demand<'_>) -> Option<HostReservation> {
+        if demand.host.is_nothing() || demand.width() == 0 {
+            return None;
+        }
+        let head = self.jobs.get(&self.queues.host_job_before(&Place::of(self.jobs.get(&demand.spec.id)?))?)?;
+        let claim = head.spec.host_claim();
+        Some(HostReservation { head: head.id(), server: least_lacking(&self.fleet, claim)?, claim })
+    }
+}
+
+/// Whether a job without GPUs claims no more than some host has.
+pub(super) fn could_ever_hold(fleet: &Fleet, demand: &Demand<'_>) -> bool {
+    demand.host.is_nothing() || least_lacking(fleet, demand.host).is_some()
+}

@@ -1,0 +1,145 @@
+//! What holds a job back, apart from what single devices and hosts say.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Scheduler;
+use super::cpu_jobs::could_ever_hold;
+use crate::JobId;
+use crate::admission::Demand;
+use crate::config::OverQuota;
+use crate::fleet::HostClaim;
+use crate::job::{Dependency, Job, State};
+use crate::mapping;
+use crate::queue::Place;
+use crate::units::{MiB, Time};
+
+/// What holds a job back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum WaitReason {
+    /// It does not wait: it runs, or it is over.
+    NotWaiting,
+    /// It is held until somebody releases it.
+    Held,
+    /// It waits for other jobs.
+    Dependencies {
+        /// Which, and how they must end.
+        on: Vec<Dependency>,
+    },
+    /// It is not to begin before this.
+    NotBefore {
+        /// When.
+        begin: Time,
+    },
+    /// As many jobs of its array run as may.
+    ArrayLimit {
+        /// How many that is.
+        at_most: u32,
+    },
+    /// Its user may not have more at once.
+    Quota {
+        /// What would be too much.
+        #[serde(flatten)]
+        over: OverQuota,
+    },
+    /// No server that could hold it has a host with so many cores and so much memory, even if all else ended.
+    TooLargeForHosts {
+        /// What it claims.
+        #[serde(flatten)]
+        claim: HostClaim,
+    },
+    /// No server could hold it even if all else ended.
+    TooLarge {
+        /// GPUs wanted.
+        gpus: u32,
+        /// The most memory a rank needs.
+        memory: MiB,
+        /// The largest device there is.
+        largest: MiB,
+    },
+    /// No host takes another job without GPUs.
+    NoHost,
+    /// It is next, and there is no room yet.
+    Room,
+    /// Another job is next.
+    Behind {
+        /// The head of the queue.
+        head: JobId,
+        /// How many jobs are before it.
+        ahead: usize,
+    },
+}
+
+impl Scheduler {
+    pub(super) fn wait_reason(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
+        let place = Place::of(job);
+        if let Some(over) = self.over_quota(job, self.clock) {
+            return WaitReason::Quota { over };
+        }
+        match &job.state {
+            State::Held { .. } => WaitReason::Held,
+            State::Starting(_) | State::Running(_) | State::Done { .. } => WaitReason::NotWaiting,
+            _ if !job.unmet.is_empty() => WaitReason::Dependencies { on: job.unmet.clone() },
+            _ if self.arrays.is_waiting(job) => {
+                WaitReason::ArrayLimit { at_most: job.spec.array.and_then(|member| member.at_most).unwrap_or_default() }
+            }
+            _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: job.spec.begin.unwrap_or_default() },
+            _ if demand.width() == 0 => self.wait_reason_without_gpus(job, demand),
+            _ if self.too_large_for_hosts(demand) => WaitReason::TooLargeForHosts { claim: demand.host },
+            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => WaitReason::TooLarge {
+                gpus: job.spec.gpus,
+                memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
+                largest: self.fleet.largest(),
+            },
+            _ => match self.queues.head() {
+                Some(head) if head != job.id() => {
+                    WaitReason::Behind { head, ahead: self.queues.in_order().take_while(|other| *other != job.id()).count() }
+                }
+                _ => WaitReason::Room,
+            },
+        }
+    }
+
+    fn wait_reason_without_gpus(&self, job: &Job, demand: &Demand<'_>) -> WaitReason {
+        match self.queues.host_head() {
+            _ if !could_ever_hold(&self.fleet, demand) => WaitReason::TooLargeForHosts { claim: demand.host },
+            Some(head) if head != job.id() && !demand.host.is_nothing() => {
+                WaitReason::Behind { head, ahead: self.queues.ahead_for_host(&Place::of(job)) }
+            }
+            _ => WaitReason::NoHost,
+        }
+    }
+
+    /// Whether servers could hold the job but for what it claims of their hosts.
+    fn too_large_for_hosts(&self, demand: &Demand<'_>) -> bool {
+        let unclaiming = || Demand { host: HostClaim::default(), ..demand.clone() };
+        !mapping::could_ever_fit(&self.fleet, demand) && mapping::could_ever_fit(&self.fleet, &unclaiming())
+    }
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotWaiting => f.write_str("does not wait"),
+            Self::Held => f.write_str("is held until it is released"),
+            Self::Dependencies { on } => {
+                let jobs: Vec<String> = on.iter().map(|dependency| dependency.job.to_string()).collect();
+                write!(f, "waits for {}", jobs.join(", "))
+            }
+            Self::NotBefore { begin } => write!(f, "is not to begin before {begin}"),
+            Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
+            Self::Quota { over } => write!(f, "waits for its user's quota: {over}"),
+            Self::TooLargeForHosts { claim } => {
+                write!(f, "can never start: no server that could hold it has a host with {claim}")
+            }
+            Self::TooLarge { gpus, memory, largest } => {
+                write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
+            }
+            Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
+            Self::Room => f.write_str("is next, and waits for room"),
+            Self::Behind { head, ahead } => write!(f, "waits behind {head}; {ahead} ahead of it"),
+        }
+    }
+}

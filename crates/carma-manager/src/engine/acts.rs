@@ -1,0 +1,83 @@
+//! What users and operators do to jobs and devices.
+
+use carma_core::{DeviceId, Event, JobId, State};
+use serde_json::json;
+
+use super::batch::Effect;
+use super::devices::SERVER;
+use super::handle::Reply;
+use super::run::{Condition, Running};
+use super::submit::refused;
+use crate::api::{Act, Acted, JobChange, NotDone, Problem, Shutdown};
+use crate::store::Change;
+
+impl Running {
+    pub(super) fn act(&mut self, jobs: Vec<JobId>, act: &Act, by: &str, reply: Reply<Acted>) {
+        let mut acted = Acted::default();
+        for job in jobs {
+            match self.act_on_job(job, act, by) {
+                Ok(()) => acted.done.push(job),
+                Err(problem) => acted.not_done.push(NotDone { job, reason: problem.message }),
+            }
+        }
+        let answer = move |written: Result<(), Problem>| drop(reply.send(written.map(|()| acted)));
+        self.batch.effects.push(Effect::Answer(Box::new(answer)));
+    }
+
+    fn act_on_job(&mut self, job: JobId, act: &Act, by: &str) -> Result<(), Problem> {
+        let (kind, event) = match act {
+            Act::Cancel => ("cancelled", Event::JobCancelled { job }),
+            // Kept back already while it is estimated: now its user wants it so.
+            Act::Hold if self.estimating.remove(&job) => ("held", Event::Tick),
+            Act::Hold => ("held", Event::JobHeld { job }),
+            Act::Release => {
+                self.estimating.remove(&job);
+                ("released", Event::JobReleased { job })
+            }
+            Act::Requeue => ("requeue_asked", Event::JobRequeued { job }),
+            Act::Change(JobChange { priority, time_limit }) => {
+                ("changed", Event::JobChanged { job, priority: *priority, time_limit: *time_limit })
+            }
+        };
+        let over = matches!(self.core.scheduler().job(job).map(|job| &job.state), Some(State::Done { .. }) | None);
+        if over {
+            return Err(crate::api::ProblemKind::Conflict.because(format!("{job} is over")));
+        }
+        let actions = self.core.handle(event, self.clock.now()).map_err(|error| refused(&error))?;
+        let detail = if let Act::Change(change) = act { json!({ "by": by, "change": change }) } else { json!({ "by": by }) };
+        self.note(job, kind, detail, format!("{job} is {}", kind.replace('_', " ")));
+        self.act_on(actions);
+        Ok(())
+    }
+
+    pub(super) fn drain_device(&mut self, device: DeviceId, drained: bool, by: &str, reply: Reply<()>) {
+        let event = if drained { Event::GpuDrained { device } } else { Event::GpuResumed { device } };
+        if let Err(error) = self.try_tell(event) {
+            return drop(reply.send(Err(refused(&error))));
+        }
+        let at = self.clock.wall();
+        self.batch.changes.push(if drained { Change::GpuDrained { device, at } } else { Change::GpuResumed { device } });
+        self.announce(format!("{device} is {} by {by}", if drained { "drained" } else { "back in use" }));
+        self.batch.effects.push(Effect::Answer(Box::new(move |written| drop(reply.send(written)))));
+    }
+
+    pub(super) fn shut_down(&mut self, shutdown: Shutdown, reply: Reply<()>) {
+        if shutdown.drain {
+            self.draining = true;
+            let _ = self.try_tell(Event::HostShort { server: SERVER });
+            self.announce("draining: nothing more is launched".to_owned());
+        } else {
+            self.condition = Condition::Stopping;
+        }
+        let _ = reply.send(Ok(()));
+    }
+
+    pub(super) fn configure(&mut self, settings: carma_core::Settings, reply: Reply<()>) {
+        self.setup.configuration.rules = settings.clone();
+        let told = self.try_tell(Event::ConfigurationChanged(Box::new(settings))).map_err(|error| refused(&error));
+        if told.is_ok() {
+            self.announce("the rules have changed".to_owned());
+        }
+        let _ = reply.send(told);
+    }
+}

@@ -1,0 +1,228 @@
+//! Answers to those who only want to know.
+
+use carma_core::{DeviceId, Event, Explanation, Job, JobId, Settings, State};
+
+use super::devices::SERVER;
+use super::handle::Question;
+use super::run::{Running, unavailable};
+use super::submit::refused;
+use crate::api::{ArrayPlace, Counts, GpuDetail, GpuTenant, Problem, Queue, QueueQuery, QueueRow, Status, Why};
+use crate::store::{Joules, Phase};
+
+/// Jobs of each kind that are listed unless more are asked for.
+const LISTED: u32 = 100;
+
+impl From<Explanation> for Why {
+    fn from(explanation: Explanation) -> Self {
+        let text = explanation.to_string();
+        Self { job: explanation.job, state: explanation.state, reason: explanation.reason, devices: explanation.devices, text }
+    }
+}
+
+impl Running {
+    pub(super) fn answer(&mut self, question: Question) {
+        match question {
+            Question::Submit { owner, jobs, reply } => self.submit(&owner, jobs, reply),
+            Question::Forecast { owner, jobs, reply } => drop(reply.send(self.forecast(&owner, jobs))),
+            Question::Act { jobs, act, by, reply } => self.act(jobs, &act, &by, reply),
+            Question::Drain { device, drained, by, reply } => self.drain_device(device, drained, &by, reply),
+            Question::Why { job, reply } => drop(reply.send(self.why(job))),
+            Question::Queue { query, reply } => drop(reply.send(Ok(self.queue(&query)))),
+            Question::Gpus { reply } => drop(reply.send(Ok(self.gpus()))),
+            Question::SoFar { job, reply } => {
+                let attempt = self.core.scheduler().job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
+                drop(reply.send(Ok(attempt.map(|attempt| self.meter.so_far(attempt)))));
+            }
+            Question::Status { reply } => drop(reply.send(Ok(self.status(None)))),
+            Question::Settings { reply } => drop(reply.send(Ok(Settings::from(self.core.scheduler().config())))),
+            Question::Configure { settings, reply } => self.configure(*settings, reply),
+            Question::Shutdown { shutdown, reply } => self.shut_down(shutdown, reply),
+        }
+    }
+
+    /// While the store cannot be written, those who only want to know are told what was known; nothing can be changed.
+    pub(super) fn answer_while_unwritable(&mut self, question: Question, reason: &str) {
+        let problem = || unavailable(reason);
+        match question {
+            Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Act { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Drain { reply, .. } | Question::Configure { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Status { reply } => drop(reply.send(Ok(self.status(Some(reason))))),
+            other => self.answer(other),
+        }
+    }
+
+    /// Why a job waits. A manager that launches nothing says what it would do.
+    fn why(&self, job: JobId) -> Result<Why, Problem> {
+        let scheduler = self.core.scheduler();
+        let mut explanation = scheduler.explain(job).map_err(|error| refused(&error))?;
+        if self.estimating.contains(&job) {
+            return Ok(Why { text: format!("{job} is being estimated, and waits for that"), ..explanation.into() });
+        }
+        if !self.setup.observes && !self.draining {
+            return Ok(explanation.into());
+        }
+        let launches_nothing = if self.draining { "draining" } else { "observing" };
+        let mut would = scheduler.clone();
+        let actions = would.handle(Event::HostFine { server: SERVER }, self.clock.now()).map_err(|error| refused(&error))?;
+        let placed = actions.iter().find_map(|action| match action {
+            carma_core::Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
+            _ => None,
+        });
+        if let Some(placement) = placed {
+            let devices: Vec<String> = placement.devices.iter().map(|granted| granted.device.to_string()).collect();
+            let place = if devices.is_empty() { "without a GPU".to_owned() } else { format!("on {}", devices.join(", ")) };
+            let text = format!("{job} would start now {place}; the manager is {launches_nothing} and launches nothing");
+            return Ok(Why { text, ..explanation.into() });
+        }
+        explanation = would.explain(job).map_err(|error| refused(&error))?;
+        let why = Why::from(explanation);
+        Ok(Why { text: format!("{}\nThe manager is {launches_nothing} and launches nothing.", why.text), ..why })
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for job in self.core.scheduler().jobs() {
+            match job.state {
+                State::Starting(_) | State::Running(_) => counts.running += 1,
+                State::Held { .. } if !self.estimating.contains(&job.id()) => counts.held += 1,
+                State::Done { .. } => {}
+                _ => counts.waiting += 1,
+            }
+        }
+        counts
+    }
+
+    fn queue(&self, query: &QueueQuery) -> Queue {
+        let scheduler = self.core.scheduler();
+        let most = query.limit.unwrap_or(LISTED) as usize;
+        let wanted = |job: &&Job| query.user.is_none_or(|user| job.spec.user == user);
+        let of = |picked: fn(&State) -> bool| scheduler.jobs().filter(wanted).filter(move |job| picked(&job.state)).take(most);
+        let running = of(|state| state.active().is_some());
+        let ready: Vec<&Job> = scheduler.queue().filter(wanted).take(most).collect();
+        // Those that wait for something other than GPUs come after those that do not.
+        let room = most.saturating_sub(ready.len());
+        let queued: std::collections::HashSet<JobId> =
+            if room > 0 { scheduler.queue().map(Job::id).collect() } else { std::collections::HashSet::new() };
+        let later = scheduler.jobs().filter(wanted).filter(|job| job.state.waiting().is_some() && !queued.contains(&job.id())).take(room);
+        let held = of(|state| matches!(state, State::Held { .. }));
+        Queue {
+            counts: self.counts(),
+            jobs: running.chain(ready.iter().copied()).chain(later).chain(held).map(|job| self.row(job)).collect(),
+        }
+    }
+
+    fn row(&self, job: &Job) -> QueueRow {
+        let (id, spec) = (job.id(), &job.spec);
+        let known = self.jobs.get(&id);
+        let estimating = self.estimating.contains(&id);
+        let since = match &job.state {
+            State::Held { since, .. } | State::Queued { since } | State::Recovering { since } | State::Preempted { since } => *since,
+            State::Starting(active) | State::Running(active) => active.launched_at,
+            State::Done { at, .. } => *at,
+        };
+        let granted = job.state.active().map(|active| active.placement.devices.as_slice()).unwrap_or_default();
+        let need = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
+        let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
+        let explained = || self.core.scheduler().explain(id).ok().map(|explanation| explanation.reason.to_string());
+        let reason = match &job.state {
+            _ if estimating => Some("is being estimated".to_owned()),
+            State::Starting(_) | State::Running(_) | State::Done { .. } => None,
+            _ => explained(),
+        };
+        QueueRow {
+            id,
+            name: known.and_then(|known| known.name.clone()),
+            user: known.map(|known| known.owner.name.clone()).unwrap_or_default(),
+            uid: spec.user.0,
+            state: if estimating { Phase::Queued } else { Phase::from(&job.state) },
+            for_seconds: self.now() - since,
+            submitted: known.map(|known| known.submitted).unwrap_or_default(),
+            priority: spec.priority,
+            gpus: spec.gpus,
+            attempts: job.attempts,
+            array: spec.array.map(|member| ArrayPlace { array: member.array, index: member.index }),
+            devices: granted.iter().map(|granted| granted.device).collect(),
+            memory: granted.first().map(|granted| granted.promised).or(need).or_else(expected),
+            progress: job.progress.map(carma_core::Fraction::get),
+            reason,
+        }
+    }
+
+    fn gpus(&self) -> Vec<GpuDetail> {
+        let survey = self.core.scheduler().survey();
+        survey.filter_map(|report| self.gpu(report.device, &report)).collect()
+    }
+
+    fn gpu(&self, id: DeviceId, report: &carma_core::DeviceReport) -> Option<GpuDetail> {
+        let known = self.core.scheduler().fleet().device(id)?;
+        let device = self.devices.get(id)?;
+        let latest = self.latest.get(&id);
+        let reading = latest.and_then(|looked| looked.reading.as_ref().ok());
+        let counter = |pick: fn(&carma_gpu::profiling::Counters) -> Option<carma_core::Fraction>| {
+            latest.and_then(|looked| pick(looked.counters.as_ref()?))
+        };
+        let tenants = known.tenants.iter().map(|tenant| {
+            let job = self.jobs.get(&tenant.attempt.job);
+            GpuTenant {
+                attempt: tenant.attempt,
+                name: job.and_then(|job| job.name.clone()),
+                user: job.map(|job| job.owner.name.clone()).unwrap_or_default(),
+                promised: tenant.promised,
+                memory: match tenant.memory {
+                    carma_core::TenantMemory::Reading(memory) => Some(memory),
+                    carma_core::TenantMemory::Unseen | carma_core::TenantMemory::Unreadable => None,
+                },
+            }
+        });
+        Some(GpuDetail {
+            device: id,
+            uuid: device.uuid.clone(),
+            name: device.name.clone(),
+            mode: known.spec.mode,
+            lost: known.lost,
+            drained: known.drained,
+            memory: known.spec.memory,
+            memory_used: reading.map(|reading| reading.memory_used),
+            promised: report.promised,
+            available: report.available,
+            utilisation: carma_core::Utilisation {
+                smact: counter(|counters| counters.smact),
+                smocc: counter(|counters| counters.smocc),
+                drama: counter(|counters| counters.drama),
+                gpu: reading.and_then(|reading| reading.utilisation),
+            },
+            power: reading.and_then(|reading| reading.power),
+            energy: self.meter.energy(id).map(|energy| Joules(energy.all.joules())),
+            temperature: reading.and_then(|reading| reading.temperature),
+            tenants: tenants.collect(),
+            foreign: known.foreign.len(),
+            closed: report.obstacles.iter().map(ToString::to_string).collect(),
+            obstacles: report.obstacles.clone(),
+            counters: latest.map(|looked| looked.source.to_string()).unwrap_or_default(),
+        })
+    }
+
+    fn status(&self, unwritable: Option<&str>) -> Status {
+        let fleet = self.core.scheduler().fleet();
+        let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
+        let short = self.host.shortage().map(|shortage| format!("the host is short: {shortage}"));
+        let troubles =
+            unwritable.map(|reason| format!("nothing can be accepted or launched: {reason}")).into_iter().chain(short).chain(lost);
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            started: self.started,
+            up: carma_core::Seconds::new((crate::store::UnixMillis::now().0.saturating_sub(self.started.0)) as f64 / 1000.0)
+                .unwrap_or_default(),
+            observes: self.setup.observes,
+            draining: self.draining,
+            world: self.setup.world.words.clone(),
+            speed: self.clock.speed(),
+            gpus: u32::try_from(fleet.devices().filter(|device| !device.partitioned).count()).unwrap_or(u32::MAX),
+            policy: self.core.scheduler().config().mapping.policy.name.to_owned(),
+            jobs: self.counts(),
+            troubles: troubles.collect(),
+        }
+    }
+}

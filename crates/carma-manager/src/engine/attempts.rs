@@ -1,0 +1,241 @@
+//! What the core wants done, and what becomes of attempts.
+
+use std::collections::BTreeSet;
+
+use carma_core::{Action, AttemptId, Event, EventError, Fraction, JobId, Outcome, Placement, Signal, State, Verdict};
+use serde_json::json;
+
+use super::batch::Effect;
+use super::exits::Remains;
+use super::launcher::LaunchOrder;
+use super::run::Running;
+use crate::api::Update;
+use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
+use crate::measure::Measurement;
+use crate::store::{AttemptEnd, Change, Joules, Measured, Phase};
+use crate::supervise::{Owners, Supervised};
+
+/// An attempt under way, as far as the core does not know it.
+#[derive(Debug, Default)]
+pub(super) struct Underway {
+    pub(super) supervised: Option<Supervised>,
+    /// What it is to be told once there is somebody to tell.
+    signals: Vec<Signal>,
+    /// All its processes that were seen on GPUs.
+    pub(super) pids: BTreeSet<u32>,
+}
+
+impl Running {
+    /// Tells the core, and sees to what it wants.
+    pub(super) fn tell(&mut self, event: Event) -> bool {
+        self.try_tell(event).inspect_err(|error| eprintln!("carma: {error}")).is_ok()
+    }
+
+    /// The same where the core may refuse.
+    pub(super) fn try_tell(&mut self, event: Event) -> Result<(), EventError> {
+        let actions = self.core.handle(event, self.clock.now())?;
+        self.act_on(actions);
+        Ok(())
+    }
+
+    pub(super) fn act_on(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            let at = self.clock.wall();
+            match action {
+                Action::Launch { attempt, placement, reason } => {
+                    self.attempts.insert(attempt, Underway::default());
+                    self.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
+                    let body = json!({ "attempt": attempt.number, "placement": placement, "reason": reason });
+                    self.batch.log(at, attempt.job, "launched", body);
+                    self.news(attempt.job, format!("{attempt} is launched"));
+                    match self.launch_order(attempt, placement) {
+                        Some(order) => self.batch.effects.push(Effect::Launch(Box::new(order))),
+                        None => self.not_launched(attempt, "its GPU is no longer there"),
+                    }
+                }
+                Action::Signal { attempt, signal, reason } => {
+                    self.batch.log(at, attempt.job, "signalled", json!({ "attempt": attempt.number, "signal": signal, "reason": reason }));
+                    self.news(attempt.job, format!("{attempt} is told to end"));
+                    self.batch.effects.push(Effect::Signal(attempt, signal));
+                }
+                Action::Requeue { job, floor, whole_gpu, reason } => {
+                    self.batch.log(at, job, "requeued", json!({ "floor": floor, "whole_gpu": whole_gpu, "reason": reason }));
+                    self.news(job, format!("{job} waits again"));
+                }
+                Action::Finish { job, outcome } => self.finished(job, &outcome),
+            }
+        }
+    }
+
+    fn finished(&mut self, job: JobId, outcome: &Outcome) {
+        self.batch.log(self.clock.wall(), job, "finished", json!({ "outcome": outcome, "text": outcome.to_string() }));
+        self.news(job, format!("{job} {outcome}"));
+        self.estimating.remove(&job);
+        self.batch.effects.push(Effect::Forget(job));
+    }
+
+    /// The core knows something else of a job: it is written down, and told.
+    fn news(&mut self, job: JobId, text: String) {
+        self.batch.changed.insert(job);
+        let (Some(known), Some(core)) = (self.jobs.get(&job), self.core.scheduler().job(job)) else { return };
+        let (uid, attempt) = (known.owner.uid, core.attempts);
+        self.batch.effects.push(Effect::Tell(Update::Job { job, uid, state: Phase::from(&core.state), attempt, text }));
+    }
+
+    /// The same for what has a line in its timeline.
+    pub(super) fn note(&mut self, job: JobId, kind: &str, body: serde_json::Value, text: String) {
+        self.batch.log(self.clock.wall(), job, kind, body);
+        self.news(job, text);
+    }
+
+    pub(super) fn launch_order(&self, attempt: AttemptId, placement: Placement) -> Option<LaunchOrder> {
+        let owner = self.jobs.get(&attempt.job)?.owner.clone();
+        let uuid = |granted: &carma_core::Granted| self.devices.get(granted.device).map(|device| device.uuid.clone());
+        let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
+        let client = placement.devices.first().filter(|granted| matches!(granted.limits, carma_core::Limits::Mps { .. }));
+        let mps = client.and_then(|granted| self.mps_control(granted.device));
+        Some(LaunchOrder { attempt, owner, placement, devices, mps })
+    }
+
+    pub(super) fn launched(&mut self, attempt: AttemptId, supervised: Supervised) {
+        let Some(underway) = self.attempts.get_mut(&attempt) else { return };
+        for signal in std::mem::take(&mut underway.signals) {
+            let _ = supervised.signal(signal);
+        }
+        underway.supervised = Some(supervised.clone());
+        self.owners = Owners::of(self.attempts.iter().filter_map(|(attempt, underway)| Some((*attempt, underway.supervised.as_ref()?))));
+        if let Err(error) = self.exits.add(attempt, supervised) {
+            // Nobody would hear of its end: better to look at once what became of it.
+            eprintln!("carma: {attempt} cannot be watched: {error}");
+        }
+    }
+
+    pub(super) fn signal(&mut self, attempt: AttemptId, signal: Signal) {
+        let Some(underway) = self.attempts.get_mut(&attempt) else { return };
+        match &underway.supervised {
+            Some(supervised) => {
+                let told = supervised.signal(signal);
+                let _ = told.inspect_err(|error| eprintln!("carma: {attempt} cannot be told to end: {error}"));
+            }
+            None => underway.signals.push(signal),
+        }
+    }
+
+    pub(super) fn not_launched(&mut self, attempt: AttemptId, reason: &str) {
+        let judgement =
+            Judgement { verdict: Verdict::CouldNotStart { reason: reason.to_owned() }, because: reason.to_owned(), whose: None };
+        self.conclude(attempt, None, &judgement, Event::LaunchFailed { attempt, reason: reason.to_owned() });
+    }
+
+    /// An attempt is over: it is judged, and the core goes on from there.
+    pub(super) fn ended(&mut self, remains: &Remains) {
+        let attempt = remains.attempt;
+        let Some(underway) = self.attempts.get(&attempt) else { return };
+        let Some(State::Starting(active) | State::Running(active)) = self.core.scheduler().job(attempt.job).map(|job| &job.state) else {
+            return;
+        };
+        let facts = |granted: &carma_core::Granted| self.device_facts(granted.device, attempt, active.launched_at);
+        let evidence = Evidence {
+            exit: remains.ended.as_ref().map(|ended| ended.exit.clone()),
+            launched_at: active.launched_at,
+            stopped: active.stopping,
+            stdout: &remains.stdout,
+            stderr: &remains.stderr,
+            pids: underway.pids.clone(),
+            devices: active.placement.devices.iter().map(facts).collect(),
+            host: HostFacts { oom_kills: None, kernel_log: remains.kernel_log.as_deref() },
+        };
+        let mut judgement = verdict(&evidence);
+        if let Some(trouble) = &remains.trouble {
+            judgement.because = format!("{}: {trouble}", judgement.because);
+        }
+        let verdict = judgement.verdict.clone();
+        self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
+        // What it held is free now, and the GPU says so at the next look.
+        self.looks.as_ref().inspect(|looks| looks.now());
+    }
+
+    fn conclude(&mut self, attempt: AttemptId, remains: Option<&Remains>, judgement: &Judgement, event: Event) {
+        let at = self.clock.wall();
+        let measurement = self.meter.finish(attempt);
+        let placement = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| active.placement.clone());
+        let Some(placement) = placement.filter(|_| self.attempts.remove(&attempt).is_some()) else { return };
+        self.learn(attempt, &measurement, &judgement.verdict);
+        let end = AttemptEnd {
+            at,
+            exit: remains.and_then(|remains| Some(remains.ended.as_ref()?.exit.clone())),
+            verdict: judgement.verdict.clone(),
+            measured: measured(&measurement, &placement),
+        };
+        self.batch.changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
+        let body =
+            json!({ "attempt": attempt.number, "verdict": judgement.verdict, "because": judgement.because, "whose": judgement.whose });
+        self.note(attempt.job, "ended", body, format!("{attempt} ended: {}", judgement.because));
+        self.tell(event);
+    }
+
+    /// What was seen of a GPU, for a judgement.
+    fn device_facts(&self, device: carma_core::DeviceId, attempt: AttemptId, since: carma_core::Time) -> DeviceFacts {
+        let known = self.core.scheduler().fleet().device(device);
+        let reading = self.latest.get(&device).and_then(|looked| looked.reading.as_ref().ok());
+        let own = || {
+            let tenant = known?.tenants.iter().find(|tenant| tenant.attempt == attempt)?;
+            Some(tenant.attributed())
+        };
+        DeviceFacts {
+            lost: known.is_some_and(|known| known.lost),
+            mps_server_died: self.mps_deaths.get(&device).is_some_and(|died| *died >= since),
+            xids: self.xids.get(&device).cloned().unwrap_or_default(),
+            memory_total: reading.map(|reading| reading.memory_total),
+            memory_used: reading.map(|reading| reading.memory_used),
+            own_memory: own(),
+            ..DeviceFacts::new(device)
+        }
+    }
+
+    /// Later estimates of the same job go by what was measured of this attempt.
+    fn learn(&mut self, attempt: AttemptId, measurement: &Measurement, verdict: &Verdict) {
+        let succeeded = *verdict == Verdict::Succeeded;
+        // One that ran out of memory needed more than it was seen with.
+        if !succeeded || measurement.gpus.is_empty() {
+            return;
+        }
+        let took = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| self.now() - active.launched_at);
+        if let (Some(run), Ok(Some(request))) = (measurement.learned(took), self.reader.request(attempt.job)) {
+            self.memory.learn(&request, run);
+        }
+    }
+
+    /// Attempts that say how far they are.
+    pub(super) fn read_progress(&mut self) {
+        let told: Vec<(AttemptId, Fraction)> = self
+            .attempts
+            .iter()
+            .filter_map(|(attempt, underway)| {
+                let done = Fraction::clamped(super::exits::progress(underway.supervised.as_ref()?.folder())?);
+                let before = self.core.scheduler().job(attempt.job)?.progress;
+                (before != Some(done)).then_some((*attempt, done))
+            })
+            .collect();
+        for (attempt, done) in told {
+            // It may have ended meanwhile.
+            let _ = self.try_tell(Event::Progress { attempt, done });
+        }
+    }
+}
+
+/// What is kept of what an attempt took.
+fn measured(measurement: &Measurement, placement: &Placement) -> Measured {
+    let usage = |granted: &carma_core::Granted| measurement.gpus.get(&granted.device);
+    let fullest = measurement.gpus.values().max_by_key(|usage| usage.peak_memory);
+    Measured {
+        peaks: placement.devices.iter().map(|granted| usage(granted).map(|usage| usage.peak_memory).unwrap_or_default()).collect(),
+        utilisation: carma_core::Utilisation {
+            smact: fullest.and_then(|usage| usage.smact.mean()),
+            smocc: fullest.and_then(|usage| usage.smocc.mean()),
+            drama: fullest.and_then(|usage| usage.drama.mean()),
+            gpu: fullest.and_then(|usage| usage.utilisation.mean()),
+        },
+        energy: (!measurement.gpus.is_empty()).then(|| Joules(measurement.energy().joules())),
+    }
+}

@@ -1,0 +1,89 @@
+//! The manager's own time: it never goes back, whatever the wall clock does, and goes on over restarts.
+
+use std::time::{Duration, Instant};
+
+use carma_core::{Seconds, Time};
+
+use crate::store::UnixMillis;
+
+/// Time as the core is told it, and as people read it. Emulated GPUs may live faster than we do; then all that is told to anybody is their time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    base: Time,
+    since: Instant,
+    wall: UnixMillis,
+    speed: f64,
+}
+
+impl Clock {
+    /// Goes on from there.
+    pub(super) fn from(base: Time, speed: f64) -> Self {
+        Self { base, since: Instant::now(), wall: UnixMillis::now(), speed }
+    }
+
+    /// Now.
+    pub(super) fn now(&self) -> Time {
+        self.base + self.passed()
+    }
+
+    /// The wall clock's time; an emulated one is ahead of it.
+    pub(super) fn wall(&self) -> UnixMillis {
+        if self.is_real() { UnixMillis::now() } else { UnixMillis(self.wall.0.saturating_add((self.passed().get() * 1000.0) as u64)) }
+    }
+
+    /// How long it really takes until then.
+    pub(super) fn until(&self, time: Time) -> Duration {
+        self.real(time - self.now())
+    }
+
+    /// How long a span really takes.
+    pub(super) fn real(&self, span: Seconds) -> Duration {
+        Duration::from_secs_f64(span.get() / self.speed)
+    }
+
+    /// The time that a moment of the wall clock will be or was.
+    pub(super) fn at(&self, moment: UnixMillis) -> Time {
+        let now = self.wall();
+        let milliseconds = |span: u64| Seconds::new(span as f64 / 1000.0).unwrap_or(Seconds::ZERO);
+        if moment >= now {
+            self.now() + milliseconds(moment.0 - now.0)
+        } else {
+            Time::ZERO + (self.now() - (Time::ZERO + milliseconds(now.0 - moment.0)))
+        }
+    }
+
+    /// How much faster than ours the time of the GPUs passes.
+    pub(super) fn speed(&self) -> f64 {
+        self.speed
+    }
+
+    fn is_real(&self) -> bool {
+        (self.speed - 1.0).abs() < f64::EPSILON
+    }
+
+    fn passed(&self) -> Seconds {
+        Seconds::new(self.since.elapsed().as_secs_f64() * self.speed).unwrap_or(Seconds::ZERO)
+    }
+}
+
+/// Seconds since the system was started: no restart of ours and no jump of the wall clock changes them.
+pub(super) fn boot_time() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulated_clock_runs_faster_and_so_does_what_people_read() {
+        let clock = Clock { since: Instant::now() - Duration::from_secs(2), ..Clock::from(Time::from_secs(100), 60.0) };
+        let now = clock.now();
+        assert!(now >= Time::from_secs(220) && now < Time::from_secs(280), "{now}");
+        assert!(clock.wall().0 >= clock.wall.0 + 120_000);
+        assert!(clock.until(now + Seconds::from_secs(60)) <= Duration::from_secs(1));
+        assert_eq!(clock.at(UnixMillis(0)), Time::ZERO);
+        assert!(clock.at(UnixMillis(clock.wall().0 + 10_000)) > now);
+    }
+}

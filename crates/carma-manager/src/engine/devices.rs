@@ -1,0 +1,136 @@
+//! The GPUs and MIG instances under management, by the manager's names and by the driver's.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, ServerId};
+use carma_gpu::profiling::Target;
+use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
+
+use crate::configuration::GpuSettings;
+
+/// The one server there is.
+pub(super) const SERVER: ServerId = ServerId(0);
+
+/// A GPU or an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Device {
+    pub(super) id: DeviceId,
+    pub(super) uuid: DeviceUuid,
+    pub(super) name: String,
+    pub(super) memory: MiB,
+    pub(super) mode: CollocationMode,
+    /// What its counters are asked by.
+    pub(super) target: Target,
+}
+
+impl Device {
+    pub(super) fn spec(&self) -> DeviceSpec {
+        DeviceSpec { id: self.id, memory: self.memory, mode: self.mode }
+    }
+}
+
+/// All of them, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Devices(Vec<Device>);
+
+impl Devices {
+    /// Asks the driver. A GPU keeps the number it was first given, whichever others come or go: attempts that run are known by it.
+    pub(super) fn find(driver: &Driver, settings: &GpuSettings, numbers: &mut Numbers) -> Result<Self, DriverError> {
+        let mut devices = Vec::new();
+        for gpu in driver.inventory()?.gpus {
+            let listed = |list: &[String]| list.iter().any(|name| name == "all" || names(name, &gpu));
+            if listed(&settings.ignore) {
+                continue;
+            }
+            let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
+            let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: true } } else { CollocationMode::Streams };
+            let instances = if gpu.mig == Some(true) { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
+            for instance in &instances {
+                for compute in &instance.compute {
+                    devices.push(Device {
+                        id: id.instance(u16::try_from(instance.gpu_instance).unwrap_or(u16::MAX)),
+                        uuid: compute.uuid.clone(),
+                        name: format!("{} {}", gpu.name, instance.profile),
+                        memory: instance.memory,
+                        mode: CollocationMode::Mig,
+                        target: Target::instance(compute.uuid.clone(), gpu.uuid.clone(), instance.gpu_instance),
+                    });
+                }
+            }
+            devices.push(Device { id, target: Target::gpu(gpu.uuid.clone()), uuid: gpu.uuid, name: gpu.name, memory: gpu.memory, mode });
+        }
+        devices.sort_by_key(|device| device.id);
+        // Several compute instances in one GPU instance share its memory; the first stands for all.
+        devices.dedup_by_key(|device| device.id);
+        Ok(Self(devices))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Device> {
+        self.0.iter()
+    }
+
+    pub(super) fn get(&self, id: DeviceId) -> Option<&Device> {
+        self.0.iter().find(|device| device.id == id)
+    }
+
+    pub(super) fn by_uuid(&self, uuid: &DeviceUuid) -> Option<&Device> {
+        self.0.iter().find(|device| device.uuid == *uuid)
+    }
+
+    pub(super) fn uuids(&self) -> Vec<DeviceUuid> {
+        self.0.iter().map(|device| device.uuid.clone()).collect()
+    }
+}
+
+fn names(name: &str, gpu: &Gpu) -> bool {
+    name.parse() == Ok(gpu.index) || (name.len() > 4 && gpu.uuid.as_str().starts_with(name))
+}
+
+/// Which GPU has which number, kept in a file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Numbers(BTreeMap<u16, DeviceUuid>);
+
+impl Numbers {
+    pub(super) fn read(path: &Path) -> Self {
+        // Without the file, or with one that is damaged, GPUs have the driver's numbers.
+        let read = fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        Self(read.unwrap_or_default())
+    }
+
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let new = path.with_extension("new");
+        fs::write(&new, serde_json::to_vec_pretty(&self.0)?)?;
+        fs::rename(new, path)
+    }
+
+    fn of(&mut self, uuid: &DeviceUuid, index: u32) -> u16 {
+        if let Some((number, _)) = self.0.iter().find(|(_, known)| *known == uuid) {
+            return *number;
+        }
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        let number = std::iter::once(index).chain(0..=u16::MAX).find(|number| !self.0.contains_key(number)).unwrap_or(index);
+        self.0.insert(number, uuid.clone());
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_keeps_its_number_whichever_others_come_or_go() {
+        let uuid = |name: &str| name.parse::<DeviceUuid>().unwrap();
+        let mut numbers = Numbers::default();
+        assert_eq!([numbers.of(&uuid("GPU-a"), 0), numbers.of(&uuid("GPU-b"), 1)], [0, 1]);
+        // The first is gone, the second has the driver's number 0 now, and a third came.
+        assert_eq!([numbers.of(&uuid("GPU-b"), 0), numbers.of(&uuid("GPU-c"), 1), numbers.of(&uuid("GPU-c"), 0)], [1, 2, 2]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gpus.json");
+        numbers.write(&file).unwrap();
+        assert_eq!(Numbers::read(&file), numbers);
+        assert_eq!(Numbers::read(&folder.path().join("none")), Numbers::default());
+    }
+}

@@ -1,0 +1,219 @@
+//! What is seen of GPUs and of the host.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::Duration;
+
+use carma_core::{CollocationMode, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
+use carma_gpu::mps::{ClientLimits, MpsControl, ServerDied};
+use carma_gpu::profiling::Options;
+use carma_gpu::{GpuEvent, Incident, topology};
+use serde_json::json;
+
+use super::batch::Effect;
+use super::devices::{Devices, SERVER};
+use super::input::Input;
+use super::looks::{Looked, Looking, Looks};
+use super::run::Running;
+use crate::api::Update;
+use crate::host::{HostChange, HostReading};
+use crate::judge::XidSeen;
+use crate::measure::Look;
+
+/// Errors of a GPU that are remembered.
+const MOST_XIDS: usize = 64;
+/// The shortest that any source of counters is asked again after.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+impl Running {
+    /// The devices there are. A driver that does not answer has none for now.
+    pub(super) fn find_devices(&mut self) -> Devices {
+        let Some(driver) = self.setup.driver.clone() else { return Devices::default() };
+        let settings = self.setup.configuration.manager.gpus.clone();
+        Devices::find(&driver, &settings, &mut self.numbers).unwrap_or_else(|error| {
+            eprintln!("carma: {error}");
+            Devices::default()
+        })
+    }
+
+    pub(super) fn topology(&self) -> Option<Topology> {
+        let driver = self.setup.driver.as_ref()?;
+        let gpus: Vec<_> = driver.inventory().ok()?.gpus.into_iter().map(|gpu| gpu.uuid).collect();
+        topology(driver, &gpus).ok()
+    }
+
+    pub(super) fn mps_control(&self, device: DeviceId) -> Option<MpsControl> {
+        let device = self.devices.get(device).filter(|device| matches!(device.mode, CollocationMode::Mps { .. }))?;
+        let folder = self.setup.world.mps_folder.join(device.uuid.as_str());
+        let control = MpsControl::new(device.uuid.clone(), folder.join("pipes"), folder.join("logs"));
+        Some(control.with_program(&self.setup.world.mps_program))
+    }
+
+    /// Starts to look at the devices, or goes on with those there are now.
+    pub(super) fn start_looking(&mut self) -> std::io::Result<()> {
+        let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
+        self.start_mps();
+        let period = self.real(Seconds::new(self.setup.configuration.manager.gpus.period).unwrap_or(Seconds::from_secs(1)));
+        let interval = period.max(SHORTEST);
+        let controls: HashMap<DeviceId, MpsControl> =
+            self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
+        let profiling = Options { interval, ..self.setup.world.profiling.clone() };
+        let looking = Looking { driver, clock: self.clock, period, profiling, controls };
+        self.looks = Some(Looks::start(looking, self.devices.clone(), self.inputs.clone())?);
+        Ok(())
+    }
+
+    /// GPUs that are to be shared by MPS get a daemon each, unless one is at work already. Where that fails, the GPU is shared by streams.
+    fn start_mps(&mut self) {
+        let wanted: Vec<DeviceId> =
+            self.devices.iter().filter(|device| matches!(device.mode, CollocationMode::Mps { .. })).map(|device| device.id).collect();
+        if self.setup.observes {
+            return;
+        }
+        for device in wanted {
+            let Some(control) = self.mps_control(device) else { continue };
+            if let Err(error) = control.health().map(drop).and_then(|()| control.start(ClientLimits::default())) {
+                self.announce(format!("no MPS on {device}: {error}"));
+                let _ = self.try_tell(Event::GpuModeChanged { device, mode: CollocationMode::Streams });
+            }
+        }
+    }
+
+    pub(super) fn looked(&mut self, all: Vec<Looked>) {
+        for looked in all {
+            if let Ok(reading) = &looked.reading {
+                let sample = reading.sample(looked.at, looked.counters.as_ref());
+                let owners = &self.owners;
+                let mut whose = HashMap::new();
+                for process in &reading.processes {
+                    whose.entry(process.pid).or_insert_with(|| owners.owner_of(process.pid));
+                }
+                let look = Look::new(looked.at, reading, looked.counters.as_ref(), |pid| whose.get(&pid).copied().flatten(), |_| None);
+                let processes = reading.processes.iter().map(|process| ProcessUse {
+                    owner: whose.get(&process.pid).copied().flatten().map_or(Owner::Foreign { pid: process.pid }, Owner::Attempt),
+                    memory: process.memory,
+                });
+                let processes: Vec<ProcessUse> = processes.collect();
+                for (pid, attempt) in whose.iter().filter_map(|(pid, attempt)| Some((*pid, (*attempt)?))) {
+                    self.attempts.entry(attempt).and_modify(|underway| {
+                        underway.pids.insert(pid);
+                    });
+                }
+                self.meter.look(looked.device, &look);
+                self.minutes.take(looked.device, self.clock.wall(), &sample);
+                let starting = self.starting(&processes);
+                // What is seen counts before what it means for others is decided.
+                let _ = self.try_tell(Event::ProcessesSeen { device: looked.device, processes });
+                let _ = self.try_tell(Event::GpuSampled { device: looked.device, sample });
+                self.batch.changed.extend(starting);
+            }
+            self.latest.insert(looked.device, looked);
+        }
+        self.read_progress();
+        // Many wait for this and none for the disk.
+        let _ = self.updates.send((self.clock.wall(), Update::Gpus));
+    }
+
+    /// Jobs that will be seen on a GPU for the first time.
+    fn starting(&self, processes: &[ProcessUse]) -> Vec<carma_core::JobId> {
+        let job = |process: &ProcessUse| match process.owner {
+            Owner::Attempt(attempt) => Some(attempt.job),
+            Owner::Foreign { .. } => None,
+        };
+        let starts = |job: &carma_core::JobId| matches!(self.core.scheduler().job(*job).map(|job| &job.state), Some(State::Starting(_)));
+        processes.iter().filter_map(job).filter(starts).collect()
+    }
+
+    pub(super) fn gpu_event(&mut self, event: &GpuEvent) {
+        let device = event.device.as_ref().and_then(|uuid| self.devices.by_uuid(uuid)).map(|device| device.id);
+        let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
+        self.announce(format!("{what}: {}", event.incident));
+        let lost = match (event.incident, device) {
+            (Incident::Lost, Some(device)) => Some(device),
+            (Incident::Xid(xid), Some(device)) => {
+                let seen = self.xids.entry(device).or_default();
+                seen.push(XidSeen { xid, at: self.clock.now(), pid: None });
+                let surplus = seen.len().saturating_sub(MOST_XIDS);
+                seen.drain(..surplus);
+                (xid.blame() == carma_gpu::Blame::Lost).then_some(device)
+            }
+            (Incident::Back, Some(device)) => {
+                let _ = self.try_tell(Event::GpuBack { device });
+                None
+            }
+            (Incident::InstancesChanged, _) => {
+                self.look_for_devices();
+                None
+            }
+            _ => None,
+        };
+        if let Some(device) = lost {
+            // Told twice, by the driver and by a look, it is lost once.
+            let _ = self.try_tell(Event::GpuLost { device });
+        }
+    }
+
+    pub(super) fn mps_died(&mut self, device: DeviceId, died: &ServerDied) {
+        self.announce(format!("{device}: its MPS server {} died", died.pid));
+        self.mps_deaths.insert(device, self.clock.now());
+        let _ = self.try_tell(Event::MpsServerDied { device });
+    }
+
+    /// Asks for the devices anew, where nobody waits.
+    pub(super) fn look_for_devices(&self) {
+        let Some(driver) = self.setup.driver.clone() else { return };
+        let (settings, mut numbers, inputs) = (self.setup.configuration.manager.gpus.clone(), self.numbers.clone(), self.inputs.clone());
+        let run = move || {
+            if let Ok(devices) = Devices::find(&driver, &settings, &mut numbers) {
+                let _ = inputs.send(Input::Found(devices));
+            }
+        };
+        let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
+    }
+
+    /// Instances and GPUs that came are used; those that went and had nobody on them are forgotten, others are lost.
+    pub(super) fn found(&mut self, now: Devices) {
+        if now == self.devices {
+            return;
+        }
+        let before = std::mem::replace(&mut self.devices, now.clone());
+        for gone in before.iter().filter(|device| now.get(device.id).is_none_or(|new| new.uuid != device.uuid)) {
+            if self.try_tell(Event::GpuDetached { device: gone.id }).is_err() {
+                let _ = self.try_tell(Event::GpuLost { device: gone.id });
+            }
+            self.latest.remove(&gone.id);
+        }
+        for new in now.iter().filter(|device| before.get(device.id).is_none_or(|old| old.uuid != device.uuid)) {
+            let _ = self.try_tell(Event::GpuAttached(new.spec()));
+            self.announce(format!("{} came: {}", new.id, new.name));
+        }
+        let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));
+        self.looks.as_ref().inspect(|looks| looks.change(now));
+    }
+
+    pub(super) fn host_looked(&mut self, reading: &HostReading) {
+        let change = self.host.take(reading, &self.setup.configuration.manager.host);
+        let _ = self.try_tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
+        if self.setup.observes || self.draining {
+            return;
+        }
+        match change {
+            None => {}
+            Some(HostChange::Short(shortage)) => {
+                self.announce(format!("the host is short, and nothing new is started: {shortage}"));
+                let _ = self.try_tell(Event::HostShort { server: SERVER });
+            }
+            Some(HostChange::Fine) => {
+                self.announce("the host is fine again".to_owned());
+                let _ = self.try_tell(Event::HostFine { server: SERVER });
+            }
+        }
+    }
+
+    /// Something of the machine that people should know: told, written down, and said.
+    pub(super) fn announce(&mut self, text: String) {
+        eprintln!("carma: {text}");
+        self.batch.log(self.clock.wall(), None, "machine", json!({ "text": text }));
+        self.batch.effects.push(Effect::Tell(Update::Machine { text }));
+    }
+}

@@ -1,0 +1,237 @@
+//! Beginning: with the devices there are and the jobs that are in the store, after a stop, a crash, or a disk that refused.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma_core::{AttemptId, Event, Job, Seconds, ServerSpec, Time};
+use tokio::sync::broadcast;
+
+use super::attempts::Underway;
+use super::batch::{Batch, Effect};
+use super::clock::{Clock, boot_time};
+use super::core::Core;
+use super::devices::{Devices, Numbers, SERVER};
+use super::estimates::{Estimators, Memory};
+use super::exits::Remains;
+use super::input::Input;
+use super::keep::Minutes;
+use super::launcher::{Launcher, Launching, begun};
+use super::run::{Condition, EngineError, Known, Running};
+use super::setup::Setup;
+use crate::api::Update;
+use crate::host::{HostStanding, HostWatch};
+use crate::measure::Meter;
+use crate::store::{Loaded, Store, UnfinishedJob, UnixMillis};
+use crate::supervise::{AttemptFolder, ExitWatch, Owners, Standing, Supervised, find};
+
+impl Running {
+    pub(super) fn new(
+        setup: Setup,
+        store: Arc<Store>,
+        inputs: Sender<Input>,
+        updates: broadcast::Sender<(UnixMillis, Update)>,
+    ) -> Result<Self, EngineError> {
+        let state = setup.places.state.clone();
+        let launching = Launching {
+            state: state.clone(),
+            program: setup.program.clone(),
+            log_limit: setup.configuration.manager.logs.size << 20,
+            world: setup.world.clone(),
+        };
+        let (ends, folders) = (inputs.clone(), state.clone());
+        let exits = ExitWatch::new(move |attempt, standing| {
+            let remains = Remains::gather(attempt, &AttemptFolder::of(&folders, attempt), standing);
+            drop(ends.send(Input::Ended(Box::new(remains))));
+        })?;
+        let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, &inputs)?;
+        watch_host(&setup, inputs.clone())?;
+        Ok(Self {
+            reader: store.reader()?,
+            launcher: Launcher::start(launching, &store, &inputs)?,
+            core: Core::new(&setup.configuration.rules, None)?,
+            clock: Clock::from(Time::ZERO, setup.world.speed),
+            memory: Memory::open(state.join("history.csv")),
+            numbers: Numbers::read(&state.join("gpus.json")),
+            started: UnixMillis::now(),
+            setup,
+            store,
+            inputs,
+            updates,
+            exits,
+            estimators,
+            batch: Batch::default(),
+            on_the_way: None,
+            jobs: HashMap::new(),
+            of_user: HashMap::new(),
+            attempts: HashMap::new(),
+            owners: Owners::default(),
+            estimating: BTreeSet::new(),
+            devices: Devices::default(),
+            looks: None,
+            latest: BTreeMap::new(),
+            meter: Meter::default(),
+            minutes: Minutes::default(),
+            host: HostStanding::default(),
+            condition: Condition::Working,
+            draining: false,
+            lingering: BTreeSet::new(),
+            mps_deaths: HashMap::new(),
+            xids: HashMap::new(),
+            next_duties: Instant::now(),
+            next_prune: Instant::now(),
+        })
+    }
+
+    /// Begins with what is in the store.
+    pub(super) fn begin(&mut self) -> Result<(), EngineError> {
+        let loaded = self.reader.load()?;
+        let standings: Vec<(AttemptId, Found)> = loaded.running.iter().map(|stored| (stored.attempt, self.find(stored.attempt))).collect();
+        self.clock = Clock::from(time_goes_on(&loaded, &standings, self.setup.world.speed), self.setup.world.speed);
+        self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
+        (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
+        (self.jobs, self.of_user, self.attempts) = (HashMap::new(), HashMap::new(), HashMap::new());
+        self.attach_devices()?;
+        for drained in &loaded.drained {
+            // One that is no longer there needs no draining.
+            let _ = self.core.handle(Event::GpuDrained { device: drained.device }, self.now());
+        }
+        if self.setup.observes || self.draining {
+            self.core.handle(Event::HostShort { server: SERVER }, self.now())?;
+        }
+        let jobs: Vec<Job> = loaded.jobs.iter().map(|unfinished| unfinished.job.clone()).collect();
+        for UnfinishedJob { job, name, owner, submitted } in loaded.jobs {
+            *self.of_user.entry(owner.uid).or_default() += 1;
+            self.jobs.insert(job.id(), Known { name, owner, submitted });
+        }
+        let never_begun = self.take_back(standings);
+        self.restored(jobs)?;
+        for attempt in never_begun {
+            self.launch_late(attempt);
+        }
+        self.estimate_again();
+        self.start_looking()?;
+        Ok(())
+    }
+
+    /// The jobs go to the core, which may launch some at once.
+    fn restored(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
+        let now = self.now();
+        let actions = self.core.handle(Event::JobsRestored { jobs }, now)?;
+        self.act_on(actions);
+        Ok(())
+    }
+
+    fn find(&self, attempt: AttemptId) -> Found {
+        let folder = AttemptFolder::of(&self.setup.places.state, attempt);
+        match find(&folder) {
+            Ok(Standing::Running(supervised)) => Found::Running(supervised),
+            Ok(Standing::NeverBegun) => Found::NeverBegun,
+            // Its shim is about to say who it is.
+            Ok(Standing::Starting) => match begun(attempt, &folder) {
+                Input::Launched(_, supervised) => Found::Running(*supervised),
+                other => Found::Over(other),
+            },
+            standing => Found::Over(Input::Ended(Box::new(Remains::gather(attempt, &folder, standing)))),
+        }
+    }
+
+    /// Attempts that run are watched again; those that ended meanwhile are judged; those that were never begun are launched now.
+    fn take_back(&mut self, standings: Vec<(AttemptId, Found)>) -> Vec<AttemptId> {
+        let mut never_begun = Vec::new();
+        for (attempt, found) in standings {
+            self.attempts.insert(attempt, Underway::default());
+            let input = match found {
+                Found::Running(supervised) => Input::Launched(attempt, Box::new(supervised)),
+                Found::Over(input) => input,
+                Found::NeverBegun => {
+                    never_begun.push(attempt);
+                    continue;
+                }
+            };
+            // Told like anything else that arrives, once the core knows the jobs.
+            let _ = self.inputs.send(input);
+        }
+        never_begun
+    }
+
+    /// It was written down that it is launched, and we ended before it was: nothing of it ever ran.
+    fn launch_late(&mut self, attempt: AttemptId) {
+        let placement = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| active.placement.clone());
+        if let Some(order) = placement.and_then(|placement| self.launch_order(attempt, placement)) {
+            self.batch.effects.push(Effect::Launch(Box::new(order)));
+        }
+    }
+
+    /// Jobs that were waiting for their estimate, or for a manager that launches, wait again.
+    fn estimate_again(&mut self) {
+        let held: Vec<_> =
+            self.core.scheduler().jobs().filter(|job| matches!(job.state, carma_core::State::Held { .. })).map(Job::id).collect();
+        for job in held {
+            let Ok(Some(history)) = self.reader.job(job) else { continue };
+            let by_user = history.events.iter().rev().find(|stored| ["held", "released"].contains(&stored.event.kind.as_str()));
+            let kept_back = by_user.map_or(history.job.request.schedule.hold, |stored| stored.event.kind == "held");
+            if !kept_back {
+                self.estimate_or_release(job, history.job.request, history.job.owner);
+            }
+        }
+    }
+
+    fn attach_devices(&mut self) -> Result<(), EngineError> {
+        let now = self.now();
+        let host = HostWatch::new(Vec::new()).look().ok();
+        let spec = ServerSpec {
+            cores: host.as_ref().map(|host| host.cores),
+            host_memory: host.as_ref().map(|host| host.memory_total),
+            topology: self.topology(),
+            ..ServerSpec::new(SERVER)
+        };
+        self.core.handle(Event::ServerAttached(spec), now)?;
+        self.devices = self.find_devices();
+        for device in self.devices.clone().iter() {
+            self.core.handle(Event::GpuAttached(device.spec()), now)?;
+        }
+        // Without the file, GPUs have the driver's numbers after a restart.
+        let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));
+        Ok(())
+    }
+}
+
+/// How an attempt of before was found.
+pub(super) enum Found {
+    Running(Supervised),
+    Over(Input),
+    NeverBegun,
+}
+
+/// The time that it is: later than all that was written down, and as much later as attempts have run since, whatever the wall clock did.
+fn time_goes_on(loaded: &Loaded, standings: &[(AttemptId, Found)], speed: f64) -> Time {
+    let now = boot_time();
+    let since_launch = |(attempt, found): &(AttemptId, Found)| {
+        let Found::Running(supervised) = found else { return None };
+        let active = loaded.jobs.iter().find_map(|unfinished| unfinished.job.state.active().filter(|active| active.attempt == *attempt))?;
+        Some(active.launched_at + Seconds::new((now - supervised.begun()?).max(0.0) * speed).ok()?)
+    };
+    standings.iter().filter_map(since_launch).max().unwrap_or(Time::ZERO).max(loaded.clock)
+}
+
+/// Looks at the host once a second, from a thread of its own: a disk that hangs must not keep the engine waiting.
+fn watch_host(setup: &Setup, inputs: Sender<Input>) -> std::io::Result<()> {
+    const PERIOD: Duration = Duration::from_secs(1);
+    let mut watch = HostWatch::new(vec![setup.places.state.clone()]);
+    let run = move || {
+        loop {
+            let looked = watch.look();
+            // A host that cannot be read is not known to be short.
+            if let Ok(reading) = looked
+                && inputs.send(Input::Host(Box::new(reading))).is_err()
+            {
+                return;
+            }
+            thread::sleep(PERIOD);
+        }
+    };
+    thread::Builder::new().name("host".to_owned()).spawn(run).map(drop)
+}

@@ -1,0 +1,253 @@
+//! Jobs that are submitted: from what a user asks for to what the core decides on.
+
+use carma_core::{
+    Action, ArrayId, ArrayMember, Condition, Dependency, Event, EventError, GroupId, JobId, JobSpec, MemoryNeed, PerRank, Placement,
+    Seconds, UserId,
+};
+use serde_json::json;
+
+use super::batch::{Accepted, Effect};
+use super::devices::SERVER;
+use super::estimates::{EstimateOrder, Estimated, method};
+use super::handle::Reply;
+use super::run::{Known, Running};
+use crate::api::{EstimateDetail, Forecast, Problem, ProblemKind, Why};
+use crate::request::{After, JobRequest, Owner};
+use crate::store::UnixMillis;
+
+impl Running {
+    /// Accepts jobs, all or none. Whoever submits them is answered when they are on the disk.
+    pub(super) fn submit(&mut self, owner: &Owner, jobs: Vec<JobRequest>, reply: Reply<Vec<JobId>>) {
+        match self.accept(owner, jobs) {
+            Ok(accepted) => {
+                let answer = move |written: Result<(), Problem>| drop(reply.send(written.map(|()| accepted)));
+                self.batch.effects.push(Effect::Answer(Box::new(answer)));
+            }
+            // Nobody waits any more, perhaps.
+            Err(problem) => drop(reply.send(Err(problem))),
+        }
+    }
+
+    fn accept(&mut self, owner: &Owner, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
+        if self.draining {
+            return Err(ProblemKind::Unavailable.because("the manager is draining, and takes no more jobs"));
+        }
+        self.check_limits(owner, &jobs)?;
+        let first = self.store.next_jobs(jobs.len() as u64);
+        let ids: Vec<JobId> = (first.0..).map(JobId).take(jobs.len()).collect();
+        let specs = ids.iter().zip(&jobs).map(|(id, request)| self.spec(*id, first, request, owner)).collect::<Result<Vec<_>, _>>()?;
+        for spec in &specs {
+            spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
+        }
+        let submitted = self.clock.wall();
+        for (place, (spec, request)) in specs.into_iter().zip(jobs).enumerate() {
+            if let Err(problem) = self.accept_one(spec, request, owner, submitted) {
+                ids[..place].iter().for_each(|job| self.withdraw(*job));
+                return Err(problem);
+            }
+        }
+        Ok(ids)
+    }
+
+    fn accept_one(&mut self, mut spec: JobSpec, request: JobRequest, owner: &Owner, submitted: UnixMillis) -> Result<(), Problem> {
+        let id = spec.id;
+        let recalled = self.memory.recall(&request);
+        if let Some(Estimated { estimate, .. }) = &recalled {
+            spec.memory.estimated.clone_from(&estimate.memory);
+            spec.utilisation = estimate.utilisation.unwrap_or_default();
+            spec.expected_duration = estimate.duration;
+        }
+        let method = if recalled.is_some() { None } else { method(&request, &self.setup.configuration.manager.estimates) };
+        // Kept back while it is estimated: others go on meanwhile.
+        spec.hold |= method.is_some();
+        self.jobs.insert(id, Known { name: request.name.clone(), owner: owner.clone(), submitted });
+        *self.of_user.entry(owner.uid).or_default() += 1;
+        let actions = match self.core.handle(Event::JobSubmitted(Box::new(spec)), self.clock.now()) {
+            Ok(actions) => actions,
+            Err(error) => {
+                self.unknow(id);
+                return Err(refused(&error));
+            }
+        };
+        if let Some(method) = method {
+            self.estimating.insert(id);
+            self.estimators.estimate(EstimateOrder { job: id, request: request.clone(), owner: owner.clone(), method });
+        }
+        self.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
+        self.note(id, "submitted", json!({ "user": owner.name }), format!("{id} is submitted"));
+        if let Some(estimated) = &recalled {
+            self.log_estimate(id, estimated);
+        }
+        self.act_on(actions);
+        Ok(())
+    }
+
+    /// Takes back what was accepted a moment ago and is not written down.
+    fn withdraw(&mut self, job: JobId) {
+        if let Ok(actions) = self.core.handle(Event::JobCancelled { job }, self.clock.now()) {
+            self.act_on(actions);
+        }
+    }
+
+    fn unknow(&mut self, job: JobId) {
+        if let Some(known) = self.jobs.remove(&job) {
+            self.of_user.entry(known.owner.uid).and_modify(|jobs| *jobs = jobs.saturating_sub(1));
+        }
+    }
+
+    /// The limits of the configuration.
+    fn check_limits(&self, owner: &Owner, jobs: &[JobRequest]) -> Result<(), Problem> {
+        let limits = &self.setup.configuration.manager.limits;
+        let limit = |text: String| Err(ProblemKind::Limit.because(text));
+        let has = self.of_user.get(&owner.uid).copied().unwrap_or(0);
+        if limits.jobs_per_user > 0 && has + jobs.len() as u64 > limits.jobs_per_user {
+            return limit(format!("{} has {has} jobs that are not over, and may have {}", owner.name, limits.jobs_per_user));
+        }
+        for request in jobs {
+            let resources = &request.resources;
+            if limits.gpus_per_job > 0 && resources.gpus > limits.gpus_per_job {
+                return limit(format!("a job may have {} GPUs here, and it asks for {}", limits.gpus_per_job, resources.gpus));
+            }
+            if let Some(memory) = resources.memory.filter(|memory| limits.memory_per_job.0 > 0 && *memory > limits.memory_per_job) {
+                return limit(format!("a job may have {} on a GPU here, and it asks for {memory}", limits.memory_per_job));
+            }
+            let most = Seconds::from_secs(limits.seconds_per_job);
+            if let Some(time) = resources.time_limit.filter(|time| most > Seconds::ZERO && *time > most) {
+                return limit(format!("a job may take {most} here, and it asks for {time}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the core is told of a request.
+    fn spec(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<JobSpec, Problem> {
+        let (resources, schedule) = (&request.resources, &request.schedule);
+        let longest = Some(self.setup.configuration.manager.limits.seconds_per_job).filter(|seconds| *seconds > 0).map(Seconds::from_secs);
+        let array =
+            request.array.as_ref().map(|label| ArrayMember { array: ArrayId(first.0), index: label.index, at_most: schedule.at_most });
+        let dependencies = schedule.after.iter().filter_map(|after| self.dependency(after).transpose()).collect::<Result<Vec<_>, _>>()?;
+        Ok(JobSpec {
+            user: UserId(owner.uid),
+            group: GroupId(owner.gid),
+            gpus: resources.gpus,
+            memory: MemoryNeed { known: resources.memory.map(PerRank::Same), estimated: None },
+            cpus: resources.cpus,
+            host_memory: resources.host_memory,
+            time_limit: resources.time_limit.or(longest),
+            priority: schedule.priority,
+            dependencies,
+            array,
+            begin: schedule.begin.map(|seconds| self.clock.at(UnixMillis(seconds.saturating_mul(1000)))),
+            hold: schedule.hold,
+            exclusive: resources.exclusive,
+            mode: resources.mode,
+            may_checkpoint: request.may_checkpoint,
+            retries: request.retries,
+            ..JobSpec::new(id)
+        })
+    }
+
+    /// A job to wait for; none where it is over and ended as it should.
+    fn dependency(&self, after: &After) -> Result<Option<Dependency>, Problem> {
+        let unknown = || ProblemKind::Invalid.because(format!("it is to come after job {}, which is not known", after.job));
+        let job = after.job.parse().map(JobId).map_err(|_| unknown())?;
+        if self.core.scheduler().job(job).is_some() {
+            return Ok(Some(Dependency { job, condition: after.condition }));
+        }
+        // It is over, and the core has forgotten it.
+        let history = self.reader.job(job).map_err(|error| ProblemKind::Internal.because(error.to_string()))?.ok_or_else(unknown)?;
+        match (after.condition, history.job.job.state.outcome()) {
+            (Condition::Any, _) => Ok(None),
+            (Condition::Ok, Some(outcome)) if outcome.succeeded() => Ok(None),
+            (Condition::Ok, outcome) => {
+                let how = outcome.map_or_else(|| "is not known any more".to_owned(), ToString::to_string);
+                Err(ProblemKind::Conflict.because(format!("it is to come after {job} has succeeded, and that {how}")))
+            }
+        }
+    }
+
+    /// An estimate is there, or will not be: the job waits for GPUs now.
+    pub(super) fn estimated(&mut self, job: JobId, estimated: Estimated) {
+        if !self.estimating.remove(&job) {
+            return;
+        }
+        self.log_estimate(job, &estimated);
+        let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate) });
+        let _ = self.try_tell(Event::JobReleased { job });
+        self.note(job, "estimate_done", json!({}), format!("{job} is estimated"));
+    }
+
+    /// A job that was kept back by us and not by its user goes on.
+    pub(super) fn estimate_or_release(&mut self, job: JobId, request: JobRequest, owner: Owner) {
+        if let Some(method) = method(&request, &self.setup.configuration.manager.estimates) {
+            self.estimating.insert(job);
+            self.estimators.estimate(EstimateOrder { job, request, owner, method });
+        } else {
+            let _ = self.try_tell(Event::JobReleased { job });
+            self.batch.changed.insert(job);
+        }
+    }
+
+    fn log_estimate(&mut self, job: JobId, estimated: &Estimated) {
+        self.batch.log(self.clock.wall(), job, "estimated", serde_json::to_value(estimated).unwrap_or_default());
+    }
+
+    /// What would become of jobs that were submitted now. A core of its own is asked, so that nothing changes.
+    pub(super) fn forecast(&self, owner: &Owner, jobs: Vec<JobRequest>) -> Result<Vec<Forecast>, Problem> {
+        const MOST: usize = 16;
+        self.check_limits(owner, &jobs)?;
+        let mut scheduler = self.core.scheduler().clone();
+        let now = self.clock.now();
+        let mut actions = Vec::new();
+        if self.setup.observes || self.draining {
+            actions = scheduler.handle(Event::HostFine { server: SERVER }, now).map_err(|error| refused(&error))?;
+        }
+        let first = JobId(u64::MAX / 2);
+        let mut forecasts = Vec::new();
+        for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MOST)) {
+            let recalled = self.memory.recall(&request);
+            let mut spec = self.spec(id, first, &request, owner)?;
+            if let Some(Estimated { estimate, .. }) = &recalled {
+                spec.memory.estimated.clone_from(&estimate.memory);
+            }
+            actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
+            let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
+            let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(Why::from);
+            forecasts.push(Forecast { estimate: detail(&spec, recalled.as_ref()), placement, why });
+        }
+        Ok(forecasts)
+    }
+}
+
+fn launched(action: &Action, job: JobId) -> Option<&Placement> {
+    match action {
+        Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
+        _ => None,
+    }
+}
+
+fn detail(spec: &JobSpec, recalled: Option<&Estimated>) -> EstimateDetail {
+    let declared = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
+    let estimate = spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0));
+    EstimateDetail {
+        declared,
+        expected: estimate.map(|estimate| estimate.expected),
+        upper: estimate.map(|estimate| estimate.upper),
+        utilisation: recalled.and_then(|recalled| recalled.estimate.utilisation).unwrap_or_default(),
+        duration: recalled.and_then(|recalled| recalled.estimate.duration),
+        source: recalled.and_then(|recalled| recalled.source.clone()).or_else(|| declared.map(|_| "declared".to_owned())),
+        notes: recalled.map(|recalled| recalled.notes.clone()).unwrap_or_default(),
+    }
+}
+
+/// What whoever asked is told when the core refuses.
+pub(super) fn refused(error: &EventError) -> Problem {
+    let kind = match error {
+        EventError::UnknownJob(_) | EventError::UnknownDevice(_) | EventError::UnknownServer(_) => ProblemKind::NotFound,
+        EventError::Transition { .. } | EventError::NotUnderWay(_) | EventError::InUse(_) | EventError::StillNeeded(_) => {
+            ProblemKind::Conflict
+        }
+        _ => ProblemKind::Invalid,
+    };
+    kind.because(error.to_string())
+}

@@ -1,0 +1,140 @@
+//! Who asks, and what they may.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+
+use super::tokens::Tokens;
+use super::users::{UserKey, Users};
+use crate::api::{Problem, ProblemKind};
+use crate::configuration::ManagerSettings;
+use crate::request::Owner;
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Caller {
+    /// The user's number.
+    pub(super) uid: u32,
+    /// The user's first group.
+    pub(super) gid: u32,
+    /// The user's name.
+    pub(super) name: String,
+    /// What they may.
+    pub(super) role: Role,
+}
+
+/// What somebody may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// See to their own jobs.
+    Owner,
+    /// See to everybody's.
+    Operator,
+}
+
+impl Caller {
+    /// As the owner of what they submit.
+    pub(super) fn owner(&self) -> Owner {
+        Owner { uid: self.uid, gid: self.gid, name: self.name.clone() }
+    }
+
+    pub(super) fn is_operator(&self) -> bool {
+        self.role == Role::Operator
+    }
+
+    /// Whether they may see to a job of this user.
+    pub(super) fn may_touch(&self, uid: u32) -> bool {
+        self.uid == uid || self.is_operator()
+    }
+
+    /// Refuses what only operators may.
+    pub(super) fn must_be_operator(&self, what: &str) -> Result<(), Problem> {
+        if self.is_operator() { Ok(()) } else { Err(ProblemKind::Forbidden.because(format!("only operators may {what}"))) }
+    }
+
+    /// Refuses what is for a job's user and operators.
+    pub(super) fn must_own(&self, uid: u32, what: &str) -> Result<(), Problem> {
+        if self.may_touch(uid) {
+            Ok(())
+        } else {
+            Err(ProblemKind::Forbidden.because(format!("only the job's own user and operators may {what}")))
+        }
+    }
+}
+
+/// Whoever is let in is noted with the request.
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().ok_or_else(|| ProblemKind::Unauthenticated.because("it is not known who asks"))
+    }
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone)]
+pub(super) enum Guest {
+    /// A process of this machine, whose user the kernel knows.
+    Local(UserKey),
+    /// Somebody who has to show a token.
+    Network,
+}
+
+/// Finds out who asks.
+#[derive(Debug)]
+pub(super) struct Access {
+    users: Arc<Users>,
+    tokens: Option<Arc<Tokens>>,
+}
+
+impl Access {
+    pub(super) fn new(settings: &ManagerSettings, tokens: Option<&Path>) -> Self {
+        let users = Users::new(settings.operators.clone(), nix::unistd::geteuid().as_raw());
+        Self { users: Arc::new(users), tokens: tokens.map(|path| Arc::new(Tokens::new(path.to_owned()))) }
+    }
+
+    /// Who sent a request with these headers, if they are served at all.
+    pub(super) async fn caller(&self, guest: &Guest, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let key = match (guest, &self.tokens) {
+            (Guest::Local(key), _) => key.clone(),
+            (Guest::Network, Some(tokens)) => {
+                let token =
+                    bearer(headers).ok_or_else(|| ProblemKind::Unauthenticated.because("send a token: Authorization: Bearer TOKEN"))?;
+                UserKey::Named(tokens.user_of(token).await?)
+            }
+            (Guest::Network, None) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
+        };
+        self.users.caller(key).await
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_in_headers() {
+        let with = |value: &str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+        assert_eq!(bearer(&with("Bearer abc")), Some("abc"));
+        assert_eq!(bearer(&with("bearer  abc")), Some("abc"));
+        assert_eq!(bearer(&with("Basic abc")), None);
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn others_jobs_are_for_operators() {
+        let caller = |uid, role| Caller { uid, gid: uid, name: String::new(), role };
+        assert!(caller(1000, Role::Owner).must_own(1000, "cancel it").is_ok());
+        assert_eq!(caller(1000, Role::Owner).must_own(1001, "cancel it").unwrap_err().kind, ProblemKind::Forbidden);
+        assert!(caller(1000, Role::Operator).must_own(1001, "cancel it").is_ok());
+        assert!(caller(1000, Role::Owner).must_be_operator("drain").is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! Everything that is known of a job, put together from the store and from what the engine has measured so far.
+
+use carma_core::{JobId, PerRank, Placement, Utilisation};
+use serde::Deserialize;
+
+use super::Shared;
+use super::access::Caller;
+use super::privacy::Private;
+use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, Problem, ProblemKind};
+use crate::judge::Whose;
+use crate::measure::Measurement;
+use crate::store::{JobHistory, Joules, Measured, Phase, StoredAttempt, StoredEvent};
+
+/// What the timeline says of an attempt's end.
+#[derive(Debug, Default, Deserialize)]
+struct EndNote {
+    attempt: u32,
+    because: Option<String>,
+    whose: Option<Whose>,
+}
+
+/// What the timeline says of an estimate.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EstimateNote {
+    source: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Shared {
+    /// A job, as it is seen by whoever asks.
+    pub(super) async fn job_detail(&self, job: JobId, caller: &Caller) -> Result<JobDetail, Problem> {
+        let history = self.readers.read(move |reader| reader.job(job)?.ok_or_else(|| gone(job))).await?;
+        let runs = history.job.job.state.active().is_some();
+        // It may have ended meanwhile; then what was measured is in the store at the next look.
+        let so_far = if runs { self.handle.so_far(job).await.ok().flatten() } else { None };
+        let view = caller.view(history.job.owner.uid);
+        Ok(detail(history, so_far).seen(view))
+    }
+}
+
+/// What is told of a job that was there a moment ago.
+pub(super) fn gone(job: JobId) -> Problem {
+    ProblemKind::NotFound.because(format!("{job} is no longer kept"))
+}
+
+/// Puts a job together. What was measured so far belongs to its last attempt.
+pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDetail {
+    let JobHistory { job: stored, attempts, events } = history;
+    let job = stored.job;
+    let mut so_far = so_far;
+    let mut attempts: Vec<AttemptDetail> =
+        attempts.into_iter().rev().map(|attempt| attempt_detail(attempt, &mut so_far, &events)).collect();
+    attempts.reverse();
+    let energies: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.energy).map(|Joules(joules)| joules).collect();
+    let mut request = stored.request;
+    request.schedule.priority = job.spec.priority;
+    request.resources.time_limit = job.spec.time_limit;
+    JobDetail {
+        id: job.id(),
+        owner: stored.owner,
+        estimate: estimate(&job.spec, request.resources.memory, &events),
+        request,
+        phase: Phase::from(&job.state),
+        outcome: job.state.outcome().map(ToString::to_string),
+        submitted: stored.submitted,
+        ended: stored.ended,
+        array: job.spec.array.map(|member| ArrayPlace { array: member.array, index: member.index }),
+        state: job.state,
+        attempts,
+        events,
+        energy: (!energies.is_empty()).then(|| Joules(energies.iter().sum())),
+    }
+}
+
+fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>, events: &[StoredEvent]) -> AttemptDetail {
+    let StoredAttempt { attempt, placement, launched, end, .. } = stored;
+    let (ended, exit, verdict, taken) = match end {
+        Some(end) => (Some(end.at), end.exit, Some(end.verdict), end.measured),
+        None => (None, None, None, so_far.take().map(|so_far| measured(&so_far, &placement)).unwrap_or_default()),
+    };
+    let of_attempt = |note: EndNote| (note.attempt == attempt.number).then_some(note);
+    let note = notes(events, "ended").find_map(of_attempt).unwrap_or_default();
+    let Measured { peaks, utilisation, energy } = taken;
+    AttemptDetail {
+        attempt,
+        placement,
+        launched,
+        ended,
+        verdict,
+        because: note.because,
+        whose: note.whose,
+        exit,
+        peaks,
+        utilisation,
+        energy,
+    }
+}
+
+/// What was said under this kind, the latest first.
+fn notes<'a, T: for<'b> Deserialize<'b>>(events: &'a [StoredEvent], kind: &'a str) -> impl Iterator<Item = T> + 'a {
+    let of_kind = events.iter().rev().filter(move |stored| stored.event.kind == kind);
+    of_kind.filter_map(|stored| T::deserialize(&stored.event.body).ok())
+}
+
+fn estimate(spec: &carma_core::JobSpec, declared: Option<carma_core::MiB>, events: &[StoredEvent]) -> EstimateDetail {
+    let neediest =
+        spec.memory.estimated.as_ref().and_then(|estimate| PerRank::values(estimate).iter().max_by_key(|estimate| estimate.upper));
+    let EstimateNote { source, notes } = notes(events, "estimated").next().unwrap_or_default();
+    EstimateDetail {
+        declared,
+        expected: neediest.map(|estimate| estimate.expected),
+        upper: neediest.map(|estimate| estimate.upper),
+        utilisation: spec.utilisation,
+        duration: spec.expected_duration,
+        source: source.or_else(|| declared.map(|_| "declared".to_owned())),
+        notes,
+    }
+}
+
+/// What was taken so far, in the form in which it is kept at the end.
+fn measured(measurement: &Measurement, placement: &Placement) -> Measured {
+    let fullest = measurement.gpus.values().max_by_key(|usage| usage.peak_memory);
+    let peak = |granted: &carma_core::Granted| measurement.gpus.get(&granted.device).map(|usage| usage.peak_memory).unwrap_or_default();
+    Measured {
+        peaks: placement.devices.iter().map(peak).collect(),
+        utilisation: fullest.map_or_else(Utilisation::default, |usage| Utilisation {
+            smact: usage.smact.mean(),
+            smocc: usage.smocc.mean(),
+            drama: usage.drama.mean(),
+            gpu: usage.utilisation.mean(),
+        }),
+        energy: (!measurement.gpus.is_empty()).then(|| Joules(measurement.energy().joules())),
+    }
+}

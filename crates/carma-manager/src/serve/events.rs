@@ -1,0 +1,135 @@
+//! Events as they happen, and those that are kept: server-sent events.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::Event;
+use carma_core::JobId;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Shared;
+use super::access::Caller;
+use super::privacy::{Private, View};
+use crate::api::{Problem, Told, Update};
+use crate::store::{StoredEvent, UnixMillis};
+
+/// Events that wait for a client.
+const AHEAD: usize = 256;
+/// A client that takes nothing for so long is left.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Kept events that are read at once.
+const PAGE: u32 = 500;
+/// Jobs of which a client remembers whose they are.
+const MOST_REMEMBERED: usize = 10_000;
+
+/// Events on their way to a client.
+type Events = mpsc::Sender<Result<Event, Infallible>>;
+
+impl Shared {
+    /// Updates from now on; with a number, also the kept events that follow it.
+    pub(super) fn events(self: &Arc<Self>, caller: Caller, after: Option<u64>) -> ReceiverStream<Result<Event, Infallible>> {
+        let (events, stream) = mpsc::channel(AHEAD);
+        let told = Telling { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
+        // Listened to before anything is replayed, so that nothing falls in between.
+        let updates = self.handle.updates();
+        tokio::spawn(async move {
+            // An end means that the client is gone or too slow, or that the manager ends: it asks again.
+            let _ = told.tell(updates, after).await;
+        });
+        ReceiverStream::new(stream)
+    }
+}
+
+/// Somebody who is told.
+struct Telling {
+    shared: Arc<Shared>,
+    caller: Caller,
+    owners: HashMap<JobId, u32>,
+    events: Events,
+}
+
+/// Nobody is to be told any more.
+struct Over;
+
+impl From<Problem> for Over {
+    fn from(_: Problem) -> Self {
+        Self
+    }
+}
+
+impl Telling {
+    async fn tell(mut self, mut updates: tokio::sync::broadcast::Receiver<(UnixMillis, Update)>, after: Option<u64>) -> Result<(), Over> {
+        let mut last = after;
+        loop {
+            if let Some(sequence) = &mut last {
+                self.replay(sequence).await?;
+            }
+            let (at, update) = tokio::select! {
+                // Who is so far behind that updates were lost has to begin anew.
+                update = updates.recv() => update.map_err(|_| Over)?,
+                () = self.events.closed() => return Err(Over),
+            };
+            self.send(self.updated(at, update)?).await?;
+        }
+    }
+
+    /// Sends all kept events that follow a number, which is then that of the last.
+    async fn replay(&mut self, sequence: &mut u64) -> Result<(), Over> {
+        loop {
+            let after = *sequence;
+            let page = self.shared.readers.read(move |reader| Ok(reader.events_after(after, PAGE)?)).await?;
+            let Some(latest) = page.last() else { return Ok(()) };
+            *sequence = latest.sequence;
+            self.learn_owners(&page).await?;
+            for stored in page {
+                self.send(self.kept(stored)?).await?;
+            }
+        }
+    }
+
+    fn kept(&self, StoredEvent { sequence, event }: StoredEvent) -> Result<Event, Over> {
+        let owner = event.job.map(|job| self.owners.get(&job));
+        // What is nobody's is everybody's; a job that is forgotten is another's.
+        let view = owner.map_or(View::Own, |owner| owner.map_or(self.caller.view(u32::MAX), |uid| self.caller.view(*uid)));
+        let stored = StoredEvent { sequence, event: event.seen(view) };
+        Event::default().id(sequence.to_string()).event("kept").json_data(&stored).map_err(|_| Over)
+    }
+
+    fn updated(&self, at: UnixMillis, update: Update) -> Result<Event, Over> {
+        let (name, view) = match &update {
+            Update::Job { uid, .. } => ("job", self.caller.view(*uid)),
+            Update::Gpus => ("gpus", View::Own),
+            Update::Machine { .. } => ("machine", View::Own),
+        };
+        Event::default().event(name).json_data(Told { at, update: update.seen(view) }).map_err(|_| Over)
+    }
+
+    async fn learn_owners(&mut self, page: &[StoredEvent]) -> Result<(), Over> {
+        if self.owners.len() > MOST_REMEMBERED {
+            self.owners.clear();
+        }
+        let unknown: Vec<JobId> = page.iter().filter_map(|stored| stored.event.job).filter(|job| !self.owners.contains_key(job)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let read = self.shared.readers.read(move |reader| {
+            let mut owners = HashMap::new();
+            for job in unknown {
+                if let Some(known) = reader.summary(job)? {
+                    owners.insert(job, known.user.0);
+                }
+            }
+            Ok(owners)
+        });
+        self.owners.extend(read.await?);
+        Ok(())
+    }
+
+    async fn send(&self, event: Event) -> Result<(), Over> {
+        timeout(PATIENCE, self.events.send(Ok(event))).await.map_err(|_| Over)?.map_err(|_| Over)
+    }
+}

@@ -1,0 +1,167 @@
+//! What is listened on: the socket, and an address of the network where one is configured.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::ServeError;
+use super::tokens::Tokens;
+use crate::configuration::NetworkSettings;
+
+/// The longest path of a socket that the kernel takes.
+const LONGEST_PATH: usize = 107;
+
+/// All that is listened on.
+#[derive(Debug)]
+pub(super) struct Listeners {
+    pub(super) socket: Socket,
+    pub(super) network: Option<NetworkListener>,
+}
+
+impl Listeners {
+    pub(super) fn bind(socket: &Path, network: &NetworkSettings) -> Result<Self, ServeError> {
+        let network = NetworkListener::bind(network)?;
+        let refused = |source| ServeError::Socket { path: socket.to_owned(), source };
+        Ok(Self { socket: Socket::bind(socket, nix::unistd::geteuid().is_root()).map_err(refused)?, network })
+    }
+}
+
+/// A Unix socket, whose file is removed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Socket {
+    path: PathBuf,
+    pub(super) listener: UnixListener,
+}
+
+impl Socket {
+    /// Makes the socket, for everybody or for its own user alone. One that a dead manager left is replaced: the store's lock says that no other lives.
+    fn bind(path: &Path, for_everybody: bool) -> io::Result<Self> {
+        // Made beside and moved into place: nobody meets it before its permissions are right.
+        let new = path.with_extension("new");
+        if new.as_os_str().len() > LONGEST_PATH {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("a socket's path has {LONGEST_PATH} bytes at most: use a shorter one"),
+            ));
+        }
+        path.parent().map_or(Ok(()), make_folder)?;
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&new)?;
+        fs::set_permissions(&new, Permissions::from_mode(if for_everybody { 0o666 } else { 0o600 }))?;
+        fs::rename(&new, path)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { path: path.to_owned(), listener })
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // It may be gone already, and the next manager replaces it anyway.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() || folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+    // Whatever mask this process was started with.
+    fs::set_permissions(folder, Permissions::from_mode(0o755))
+}
+
+/// An address of the network, with the tokens and the certificate that it needs.
+pub(super) struct NetworkListener {
+    pub(super) listener: TcpListener,
+    pub(super) tls: Option<TlsAcceptor>,
+    tokens: PathBuf,
+    address: SocketAddr,
+}
+
+impl std::fmt::Debug for NetworkListener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NetworkListener").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl NetworkListener {
+    /// Takes the address, if one is configured: with tokens, and without a certificate on the machine itself alone.
+    fn bind(settings: &NetworkSettings) -> Result<Option<Self>, ServeError> {
+        let (Some(address), Some(tokens)) = (settings.listen, settings.tokens.clone()) else { return Ok(None) };
+        Tokens::check(&tokens).map_err(|reason| ServeError::File { path: tokens.clone(), reason })?;
+        let tls = settings.certificate.as_deref().zip(settings.key.as_deref()).map(|(certificate, key)| acceptor(certificate, key));
+        let tls = tls.transpose()?;
+        let refused = |source| ServeError::Address { address, source };
+        if tls.is_none() && !address.ip().is_loopback() {
+            return Err(refused(io::Error::other("without a certificate, only the machine itself may connect")));
+        }
+        let listener =
+            TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener)).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Some(Self { listener, tls, tokens, address }))
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The file of tokens.
+    pub(super) fn tokens(&self) -> &Path {
+        &self.tokens
+    }
+}
+
+fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, ServeError> {
+    fn unusable(path: &Path) -> impl Fn(String) -> ServeError {
+        move |reason| ServeError::File { path: path.to_owned(), reason }
+    }
+    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let chain = chain.map_err(|error| unusable(certificate)(error.to_string()))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key)(error.to_string()))?;
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, secret);
+    let mut config = config.map_err(|error| unusable(certificate)(error.to_string()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_dead_managers_socket_is_replaced_and_the_file_removed_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/carma.sock");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let dead = Socket::bind(&path, false).unwrap();
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o755));
+        // Killed, it has removed nothing.
+        std::mem::forget(dead);
+        let alive = Socket::bind(&path, true).unwrap();
+        assert_eq!(mode(&path), 0o666);
+        UnixStream::connect(&path).unwrap();
+        drop(alive);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_refused_with_words() {
+        let error = Socket::bind(&Path::new("/").join("x".repeat(120)), false).unwrap_err();
+        assert!(error.to_string().contains("at most"), "{error}");
+    }
+}

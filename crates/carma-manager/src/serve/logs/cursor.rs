@@ -1,0 +1,242 @@
+//! A place in a log that grows, and of which the middle may be left out meanwhile.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use rustix::fs::OFlags;
+
+use crate::supervise::Gap;
+
+/// As much is read at once.
+const CHUNK: u64 = 64 << 10;
+/// More than the line in between has.
+const LONGEST_LINE: usize = 64;
+
+/// Reads a log from some place on. The place counts all that was ever written, so that it means the same when the file is replaced by one without its middle.
+#[derive(Debug)]
+pub(super) struct LogCursor {
+    path: PathBuf,
+    limit: u64,
+    open: Option<OpenLog>,
+    at: u64,
+}
+
+#[derive(Debug)]
+struct OpenLog {
+    file: File,
+    gap: Option<Gap>,
+}
+
+impl LogCursor {
+    /// At the beginning of a log of this limit.
+    pub(super) fn new(path: PathBuf, limit: u64) -> Self {
+        Self { path, limit, open: None, at: 0 }
+    }
+
+    /// Goes to the last lines, so many of them.
+    pub(super) fn seek_last_lines(&mut self, lines: u32) -> io::Result<()> {
+        if let Some(log) = self.opened()? {
+            let start = last_lines(&log.file, log.file.metadata()?.len(), lines)?;
+            self.at = log.place_of(start);
+        }
+        Ok(())
+    }
+
+    /// All that was written until now.
+    pub(super) fn end(&mut self) -> io::Result<u64> {
+        let length = |log: &OpenLog| Ok(log.place_of(log.file.metadata()?.len()));
+        self.opened()?.map_or(Ok(0), length)
+    }
+
+    /// Where it is.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next piece; empty where there is none yet.
+    pub(super) fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut place = self.at;
+        let Some(log) = self.opened()? else { return Ok(Vec::new()) };
+        let mut piece = log.read(&mut place)?;
+        if piece.is_empty() && log.file.metadata()?.nlink() == 0 {
+            // Replaced by one without its middle: the rest is there.
+            self.open = None;
+            if let Some(log) = self.opened()? {
+                piece = log.read(&mut place)?;
+            }
+        }
+        self.at = place;
+        Ok(piece)
+    }
+
+    /// The log, if there is one: a file of its own, not a link or a pipe that somebody has put there.
+    fn opened(&mut self) -> io::Result<Option<&OpenLog>> {
+        if self.open.is_none() {
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = match File::options().read(true).custom_flags(flags.bits().cast_signed()).open(&self.path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                other => other?,
+            };
+            let metadata = file.metadata()?;
+            if !metadata.is_file() || metadata.nlink() > 1 {
+                return Err(io::Error::other("the log is no longer a file of its own"));
+            }
+            let mut line = [0; LONGEST_LINE];
+            let length = file.read_at(&mut line, Gap::place(self.limit))?;
+            self.open = Some(OpenLog { gap: Gap::read(self.limit, &line[..length]), file });
+        }
+        Ok(self.open.as_ref())
+    }
+}
+
+impl OpenLog {
+    /// How much was written before this position of the file.
+    fn place_of(&self, position: u64) -> u64 {
+        match self.gap {
+            Some(gap) if position >= gap.at + gap.line => position - gap.line + gap.left_out,
+            Some(gap) => position.min(gap.at),
+            None => position,
+        }
+    }
+
+    /// Reads from a place on; one that was left out is skipped with the line that says so.
+    fn read(&self, place: &mut u64) -> io::Result<Vec<u8>> {
+        let (position, most) = match self.gap {
+            Some(gap) if *place < gap.at => (*place, gap.at - *place),
+            Some(gap) if *place < gap.at + gap.left_out => {
+                let line = self.piece(gap.at, gap.line)?;
+                *place = gap.at + gap.left_out;
+                return Ok(line);
+            }
+            Some(gap) => (*place - gap.left_out + gap.line, CHUNK),
+            None => (*place, CHUNK),
+        };
+        let piece = self.piece(position, most.min(CHUNK))?;
+        *place += piece.len() as u64;
+        Ok(piece)
+    }
+
+    fn piece(&self, position: u64, length: u64) -> io::Result<Vec<u8>> {
+        let mut piece = vec![0; length as usize];
+        let read = self.file.read_at(&mut piece, position)?;
+        piece.truncate(read);
+        Ok(piece)
+    }
+}
+
+/// Where the last lines of a file of this length begin.
+fn last_lines(file: &File, length: u64, lines: u32) -> io::Result<u64> {
+    let (mut end, mut missing) = (length, lines);
+    let mut piece = vec![0; CHUNK as usize];
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK);
+        let part = &mut piece[..(end - start) as usize];
+        file.read_exact_at(part, start)?;
+        for (offset, _) in part.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
+            let after = start + offset as u64 + 1;
+            // The end of the last line begins no other.
+            if after == length {
+                continue;
+            }
+            missing = missing.saturating_sub(1);
+            if missing == 0 {
+                return Ok(if lines == 0 { length } else { after });
+            }
+        }
+        end = start;
+    }
+    Ok(if lines == 0 { length } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const LIMIT: u64 = 8192;
+
+    fn all(cursor: &mut LogCursor) -> String {
+        let mut text = Vec::new();
+        loop {
+            match cursor.read().unwrap() {
+                piece if piece.is_empty() => return String::from_utf8(text).unwrap(),
+                piece => text.extend(piece),
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_is_followed_as_it_grows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        let mut cursor = LogCursor::new(path.clone(), LIMIT);
+        assert_eq!(all(&mut cursor), "");
+        fs::write(&path, "one\n").unwrap();
+        assert_eq!(all(&mut cursor), "one\n");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!((all(&mut cursor).as_str(), cursor.end().unwrap()), ("two\n", 8));
+    }
+
+    #[test]
+    fn a_log_whose_middle_is_left_out_is_followed_without_gaps_or_repeats() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        let written: String = (0..3000).flat_map(|number| [number.to_string(), "\n".to_owned()]).collect();
+        let without_middle = |left_out: usize, end: usize| {
+            let new = path.with_extension("new");
+            let text = format!("{}\n[carma: {left_out} bytes left out here]\n{}", &written[..4096], &written[4096 + left_out..end]);
+            fs::write(&new, text).unwrap();
+            fs::rename(&new, &path).unwrap();
+        };
+        fs::write(&path, &written[..6000]).unwrap();
+        let mut cursor = LogCursor::new(path.clone(), LIMIT);
+        assert_eq!(all(&mut cursor), written[..6000]);
+        // Nothing that was not read yet is missing.
+        without_middle(1800, 9000);
+        assert_eq!(all(&mut cursor), written[6000..9000]);
+        // Some was missed, which is said.
+        without_middle(6000, 11_000);
+        assert_eq!(all(&mut cursor), format!("\n[carma: 6000 bytes left out here]\n{}", &written[10_096..11_000]));
+        let mut afresh = LogCursor::new(path.clone(), LIMIT);
+        assert_eq!(all(&mut afresh), fs::read_to_string(&path).unwrap());
+        assert_eq!(afresh.at(), afresh.end().unwrap());
+    }
+
+    #[test]
+    fn the_last_lines_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        let tail = |text: &str, lines| {
+            fs::write(&path, text).unwrap();
+            let mut cursor = LogCursor::new(path.clone(), 1 << 20);
+            cursor.seek_last_lines(lines).unwrap();
+            all(&mut cursor)
+        };
+        assert_eq!(tail("a\nb\nc\n", 2), "b\nc\n");
+        assert_eq!(tail("a\nb\nc", 2), "b\nc");
+        assert_eq!(tail("a\nb\n", 0), "");
+        assert_eq!(tail("a\nb\n", 9), "a\nb\n");
+        assert_eq!(tail("", 1), "");
+        let long = "x".repeat(150_000);
+        assert_eq!(tail(&format!("a\n{long}\n"), 1), format!("{long}\n"));
+    }
+
+    #[test]
+    fn links_and_pipes_are_not_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (secret, path) = (folder.path().join("secret"), folder.path().join("stdout.log"));
+        fs::write(&secret, "secret").unwrap();
+        symlink(&secret, &path).unwrap();
+        assert!(LogCursor::new(path.clone(), LIMIT).read().is_err());
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&secret, &path).unwrap();
+        assert!(LogCursor::new(path.clone(), LIMIT).read().is_err());
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        assert!(LogCursor::new(path, LIMIT).read().is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! Logs of attempts, as they are and as they grow.
+
+mod cursor;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use carma_core::{AttemptId, JobId};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Shared;
+use crate::api::{LogQuery, LogStream, Problem, ProblemKind};
+use crate::store::{JobSummary, Phase};
+use crate::supervise::AttemptFolder;
+use cursor::LogCursor;
+
+/// So often a log that is followed is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// A day; whoever follows a job that waits for longer asks again.
+const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
+/// Pieces that are read before the client has taken the first.
+const AHEAD: usize = 4;
+
+/// Where the pieces of a log go: an end without an error is the log's end.
+type Pieces = mpsc::Sender<io::Result<Bytes>>;
+
+impl Shared {
+    /// The log that is asked for, as a body.
+    pub(super) async fn log(self: Arc<Self>, job: &JobSummary, query: LogQuery) -> Result<Body, Problem> {
+        let (pieces, stream) = mpsc::channel(AHEAD);
+        let number = query.attempt.unwrap_or(job.attempts);
+        match () {
+            () if query.attempt.is_some_and(|attempt| attempt == 0 || attempt > job.attempts) => {
+                let had = format!("{} has had {} attempts, and no attempt {number}", job.id, job.attempts);
+                return Err(ProblemKind::NotFound.because(had));
+            }
+            () if number == 0 && (!query.follow || job.phase == Phase::Done) => {
+                return Err(ProblemKind::Conflict.because(format!("{} has not been started, and has no log", job.id)));
+            }
+            () if number == 0 => drop(tokio::spawn(self.follow_once_started(job.id, query, pieces))),
+            () => {
+                let log = self.open(AttemptId { job: job.id, number }, query).await?;
+                let end = if query.follow { None } else { Some(log.end) };
+                tokio::spawn(async move {
+                    match end {
+                        Some(end) => drop(log.send_rest(&pieces, end).await),
+                        None => self.follow(log, pieces).await,
+                    }
+                });
+            }
+        }
+        Ok(Body::from_stream(ReceiverStream::new(stream)))
+    }
+
+    async fn open(&self, attempt: AttemptId, query: LogQuery) -> Result<Log, Problem> {
+        let folder = AttemptFolder::of(&self.places.state, attempt);
+        let unreadable = |error: String| ProblemKind::Internal.because(format!("the log of {attempt} cannot be read: {error}"));
+        let opened = spawn_blocking(move || {
+            let limit = folder.order().map_err(io::Error::other)?.map_or(u64::MAX, |order| order.log_limit);
+            let path = if query.stream == LogStream::Stdout { folder.output() } else { folder.errors() };
+            let mut cursor = LogCursor::new(path, limit);
+            query.lines.map_or(Ok(()), |lines| cursor.seek_last_lines(lines))?;
+            let end = cursor.end()?;
+            io::Result::Ok(Log { attempt, folder, cursor, end })
+        });
+        opened.await.map_err(|error| unreadable(error.to_string()))?.map_err(|error| unreadable(error.to_string()))
+    }
+
+    async fn follow_once_started(self: Arc<Self>, job: JobId, query: LogQuery, pieces: Pieces) {
+        let started = self.wait_until(job, Instant::now() + LONGEST_WAIT, |job| job.attempts > 0 || job.phase == Phase::Done);
+        let started = tokio::select! {
+            started = started => started,
+            () = pieces.closed() => return,
+        };
+        match started {
+            Ok(started) if started.attempts > 0 => match self.open(AttemptId { job, number: 1 }, query).await {
+                Ok(log) => self.follow(log, pieces).await,
+                Err(problem) => drop(pieces.send(Err(io::Error::other(problem))).await),
+            },
+            // It ended without a start: its log is empty.
+            Ok(_) => {}
+            Err(problem) => drop(pieces.send(Err(io::Error::other(problem))).await),
+        }
+    }
+
+    /// Sends what is there and what comes, until the attempt is over.
+    async fn follow(self: Arc<Self>, mut log: Log, pieces: Pieces) {
+        let mut news = self.news(log.attempt.job);
+        let mut looked = None;
+        loop {
+            // Whether it is over is asked first: what it wrote before its end is then all there.
+            let ended = self.has_ended(&log, &mut looked).await;
+            log = match log.send_rest(&pieces, u64::MAX).await {
+                Some(log) => log,
+                None => return,
+            };
+            if ended {
+                return;
+            }
+            tokio::select! {
+                () = pieces.closed() => return,
+                () = news.wait(LOOK) => {}
+            }
+        }
+    }
+
+    /// Whether an attempt is over: its supervisor writes that down beside the log, and a lost one's end is in the store.
+    async fn has_ended(&self, log: &Log, looked: &mut Option<Instant>) -> bool {
+        let (attempt, folder) = (log.attempt, log.folder.clone());
+        if spawn_blocking(move || matches!(folder.ended(), Ok(Some(_)))).await.unwrap_or(false) {
+            return true;
+        }
+        if looked.is_some_and(|looked| looked.elapsed() < Duration::from_secs(1)) {
+            return false;
+        }
+        *looked = Some(Instant::now());
+        let standing = self.readers.read(move |reader| Ok(reader.summary(attempt.job)?)).await;
+        // Later attempts mean that this one is over; so does a job that does not run.
+        let runs = |job: &JobSummary| job.attempts == attempt.number && matches!(job.phase, Phase::Starting | Phase::Running);
+        standing.is_ok_and(|job| !job.as_ref().is_some_and(runs))
+    }
+}
+
+/// A log that is read.
+struct Log {
+    attempt: AttemptId,
+    folder: AttemptFolder,
+    cursor: LogCursor,
+    /// All that there was when it was opened.
+    end: u64,
+}
+
+impl Log {
+    /// Sends what is there, up to a place; nothing comes back when nobody wants more.
+    async fn send_rest(mut self, pieces: &Pieces, until: u64) -> Option<Self> {
+        while self.cursor.at() < until {
+            let read = spawn_blocking(move || (self.cursor.read(), self)).await;
+            let (piece, log) = read.ok()?;
+            self = log;
+            match piece {
+                Ok(piece) if piece.is_empty() => break,
+                Ok(piece) => pieces.send(Ok(piece.into())).await.ok()?,
+                Err(error) => {
+                    let _ = pieces.send(Err(error)).await;
+                    return None;
+                }
+            }
+        }
+        Some(self)
+    }
+}

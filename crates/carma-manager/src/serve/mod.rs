@@ -1,0 +1,147 @@
+//! The server: HTTP and JSON over a Unix socket, and over TCP where that is wanted.
+//!
+//! ```text
+//!  Unix socket ──► the kernel says who it is ──┐                      ┌──► Handle ──► the engine
+//!                                              ├──► Caller ──► routes ┼──► Readers ──► the store
+//!  TCP, TLS ─────► a token says who it is ─────┘                      └──► logs, terminals
+//! ```
+//!
+//! Whoever is slow, or sends too much, is in nobody else's way: heads and bodies must arrive in time, and connections, large bodies and reads are counted.
+
+mod access;
+mod answer;
+mod connection;
+mod detail;
+mod events;
+mod listen;
+mod logs;
+mod naming;
+mod privacy;
+mod readers;
+mod routes;
+mod seats;
+mod tokens;
+mod users;
+mod wait;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::runtime;
+use tokio::sync::oneshot;
+
+use crate::configuration::ManagerSettings;
+use crate::engine::Handle;
+use crate::places::Places;
+use crate::store::Store;
+
+use access::Access;
+use connection::Connections;
+use listen::{Listeners, NetworkListener};
+use readers::Readers;
+
+/// What is served.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    /// The engine.
+    pub handle: Handle,
+    /// The store.
+    pub store: Arc<Store>,
+    /// Where the socket, the logs and the configuration are.
+    pub places: Places,
+    /// What is configured.
+    pub settings: ManagerSettings,
+}
+
+/// Why nothing could be served.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The socket could not be made.
+    #[error("cannot listen on {}: {source}", path.display())]
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The address could not be taken.
+    #[error("cannot listen on {address}: {source}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file that access over the network needs cannot be used.
+    #[error("{} cannot be used: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The system refused threads or the like.
+    #[error("cannot start the server: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Work that waits for disks has at most so many threads.
+const BLOCKING_THREADS: usize = 32;
+/// Requests under way have so long to be answered when the manager ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A server that listens: who connects now is answered once it runs.
+#[derive(Debug)]
+pub struct Server {
+    serving: Serving,
+    listeners: Listeners,
+}
+
+/// What every request may use.
+#[derive(Debug)]
+struct Shared {
+    handle: Handle,
+    readers: Arc<Readers>,
+    places: Places,
+    settings: ManagerSettings,
+}
+
+impl Server {
+    /// Makes the socket, and takes the address where one is configured.
+    pub fn bind(serving: Serving) -> Result<Self, ServeError> {
+        let listeners = Listeners::bind(&serving.places.socket, &serving.settings.network)?;
+        Ok(Self { serving, listeners })
+    }
+
+    /// The address that is listened on, where one is.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listeners.network.as_ref().map(NetworkListener::address)
+    }
+
+    /// Serves until told to stop, or until whoever could tell is gone.
+    pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
+        let Serving { handle, store, places, settings } = self.serving;
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(BLOCKING_THREADS)
+            .thread_name("api")
+            .enable_all()
+            .build()?;
+        let access = Access::new(&settings, self.listeners.network.as_ref().map(NetworkListener::tokens));
+        let shared = Shared { handle, readers: Arc::new(Readers::new(store)), places, settings };
+        let connections = Connections::new(routes::router(Arc::new(shared)), access);
+        let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
+        // Streams that go on for ever end here.
+        runtime.shutdown_timeout(GRACE);
+        result
+    }
+}
+
+/// Serves until told to stop.
+pub fn serve(serving: Serving, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
+    Server::bind(serving)?.run(stop)
+}

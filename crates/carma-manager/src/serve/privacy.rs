@@ -1,0 +1,200 @@
+//! Who gets to see what of a job: others see that it is there, whose it is, what it takes and how it goes, and nothing of what it does.
+
+use std::path::PathBuf;
+
+use carma_core::{Outcome, State, Verdict};
+
+use super::access::Caller;
+use crate::api::{AttemptDetail, JobDetail, Update, Why};
+use crate::attempt::Exit;
+use crate::request::{JobCommand, JobRequest};
+use crate::store::{JobSummary, NewEvent};
+use crate::submission::HIDDEN;
+
+/// From where somebody looks at a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// It is their own: all but secrets.
+    Own,
+    /// They are an operator: all but the values of its environment.
+    Operator,
+    /// It is another's.
+    Other,
+}
+
+impl Caller {
+    /// From where they look at a job of this user.
+    pub(super) fn view(&self, uid: u32) -> View {
+        match () {
+            () if self.uid == uid => View::Own,
+            () if self.is_operator() => View::Operator,
+            () => View::Other,
+        }
+    }
+}
+
+/// Something of which not everybody sees all.
+pub(super) trait Private: Sized {
+    /// What others do not get to see is taken out.
+    fn hide(&mut self);
+
+    /// As it is seen from there.
+    fn seen(mut self, view: View) -> Self {
+        if view == View::Other {
+            self.hide();
+        }
+        self
+    }
+}
+
+impl Private for JobDetail {
+    fn hide(&mut self) {
+        self.request.hide();
+        self.state.hide();
+        self.outcome = self.state.outcome().map(ToString::to_string);
+        self.estimate.notes.clear();
+        self.attempts.iter_mut().for_each(Private::hide);
+        self.events.iter_mut().for_each(|stored| stored.event.hide());
+    }
+
+    fn seen(mut self, view: View) -> Self {
+        match view {
+            View::Own => self.request = self.request.without_secrets(),
+            View::Operator => self.request.environment.values_mut().for_each(|value| HIDDEN.clone_into(value)),
+            View::Other => self.hide(),
+        }
+        self
+    }
+}
+
+impl Private for JobRequest {
+    fn hide(&mut self) {
+        self.command = JobCommand::Program(Vec::new());
+        self.directory = PathBuf::new();
+        self.environment.clear();
+        (self.activation, self.image, self.output, self.error, self.hints.model) = (None, None, None, None, None);
+        self.schedule.after.clear();
+        if let Some(label) = &mut self.array {
+            label.parameters.clear();
+        }
+    }
+}
+
+/// Why something could not be started speaks of files.
+impl Private for Outcome {
+    fn hide(&mut self) {
+        if let Self::CouldNotStart { reason } = self {
+            HIDDEN.clone_into(reason);
+        }
+    }
+}
+
+impl Private for State {
+    fn hide(&mut self) {
+        if let Self::Done { outcome, .. } = self {
+            outcome.hide();
+        }
+    }
+}
+
+impl Private for AttemptDetail {
+    fn hide(&mut self) {
+        // It may quote the log.
+        self.because = None;
+        if let Some(Verdict::CouldNotStart { reason }) = &mut self.verdict {
+            HIDDEN.clone_into(reason);
+        }
+        if let Some(Exit::NotStarted(reason)) = &mut self.exit {
+            HIDDEN.clone_into(reason);
+        }
+    }
+}
+
+impl Private for JobSummary {
+    fn hide(&mut self) {
+        self.outcome.iter_mut().for_each(Private::hide);
+    }
+}
+
+impl Private for NewEvent {
+    fn hide(&mut self) {
+        self.body = serde_json::Value::Null;
+    }
+}
+
+impl Private for Why {
+    fn hide(&mut self) {
+        self.state.hide();
+        if self.state.outcome().is_some() {
+            self.text = format!("{}: {}", self.job, self.state);
+        }
+    }
+}
+
+impl Private for Update {
+    fn hide(&mut self) {
+        if let Self::Job { text, .. } = self {
+            text.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use carma_core::{JobId, Time};
+
+    use super::super::access::Role;
+    use super::*;
+    use crate::api::EstimateDetail;
+    use crate::request::Owner;
+    use crate::store::{Phase, StoredEvent, UnixMillis};
+
+    fn detail() -> JobDetail {
+        let command = JobCommand::Program(vec!["python".to_owned(), "private.py".to_owned()]);
+        let mut request = JobRequest::new(command, "/home/alice/private");
+        request.environment = BTreeMap::from([("private_name".to_owned(), "1".to_owned()), ("HF_TOKEN".to_owned(), "hf_x".to_owned())]);
+        (request.output, request.hints.model) = (Some("/home/alice/private.log".into()), Some("private.onnx".into()));
+        let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is no folder".to_owned() };
+        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), kind: "ended".to_owned(), body: serde_json::json!("private") };
+        JobDetail {
+            id: JobId(1),
+            owner: Owner { uid: 1000, gid: 1000, name: "alice".to_owned() },
+            request,
+            phase: Phase::Done,
+            outcome: Some(outcome.to_string()),
+            state: State::Done { at: Time::ZERO, outcome },
+            submitted: UnixMillis(1),
+            ended: None,
+            estimate: EstimateDetail { notes: vec!["private.onnx was read".to_owned()], ..EstimateDetail::default() },
+            array: None,
+            attempts: Vec::new(),
+            events: vec![StoredEvent { sequence: 1, event }],
+            energy: None,
+        }
+    }
+
+    fn seen_as(uid: u32, role: Role) -> String {
+        let caller = Caller { uid, gid: uid, name: String::new(), role };
+        serde_json::to_string(&detail().seen(caller.view(1000))).unwrap()
+    }
+
+    #[test]
+    fn others_see_nothing_of_what_a_job_does() {
+        let seen = seen_as(1001, Role::Owner);
+        assert!(!seen.contains("private") && !seen.contains("hf_x"), "{seen}");
+        assert!(seen.contains("\"ended\"") && seen.contains("alice"));
+    }
+
+    #[test]
+    fn its_user_sees_all_but_secrets_and_operators_all_but_the_environment() {
+        let own = seen_as(1000, Role::Owner);
+        assert!(own.contains("private.py") && own.contains(r#""private_name":"1""#) && !own.contains("hf_x"), "{own}");
+        let operator = seen_as(0, Role::Operator);
+        assert!(
+            operator.contains("private.py") && operator.contains(r#""private_name":"(hidden)""#) && !operator.contains("hf_x"),
+            "{operator}"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Readers of the store, a few of them: each waits for the disk on a thread where waiting is allowed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::api::{Problem, ProblemKind};
+use crate::store::{Reader, Store, StoreError};
+
+/// So many read at once.
+const MOST: usize = 8;
+
+/// A pool of readers, opened as they are needed.
+#[derive(Debug)]
+pub(super) struct Readers {
+    store: Arc<Store>,
+    free: Mutex<Vec<Reader>>,
+    turns: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(super) fn new(store: Arc<Store>) -> Self {
+        Self { store, free: Mutex::default(), turns: Arc::new(Semaphore::new(MOST)) }
+    }
+
+    /// Reads something. A reader that failed is not used again.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Reader) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
+        let readers = Arc::clone(self);
+        let done = spawn_blocking(move || {
+            // Given back when it is done, whether or not anybody still waits for it.
+            let _turn = turn;
+            let reader = readers.take()?;
+            let result = read(&reader);
+            if !matches!(&result, Err(problem) if problem.kind == ProblemKind::Internal) {
+                readers.free.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+            }
+            result
+        });
+        done.await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?
+    }
+
+    fn take(&self) -> Result<Reader, Problem> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(|| Ok(self.store.reader()?), Ok)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+        ProblemKind::Internal.because(format!("{error}{source}"))
+    }
+}

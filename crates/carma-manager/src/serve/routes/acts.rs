@@ -1,0 +1,100 @@
+//! What can be done to jobs.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use carma_core::{LimitChange, Seconds};
+
+use super::Refused;
+use super::submit::check_priority;
+use crate::api::{Act, Acted, JobChange, Problem, ProblemKind};
+use crate::configuration::SubmitLimits;
+use crate::serve::Shared;
+use crate::serve::access::Caller;
+use crate::serve::answer::{Answer, Sent};
+use crate::serve::naming::JobName;
+
+macro_rules! act {
+    ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
+        $(#[$doc])*
+        #[utoipa::path(post, path = $path, params(("job" = String, Path, description = "12 (a job, or all of an array), 12_3, last or @name")), responses((status = 200, body = Acted), Refused))]
+        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Acted> {
+            shared.act(&caller, name, $act).await
+        }
+    };
+}
+
+act!(
+    /// Ends jobs.
+    cancel, "/v1/jobs/{job}/cancel", Act::Cancel);
+act!(
+    /// Keeps jobs back.
+    hold, "/v1/jobs/{job}/hold", Act::Hold);
+act!(
+    /// Lets jobs wait again.
+    release, "/v1/jobs/{job}/release", Act::Release);
+act!(
+    /// Stops jobs, after a checkpoint where they can, and puts them back.
+    requeue, "/v1/jobs/{job}/requeue", Act::Requeue);
+
+/// Changes what was asked for.
+#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(("job" = String, Path, description = "12 (a job, or all of an array), 12_3, last or @name")), responses((status = 200, body = Acted), Refused))]
+pub(super) async fn change(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName, sent: Sent<JobChange>) -> Answer<Acted> {
+    let change = sent.value;
+    change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;
+    check_limit(change.time_limit, &shared.settings.limits, &caller)?;
+    if change == JobChange::default() {
+        return Err(ProblemKind::Invalid.because("nothing is to be changed: give priority or time_limit"));
+    }
+    shared.act(&caller, name, Act::Change(change)).await
+}
+
+impl Shared {
+    async fn act(&self, caller: &Caller, name: JobName, act: Act) -> Answer<Acted> {
+        let asks = caller.clone();
+        let jobs = self.readers.read(move |reader| name.jobs(reader, &asks)).await?;
+        jobs.iter().try_for_each(|job| caller.must_own(job.user.0, "do that"))?;
+        let jobs = jobs.into_iter().map(|job| job.id).collect();
+        self.handle.act(jobs, act, caller.name.clone()).await.map(Json)
+    }
+}
+
+/// A limit that jobs are submitted under cannot be had longer afterwards.
+fn check_limit(change: LimitChange, limits: &SubmitLimits, caller: &Caller) -> Result<(), Problem> {
+    let most = Seconds::from_secs(limits.seconds_per_job);
+    let beyond = match change {
+        LimitChange::Keep => false,
+        LimitChange::Remove => true,
+        LimitChange::Set(limit) if limit == Seconds::ZERO => {
+            return Err(ProblemKind::Invalid.because("time_limit: a job needs more than no time"));
+        }
+        LimitChange::Set(limit) => limit > most,
+    };
+    match limits.seconds_per_job {
+        seconds if seconds > 0 && beyond && !caller.is_operator() => {
+            Err(ProblemKind::Limit.because(format!("time_limit: {seconds} seconds are the most that a job may take here")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::access::Role;
+
+    #[test]
+    fn a_time_limit_cannot_be_changed_beyond_what_is_accepted() {
+        let caller = |role| Caller { uid: 1, gid: 1, name: String::new(), role };
+        let limits = SubmitLimits { seconds_per_job: 60, ..SubmitLimits::default() };
+        let changed = |change, role| check_limit(change, &limits, &caller(role)).map_err(|problem| problem.kind);
+        let set = |seconds| LimitChange::Set(Seconds::from_secs(seconds));
+        assert_eq!(changed(set(60), Role::Owner), Ok(()));
+        assert_eq!(changed(set(61), Role::Owner), Err(ProblemKind::Limit));
+        assert_eq!(changed(LimitChange::Remove, Role::Owner), Err(ProblemKind::Limit));
+        assert_eq!(changed(LimitChange::Remove, Role::Operator), Ok(()));
+        assert_eq!(changed(set(0), Role::Operator), Err(ProblemKind::Invalid));
+        assert!(check_limit(LimitChange::Remove, &SubmitLimits::default(), &caller(Role::Owner)).is_ok());
+    }
+}

@@ -1,0 +1,57 @@
+//! GPUs: how they are, what they did, and whether they take something new.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::Refused;
+use crate::api::{GpuDetail, SampleQuery};
+use crate::serve::Shared;
+use crate::serve::access::Caller;
+use crate::serve::answer::{Answer, Asked};
+use crate::serve::naming::GpuName;
+use crate::store::{MinuteMean, UnixMillis, UnixMinute};
+
+/// Minutes that are shown where nothing is said.
+const USUAL_MINUTES: u64 = 60;
+
+/// All GPUs, and who is on them.
+#[utoipa::path(get, path = "/v1/gpus", responses((status = 200, body = Vec<GpuDetail>), Refused))]
+pub(super) async fn gpus(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<GpuDetail>> {
+    shared.handle.gpus().await.map(Json)
+}
+
+/// What a GPU did, minute by minute.
+#[utoipa::path(get, path = "/v1/gpus/{gpu}/samples", params(("gpu" = String, Path, description = "s0/gpu3 (with / as %2F), gpu3 or 3"), SampleQuery), responses((status = 200, body = Vec<MinuteMean>), Refused))]
+pub(super) async fn samples(
+    State(shared): State<Arc<Shared>>,
+    _: Caller,
+    GpuName(device): GpuName,
+    Asked(query): Asked<SampleQuery>,
+) -> Answer<Vec<MinuteMean>> {
+    let end = query.until.unwrap_or_else(UnixMillis::now).minute();
+    // The minute that is not over yet is left out only where an end is given.
+    let end = if query.until.is_some() { end } else { UnixMinute(end.0 + 1) };
+    let start = query.since.map_or(UnixMinute(end.0.saturating_sub(USUAL_MINUTES)), UnixMillis::minute);
+    shared.readers.read(move |reader| Ok(reader.samples(device, start..end)?)).await.map(Json)
+}
+
+/// Takes a GPU out of use for new jobs.
+#[utoipa::path(post, path = "/v1/gpus/{gpu}/drain", params(("gpu" = String, Path, description = "s0/gpu3 (with / as %2F), gpu3 or 3")), responses((status = 200), Refused))]
+pub(super) async fn drain(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
+    shared.set_drained(&caller, gpu, true).await
+}
+
+/// Takes a GPU back into use.
+#[utoipa::path(post, path = "/v1/gpus/{gpu}/resume", params(("gpu" = String, Path, description = "s0/gpu3 (with / as %2F), gpu3 or 3")), responses((status = 200), Refused))]
+pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
+    shared.set_drained(&caller, gpu, false).await
+}
+
+impl Shared {
+    async fn set_drained(&self, caller: &Caller, GpuName(device): GpuName, drained: bool) -> Answer<()> {
+        caller.must_be_operator("take GPUs out of use or back")?;
+        self.handle.drain(device, drained, caller.name.clone()).await.map(Json)
+    }
+}

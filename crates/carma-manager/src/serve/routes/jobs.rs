@@ -1,0 +1,75 @@
+//! One job: how it is, why it waits, its end, its logs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
+
+use super::Refused;
+use crate::api::{JobDetail, LogQuery, Problem, WaitQuery, Why};
+use crate::serve::Shared;
+use crate::serve::access::Caller;
+use crate::serve::answer::{Answer, Asked};
+use crate::serve::naming::JobName;
+use crate::serve::privacy::Private;
+use crate::store::{JobSummary, Phase};
+
+/// For so many seconds a job is waited for where nothing is said, and at most.
+const USUAL_WAIT: u32 = 30;
+const LONGEST_WAIT: u32 = 3600;
+
+impl Shared {
+    /// The one job that is meant.
+    pub(in crate::serve) async fn find(&self, name: JobName, caller: &Caller) -> Result<JobSummary, Problem> {
+        let caller = caller.clone();
+        self.readers.read(move |reader| name.job(reader, &caller)).await
+    }
+}
+
+/// Everything that is known of a job. Others than its user and operators do not see what it does.
+#[utoipa::path(get, path = "/v1/jobs/{job}", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 200, body = JobDetail), Refused))]
+pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<JobDetail> {
+    let job = shared.find(name, &caller).await?;
+    shared.job_detail(job.id, &caller).await.map(Json)
+}
+
+/// Why a job waits.
+#[utoipa::path(get, path = "/v1/jobs/{job}/why", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 200, body = Why), Refused))]
+pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
+    let job = shared.find(name, &caller).await?;
+    let why = shared.handle.why(job.id).await?;
+    Ok(Json(why.seen(caller.view(job.user.0))))
+}
+
+/// Waits for the end of a job, and says how it stands then; or when the time is up.
+#[utoipa::path(get, path = "/v1/jobs/{job}/wait", params(("job" = String, Path, description = "12, 12_3, last or @name"), WaitQuery), responses((status = 200, body = JobDetail), Refused))]
+pub(super) async fn wait(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    name: JobName,
+    Asked(query): Asked<WaitQuery>,
+) -> Answer<JobDetail> {
+    let job = shared.find(name, &caller).await?;
+    let seconds = query.seconds.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT);
+    let until = Instant::now() + Duration::from_secs(seconds.into());
+    let job = shared.wait_until(job.id, until, |job| job.phase == Phase::Done).await?;
+    shared.job_detail(job.id, &caller).await.map(Json)
+}
+
+/// What a job has printed, as it is; of a job that is followed and has not started, once it has.
+#[utoipa::path(get, path = "/v1/jobs/{job}/logs", params(("job" = String, Path, description = "12, 12_3, last or @name"), LogQuery), responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), Refused))]
+pub(super) async fn logs(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    name: JobName,
+    Asked(query): Asked<LogQuery>,
+) -> Result<Response, Problem> {
+    let job = shared.find(name, &caller).await?;
+    caller.must_own(job.user.0, "read its logs")?;
+    let body = shared.log(&job, query).await?;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
+}

@@ -1,0 +1,161 @@
+//! Lists of jobs, sums of energy, and what happens.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use carma_core::JobId;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Refused;
+use crate::api::{EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryQuery, JobDetail, Problem, Queue, QueueQuery, Told};
+use crate::configuration::EnergySettings;
+use crate::serve::Shared;
+use crate::serve::access::Caller;
+use crate::serve::answer::{Answer, Asked};
+use crate::serve::detail::detail;
+use crate::serve::privacy::Private;
+use crate::store::{EnergyBy, JobFilter, JobHistory, JobSummary, Span};
+
+/// Jobs in a page where nothing is said, and at most.
+const USUAL_PAGE: u32 = 100;
+const LARGEST_PAGE: u32 = 100_000;
+/// Jobs of an export that are in memory at once.
+const EXPORTED_AT_ONCE: u32 = 16;
+/// So often those who listen are told that all is well.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Jobs that are not over.
+#[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
+pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(query): Asked<QueueQuery>) -> Answer<Queue> {
+    shared.handle.queue(query).await.map(Json)
+}
+
+/// Jobs, the latest first.
+#[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses((status = 200, body = Vec<JobSummary>), Refused))]
+pub(super) async fn history(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Asked(query): Asked<HistoryQuery>,
+) -> Answer<Vec<JobSummary>> {
+    let (filter, before) = (filter(&query), query.before);
+    let most = query.limit.unwrap_or(USUAL_PAGE).min(LARGEST_PAGE);
+    let page = shared.readers.read(move |reader| Ok(reader.history(&filter, before, most)?)).await?;
+    Ok(Json(
+        page.into_iter()
+            .map(|job| {
+                let view = caller.view(job.user.0);
+                job.seen(view)
+            })
+            .collect(),
+    ))
+}
+
+fn filter(query: &HistoryQuery) -> JobFilter {
+    JobFilter {
+        user: query.user,
+        phase: query.state,
+        name: query.name.clone(),
+        array: query.array,
+        submitted: Span { since: query.since, until: query.until },
+    }
+}
+
+/// Everything that is known of jobs, the latest first, one a line; without a limit all of them. Others' jobs are shown without what they do.
+#[utoipa::path(get, path = "/v1/export", params(HistoryQuery), responses((status = 200, body = JobDetail, content_type = "application/x-ndjson"), Refused))]
+pub(super) async fn export(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Asked(query): Asked<HistoryQuery>,
+) -> Result<Response, Problem> {
+    let first = shared.export_page(&query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
+    let (lines, stream) = mpsc::channel(1);
+    tokio::spawn(async move {
+        // A client that is gone ends it; it sees itself what is missing when the store fails.
+        if let Err(Some(problem)) = shared.send_export(&caller, &query, first, &lines).await {
+            let _ = lines.send(Err(io::Error::other(problem))).await;
+        }
+    });
+    Ok(([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(ReceiverStream::new(stream))).into_response())
+}
+
+impl Shared {
+    /// The next few jobs of an export, and the number of the last that was looked at.
+    async fn export_page(
+        &self,
+        query: &HistoryQuery,
+        before: Option<JobId>,
+        most: u32,
+    ) -> Result<(Vec<JobHistory>, Option<JobId>), Problem> {
+        let filter = filter(query);
+        self.readers
+            .read(move |reader| {
+                let page = reader.history(&filter, before, most.min(EXPORTED_AT_ONCE))?;
+                let jobs = page.iter().filter_map(|job| reader.job(job.id).transpose()).collect::<Result<_, _>>()?;
+                Ok((jobs, page.last().map(|job| job.id)))
+            })
+            .await
+    }
+
+    async fn send_export(
+        &self,
+        caller: &Caller,
+        query: &HistoryQuery,
+        first: (Vec<JobHistory>, Option<JobId>),
+        lines: &mpsc::Sender<io::Result<Bytes>>,
+    ) -> Result<(), Option<Problem>> {
+        let (mut page, mut last) = first;
+        let mut left = query.limit.unwrap_or(u32::MAX);
+        while let Some(before) = last {
+            left = left.saturating_sub(page.len() as u32);
+            for job in page {
+                let view = caller.view(job.job.owner.uid);
+                let mut line = serde_json::to_vec(&detail(job, None).seen(view)).unwrap_or_default();
+                line.push(b'\n');
+                lines.send(Ok(line.into())).await.map_err(|_| None)?;
+            }
+            if left == 0 {
+                break;
+            }
+            (page, last) = self.export_page(query, Some(before), left).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Sums of energy, with what is needed to say what it costs.
+#[utoipa::path(get, path = "/v1/energy", params(EnergyQuery), responses((status = 200, body = EnergyReport), Refused))]
+pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, Asked(query): Asked<EnergyQuery>) -> Answer<EnergyReport> {
+    let by = match query.by {
+        EnergyKind::Job => EnergyBy::Job,
+        EnergyKind::User => EnergyBy::User,
+        EnergyKind::Day => EnergyBy::Day { ahead: query.ahead },
+    };
+    let ended = Span { since: query.since, until: query.until };
+    let sums = shared.readers.read(move |reader| Ok(reader.energy(by, query.user, ended)?)).await?;
+    let EnergySettings { price, currency, carbon } = shared.settings.energy.clone();
+    Ok(Json(EnergyReport { sums, price, currency, carbon }))
+}
+
+/// What happens, as server-sent events: `job`, `gpus` and `machine` tell of changes as they happen; with `after`, `kept` events are those in the store, with
+/// their number as id. A client that does not take them in time is left.
+#[utoipa::path(get, path = "/v1/events", params(EventQuery), responses((status = 200, body = Told, content_type = "text/event-stream"), Refused))]
+pub(super) async fn events(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Asked(query): Asked<EventQuery>,
+) -> Response {
+    // What browsers send when they connect again.
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let stream = shared.events(caller, last.or(query.after));
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
+}

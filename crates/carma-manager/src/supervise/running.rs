@@ -1,0 +1,129 @@
+//! A job at work, and what its shim does for it until it ends: keeps what it prints, serves its terminal, passes signals on.
+
+use std::time::Instant;
+
+use carma_core::Seconds;
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
+
+use super::console::Console;
+use super::ending::Ending;
+use super::stream::Stream;
+use crate::attempt::Exit;
+
+/// A job at work.
+pub(super) struct RunningJob<'a> {
+    job: Pid,
+    /// Its output first; all that a terminal prints is output.
+    streams: Vec<Stream>,
+    console: Option<Console>,
+    ending: Ending<'a>,
+    /// Set when it was idle for so long, and is being ended.
+    idle: Option<Seconds>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> RunningJob<'a> {
+    pub(super) fn new(job: Pid, streams: Vec<Stream>, console: Option<Console>, ending: Ending<'a>) -> Self {
+        Self { job, streams, console, ending, idle: None, buffer: vec![0; 64 * 1024] }
+    }
+
+    /// Does what there is to do until it ends.
+    pub(super) fn attend(&mut self, asked: &SignalFd) -> Exit {
+        loop {
+            let held_back = self.console.as_ref().and_then(|console| console.holds_back(Instant::now()));
+            self.wait(asked, held_back);
+            let now = Instant::now();
+            if held_back.is_none() {
+                self.take_output(now);
+            }
+            if let Some(console) = &mut self.console {
+                console.serve(now);
+            }
+            if let Some((_, limit)) = self.idle_at().filter(|(at, _)| *at <= now) {
+                self.end_idle(limit, now);
+            }
+            while let Ok(Some(signal)) = asked.read_signal() {
+                if let Ok(signal) = Signal::try_from(signal.ssi_signo.cast_signed()) {
+                    self.ending.pass_on(signal, now);
+                }
+            }
+            self.ending.tell_due(now);
+            if let Some(exit) = reap(self.job) {
+                return self.idle.map_or(exit, Exit::Idle);
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn wait(&self, asked: &SignalFd, held_back: Option<Instant>) {
+        let mut fds = vec![PollFd::new(asked, PollFlags::IN)];
+        fds.extend(self.console.iter().flat_map(Console::interests));
+        if held_back.is_none() {
+            fds.extend(self.streams.iter().filter_map(Stream::source).map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)));
+        }
+        let next = [held_back, self.idle_at().map(|(at, _)| at), self.ending.next()].into_iter().flatten().min();
+        let left = next.and_then(|next| Timespec::try_from(next.saturating_duration_since(Instant::now())).ok());
+        let _ = poll(&mut fds, left.as_ref());
+    }
+
+    /// Takes what was printed, as much as the buffer holds of each stream; whether there was any.
+    fn take_output(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        for stream in &mut self.streams {
+            let printed = stream.take(&mut self.buffer);
+            any |= !printed.is_empty();
+            if let Some(console) = &mut self.console {
+                console.print(printed, now);
+            }
+        }
+        any
+    }
+
+    fn idle_at(&self) -> Option<(Instant, Seconds)> {
+        self.console.as_ref().filter(|_| self.idle.is_none())?.idle_at()
+    }
+
+    fn end_idle(&mut self, limit: Seconds, now: Instant) {
+        let words = format!("\r\n[carma: {}, and is ended]\r\n", Exit::Idle(limit));
+        if let (Some(console), Some(output)) = (&mut self.console, self.streams.first_mut()) {
+            console.print(words.as_bytes(), now);
+            output.write(words.as_bytes());
+        }
+        self.ending.end_idle(now);
+        self.idle = Some(limit);
+    }
+
+    /// Takes what is left when everybody is gone, and tells whoever is attached.
+    pub(super) fn finish(mut self, exit: &Exit) {
+        if let Some(console) = &mut self.console {
+            console.close_jobs_end();
+        }
+        while self.take_output(Instant::now()) {
+            self.console.iter_mut().for_each(Console::let_catch_up);
+        }
+        self.streams.into_iter().for_each(Stream::finish);
+        if let Some(console) = self.console {
+            console.finish(exit);
+        }
+    }
+}
+
+/// Collects those who ended; how the job did, if it is among them.
+fn reap(job: Pid) -> Option<Exit> {
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        if pid == job {
+            return Some(exit(status));
+        }
+    }
+    None
+}
+
+fn exit(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,187 @@
+//! The user's side of a terminal: keys to the job, what it prints to the screen.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use thiserror::Error;
+
+use super::escape::Escape;
+use super::frames::{Decoder, Frame, FrameError};
+use super::raw::{RawTerminal, Signals};
+use crate::attempt::Exit;
+
+/// What ends the input of a program at a terminal.
+const CONTROL_D: &[u8] = &[4];
+/// No more is read from the keyboard while so much waits to be sent.
+const WAITING: usize = 64 * 1024;
+
+/// How an attachment ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Departure {
+    /// The user detached, or closed the terminal. The job goes on.
+    Detached,
+    /// A signal told this program to end. The job goes on.
+    Signalled(i32),
+    /// Somebody attached elsewhere. The job goes on.
+    TakenOver,
+    /// The job ended.
+    Ended(Exit),
+    /// The connection ended without a word: the manager or the shim is gone.
+    Lost,
+}
+
+/// Why an attachment failed.
+#[derive(Debug, Error)]
+pub enum AttachError {
+    /// The connection broke.
+    #[error("the connection to the terminal broke: {0}")]
+    Connection(io::Error),
+    /// The other side spoke nonsense.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The user's own terminal is no good.
+    #[error("cannot use this terminal: {0}")]
+    Terminal(io::Error),
+}
+
+/// Attaches the user to the terminal at the other end of a connection until either leaves. A keyboard that is a terminal is raw meanwhile, `~.` after a
+/// newline detaches, and the job's terminal follows its size. Of one that is none, a pipe, everything is typed as it is, and its end as a Ctrl-D.
+pub fn attach(connection: impl Read + Write + AsFd, keyboard: impl AsFd, screen: impl Write) -> Result<Departure, AttachError> {
+    let signals = Signals::listen().map_err(AttachError::Terminal)?;
+    ioctl_fionbio(&connection, true).map_err(|error| AttachError::Connection(error.into()))?;
+    let terminal = RawTerminal::new(keyboard.as_fd()).map_err(AttachError::Terminal)?;
+    let mut attachment =
+        Attachment { connection, screen, terminal, escape: Escape::new(), arrived: Decoder::default(), outgoing: Vec::new(), typing: true };
+    attachment.run(&keyboard, &signals)
+}
+
+struct Attachment<C, S> {
+    connection: C,
+    screen: S,
+    /// The keyboard's, where it is one.
+    terminal: Option<RawTerminal>,
+    escape: Escape,
+    arrived: Decoder,
+    outgoing: Vec<u8>,
+    /// Whether there may be more from the keyboard.
+    typing: bool,
+}
+
+impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
+    fn run(&mut self, keyboard: &impl AsFd, signals: &Signals) -> Result<Departure, AttachError> {
+        self.resize();
+        loop {
+            // Before the first wait: whoever made the connection may have read ahead.
+            if let Some(departure) = self.receive()? {
+                return Ok(departure);
+            }
+            self.send()?;
+            let sending = if self.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+            let mut fds = vec![PollFd::new(&self.connection, PollFlags::IN | sending), PollFd::new(signals, PollFlags::IN)];
+            if self.typing && self.outgoing.len() < WAITING {
+                fds.push(PollFd::new(keyboard, PollFlags::IN));
+            }
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(AttachError::Connection(error.into())),
+            }
+            let (told, typed) = (!fds[1].revents().is_empty(), fds.get(2).is_some_and(|keyboard| !keyboard.revents().is_empty()));
+            if told {
+                if let Some(signal) = signals.heard() {
+                    return Ok(Departure::Signalled(signal));
+                }
+                self.resize();
+            }
+            if typed && self.read_keys(keyboard)? {
+                self.send()?;
+                return Ok(Departure::Detached);
+            }
+        }
+    }
+
+    fn resize(&mut self) {
+        if let Some(size) = self.terminal.as_ref().and_then(RawTerminal::size) {
+            Frame::Resize(size).encode(&mut self.outgoing);
+        }
+    }
+
+    /// Shows what has arrived; how it ended, if it has.
+    fn receive(&mut self) -> Result<Option<Departure>, AttachError> {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let length = match self.connection.read(&mut buffer) {
+                Ok(0) => return Ok(Some(Departure::Lost)),
+                Ok(length) => length,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(None),
+                    ErrorKind::Interrupted => continue,
+                    ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => return Ok(Some(Departure::Lost)),
+                    _ => return Err(AttachError::Connection(error)),
+                },
+            };
+            self.arrived.take(&buffer[..length]);
+            while let Some(frame) = self.arrived.next_frame()? {
+                match frame {
+                    Frame::Data(data) => {
+                        self.screen.write_all(&data).and_then(|()| self.screen.flush()).map_err(AttachError::Terminal)?;
+                    }
+                    Frame::TakenOver => return Ok(Some(Departure::TakenOver)),
+                    Frame::Ended(exit) => return Ok(Some(Departure::Ended(exit))),
+                    // The job's terminal has no size of its own.
+                    Frame::Resize(_) => {}
+                }
+            }
+        }
+    }
+
+    fn send(&mut self) -> Result<(), AttachError> {
+        while !self.outgoing.is_empty() {
+            match self.connection.write(&self.outgoing) {
+                Ok(length) => {
+                    self.outgoing.drain(..length);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => break,
+                    ErrorKind::Interrupted => {}
+                    // Nobody listens any more: what was said last is still to be read.
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                        self.typing = false;
+                        self.outgoing.clear();
+                    }
+                    _ => return Err(AttachError::Connection(error)),
+                },
+            }
+        }
+        // A connection that keeps what it is given, as encrypted ones do, is to pass it on.
+        match self.connection.flush() {
+            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                Err(AttachError::Connection(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what was typed; whether to detach.
+    fn read_keys(&mut self, keyboard: &impl AsFd) -> Result<bool, AttachError> {
+        let mut buffer = [0; 16 * 1024];
+        match (rustix::io::read(keyboard, &mut buffer), &self.terminal) {
+            // The terminal was closed.
+            (Ok(0) | Err(Errno::IO), Some(_)) => return Ok(true),
+            (Ok(0), None) => {
+                self.typing = false;
+                Frame::encode_data(CONTROL_D, &mut self.outgoing);
+            }
+            (Ok(length), Some(_)) => {
+                let typed = self.escape.take(&buffer[..length]);
+                Frame::encode_data(&typed.bytes, &mut self.outgoing);
+                return Ok(typed.detach);
+            }
+            (Ok(length), None) => Frame::encode_data(&buffer[..length], &mut self.outgoing),
+            (Err(Errno::INTR | Errno::AGAIN), _) => {}
+            (Err(error), _) => return Err(AttachError::Terminal(error.into())),
+        }
+        Ok(false)
+    }
+}

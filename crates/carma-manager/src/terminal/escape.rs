@@ -1,0 +1,85 @@
+//! The keys that detach, found among what is typed: `~.` at the beginning of a line, as in ssh.
+
+/// Looks at what is typed, and keeps a `~` back until it is known what it means.
+#[derive(Debug)]
+pub(super) struct Escape {
+    before: Before,
+}
+
+/// What was typed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Newline,
+    Tilde,
+    Other,
+}
+
+/// What becomes of what was typed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Typed {
+    /// It is for the job.
+    pub(super) bytes: Vec<u8>,
+    /// And then the keys that detach were pressed.
+    pub(super) detach: bool,
+}
+
+impl Escape {
+    /// Nothing was typed yet, which is as good as a newline.
+    pub(super) const fn new() -> Self {
+        Self { before: Before::Newline }
+    }
+
+    /// Takes what was typed.
+    pub(super) fn take(&mut self, typed: &[u8]) -> Typed {
+        let mut bytes = Vec::with_capacity(typed.len() + 1);
+        for &byte in typed {
+            match (self.before, byte) {
+                (Before::Newline, b'~') => {
+                    self.before = Before::Tilde;
+                    continue;
+                }
+                (Before::Tilde, b'.') => return Typed { bytes, detach: true },
+                // Two are one.
+                (Before::Tilde, b'~') | (Before::Newline | Before::Other, _) => {}
+                (Before::Tilde, _) => bytes.push(b'~'),
+            }
+            bytes.push(byte);
+            self.before = if matches!(byte, b'\r' | b'\n') { Before::Newline } else { Before::Other };
+        }
+        Typed { bytes, detach: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tilde_and_a_dot_after_a_newline_detach() {
+        for (typed, bytes, detach) in [
+            ("~.rest", "", true),
+            ("ls\r~.", "ls\r", true),
+            ("ls\n~.", "ls\n", true),
+            ("ls ~.", "ls ~.", false),
+            ("~~.\r", "~.\r", false),
+            ("~/bin\r", "~/bin\r", false),
+            ("~\r~.", "~\r", true),
+            ("x~\r~x", "x~\r~x", false),
+            ("~", "", false),
+        ] {
+            for pieces in [1, 2, 100] {
+                let mut escape = Escape::new();
+                let (mut seen, mut left) = (Vec::new(), false);
+                for piece in typed.as_bytes().chunks(pieces) {
+                    let found = escape.take(piece);
+                    seen.extend(found.bytes);
+                    left = found.detach;
+                    if left {
+                        break;
+                    }
+                }
+                assert_eq!((String::from_utf8(seen).unwrap().as_str(), left), (bytes, detach), "{typed:?} in pieces of {pieces}");
+            }
+        }
+    }
+}

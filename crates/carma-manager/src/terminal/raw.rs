@@ -1,0 +1,92 @@
+//! The user's own terminal while they are attached: raw, so that every key goes to the job, and as it was before once this is over, whatever happens.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use signal_hook::{flag, low_level};
+
+use crate::attempt::TerminalSize;
+
+/// A terminal in raw mode until this is dropped.
+pub(super) struct RawTerminal {
+    terminal: OwnedFd,
+    before: Termios,
+}
+
+impl RawTerminal {
+    /// Puts it in raw mode; unset where it is no terminal.
+    pub(super) fn new(terminal: BorrowedFd<'_>) -> io::Result<Option<Self>> {
+        let Ok(before) = tcgetattr(terminal) else { return Ok(None) };
+        let this = Self { terminal: terminal.try_clone_to_owned()?, before };
+        let mut raw = this.before.clone();
+        raw.make_raw();
+        tcsetattr(terminal, OptionalActions::Now, &raw)?;
+        Ok(Some(this))
+    }
+
+    /// How large it is, where it knows.
+    pub(super) fn size(&self) -> Option<TerminalSize> {
+        let size = tcgetwinsize(&self.terminal).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0)?;
+        Some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+/// Signals that would end this program and leave the terminal raw, and the one that tells of its new size. When dropped they do again what they usually do.
+pub(super) struct Signals {
+    wake: UnixStream,
+    last: Arc<AtomicUsize>,
+    heard: Vec<SigId>,
+    over: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Listens from now on, whatever threads there are.
+    pub(super) fn listen() -> io::Result<Self> {
+        let (wake, woken) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        let mut this = Self { wake, last: Arc::default(), heard: Vec::new(), over: Arc::default() };
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            flag::register_conditional_default(signal, Arc::clone(&this.over))?;
+            this.heard.push(flag::register_usize(signal, Arc::clone(&this.last), signal.unsigned_abs() as usize)?);
+            this.heard.push(low_level::pipe::register(signal, woken.try_clone()?)?);
+        }
+        this.heard.push(low_level::pipe::register(SIGWINCH, woken)?);
+        Ok(this)
+    }
+
+    /// Takes note of what came; the signal that is to end this program, if one is.
+    pub(super) fn heard(&self) -> Option<i32> {
+        while io::Read::read(&mut &self.wake, &mut [0; 64]).is_ok_and(|length| length > 0) {}
+        match self.last.load(Ordering::SeqCst) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        self.heard.drain(..).for_each(|signal| {
+            low_level::unregister(signal);
+        });
+    }
+}

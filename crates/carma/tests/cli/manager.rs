@@ -1,0 +1,4 @@
+//! The manager, with real shims, a real store and emulated GPUs.
+
+mod lab;
+mod life;

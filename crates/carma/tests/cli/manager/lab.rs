@@ -1,0 +1,169 @@
+//! A manager's engine in this process, on emulated GPUs of its own, with real shims.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma_core::{JobId, Outcome};
+use carma_emu::{Machine, VARIABLE};
+use carma_gpu::{DEADLINE, Driver};
+use carma_manager::api::{Problem, Shutdown};
+use carma_manager::configuration::Configuration;
+use carma_manager::engine::{Engine, Handle, Setup, World};
+use carma_manager::places::Places;
+use carma_manager::request::{JobCommand, JobRequest, Owner};
+use carma_manager::store::{JobHistory, Reader, Store};
+use tempfile::TempDir;
+
+/// Long enough for the slowest machine; nobody waits for it when all is well.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(super) struct Lab {
+    folder: TempDir,
+    pub(super) machine: Machine,
+    configuration: Configuration,
+    observes: bool,
+    running: Option<(Engine, Handle, Reader)>,
+}
+
+impl Lab {
+    /// Emulated GPUs whose time passes so much faster, and a manager with this configuration.
+    pub(super) fn new(gpus: &str, speed: f64, configuration: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = folder.path().join("machine");
+        let machine = Machine::create(&machine, &gpus.parse().unwrap(), speed, Some(program())).unwrap();
+        let configuration = Configuration::parse(configuration).unwrap();
+        let mut lab = Self { folder, machine, configuration, observes: false, running: None };
+        lab.start();
+        lab
+    }
+
+    pub(super) fn start(&mut self) {
+        let places = Places::at(self.folder.path());
+        let store = Arc::new(Store::open(places.database()).unwrap());
+        let reader = store.reader().unwrap();
+        let driver = Driver::open(Some(&self.machine.library()), DEADLINE).unwrap();
+        let world = World {
+            words: "emulated GPUs".to_owned(),
+            speed: self.machine.clock().unwrap().1,
+            environment: BTreeMap::from([(VARIABLE.to_owned(), self.machine.folder().display().to_string())]),
+            search_paths: self.machine.search_paths().map(|(name, folder)| (name.to_owned(), folder)).into(),
+            profiling: carma_gpu::profiling::Options { dcgmi: self.machine.programs().join("dcgmi"), ..Default::default() },
+            mps_folder: self.machine.folder().join("mps"),
+            mps_program: self.machine.programs().join(carma_gpu::mps::PROGRAM),
+        };
+        let setup = Setup {
+            places,
+            configuration: self.configuration.clone(),
+            driver: Some(Arc::new(driver)),
+            world,
+            program: program().to_owned(),
+            observes: self.observes,
+            record: Some(self.record()),
+        };
+        let (engine, handle) = Engine::start(setup, store).unwrap();
+        self.running = Some((engine, handle, reader));
+    }
+
+    /// Stops the manager; jobs go on.
+    pub(super) fn stop(&mut self) {
+        if let Some((engine, handle, reader)) = self.running.take() {
+            block_on(handle.shutdown(Shutdown::default())).unwrap();
+            drop((handle, reader));
+            assert!(engine.join());
+        }
+    }
+
+    pub(super) fn observing(mut self) -> Self {
+        self.stop();
+        self.observes = true;
+        self.start();
+        self
+    }
+
+    pub(super) fn record(&self) -> std::path::PathBuf {
+        self.folder.path().join("record.jsonl")
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        &self.running.as_ref().unwrap().1
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.running.as_ref().unwrap().2
+    }
+
+    pub(super) fn shell(&self, script: &str) -> JobRequest {
+        let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let mut request = JobRequest::new(JobCommand::Program(words), self.folder.path());
+        request.environment.insert("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+        request
+    }
+
+    /// A job that needs no GPU.
+    pub(super) fn plain(&self, script: &str) -> JobRequest {
+        let mut request = self.shell(script);
+        request.resources.gpus = 0;
+        request
+    }
+
+    /// A training-like job on emulated GPUs.
+    pub(super) fn train(&self, arguments: &str) -> JobRequest {
+        self.shell(&format!("exec {} emu train {arguments}", program().display()))
+    }
+
+    pub(super) fn try_submit(&self, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
+        block_on(self.handle().submit(me(), jobs))
+    }
+
+    pub(super) fn submit(&self, request: JobRequest) -> JobId {
+        self.try_submit(vec![request]).unwrap()[0]
+    }
+
+    pub(super) fn job(&self, job: JobId) -> JobHistory {
+        self.reader().job(job).unwrap().unwrap()
+    }
+
+    /// Waits until a job is over.
+    pub(super) fn outcome(&self, job: JobId) -> Outcome {
+        until(|| self.job(job).job.job.state.outcome().cloned())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.stop();
+        let _ = Machine::remove(self.machine.folder());
+    }
+}
+
+pub(super) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_carma"))
+}
+
+pub(super) fn me() -> Owner {
+    let uid = rustix::process::getuid().as_raw();
+    Owner { uid, gid: rustix::process::getgid().as_raw(), name: if uid == 0 { "root".to_owned() } else { "me".to_owned() } }
+}
+
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+pub(super) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited in vain");
+        thread::sleep(Duration::from_millis(3));
+    }
+}

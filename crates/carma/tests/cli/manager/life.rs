@@ -1,0 +1,97 @@
+//! The life of a job: from its submission to an end that says why.
+
+use carma_core::{Outcome, State, Verdict};
+use carma_manager::api::{Act, QueueQuery};
+use carma_manager::supervise::AttemptFolder;
+use std::fs;
+
+use super::lab::{Lab, block_on, until};
+
+#[test]
+fn a_job_runs_and_its_result_is_found() {
+    let lab = Lab::new("1xA100-40GB", 1.0, "");
+    let job = lab.submit(lab.plain("echo hello; echo oh >&2"));
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    let history = lab.job(job);
+    let attempt = history.attempts[0].attempt;
+    let folder = AttemptFolder::of(lab.folder(), attempt);
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "hello\n");
+    assert_eq!(fs::read_to_string(folder.errors()).unwrap(), "oh\n");
+    let kinds: Vec<&str> = history.events.iter().map(|stored| stored.event.kind.as_str()).collect();
+    assert_eq!(kinds, ["submitted", "launched", "ended", "finished"]);
+}
+
+#[test]
+fn every_end_says_why() {
+    let lab = Lab::new("1xA100-40GB", 1.0, "");
+    let failed = lab.submit(lab.plain("exit 7"));
+    let killed = lab.submit(lab.plain("kill -9 $$"));
+    let mut nowhere = lab.plain("true");
+    nowhere.directory = "/nonexistent".into();
+    let nowhere = lab.submit(nowhere);
+    let cancelled = lab.submit(lab.plain("sleep 1000"));
+    until(|| matches!(lab.job(cancelled).job.job.state, State::Running(_)).then_some(()));
+    assert_eq!(block_on(lab.handle().act(vec![cancelled], Act::Cancel, "me".to_owned())).unwrap().done, [cancelled]);
+    let mut late = lab.plain("sleep 1000");
+    late.resources.time_limit = Some(carma_core::Seconds::new(0.2).unwrap());
+    let late = lab.submit(late);
+    assert_eq!(lab.outcome(failed), Outcome::Failed { code: 7 });
+    assert_eq!(lab.outcome(killed), Outcome::Failed { code: 137 });
+    assert!(matches!(lab.outcome(nowhere), Outcome::CouldNotStart { .. }));
+    assert_eq!(lab.outcome(cancelled), Outcome::Cancelled);
+    assert_eq!(lab.outcome(late), Outcome::TimeLimit);
+    assert_eq!(block_on(lab.handle().queue(QueueQuery::default())).unwrap().jobs, []);
+}
+
+#[test]
+fn a_training_job_is_measured_and_remembered() {
+    let lab = Lab::new("1xA100-40GB", 60.0, "");
+    let request = lab.train("--workload efficientnet_cifar100_bs128_20e --memory 5GiB --seconds 60");
+    let first = lab.submit(request.clone());
+    assert_eq!(lab.outcome(first), Outcome::Succeeded);
+    let end = lab.job(first).attempts[0].end.clone().unwrap();
+    assert!(end.measured.peaks[0].0 >= 4 * 1024, "{end:?}");
+    assert!(end.measured.energy.is_some_and(|energy| energy.0 > 100.0), "{end:?}");
+    let second = lab.submit(request);
+    let estimated = lab.job(second).job.job.spec.memory.estimated;
+    assert!(estimated.is_some_and(|estimate| estimate.get(0).unwrap().expected.0 >= 4 * 1024));
+}
+
+#[test]
+fn a_job_that_ran_out_of_memory_is_brought_back_and_the_record_replays() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    let large = lab.train("--workload efficientnet_cifar100_bs128_20e --memory 30GiB --seconds 120");
+    let first = lab.submit(large.clone());
+    let second = lab.submit(large.clone());
+    let third = lab.submit(large);
+    for job in [first, second, third] {
+        assert_eq!(lab.outcome(job), Outcome::Succeeded, "{:?}", lab.job(job).events);
+    }
+    let verdicts: Vec<Verdict> =
+        [first, second, third].iter().flat_map(|job| lab.job(*job).attempts).map(|attempt| attempt.end.unwrap().verdict).collect();
+    assert!(verdicts.contains(&Verdict::OutOfMemory), "{verdicts:?}");
+    lab.stop();
+    let log = std::io::BufReader::new(fs::File::open(lab.record()).unwrap());
+    let (events, _) = carma_core::replay(log).unwrap();
+    assert!(events > 10);
+}
+
+#[test]
+fn running_jobs_go_on_while_no_manager_runs() {
+    let mut lab = Lab::new("1xA100-40GB", 1.0, "");
+    let gate = lab.folder().join("gate");
+    let script = format!("while ! test -e {}; do sleep 0.01; done; echo done", gate.display());
+    let running = lab.submit(lab.plain(&script));
+    let ends_meanwhile = lab.submit(lab.plain("sleep 0.3; exit 3"));
+    let waiting = lab.submit(lab.shell("true"));
+    until(|| matches!(lab.job(ends_meanwhile).job.job.state, State::Running(_)).then_some(()));
+    lab.stop();
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    lab.start();
+    assert_eq!(lab.outcome(ends_meanwhile), Outcome::Failed { code: 3 });
+    assert_eq!(lab.outcome(waiting), Outcome::Succeeded);
+    assert!(matches!(lab.job(running).job.job.state, State::Running(_)));
+    fs::write(gate, "").unwrap();
+    assert_eq!(lab.outcome(running), Outcome::Succeeded);
+    assert_eq!(lab.job(running).attempts.len(), 1);
+}
