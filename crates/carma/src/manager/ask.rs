@@ -23,9 +23,12 @@ last, or @name for your last of that name.";
 /// Which manager to ask.
 #[derive(Debug, Args)]
 pub(crate) struct Manager {
-    /// Ask this manager, as in <https://server:7080>; unset: that of `CARMA_HOST`,
-    /// else yours, else this machine's.
-    #[arg(long, value_name = "URL", help_heading = "Manager")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help_heading = "Manager",
+        help = "Ask this manager, as in https://server:7080; unset: that of CARMA_HOST, else yours, else this machine's"
+    )]
     host: Option<String>,
 }
 

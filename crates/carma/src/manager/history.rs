@@ -62,7 +62,8 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
             identity(job.id, job.array.map(|(array, index)| ArrayPlace { array, index })),
             job.name.clone().unwrap_or_else(|| "-".to_owned()),
             job.user_name.clone(),
-            moment(job.submitted, zone),
+            // To the minute.
+            moment(job.submitted, zone).chars().take(16).collect(),
             clock(span(job.submitted, job.ended.unwrap_or(now))),
             job.gpus.to_string(),
             job.attempts.to_string(),
@@ -73,11 +74,11 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
         right("ID", 11),
         left("NAME", 12),
         left("USER", 8),
-        left("SUBMITTED", 19),
+        left("SUBMITTED", 16),
         right("TOOK", 9),
         right("GPUS", 4),
         right("RUNS", 4),
-        left("STATE", 13),
+        left("STATE", 11),
     ];
     Ok(write_table(columns, &jobs.iter().map(row).collect::<Vec<_>>(), output)?)
 }

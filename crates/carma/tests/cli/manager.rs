@@ -1,4 +1,5 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
+mod commands;
 mod lab;
 mod life;
