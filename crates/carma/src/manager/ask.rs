@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
-use carma_manager::api::HistoryQuery;
+use carma_manager::api::{HistoryQuery, Status};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{JobSummary, UnixMillis};
 use carma_manager::submission::span_with_unit;
@@ -124,6 +124,12 @@ pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option
             _ => return Ok(jobs),
         }
     }
+}
+
+/// What the manager's clock shows: it may be another machine's, and emulated GPUs have a faster one.
+pub(super) fn now(client: &mut Client) -> Result<UnixMillis> {
+    let Status { started, up, speed, .. } = client.status()?;
+    Ok(UnixMillis(started.0.saturating_add((up.get() * speed * 1000.0) as u64)))
 }
 
 /// What the manager answered, for programs.

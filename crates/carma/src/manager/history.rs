@@ -8,7 +8,7 @@ use carma_manager::store::{JobSummary, Phase, UnixMillis};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{Manager, Times, Whose, history, write_json};
+use super::ask::{Manager, Times, Whose, history, now, write_json};
 use super::queue::identity;
 use super::words::{moment, outcome, span};
 use crate::text::{left, right, write_table};
@@ -52,8 +52,9 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         until: arguments.times.until,
         ..HistoryQuery::default()
     };
-    let jobs = history(&mut arguments.manager.connect()?, query, (!arguments.all).then_some(arguments.limit))?;
-    if arguments.json { write_json(&jobs, output) } else { table(&jobs, UnixMillis::now(), &TimeZone::system(), output) }
+    let client = &mut arguments.manager.connect()?;
+    let jobs = history(client, query, (!arguments.all).then_some(arguments.limit))?;
+    if arguments.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
 }
 
 fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use carma_core::WaitReason;
 use tokio::time::Instant;
 
 use super::Refused;
@@ -41,6 +42,12 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 #[utoipa::path(get, path = "/v1/jobs/{job}/why", params(("job" = String, Path, description = "12, 12_3, last or @name")), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
+    if job.phase == Phase::Done {
+        // The engine knows nothing of jobs that are over.
+        let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
+        let text = format!("{id}: {state}");
+        return Ok(Json(Why { job: id, state, reason: WaitReason::NotWaiting, devices: Vec::new(), text }));
+    }
     let why = shared.handle.why(job.id).await?;
     Ok(Json(why.seen(caller.view(job.user.0))))
 }

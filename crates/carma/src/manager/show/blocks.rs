@@ -238,7 +238,12 @@ pub(crate) mod tests {
             ],
             events: vec![
                 event(1, 0, "submitted", serde_json::json!({})),
-                event(2, 1_000_000, "launched", serde_json::json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu3"}]}, "reason": {"kind": "fits"}})),
+                event(
+                    2,
+                    1_000_000,
+                    "launched",
+                    serde_json::json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu3"}]}, "reason": {"kind": "fits"}}),
+                ),
             ],
             energy: Some(Joules(86_420.0)),
         }
