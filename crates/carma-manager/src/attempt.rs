@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use carma_core::{AttemptId, Seconds};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// What a supervisor is to run. It is a file in the attempt's folder, so that a supervisor needs nothing from anybody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +83,7 @@ pub struct RunAs {
 }
 
 /// How an attempt ended, as its supervisor saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// It exited by itself.

@@ -144,6 +144,7 @@ pub struct Resources {
     #[schema(value_type = Option<f64>)]
     pub time_limit: Option<Seconds>,
     /// How long nothing may be typed or printed at its terminal, where it has one, before it is ended.
+    #[schema(value_type = Option<f64>)]
     pub idle_limit: Option<Seconds>,
     /// Its GPUs are to be its own.
     pub exclusive: bool,

@@ -5,17 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use carma_emu::{Machine, VARIABLE};
 use carma_gpu::mps::PROGRAM;
 use carma_gpu::profiling::Options;
+use carma_manager::api::Shutdown;
 use carma_manager::configuration::Configuration;
-use carma_manager::engine::{Engine, Setup, World};
+use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::places::Places;
+use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
 use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::gpus::{self, find};
 
@@ -59,8 +64,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Setup { places: places.clone(), configuration: configuration.clone(), driver, world, program, observes: arguments.observe, record };
     let words = setup.world.words.clone();
     let (engine, handle) = Engine::start(setup, Arc::clone(&store))?;
-    let _ = (handle, words);
-    ensure!(engine.join(), "the engine broke: run it again, and nothing is lost");
+    let server = Server::bind(Serving { handle: handle.clone(), store, places: places.clone(), settings: configuration.manager })?;
+    stop_when_told(handle)?;
+    eprintln!("carma: manages {words}; listens on {}", places.socket.display());
+    server.address().inspect(|address| eprintln!("carma: listens on {address} too"));
+    let (stop, stopped) = tokio::sync::oneshot::channel();
+    let serving = thread::Builder::new().name("server".to_owned()).spawn(move || server.run(stopped))?;
+    let ended_well = engine.join();
+    let _ = stop.send(());
+    serving.join().unwrap_or(Ok(()))?;
+    ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
+    eprintln!("carma: stopped; jobs that run go on");
+    Ok(())
+}
+
+/// Signals that end programs end this one in order.
+fn stop_when_told(handle: Handle) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let run = move || {
+        if signals.forever().next().is_some()
+            && let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build()
+        {
+            let _ = runtime.block_on(handle.shutdown(Shutdown::default()));
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(run)?;
     Ok(())
 }
 
@@ -131,7 +159,7 @@ fn detach(places: &Places) -> Result<()> {
             return Ok(());
         }
         ensure!(Instant::now() < until, "the manager does not answer yet; its log is {}", log.display());
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -165,6 +165,7 @@ pub struct AttemptDetail {
     /// Whose doing it was.
     pub whose: Option<Whose>,
     /// What its supervisor wrote down.
+    #[schema(value_type = Option<Object>)]
     pub exit: Option<Exit>,
     /// The most memory it had on each of its devices, in rank order; so far, where it runs.
     #[schema(value_type = Vec<u64>)]
