@@ -41,9 +41,9 @@ impl Client {
         for socket in &sockets {
             match Self::at(Address::Socket(socket.clone())) {
                 // Nobody listens there, or nobody ever did.
-                Err(ClientError::Unreachable { source, .. })
+                Err(ClientError::Unreachable { error, .. })
                     if matches!(
-                        source.kind(),
+                        error.kind(),
                         std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotADirectory
                     ) => {}
                 other => return other,

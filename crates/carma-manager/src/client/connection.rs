@@ -51,7 +51,7 @@ impl Connection {
     }
 
     fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
-        let unreachable = |source| ClientError::Unreachable { address: self.address.clone(), source };
+        let unreachable = |error| ClientError::Unreachable { address: self.address.clone(), error };
         self.runtime.block_on(async {
             let stream: Box<dyn Stream> = match &self.address {
                 Address::Socket(path) => Box::new(UnixStream::connect(path).await.map_err(unreachable)?),
@@ -100,7 +100,10 @@ impl Connection {
         }
         let status = response.status();
         let words = self.read(response)?;
-        Err(serde_json::from_slice::<Problem>(&words).unwrap_or_else(|_| unexplained(status, &words)).into())
+        match serde_json::from_slice::<Problem>(&words).unwrap_or_else(|_| unexplained(status, &words)) {
+            Problem { kind: ProblemKind::Unauthenticated, .. } if self.token.is_none() => Err(ClientError::NoToken(self.address.clone())),
+            problem => Err(problem.into()),
+        }
     }
 
     fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {

@@ -15,16 +15,19 @@ pub enum ClientError {
     #[error("no manager is running: nobody answers at {}; start one with `carma up`", listed(.0))]
     NoManager(Vec<PathBuf>),
     /// It cannot be reached.
-    #[error("cannot reach the manager at {address}: {source}")]
+    #[error("cannot reach the manager at {address}: {error}")]
     Unreachable {
         /// Where it should be.
         address: Address,
         /// What the system said.
-        source: io::Error,
+        error: io::Error,
     },
     /// An address, a token or a certificate that cannot be used.
     #[error("{0}")]
     Unusable(String),
+    /// It wants to know who asks, and we have nothing to show.
+    #[error("the manager at {0} wants a token: set CARMA_TOKEN, or write it to ~/.config/carma/token")]
+    NoToken(Address),
     /// It refused, and nothing was changed.
     #[error(transparent)]
     Refused(#[from] Problem),

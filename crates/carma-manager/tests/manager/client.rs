@@ -54,8 +54,7 @@ fn answer(status: &str, body: &str) -> String {
 }
 
 fn chunked(pieces: &[&str]) -> String {
-    let pieces: Vec<String> = pieces.iter().map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len())).collect();
-    let pieces = pieces.concat();
+    let pieces = pieces.iter().map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len())).collect::<Vec<_>>().concat();
     format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{pieces}0\r\n\r\n")
 }
 
@@ -154,4 +153,12 @@ fn what_is_not_encrypted_stays_on_this_machine() {
     assert_eq!(error, "http://192.0.2.1:7080 is not this machine: anybody could read what is said; write https://");
     let missing = Client::at(Address::Socket(PathBuf::from("/nonexistent/carma.sock"))).unwrap_err();
     assert!(missing.to_string().starts_with("cannot reach the manager at /nonexistent/carma.sock: "), "{missing}");
+}
+
+#[test]
+fn who_has_no_token_to_show_is_told_where_to_put_one() {
+    let refusal = answer("401 Unauthorized", r#"{"kind":"unauthenticated","message":"send a token"}"#);
+    let (_folder, address, _serving) = server(vec![vec![refusal]]);
+    let error = Client::at(address).unwrap().status().unwrap_err().to_string();
+    assert!(error.ends_with(" wants a token: set CARMA_TOKEN, or write it to ~/.config/carma/token"), "{error}");
 }

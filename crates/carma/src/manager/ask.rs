@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
-use carma_manager::api::HistoryQuery;
+use carma_manager::api::{HistoryQuery, Status};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{JobSummary, UnixMillis};
 use carma_manager::submission::span_with_unit;
@@ -23,9 +23,12 @@ last, or @name for your last of that name.";
 /// Which manager to ask.
 #[derive(Debug, Args)]
 pub(crate) struct Manager {
-    /// Ask this manager, as in <https://server:7080>; unset: that of `CARMA_HOST`,
-    /// else yours, else this machine's.
-    #[arg(long, value_name = "URL", help_heading = "Manager")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help_heading = "Manager",
+        help = "Ask this manager, as in https://server:7080; unset: that of CARMA_HOST, else yours, else this machine's"
+    )]
     host: Option<String>,
 }
 
@@ -121,6 +124,12 @@ pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option
             _ => return Ok(jobs),
         }
     }
+}
+
+/// What the manager's clock shows: it may be another machine's, and emulated GPUs have a faster one.
+pub(super) fn now(client: &mut Client) -> Result<UnixMillis> {
+    let Status { started, up, speed, .. } = client.status()?;
+    Ok(UnixMillis(started.0.saturating_add((up.get() * speed * 1000.0) as u64)))
 }
 
 /// What the manager answered, for programs.

@@ -1,19 +1,21 @@
 //! `carma attach`: this terminal becomes an interactive job's.
 
+use std::io::{stdin, stdout};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use carma_core::JobId;
 use carma_manager::client::Client;
+use carma_manager::terminal::{self, Departure};
 use clap::Args;
 
 use super::ask::{Manager, NAMING};
 use super::started::until_started;
-use super::wait::{ending, exit_code};
+use super::wait::{Ends, ending, exit_code};
 use crate::text::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = NAMING)]
+#[command(after_help = format!("{NAMING}\n\n~. at the beginning of a line leaves the job running; another who attaches takes over."))]
 pub(crate) struct Arguments {
     /// The job.
     #[arg(default_value = "last")]
@@ -39,8 +41,27 @@ pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
     };
     let detail = until_started(&mut client, job, 1, told)?;
     if detail.outcome().is_none() {
-        bail!("{job} runs, but this build carries no terminals");
+        eprintln!("carma: {job} runs; ~. at the beginning of a line leaves it running");
+        let left = match terminal::attach(client.another()?.terminal(&name)?, stdin(), stdout())? {
+            Departure::Ended(_) => None,
+            Departure::Detached => Some(ExitCode::SUCCESS),
+            Departure::TakenOver => {
+                eprintln!("carma: somebody attached elsewhere");
+                Some(ExitCode::SUCCESS)
+            }
+            Departure::Signalled(signal) => Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))),
+            Departure::Lost => {
+                eprintln!("carma: the terminal is gone: the manager or the job's supervisor ended");
+                Some(ExitCode::FAILURE)
+            }
+        };
+        if let Some(code) = left {
+            eprintln!("carma: `carma attach {name}` comes back to {job} while it runs");
+            return Ok(code);
+        }
     }
-    eprintln!("carma: {}", ending(&detail));
-    Ok(exit_code(detail.outcome().into_iter()))
+    let mut ends = Ends { client: &mut client, jobs: [job].into_iter(), until: None };
+    let Some(over) = ends.next().transpose()?.flatten() else { return Ok(ExitCode::FAILURE) };
+    eprintln!("carma: {}", ending(&over));
+    Ok(exit_code(over.outcome().into_iter()))
 }

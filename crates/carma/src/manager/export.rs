@@ -10,9 +10,9 @@ use carma_manager::store::{Phase, UnixMillis};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::ask::{Manager, Times, Whose};
-use super::words::{outcome, verdict};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -129,7 +129,7 @@ fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
         name: job.request.name.clone(),
         user: job.owner.name.clone(),
         state: job.phase.to_string(),
-        outcome: job.outcome().map(outcome),
+        outcome: job.outcome().map(tag),
         submitted: instant(job.submitted),
         ended: job.ended.map(instant),
         gpus: job.request.resources.gpus,
@@ -143,7 +143,7 @@ fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
         promised_mib: spaced(granted().map(|granted| granted.promised.0)),
         launched: attempt.map(|attempt| instant(attempt.launched)),
         attempt_ended: attempt.and_then(|attempt| attempt.ended).map(instant),
-        verdict: attempt.and_then(|attempt| attempt.verdict.as_ref()).map(verdict),
+        verdict: attempt.and_then(|attempt| attempt.verdict.as_ref()).map(tag),
         exit_code: if let Some(Exit::Code(code)) = exit { Some(*code) } else { None },
         signal: if let Some(Exit::Signal(signal)) = exit { Some(*signal) } else { None },
         peak_mib: spaced(attempt.into_iter().flat_map(|attempt| &attempt.peaks).map(|MiB(peak)| peak)),
@@ -152,6 +152,15 @@ fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
         drama: counter(|attempt| attempt.utilisation.drama),
         utilisation: counter(|attempt| attempt.utilisation.gpu),
         joules: attempt.and_then(|attempt| attempt.energy).map(|energy| energy.0),
+    }
+}
+
+/// The word by which the API calls it, without what only it has.
+fn tag(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(Value::Object(fields)) => fields.into_iter().map(|(word, _)| word).collect(),
+        _ => String::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use carma_manager::store::{JobSummary, Phase, UnixMillis};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{Manager, Times, Whose, history, write_json};
+use super::ask::{Manager, Times, Whose, history, now, write_json};
 use super::queue::identity;
 use super::words::{moment, outcome, span};
 use crate::text::{left, right, write_table};
@@ -52,8 +52,9 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         until: arguments.times.until,
         ..HistoryQuery::default()
     };
-    let jobs = history(&mut arguments.manager.connect()?, query, (!arguments.all).then_some(arguments.limit))?;
-    if arguments.json { write_json(&jobs, output) } else { table(&jobs, UnixMillis::now(), &TimeZone::system(), output) }
+    let client = &mut arguments.manager.connect()?;
+    let jobs = history(client, query, (!arguments.all).then_some(arguments.limit))?;
+    if arguments.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
 }
 
 fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {
@@ -62,7 +63,8 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
             identity(job.id, job.array.map(|(array, index)| ArrayPlace { array, index })),
             job.name.clone().unwrap_or_else(|| "-".to_owned()),
             job.user_name.clone(),
-            moment(job.submitted, zone),
+            // To the minute.
+            moment(job.submitted, zone).chars().take(16).collect(),
             clock(span(job.submitted, job.ended.unwrap_or(now))),
             job.gpus.to_string(),
             job.attempts.to_string(),
@@ -73,11 +75,11 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
         right("ID", 11),
         left("NAME", 12),
         left("USER", 8),
-        left("SUBMITTED", 19),
+        left("SUBMITTED", 16),
         right("TOOK", 9),
         right("GPUS", 4),
         right("RUNS", 4),
-        left("STATE", 13),
+        left("STATE", 11),
     ];
     Ok(write_table(columns, &jobs.iter().map(row).collect::<Vec<_>>(), output)?)
 }

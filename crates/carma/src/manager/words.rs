@@ -57,13 +57,13 @@ pub(super) fn verdict(verdict: &Verdict) -> String {
     }
 }
 
-/// How a job ended, in a word or two, for columns and programs.
+/// How a job ended, in a word or two, for columns.
 pub(super) fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Succeeded => "succeeded".to_owned(),
-        Outcome::Failed { code } => format!("failed ({code})"),
-        Outcome::OutOfMemory => "out of memory".to_owned(),
-        Outcome::HostOutOfMemory => "host memory".to_owned(),
+        Outcome::Failed { code } => format!("failed {code}"),
+        Outcome::OutOfMemory => "OOM".to_owned(),
+        Outcome::HostOutOfMemory => "host OOM".to_owned(),
         Outcome::TimeLimit => "time limit".to_owned(),
         Outcome::Cancelled => "cancelled".to_owned(),
         Outcome::GpuLost => "GPU lost".to_owned(),

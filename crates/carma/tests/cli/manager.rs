@@ -1,5 +1,6 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
+mod commands;
 mod lab;
 mod life;
 mod rules;

@@ -43,11 +43,11 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
     let why = match shared.handle.why(job.id).await {
-        // The engine forgets jobs that are over.
-        Err(problem) if problem.kind == ProblemKind::NotFound && job.phase == Phase::Done => {
-            let detail = shared.job_detail(job.id, &caller).await?;
-            let text = format!("{}: {}", job.id, detail.outcome.unwrap_or_default());
-            Why { job: job.id, state: detail.state, reason: WaitReason::NotWaiting, devices: Vec::new(), text }
+        // The engine knows nothing of jobs that are over.
+        Err(problem) if problem.kind == ProblemKind::NotFound => {
+            let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
+            let text = format!("{id}: {state}");
+            Why { job: id, state, reason: WaitReason::NotWaiting, devices: Vec::new(), text }
         }
         answer => answer?,
     };

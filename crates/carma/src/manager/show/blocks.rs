@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use carma_core::{Condition, MiB, ModeWish};
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::request::{Activation, Resources, Schedule};
-use carma_manager::store::{StoredEvent, UnixMillis};
+use carma_manager::store::{NewEvent, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
 
 use super::super::queue::identity;
@@ -38,10 +38,20 @@ pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
         writeln!(output, "\ntimeline")?;
     }
     for StoredEvent { event, .. } in &job.events {
-        let words = event.body.get("text").and_then(|text| text.as_str()).unwrap_or(&event.kind);
-        writeln!(output, "{}", shortened(&format!("  {}  {}", moment(event.at, zone), printable(words)), WIDTH))?;
+        writeln!(output, "{}", shortened(&format!("  {}  {}", moment(event.at, zone), printable(&happened(event))), WIDTH))?;
     }
     Ok(())
+}
+
+/// What happened, and what is said of it.
+fn happened(event: &NewEvent) -> String {
+    let attempt = event.body["attempt"].as_u64().map_or(String::new(), |number| format!(" (attempt {number})"));
+    let granted = event.body["placement"]["devices"].as_array().into_iter().flatten();
+    let devices: Vec<&str> = granted.filter_map(|granted| granted["device"].as_str()).collect();
+    let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
+    let said = ["text", "because", "reason"].iter().find_map(|key| event.body[key].as_str());
+    let said = said.map_or(String::new(), |said| format!(": {said}"));
+    format!("{}{attempt}{on}{said}", event.kind.replace('_', " "))
 }
 
 type Line = (&'static str, Option<String>);
@@ -125,7 +135,7 @@ fn schedule(schedule: &Schedule, zone: &TimeZone) -> Option<String> {
 fn expected(job: &JobDetail) -> Vec<Line> {
     let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).max();
     vec![
-        ("expected", estimate(&job.estimate)),
+        ("beforehand", estimate(&job.estimate)),
         ("measured", peak.map(|peak| format!("{} at most{}", memory(*peak), compared(*peak, job.estimate.upper)))),
         ("notes", (!job.estimate.notes.is_empty()).then(|| job.estimate.notes.join("; "))),
     ]
@@ -167,7 +177,7 @@ pub(crate) mod tests {
     use carma_manager::attempt::Exit;
     use carma_manager::judge::Whose;
     use carma_manager::request::{After, ArrayLabel, JobCommand, JobRequest, Owner};
-    use carma_manager::store::{Joules, NewEvent, Phase};
+    use carma_manager::store::{Joules, Phase};
 
     use super::*;
 
@@ -228,7 +238,12 @@ pub(crate) mod tests {
             ],
             events: vec![
                 event(1, 0, "submitted", serde_json::json!({})),
-                event(2, 1_000_000, "launched", serde_json::json!({"text": "launched on s0/gpu3"})),
+                event(
+                    2,
+                    1_000_000,
+                    "launched",
+                    serde_json::json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu3"}]}, "reason": {"kind": "fits"}}),
+                ),
             ],
             energy: Some(Joules(86_420.0)),
         }

@@ -5,11 +5,10 @@ mod blocks;
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::store::UnixMillis;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{Manager, NAMING, write_json};
+use super::ask::{Manager, NAMING, now, write_json};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NAMING}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
@@ -25,11 +24,12 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let job = arguments.manager.connect()?.job(&arguments.job)?;
+    let client = &mut arguments.manager.connect()?;
+    let job = client.job(&arguments.job)?;
     if arguments.json {
         return write_json(&job, output);
     }
-    Ok(blocks::write(&job, UnixMillis::now(), &TimeZone::system(), output)?)
+    Ok(blocks::write(&job, now(client)?, &TimeZone::system(), output)?)
 }
 
 #[cfg(test)]

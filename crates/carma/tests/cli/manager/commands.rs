@@ -1,0 +1,191 @@
+//! The commands as people use them, against `carma up` in a folder of its own.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use carma_emu::{Machine, VARIABLE};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::lab::{program, until};
+
+/// A manager with emulated GPUs, and a user's home.
+struct House {
+    folder: TempDir,
+    machine: Machine,
+    manager: Child,
+}
+
+impl House {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Machine::create(&folder.path().join("machine"), &"2xA100-40GB".parse().unwrap(), 60.0, Some(program())).unwrap();
+        fs::create_dir(folder.path().join("home")).unwrap();
+        let mut up = Command::new(program());
+        up.args(["up", "--state"]).arg(folder.path()).env(VARIABLE, machine.folder()).stdin(Stdio::null()).stderr(Stdio::null());
+        let manager = up.spawn().unwrap();
+        let house = Self { folder, machine, manager };
+        until(|| UnixStream::connect(house.socket()).ok());
+        house
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("carma.sock")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.folder.path().join("home")).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.folder.path().join("home")).env("CARMA_SOCKET", self.socket());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// What a command prints that goes well.
+    fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.prints(arguments)).unwrap()
+    }
+
+    /// What a command says that fails, and its code.
+    fn fails(&self, arguments: &[&str]) -> (String, i32) {
+        let output = self.run(arguments);
+        assert!(!output.status.success(), "{arguments:?}: {}", text(&output.stdout));
+        (text(&output.stderr), output.status.code().unwrap())
+    }
+
+    /// Submits a shell script that needs no GPU.
+    fn shell(&self, flags: &[&str], script: &str) -> String {
+        self.prints(&[&["submit", "--gpus", "0"], flags, &["--", "sh", "-c", script]].concat())
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.run(&["cancel", "--all"]);
+        self.run(&["down", "--drain"]);
+        let _ = self.manager.kill();
+        let _ = self.manager.wait();
+        let _ = Machine::remove(self.machine.folder());
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_job_is_submitted_waited_for_and_looked_at() {
+    let house = House::new();
+    assert_eq!(house.shell(&["-J", "first"], "echo hello; echo oh >&2; exit 3"), "job 1\n");
+    let waited = house.run(&["wait", "@first"]);
+    assert_eq!((text(&waited.stdout).as_str(), waited.status.code()), ("job 1: failed with exit code 3\n", Some(3)));
+    assert_eq!(house.prints(&["logs", "1"]), "hello\n");
+    assert_eq!(house.prints(&["logs", "last", "--stderr"]), "oh\n");
+    let shown = house.prints(&["show", "1"]);
+    assert!(shown.starts_with("job 1 \"first\" of ") && shown.contains("ended      failed with exit code 3"), "{shown}");
+    assert_eq!(house.json(&["show", "1", "--json"])["phase"], "done");
+    assert!(house.prints(&["why"]).starts_with("job 1: failed with exit code 3"));
+    let history = house.prints(&["history", "--mine", "--since", "1h"]);
+    assert!(history.lines().count() == 2 && history.contains("failed 3"), "{history}");
+    let table = house.prints(&["export"]);
+    assert!(table.starts_with("job,array,index,name,") && table.lines().nth(1).unwrap().starts_with("1,,,first,"), "{table}");
+    assert_eq!(house.prints(&["export", "--format", "json"]).lines().count(), 1);
+    assert!(house.prints(&["energy", "--by", "day"]).starts_with("DAY"));
+    assert!(house.prints(&["status"]).contains("2 GPUs"));
+    assert!(house.fails(&["show", "99"]).0.contains("there is no job 99"));
+    assert!(house.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));
+}
+
+#[test]
+fn jobs_are_held_changed_released_and_ended() {
+    let house = House::new();
+    assert_eq!(house.shell(&["--hold", "-q", "-J", "kept"], "true"), "1\n");
+    assert_eq!(house.prints(&["set", "@kept", "--priority", "-5", "--time", "90"]), "changed job 1\n");
+    let queue = house.json(&["queue", "--json"]);
+    assert_eq!((&queue["jobs"][0]["state"], &queue["jobs"][0]["priority"]), (&"held".into(), &(-5).into()), "{queue}");
+    assert_eq!(house.run(&["wait", "1", "--timeout", "1s"]).status.code(), Some(124));
+    assert_eq!(house.prints(&["release", "1"]), "released job 1\n");
+    assert_eq!(house.prints(&["wait", "1"]), "job 1: succeeded\n");
+    assert_eq!(house.shell(&["--array", "1-3"], "exit $((CARMA_ARRAY_INDEX - 1))"), "jobs 2-4, an array of 3\n");
+    assert_eq!(house.fails(&["wait", "last", "--quiet"]).1, 1, "two failed, in different ways");
+    assert_eq!(house.fails(&["wait", "2_2", "--quiet"]).1, 1);
+    assert_eq!(house.fails(&["wait", "2_3", "--quiet"]).1, 2);
+    house.shell(&[], "sleep 1000");
+    house.shell(&["--hold", "--array", "1-2"], "true");
+    assert_eq!(house.prints(&["cancel", "--all"]), "cancelled jobs 5-7\n");
+    assert_eq!(house.fails(&["wait", "5", "6", "-q"]).1, 1);
+    assert!(!house.prints(&["queue"]).contains("held"));
+}
+
+#[test]
+fn who_follows_or_waits_learns_how_it_ended() {
+    let house = House::new();
+    house.shell(&["--hold"], "echo one; sleep 0.2; echo two; exit 4");
+    let follow = house.command(&["logs", "-f", "last"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    house.prints(&["release", "1"]);
+    let followed = follow.wait_with_output().unwrap();
+    assert_eq!(text(&followed.stdout), "one\ntwo\n");
+    assert!(text(&followed.stderr).ends_with("carma: job 1: failed with exit code 4\n"), "{}", text(&followed.stderr));
+    let waited = house.run(&["submit", "--gpus", "0", "--wait", "--json", "--", "sh", "-c", "exit 6"]);
+    assert_eq!((waited.status.code(), text(&waited.stdout).trim()), (Some(6), "{\n  \"jobs\": [\n    2\n  ]\n}"));
+}
+
+#[test]
+fn an_interactive_job_has_the_callers_terminal() {
+    let house = House::new();
+    let mut submit = house.command(&["submit", "--gpus", "0", "--interactive", "--", "sh"]);
+    let mut child = submit.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"test -t 0 && echo $((40 + 2)); exit 5\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(text(&output.stdout).contains("\n42\r\n"), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    house.shell(&["--wait"], "true");
+    assert!(house.fails(&["attach", "last"]).0.contains("has no terminal"));
+}
+
+#[test]
+fn a_snapshot_is_the_code_as_it_was_and_goes_when_its_job_is_over() {
+    let house = House::new();
+    let project = house.folder.path().join("home/project");
+    fs::create_dir(&project).unwrap();
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(&project).status().unwrap().success());
+    fs::write(project.join("word"), "old\n").unwrap();
+    let submit = ["submit", "--gpus", "0", "--hold", "--snapshot", "-D", "project", "--", "cat", "word"];
+    house.prints(&submit);
+    fs::write(project.join("word"), "new\n").unwrap();
+    house.prints(&["release", "1"]);
+    house.prints(&["wait", "1"]);
+    assert_eq!(house.prints(&["logs", "1"]), "old\n");
+    let copies = || fs::read_dir(house.folder.path().join("home/.local/state/carma/snapshots")).unwrap().count();
+    assert_eq!(copies(), 1);
+    house.prints(&submit);
+    assert_eq!(copies(), 1, "the first is gone");
+}
+
+#[test]
+fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
+    let mut house = House::new();
+    let forecast = ["submit", "--dry-run", "--mem", "10GiB", "--", "true"];
+    assert!(house.prints(&forecast).contains("It would start now on GPU 0."), "{}", house.prints(&forecast));
+    assert_eq!(house.prints(&["drain", "0", "s0/gpu1"]), "GPU 0 takes no new jobs\nGPU s0/gpu1 takes no new jobs\n");
+    assert!(house.prints(&forecast).contains("is drained"), "{}", house.prints(&forecast));
+    house.prints(&["resume", "0"]);
+    assert!(house.json(&["submit", "--dry-run", "--json", "--", "true"])[0]["forecast"]["placement"].is_object());
+    house.shell(&[], "sleep 0.5");
+    assert_eq!(house.prints(&["down", "--drain"]), "the manager is down\n");
+    assert!(house.manager.try_wait().unwrap().is_some_and(|status| status.success()));
+    let (told, _) = house.fails(&["queue"]);
+    assert!(told.contains("no manager is running: nobody answers at ") && told.contains("start one with `carma up`"), "{told}");
+}
