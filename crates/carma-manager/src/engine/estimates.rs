@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use carma_core::{Estimate, Fraction, JobId, MemoryEstimate, MiB, PerRank, Utilisation};
+use carma_core::{Estimate, JobId, MemoryEstimate, MiB, PerRank};
 use carma_estimate::history::{History, Measured, Recalled, Signature};
 use serde::{Deserialize, Serialize};
 
@@ -182,19 +182,9 @@ struct Answer {
     memory_mib: f64,
     upper_mib: f64,
     #[serde(default)]
-    utilisation: Option<AnsweredUtilisation>,
+    utilisation: Option<carma_estimate::utilisation::Utilisation>,
     #[serde(default)]
     notes: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct AnsweredUtilisation {
-    #[serde(default)]
-    smact: Option<f64>,
-    #[serde(default)]
-    smocc: Option<f64>,
-    #[serde(default)]
-    drama: Option<f64>,
 }
 
 fn estimate(program: &Path, settings: &EstimateSettings, order: &EstimateOrder) -> Result<Estimated, String> {
@@ -228,8 +218,9 @@ fn estimate(program: &Path, settings: &EstimateSettings, order: &EstimateOrder) 
         command.uid(owner.uid).gid(owner.gid);
     }
     let (output, errors) = finish(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()), limit)?;
-    let answer: Answer = serde_json::from_slice(&output).map_err(|_| {
-        let said = errors.lines().last().unwrap_or("it said nothing").trim_start_matches("carma: ");
+    let answer: Answer = serde_json::from_slice(&output).map_err(|error| {
+        // Whoever fails says why last.
+        let said = errors.lines().last().map_or_else(|| error.to_string(), |line| line.trim_start_matches("carma: ").to_owned());
         format!("no estimate: {}", said.chars().take(300).collect::<String>())
     })?;
     Ok(answer.into())
@@ -239,13 +230,7 @@ impl From<Answer> for Estimated {
     fn from(answer: Answer) -> Self {
         let mib = |value: f64| MiB(value.max(0.0).ceil() as u64);
         let (expected, upper) = (mib(answer.memory_mib), mib(answer.upper_mib.max(answer.memory_mib)));
-        let share = |value: Option<f64>| value.map(Fraction::clamped);
-        let utilisation = answer.utilisation.map(|seen| Utilisation {
-            smact: share(seen.smact),
-            smocc: share(seen.smocc),
-            drama: share(seen.drama),
-            gpu: None,
-        });
+        let utilisation = answer.utilisation.map(Into::into);
         let memory = Some(PerRank::Same(MemoryEstimate { expected, upper }));
         Self {
             estimate: Estimate { memory, utilisation, sharing: None, duration: None },

@@ -58,6 +58,28 @@ fn a_training_job_is_measured_and_remembered() {
 }
 
 #[test]
+fn a_described_model_is_estimated_before_its_job_runs() {
+    let lab = Lab::new("1xA100-40GB", 60.0, "");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../carma-estimate/tests/fixtures/resnet50/torchsummary.txt");
+    let mut request = lab.shell("true");
+    (request.hints.model, request.hints.batch) = (Some(model.into()), Some(64));
+    let forecast = block_on(lab.handle().forecast(super::lab::me(), vec![request.clone()])).unwrap();
+    let expected = forecast[0].estimate.expected.unwrap();
+    assert!(expected.0 > 4000 && forecast[0].estimate.source.as_deref() == Some("static"), "{forecast:?}");
+    let job = lab.submit(request.clone());
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    let history = lab.job(job);
+    assert_eq!(history.job.job.spec.memory.estimated.unwrap().get(0).unwrap().expected, expected);
+    assert!(history.attempts[0].placement.devices[0].promised > expected);
+    // One that cannot be estimated runs without.
+    request.hints.model = Some("/nonexistent".into());
+    let job = lab.submit(request);
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    let estimated = lab.job(job).events.into_iter().find(|stored| stored.event.kind == "estimated").unwrap();
+    assert!(estimated.event.body["notes"][0].as_str().unwrap().contains("/nonexistent"), "{estimated:?}");
+}
+
+#[test]
 fn a_job_that_ran_out_of_memory_is_brought_back_and_the_record_replays() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     let large = lab.train("--workload efficientnet_cifar100_bs128_20e --memory 30GiB --seconds 120");
