@@ -1,12 +1,13 @@
 //! The end of an attempt: what is left of it, gathered where nobody waits, and the judgement.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use carma_core::AttemptId;
+use rustix::fs::OFlags;
 
 use crate::attempt::{Ended, Exit};
 use crate::supervise::{AttemptFolder, FolderError, Standing};
@@ -68,8 +69,7 @@ fn tail(path: &Path) -> Vec<u8> {
 
 /// What the kernel has said, where we may read it.
 fn kernel_log() -> Option<String> {
-    const NON_BLOCKING: i32 = 0o4000;
-    let mut file = File::options().read(true).custom_flags(NON_BLOCKING).open("/dev/kmsg").ok()?;
+    let mut file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open("/dev/kmsg").ok()?;
     let mut log = String::new();
     let mut record = [0; 8192];
     // One record a read, until there are no more; one that was overwritten meanwhile is left out.
@@ -95,12 +95,16 @@ fn remove_container(folder: &AttemptFolder) {
 /// How far an attempt says it is, where it does: a number from 0 to 1, or with a percent sign.
 pub(super) fn progress(folder: &AttemptFolder) -> Option<f64> {
     const LONGEST: u64 = 64;
-    let data = fs::symlink_metadata(folder.progress()).ok()?;
-    // A job may put anything there.
+    // A job may put anything there: what is no file is not waited for, nor followed.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(folder.progress()).ok()?;
+    let data = file.metadata().ok()?;
     if !data.is_file() || data.len() > LONGEST {
         return None;
     }
-    parse_progress(&fs::read_to_string(folder.progress()).ok()?)
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    parse_progress(&text)
 }
 
 fn parse_progress(text: &str) -> Option<f64> {
@@ -114,6 +118,8 @@ fn parse_progress(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

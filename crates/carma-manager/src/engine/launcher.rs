@@ -1,6 +1,7 @@
 //! Launching, from threads of their own: each launch waits for its shim to begin.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,22 +46,41 @@ pub(super) struct Launching {
 
 /// The launching threads. Dropped, they end when all was launched.
 #[derive(Debug)]
-pub(super) struct Launcher(Sender<Box<LaunchOrder>>);
+pub(super) struct Launcher {
+    orders: Sender<Box<LaunchOrder>>,
+    /// Orders that were given and of which nothing was heard yet.
+    under_way: Arc<AtomicUsize>,
+}
 
 impl Launcher {
     pub(super) fn start(launching: Launching, store: &Store, inputs: &Sender<Input>) -> Result<Self, StartError> {
         let (orders, waiting) = channel();
         let (waiting, launching) = (Arc::new(Mutex::new(waiting)), Arc::new(launching));
+        let under_way = Arc::new(AtomicUsize::new(0));
         for _ in 0..THREADS {
             let (reader, waiting, launching, inputs) = (store.reader()?, Arc::clone(&waiting), Arc::clone(&launching), inputs.clone());
-            thread::Builder::new().name("launches".to_owned()).spawn(move || launch_on(&waiting, &reader, &launching, &inputs))?;
+            let under_way = Arc::clone(&under_way);
+            let run = move || {
+                launch_on(&waiting, &reader, &launching, |input| {
+                    let told = inputs.send(input).is_ok();
+                    under_way.fetch_sub(1, Ordering::Release);
+                    told
+                })
+            };
+            thread::Builder::new().name("launches".to_owned()).spawn(run)?;
         }
-        Ok(Self(orders))
+        Ok(Self { orders, under_way })
+    }
+
+    /// Whether something of what became of a launch is still to be told.
+    pub(super) fn is_busy(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) > 0
     }
 
     pub(super) fn launch(&self, order: Box<LaunchOrder>) {
         // The threads live as long as this does.
-        let _ = self.0.send(order);
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let _ = self.orders.send(order);
     }
 }
 
@@ -73,7 +93,7 @@ pub(super) enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, inputs: &Sender<Input>) {
+fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, tell: impl Fn(Input) -> bool) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(order) = next else { return };
@@ -82,7 +102,7 @@ fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launc
             Ok(folder) => begun(attempt, &folder),
             Err(reason) => Input::NotLaunched(attempt, reason),
         };
-        if inputs.send(input).is_err() {
+        if !tell(input) {
             return;
         }
     }

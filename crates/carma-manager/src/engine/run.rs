@@ -162,7 +162,7 @@ impl Running {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             match &self.condition {
-                Condition::Unwritable { since, .. } if since.elapsed() >= RETRY => self.try_again(),
+                Condition::Unwritable { since, .. } if since.elapsed() >= RETRY => self.try_again(arriving),
                 Condition::Unwritable { .. } => {}
                 Condition::Working | Condition::Stopping => {
                     self.see_to_time();
@@ -272,7 +272,12 @@ impl Running {
         }
     }
 
-    fn try_again(&mut self) {
+    fn try_again(&mut self, arriving: &Receiver<Input>) {
+        // What launches that were under way came to is found in their folders, so they must be over, and not be told of later.
+        if self.launcher.is_busy() {
+            return;
+        }
+        arriving.try_iter().for_each(|input| self.take_while_unwritable(input));
         let written = self.store.write(vec![Change::ClockSeen(self.clock.now())]).wait();
         let begun = written.map_err(|error| error.to_string()).and_then(|()| self.begin().map_err(|error| error.to_string()));
         self.condition = match begun {
