@@ -65,7 +65,7 @@ impl Launcher {
                     let told = inputs.send(input).is_ok();
                     under_way.fetch_sub(1, Ordering::Release);
                     told
-                })
+                });
             };
             thread::Builder::new().name("launches".to_owned()).spawn(run)?;
         }

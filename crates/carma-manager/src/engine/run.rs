@@ -277,7 +277,9 @@ impl Running {
         if self.launcher.is_busy() {
             return;
         }
-        arriving.try_iter().for_each(|input| self.take_while_unwritable(input));
+        for input in arriving.try_iter() {
+            self.take_while_unwritable(input);
+        }
         let written = self.store.write(vec![Change::ClockSeen(self.clock.now())]).wait();
         let begun = written.map_err(|error| error.to_string()).and_then(|()| self.begin().map_err(|error| error.to_string()));
         self.condition = match begun {

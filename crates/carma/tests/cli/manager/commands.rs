@@ -189,3 +189,15 @@ fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
     let (told, _) = house.fails(&["queue"]);
     assert!(told.contains("no manager is running: nobody answers at ") && told.contains("start one with `carma up`"), "{told}");
 }
+
+#[test]
+fn python_submits_waits_and_reads() {
+    let house = House::new();
+    let mut python = Command::new("python3");
+    python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/manager/client.py")).current_dir(house.folder.path());
+    python.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    match python.env("CARMA_SOCKET", house.socket()).output() {
+        Ok(output) => assert_eq!(text(&output.stdout), "all is well\n", "{}", text(&output.stderr)),
+        Err(error) => eprintln!("not run: no Python here ({error})"),
+    }
+}
