@@ -73,6 +73,9 @@ impl Running {
         }
         self.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
         self.note(id, "submitted", json!({ "user": owner.name }), format!("{id} is submitted"));
+        if method.is_some() {
+            self.batch.log(submitted, id, "estimating", json!({}));
+        }
         if let Some(estimated) = &recalled {
             self.log_estimate(id, estimated);
         }

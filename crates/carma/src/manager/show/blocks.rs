@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use carma_core::{Condition, MiB, ModeWish};
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::request::{Activation, Resources, Schedule};
-use carma_manager::store::{NewEvent, StoredEvent, UnixMillis};
+use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
 
 use super::super::queue::identity;
@@ -20,7 +20,8 @@ const LABEL: usize = 13;
 /// Writes all blocks.
 pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
     let name = job.request.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
-    let state = job.outcome.clone().unwrap_or_else(|| job.state.to_string());
+    let estimating = job.phase == Phase::Held && job.events.last().is_some_and(|last| last.event.kind == "estimating");
+    let state = if estimating { "being estimated".to_owned() } else { job.outcome.clone().unwrap_or_else(|| job.state.to_string()) };
     let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
     writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
     block("", request(job, zone), output)?;
