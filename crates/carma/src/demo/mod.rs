@@ -162,3 +162,27 @@ fn follow(news: &Receiver<(usize, News)>, screen: &mut Screen<'_, impl Write>, s
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use carma_core::Preset;
+
+    use super::*;
+
+    /// What is expected of the demo under these rules, and of one job a GPU.
+    fn expected(sharing: &Settings) -> [Figures; 2] {
+        let play = Play::new(4, 60.0).unwrap();
+        let exclusive = Settings { policy: Some("exclusive".to_owned()), ..sharing.clone() };
+        [sharing, &exclusive].map(|rules| predict(&play.catalogue, &play.trace, &play.servers, rules, &play.declared).unwrap())
+    }
+
+    #[test]
+    fn sharing_is_expected_to_win_by_every_preset_and_one_job_to_come_back() {
+        for preset in Preset::ALL {
+            let [shared, alone] = expected(&Settings { preset: Some(preset), ..Settings::default() });
+            let name = preset.name();
+            assert!(shared.makespan < 0.9 * alone.makespan && shared.mean_wait < 0.5 * alone.mean_wait, "{name}: {shared:?} {alone:?}");
+            assert!(shared.oom_attempts >= 1.0 && shared.failed < 0.5, "{name}: {shared:?}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Both managers as they are at work: a picture drawn again and again on a terminal, else a line for everything that happens.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
@@ -21,7 +22,8 @@ const BAR: usize = 20;
 pub(super) struct Side {
     name: &'static str,
     title: String,
-    over: usize,
+    /// Where each job stands, and in which attempt.
+    standing: BTreeMap<JobId, (Phase, u32)>,
     latest: String,
     gpus: Vec<GpuDetail>,
     queue: Queue,
@@ -30,25 +32,35 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn new(name: &'static str, title: String) -> Self {
-        Self { name, title, over: 0, latest: String::new(), gpus: Vec::new(), queue: Queue::default(), began: None }
+        Self { name, title, standing: BTreeMap::new(), latest: String::new(), gpus: Vec::new(), queue: Queue::default(), began: None }
     }
 
-    /// What happened to a job, in a line.
+    /// What happened to a job, in a line; nothing where it stands as it stood.
     fn words(&mut self, told: &Told, play: &Play) -> Option<String> {
-        let Update::Job { job, state, text, .. } = &told.update else { return None };
+        let Update::Job { job, state, attempt, text, .. } = &told.update else { return None };
         let began = *self.began.get_or_insert(told.at);
-        if *state == Phase::Done {
-            self.over += 1;
+        if self.standing.insert(*job, (*state, *attempt)) == Some((*state, *attempt)) {
+            return None;
         }
-        let workload = play.workload(*job);
-        let rest = text.strip_prefix(&job.to_string()).unwrap_or(text).trim_start();
+        let what = match state {
+            Phase::Queued | Phase::Preempted | Phase::Held => "waits",
+            Phase::Starting if *attempt > 1 => "starts again",
+            Phase::Starting => "starts",
+            Phase::Recovering => "ran out of memory, and will be back",
+            Phase::Done => text.strip_prefix(&job.to_string()).unwrap_or(text).trim_start(),
+            Phase::Running => return None,
+        };
         let since = clock(told.at.0.saturating_sub(began.0) as f64 / 1000.0);
-        Some(printable(&format!("{since:>7} {:<9} {job} {workload} {rest}", self.name)))
+        Some(printable(&format!("{since:>7} {:<9} {:>2} {} {what}", self.name, job.0, play.workload(*job))))
+    }
+
+    fn over(&self) -> usize {
+        self.standing.values().filter(|(state, _)| *state == Phase::Done).count()
     }
 
     fn lines(&self, jobs: usize) -> Vec<String> {
         let waiting: Vec<&QueueRow> = self.queue.jobs.iter().filter(|row| row.devices.is_empty()).collect();
-        let counts = format!("{} run, {} wait, {} of {jobs} done", self.queue.jobs.len() - waiting.len(), waiting.len(), self.over);
+        let counts = format!("{} run, {} wait, {} of {jobs} done", self.queue.jobs.len() - waiting.len(), waiting.len(), self.over());
         let mut lines = vec![format!("{:<w$}{counts}", self.title, w = WIDTH.saturating_sub(counts.len()))];
         lines.extend(self.gpus.iter().map(|gpu| lane(gpu, &self.queue)));
         let names: Vec<String> = waiting.iter().map(|row| format!("{} {}", row.id.0, row.name.as_deref().unwrap_or_default())).collect();

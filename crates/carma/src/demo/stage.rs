@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,9 +33,9 @@ impl Stage {
     /// Starts a manager that follows these rules on GPUs whose time passes so much faster, and waits until it knows them to be idle.
     pub(super) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
         let program = std::env::current_exe().context("cannot say which program this is")?;
-        let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let folder = tempfile::Builder::new().prefix("carma-demo-").tempdir_in(base).context("cannot make a folder")?;
+        let base = base();
+        let folder = tempfile::Builder::new().prefix("carma-demo-").tempdir_in(&base);
+        let folder = folder.with_context(|| format!("cannot make a folder in {}", base.display()))?;
         let places = Places::at(folder.path());
         fs::write(&places.configuration, toml::to_string(rules)?).context("cannot write the configuration")?;
         let log = File::create(log(folder.path())).context("cannot write a log")?;
@@ -106,6 +106,12 @@ impl Drop for Stage {
     }
 }
 
-fn log(folder: &Path) -> std::path::PathBuf {
+/// In memory, unless somebody wants temporary files elsewhere.
+fn base() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if std::env::var_os("TMPDIR").is_none() && memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+fn log(folder: &Path) -> PathBuf {
     folder.join("manager.log")
 }
