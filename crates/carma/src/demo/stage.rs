@@ -77,32 +77,30 @@ impl Stage {
         Ok(())
     }
 
-    /// Ends what runs, as far as the manager does it.
-    fn cancel_all(&self) -> Result<()> {
+    /// Has the manager end all jobs and then itself; from now on it takes no more.
+    fn end_all(&self) -> Result<()> {
         let mut client = self.client()?;
+        client.shutdown(Shutdown { drain: true })?;
         for job in client.queue(&QueueQuery { limit: Some(10_000), ..QueueQuery::default() })?.jobs {
             // It may have ended by itself.
             let _ = client.act(&job.id.0.to_string(), &Act::Cancel);
         }
-        let end = Instant::now() + PATIENCE;
-        while client.status()?.jobs.running > 0 && Instant::now() < end {
-            thread::sleep(NAP);
-        }
-        Ok(client.shutdown(Shutdown::default())?)
+        Ok(())
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let cancelled = self.cancel_all();
-        // Whatever is still on the GPUs ends when they are gone.
-        let _ = Machine::remove(self.machine.folder());
-        let end = Instant::now() + if cancelled.is_ok() { PATIENCE } else { Duration::ZERO };
+        // Where nothing runs, it ends before it is asked anything else.
+        let _ = self.end_all();
+        let end = Instant::now() + PATIENCE;
         while matches!(self.manager.try_wait(), Ok(None)) && Instant::now() < end {
             thread::sleep(NAP);
         }
         let _ = self.manager.kill();
         let _ = self.manager.wait();
+        // Whatever is still on the GPUs ends when they are gone.
+        let _ = Machine::remove(self.machine.folder());
     }
 }
 
