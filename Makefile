@@ -5,7 +5,7 @@
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build, and show the decision core at work on a built-in trace
+demo: ## Build, and show two managers at work on emulated GPUs: one job a GPU, and sharing (about 70 s)
 	@cargo run --quiet --release --package carma -- demo
 
 test: format lint deny docs tests python ## All checks and all tests; installs what they need

@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    policies, service, shim, simulate, submit, trace, trace_memory, up, validate,
+    policies, replay, service, shim, simulate, submit, trace, trace_memory, up, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -23,7 +23,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show the decision core at work: a built-in trace, one job a GPU against sharing.
+    /// Show two managers at work on emulated GPUs: one job a GPU against sharing.
     Demo(demo::Arguments),
     /// Simulate a trace under one policy.
     Simulate(simulate::Arguments),
@@ -82,9 +82,12 @@ enum Command {
     /// Run one attempt of a job under supervision.
     #[command(hide = true)]
     Shim(shim::Arguments),
+    /// Submit a trace to the manager at its times, and report like compare.
+    Replay(replay::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
     ReplayLog {
-        /// A log written by `carma simulate --event-log` or `carma demo`.
+        /// A log written by `carma up --record`, or by `carma simulate` or `carma
+        /// demo` with --event-log.
         file: PathBuf,
     },
 }
@@ -130,6 +133,7 @@ impl Cli {
             Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
             Command::Shim(arguments) => shim::run(&arguments),
+            Command::Replay(arguments) => replay::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }?;
         Ok(ExitCode::SUCCESS)

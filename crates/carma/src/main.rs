@@ -20,6 +20,7 @@ mod mps;
 mod policies;
 mod progress;
 mod python;
+mod replay;
 mod service;
 mod shim;
 mod simulate;

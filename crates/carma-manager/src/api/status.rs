@@ -27,6 +27,8 @@ pub struct Status {
     pub draining: bool,
     /// Which GPUs it manages, in words.
     pub world: String,
+    /// They are emulated.
+    pub emulated: bool,
     /// How much faster than ours their time passes; 1 for real ones.
     pub speed: f64,
     /// How many there are.

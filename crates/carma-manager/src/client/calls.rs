@@ -18,8 +18,8 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Queue, QueueQuery, Shutdown, Status,
-    Submit, Submitted, WaitQuery, Why,
+    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Queue, QueueQuery,
+    Shutdown, Status, Submit, Submitted, WaitQuery, Why,
 };
 use crate::places::Places;
 use crate::store::JobSummary;
@@ -137,6 +137,11 @@ impl Client {
     /// How the manager is.
     pub fn status(&mut self) -> Answer<Status> {
         self.get("/v1/status")
+    }
+
+    /// Its configuration.
+    pub fn configuration(&mut self) -> Answer<ConfigurationDetail> {
+        self.get("/v1/configuration")
     }
 
     /// Ends the manager; its jobs go on.

@@ -224,6 +224,8 @@ impl Running {
             observes: self.setup.observes,
             draining: self.draining,
             world: self.setup.world.words.clone(),
+            // Real GPUs are found without being told where.
+            emulated: !self.setup.world.environment.is_empty(),
             speed: self.clock.speed(),
             gpus: u32::try_from(fleet.devices().filter(|device| !device.partitioned).count()).unwrap_or(u32::MAX),
             policy: self.core.scheduler().config().mapping.policy.name.to_owned(),

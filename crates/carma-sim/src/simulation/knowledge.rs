@@ -68,6 +68,11 @@ impl Estimates {
         }
         Ok(Self { answers })
     }
+
+    /// The answer for a workload.
+    pub fn get(&self, workload: WorkloadId) -> Option<MiB> {
+        self.answers.get(&workload).copied()
+    }
 }
 
 impl FromIterator<(WorkloadId, MiB)> for Estimates {
@@ -86,6 +91,8 @@ pub enum Estimator {
     Oracle,
     /// An estimator's answers.
     Table(Estimates),
+    /// What users declare, as a manager hears it: it is taken for the need, and nothing is said of utilisation.
+    Declared(Estimates),
 }
 
 /// What the scheduler is told, and how far it is off.
@@ -111,7 +118,11 @@ impl Knowledge {
         let estimate = match &self.memory {
             Estimator::None => None,
             Estimator::Oracle => Some(answer(peak)),
-            Estimator::Table(estimates) => estimates.answers.get(&workload).copied().map(answer),
+            Estimator::Table(estimates) => estimates.get(workload).map(answer),
+            Estimator::Declared(declared) => {
+                let memory = MemoryNeed { known: declared.get(workload).map(PerRank::Same), estimated: None };
+                return JobSpec { gpus, memory, ..JobSpec::new(id) };
+            }
         };
         // What is blurred is nobody's knowledge: an estimate above every GPU is tried all the same, a known need is not.
         let known = estimate

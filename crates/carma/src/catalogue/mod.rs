@@ -32,6 +32,11 @@ impl CatalogueArguments {
         }
         Ok(catalogue)
     }
+
+    /// The files that were given.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.catalogue
+    }
 }
 
 /// The workload of a name, or what it might have been.

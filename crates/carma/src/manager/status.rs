@@ -61,6 +61,7 @@ mod tests {
             observes: true,
             draining: false,
             world: "emulated in /tmp/emu".to_owned(),
+            emulated: true,
             speed: 60.0,
             gpus: 4,
             policy: "lug".to_owned(),

@@ -168,7 +168,7 @@ fn read(name: &str) -> Result<String> {
 }
 
 /// Where we are, our environment, and the time. Variables that are no text cannot be kept in a request, and are named.
-fn caller() -> Result<Caller> {
+pub(crate) fn caller() -> Result<Caller> {
     let mut environment = BTreeMap::new();
     for (name, value) in env::vars_os() {
         match (name.into_string(), value.into_string()) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod dcgm;
+mod demo;
 mod emu;
 mod estimate;
 mod gpus;
@@ -58,47 +59,6 @@ fn configuration(directory: &Path, text: &str) -> String {
     let file = directory.join("carma.toml");
     fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
-}
-
-#[test]
-fn the_demo_is_the_same_every_time_and_fits_the_terminal() {
-    let demo = stdout(&["demo"]);
-    insta::assert_snapshot!("demo", demo);
-    assert_eq!(demo.lines().find(|line| line.chars().count() > 80), None, "too wide");
-    assert_eq!(demo, stdout(&["demo"]));
-}
-
-#[test]
-fn sharing_beats_exclusive_in_the_demo_by_every_preset() {
-    for preset in ["standard", "first", "paper", "aegis"] {
-        let demo = stdout(&["demo", "--preset", preset]);
-        let ratio = |row: &str| -> f64 {
-            let line = demo.lines().find(|line| line.starts_with(row)).unwrap();
-            line.split_whitespace().last().unwrap().parse().unwrap()
-        };
-        assert!(ratio("last job done") < 0.9 && ratio("mean wait") < 0.5, "{preset}: {demo}");
-    }
-}
-
-#[test]
-fn a_demos_event_log_replays() {
-    let scratch = tempfile::tempdir().unwrap();
-    let log = scratch.path().join("events.jsonl");
-    let log = log.to_str().unwrap();
-    stdout(&["demo", "--event-log", log]);
-    let replayed = stdout(&["replay-log", log]);
-    assert!(replayed.contains(" events lead to the same decisions; of 24 jobs 24 are over at "), "{replayed}");
-    let text = fs::read_to_string(log).unwrap();
-    fs::write(log, text.replacen("\"promised\":7473", "\"promised\":7474", 1)).unwrap();
-    assert!(stderr(&["replay-log", log]).contains("does not replay: line "));
-}
-
-#[test]
-fn jobs_that_fail_for_good_are_told_apart() {
-    let scratch = tempfile::tempdir().unwrap();
-    let file = configuration(scratch.path(), "[recovery]\nladder = []\n");
-    let demo = stdout(&["demo", "--config", &file]);
-    assert!(demo.contains("failed, left out above                  0              1"), "{demo}");
 }
 
 #[test]

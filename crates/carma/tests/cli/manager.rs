@@ -4,3 +4,7 @@ mod commands;
 mod lab;
 mod life;
 mod rules;
+mod end_to_end;
+mod prediction;
+mod replay;
+mod served;

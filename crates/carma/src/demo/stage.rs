@@ -1,0 +1,115 @@
+//! A manager with emulated GPUs of its own, in a folder that goes with it.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use carma_core::Settings;
+use carma_emu::{Machine, VARIABLE};
+use carma_manager::api::{Act, QueueQuery, Shutdown};
+use carma_manager::client::{Address, Client};
+use carma_manager::places::Places;
+use carma_sim::Servers;
+use tempfile::TempDir;
+
+/// How long a manager may take to begin or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Between looks at whether it has.
+const NAP: Duration = Duration::from_millis(10);
+
+/// A manager and what it manages. Dropped, all of it ends: jobs, manager, GPUs, files.
+#[derive(Debug)]
+pub(super) struct Stage {
+    folder: TempDir,
+    machine: Machine,
+    manager: Child,
+}
+
+impl Stage {
+    /// Starts a manager that follows these rules on GPUs whose time passes so much faster, and waits until it knows them to be idle.
+    pub(super) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
+        let program = std::env::current_exe().context("cannot say which program this is")?;
+        let base = base();
+        let folder = tempfile::Builder::new().prefix("carma-demo-").tempdir_in(&base);
+        let folder = folder.with_context(|| format!("cannot make a folder in {}", base.display()))?;
+        let places = Places::at(folder.path());
+        fs::write(&places.configuration, toml::to_string(rules)?).context("cannot write the configuration")?;
+        let log = File::create(log(folder.path())).context("cannot write a log")?;
+        let machine = Machine::create(&folder.path().join("machine"), servers, speed, Some(&program))?;
+        let mut command = Command::new(program);
+        command.arg("up").arg("--state").arg(folder.path()).env(VARIABLE, machine.folder());
+        if let Some(file) = record {
+            command.arg("--record").arg(file);
+        }
+        // In a group of its own: a terminal's signals are for us, and we end it in order.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let manager = command.spawn().context("cannot start a manager").inspect_err(|_| drop(Machine::remove(machine.folder())))?;
+        let mut stage = Self { folder, machine, manager };
+        stage.wait_for_gpus()?;
+        Ok(stage)
+    }
+
+    /// Its folder.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A connection to its manager.
+    pub(super) fn client(&self) -> Result<Client> {
+        Ok(Client::at(Address::Socket(Places::at(self.folder.path()).socket))?)
+    }
+
+    fn wait_for_gpus(&mut self) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        let open = |mut client: Client| client.gpus().is_ok_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.closed.is_empty()));
+        while !self.client().is_ok_and(open) {
+            if let Some(status) = self.manager.try_wait()? {
+                let said = fs::read_to_string(log(self.folder.path())).unwrap_or_default();
+                bail!("a manager ended at once ({status}): {}", said.trim().trim_start_matches("carma: "));
+            }
+            ensure!(Instant::now() < end, "a manager did not begin in {} s", PATIENCE.as_secs());
+            thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
+    /// Has the manager end all jobs and then itself; from now on it takes no more.
+    fn end_all(&self) -> Result<()> {
+        let mut client = self.client()?;
+        client.shutdown(Shutdown { drain: true })?;
+        for job in client.queue(&QueueQuery { limit: Some(10_000), ..QueueQuery::default() })?.jobs {
+            // It may have ended by itself.
+            let _ = client.act(&job.id.0.to_string(), &Act::Cancel);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Where nothing runs, it ends before it is asked anything else.
+        let _ = self.end_all();
+        let end = Instant::now() + PATIENCE;
+        while matches!(self.manager.try_wait(), Ok(None)) && Instant::now() < end {
+            thread::sleep(NAP);
+        }
+        let _ = self.manager.kill();
+        let _ = self.manager.wait();
+        // Whatever is still on the GPUs ends when they are gone.
+        let _ = Machine::remove(self.machine.folder());
+    }
+}
+
+/// In memory, unless somebody wants temporary files elsewhere.
+fn base() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if std::env::var_os("TMPDIR").is_none() && memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+fn log(folder: &Path) -> PathBuf {
+    folder.join("manager.log")
+}

@@ -1,0 +1,157 @@
+//! `carma replay`: a trace, submitted to a running manager at its own times, and what came of it.
+
+mod figures;
+mod follow;
+mod plan;
+mod prediction;
+pub(crate) mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use carma_core::Settings;
+use carma_manager::api::{Status, Told, Update};
+use carma_manager::client::Client;
+use carma_manager::store::Phase;
+use carma_sim::trace::ReadLimits;
+use carma_sim::{Catalogue, Estimates, Estimator, Trace};
+use clap::Args;
+
+pub(crate) use figures::Figures;
+pub(crate) use follow::{Replayed, replay};
+pub(crate) use plan::{Planned, Training};
+pub(crate) use prediction::predict;
+
+use crate::catalogue::CatalogueArguments;
+use crate::files::{read_table, tell_skipped};
+use crate::manager::{Manager, write_json};
+use crate::progress::bar;
+use crate::submit::caller;
+use table::Column;
+
+#[derive(Debug, Args)]
+#[command(after_help = "On emulated GPUs each job is a carma emu train of its workload. On real ones, a \
+task file (.rad) is submitted with its own command; other traces say nothing that \
+could be run there.\n\n\
+Example:\n  carma emu up --speed 60 && carma up --detach\n  carma replay trace.csv --against exclusive")]
+pub(crate) struct Arguments {
+    /// The trace, in any of the forms that `carma trace` reads.
+    trace: PathBuf,
+    /// Submit so many times faster than the trace says [default: as much faster as
+    /// the time of the manager's GPUs passes, which is 1 for real ones].
+    #[arg(long, value_parser = speed, allow_negative_numbers = true)]
+    speed: Option<f64>,
+    /// How much memory jobs declare: none, oracle (their measured peak), or a
+    /// column of --estimates.
+    #[arg(long, default_value = "oracle")]
+    estimator: String,
+    /// Estimators' answers: CSV as `carma simulate` reads it.
+    #[arg(long, value_name = "FILE")]
+    estimates: Option<PathBuf>,
+    /// Also simulate the same jobs under this policy and the manager's other rules,
+    /// and show it beside.
+    #[arg(long, value_name = "POLICY")]
+    against: Option<String>,
+    /// The same seed gives jobs the same run times and start-ups.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if (0.001..=100_000.0).contains(&number) { Ok(number) } else { Err("give 0.001 to 100000".to_owned()) }
+}
+
+/// Replays, and prints what came of it.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let catalogue = arguments.catalogue.load()?;
+    let estimator = arguments.estimator(&catalogue)?;
+    let client = &mut arguments.manager.connect()?;
+    let status = client.status()?;
+    ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
+    let is_task = arguments.trace.extension().is_some_and(|extension| extension == "rad");
+    let trace = (status.emulated || !is_task).then(|| Trace::read(&arguments.trace, &catalogue, &ReadLimits::default())).transpose()?;
+    trace.as_ref().inspect(|trace| tell_skipped(trace));
+    let planned = arguments.plan(&status, trace.as_ref(), &catalogue, &estimator)?;
+    let rival = arguments.against.as_ref().map(|policy| simulate(client, policy, trace.as_ref(), &catalogue, &estimator)).transpose()?;
+    let speed = arguments.speed.unwrap_or(status.speed);
+    let replayed = watched(client, &planned, speed)?;
+    let measured = Figures::from(&replayed);
+    let name = arguments.trace.file_name().unwrap_or_default().display();
+    if arguments.json {
+        let against = rival.map(|rival| serde_json::json!({ "policy": arguments.against, "simulated": rival }));
+        let written = serde_json::json!({
+            "trace": name.to_string(), "jobs": replayed.jobs.len(), "speed": speed, "world": status.world, "policy": status.policy,
+            "measured": measured, "against": against, "carma": env!("CARGO_PKG_VERSION"),
+        });
+        return write_json(&written, output);
+    }
+    writeln!(output, "{name}: {} jobs on {} GPUs\n", replayed.jobs.len(), status.gpus)?;
+    let ours = format!("{} here", status.policy);
+    let mut columns = vec![Column::Run(&ours, &measured)];
+    if let (Some(rival), Some(policy)) = (&rival, &arguments.against) {
+        columns.extend([Column::Run(policy, rival), Column::Ratio("ratio", &measured, rival)]);
+    }
+    table::write(&columns, output)?;
+    if let Some(policy) = &arguments.against {
+        writeln!(output, "\n{policy} is simulated: the mean of several runs of the simulator.")?;
+    }
+    if status.emulated {
+        writeln!(output, "\nThe GPUs are emulated, and their time passes {} times as fast as ours;", status.speed)?;
+        writeln!(output, "times and energy are theirs.")?;
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn estimator(&self, catalogue: &Catalogue) -> Result<Estimator> {
+        Ok(match (self.estimator.as_str(), &self.estimates) {
+            ("none", _) => Estimator::None,
+            ("oracle", _) => Estimator::Oracle,
+            (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
+            (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
+        })
+    }
+
+    fn plan(&self, status: &Status, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Vec<Planned>> {
+        let training = Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed };
+        match trace {
+            None => plan::task_file(&self.trace, &caller()?),
+            Some(trace) if status.emulated => training.plan(trace, &caller()?),
+            Some(_) => bail!(
+                "the manager has {}, and {} has no commands to run there: give a task file (.rad), or start a manager on emulated GPUs \
+                 (`carma emu up`)",
+                status.world,
+                self.trace.display()
+            ),
+        }
+    }
+}
+
+/// The same jobs on the same GPUs under another policy, simulated.
+fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Figures> {
+    let trace = trace.context("a task file's command cannot be simulated")?;
+    let settings = Settings { policy: Some(policy.to_owned()), ..client.configuration()?.rules };
+    settings.check()?;
+    predict(catalogue, trace, &prediction::servers(&client.gpus()?)?, &settings, estimator)
+}
+
+/// Replays under a bar.
+fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
+    let progress = bar(planned.len(), "jobs that are over");
+    let replayed = replay(client, planned, speed, |_, Told { update, .. }| {
+        if matches!(update, Update::Job { state: Phase::Done, .. }) {
+            progress.inc(1);
+        }
+    });
+    progress.finish_and_clear();
+    replayed
+}

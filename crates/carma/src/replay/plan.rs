@@ -1,0 +1,85 @@
+//! A trace's jobs, as a manager is asked for them.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use carma_core::{MiB, Seconds};
+use carma_manager::api::Submit;
+use carma_manager::request::{JobCommand, JobRequest};
+use carma_manager::submission::{Caller, Source};
+use carma_sim::{Catalogue, Estimator, Trace, TraceJob};
+
+/// A job, and when it is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    /// After the first, in the trace's time.
+    pub(crate) after: Seconds,
+    /// What is asked for.
+    pub(crate) submit: Submit,
+}
+
+/// How jobs of a trace become training-like processes on emulated GPUs.
+#[derive(Debug)]
+pub(crate) struct Training<'a> {
+    /// What the trace's workloads do.
+    pub(crate) catalogue: &'a Catalogue,
+    /// Files it was read from, beside those that are always read.
+    pub(crate) files: &'a [PathBuf],
+    /// How much memory is declared.
+    pub(crate) estimator: &'a Estimator,
+    /// The same seed, the same run times and start-ups.
+    pub(crate) seed: u64,
+}
+
+impl Training<'_> {
+    /// All jobs of a trace.
+    pub(crate) fn plan(&self, trace: &Trace, caller: &Caller) -> Result<Vec<Planned>> {
+        let program = env::current_exe().context("cannot say which program this is")?;
+        let program = program.to_str().context("the path of this program is no text")?;
+        let first = trace.jobs.first().map_or(0.0, |job| job.submitted.get());
+        let planned = |(seed, job): (u64, &TraceJob)| {
+            let after = Seconds::new(job.submitted.get() - first)?;
+            Ok(Planned { after, submit: submit(self.request(program, job, seed, caller)?) })
+        };
+        (self.seed..).zip(&trace.jobs).map(planned).collect()
+    }
+
+    fn request(&self, program: &str, job: &TraceJob, seed: u64, caller: &Caller) -> Result<JobRequest> {
+        let id = job.workload.with_context(|| format!("job {} of the trace names no workload", job.name))?;
+        let workload = self.catalogue.get(id);
+        let ranks = workload.gpus();
+        ensure!(ranks == job.gpus, "job {} asks for {} GPUs, and {} runs on {ranks}", job.name, job.gpus, workload.name);
+        let mut words: Vec<String> = [program, "emu", "train", "--workload", &workload.name].map(str::to_owned).to_vec();
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+        words.extend(job.duration.iter().flat_map(|seconds| ["--seconds".to_owned(), seconds.get().to_string()]));
+        for file in self.files {
+            let file = std::path::absolute(file).with_context(|| format!("{} is no file", file.display()))?;
+            words.extend(["--catalogue".to_owned(), file.display().to_string()]);
+        }
+        let mut request = JobRequest::new(JobCommand::Program(words), &caller.directory);
+        request.environment.clone_from(&caller.environment);
+        request.name = Some(workload.name.clone());
+        request.resources.gpus = job.gpus;
+        request.resources.memory = match self.estimator {
+            Estimator::None => None,
+            Estimator::Oracle => workload.ranks.iter().map(|rank| rank.peak).max(),
+            Estimator::Table(answers) | Estimator::Declared(answers) => answers.get(id).filter(|memory| *memory > MiB::ZERO),
+        };
+        Ok(request)
+    }
+}
+
+/// The command of a task file, as it is.
+pub(super) fn task_file(file: &Path, caller: &Caller) -> Result<Vec<Planned>> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let source = Source::Text { name: &file.display().to_string(), text: &text, arguments: Vec::new() };
+    let (submissions, notes) = source.submissions(&[], caller)?;
+    notes.iter().for_each(|note| eprintln!("carma: {note}"));
+    Ok(submissions.into_iter().map(|submission| Planned { after: Seconds::ZERO, submit: submission.into() }).collect())
+}
+
+const fn submit(job: JobRequest) -> Submit {
+    Submit { job, array: None, parameters: Vec::new() }
+}

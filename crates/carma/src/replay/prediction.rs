@@ -1,0 +1,57 @@
+//! What the simulator says of the same jobs by the same rules.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use carma_core::Settings;
+use carma_emu::Profile;
+use carma_manager::api::GpuDetail;
+use carma_sim::{Catalogue, Estimates, Estimator, InterferenceModel, Knowledge, Servers, Simulation, SimulationError, Trace};
+
+use super::figures::Figures;
+use crate::progress::simulate_all;
+
+/// Runs of which the mean is the prediction. They come in mirrored pairs, so it is an even number.
+const SEEDS: u64 = 20;
+
+/// Predicts a run: the mean over several seeds.
+pub(crate) fn predict(
+    catalogue: &Catalogue,
+    trace: &Trace,
+    servers: &Servers,
+    settings: &Settings,
+    estimator: &Estimator,
+) -> Result<Figures> {
+    let interference = InterferenceModel::shipped();
+    let knowledge = Knowledge { memory: as_declared(estimator, catalogue), ..Knowledge::default() };
+    let seeds: Vec<u64> = (0..SEEDS).collect();
+    let simulate = |seed: &u64| -> Result<Figures, SimulationError> {
+        let simulation = Simulation::new((catalogue, &interference), trace, servers, settings, &knowledge);
+        Ok((&Simulation { seed: *seed, ..simulation }.run()?.summary()).into())
+    };
+    Ok(Figures::mean(&simulate_all(&seeds, simulate)?))
+}
+
+/// A manager is told of a job's memory what its user declares, and nothing else of it.
+fn as_declared(estimator: &Estimator, catalogue: &Catalogue) -> Estimator {
+    Estimator::Declared(match estimator {
+        Estimator::None => Estimates::default(),
+        Estimator::Oracle => {
+            let peak = |workload: &carma_sim::Workload| workload.ranks.iter().map(|rank| rank.peak).max().unwrap_or_default();
+            catalogue.iter().map(|(id, workload)| (id, peak(workload))).collect()
+        }
+        Estimator::Table(answers) | Estimator::Declared(answers) => answers.clone(),
+    })
+}
+
+/// The GPUs of a manager as the simulator knows them.
+pub(super) fn servers(gpus: &[GpuDetail]) -> Result<Servers> {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for gpu in gpus {
+        let known = Profile::all().iter().find(|profile| profile.facts.product == gpu.name);
+        let Some(known) = known else { bail!("nothing is known of {} that could be simulated", gpu.name) };
+        *kinds.entry(known.kind.name).or_default() += 1;
+    }
+    let groups: Vec<String> = kinds.iter().map(|(kind, gpus)| format!("{gpus}x{kind}")).collect();
+    groups.join(",").parse().context("the manager has no GPUs that could be simulated")
+}

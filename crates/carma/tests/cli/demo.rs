@@ -1,0 +1,76 @@
+//! The demo: two managers at work, and nothing left of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::stdout;
+
+/// A demo in a hurry, whose files are all in this folder.
+fn demo(folder: &TempDir, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
+    command.arg("demo").args(arguments).env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Processes that name the folder in their command or environment.
+fn users_of(folder: &Path) -> Vec<String> {
+    let folder = folder.to_str().unwrap().as_bytes();
+    let names = |file: &Path| fs::read(file).is_ok_and(|text| text.windows(folder.len()).any(|part| part == folder));
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    let uses = |process: &std::path::PathBuf| ["cmdline", "environ"].iter().any(|file| names(&process.join(file)));
+    processes.filter(uses).map(|process| fs::read_to_string(process.join("cmdline")).unwrap_or_default().replace('\0', " ")).collect()
+}
+
+fn assert_nothing_is_left(folder: &TempDir) {
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+    // Supervisors of jobs that were told to end may be a moment behind.
+    for _ in 0..500 {
+        if users_of(folder.path()).is_empty() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(users_of(folder.path()), Vec::<String>::new(), "processes are left");
+}
+
+#[test]
+fn sharing_wins_a_job_comes_back_and_nothing_is_left() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log = elsewhere.path().join("events.jsonl");
+    let log = log.to_str().unwrap();
+    let output = demo(&folder, &["--speed", "240", "--event-log", log]).wait_with_output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 80), None, "too wide");
+    let row = |name: &str| -> Vec<&str> {
+        let line = shown.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {shown}"));
+        line[name.len()..].split_whitespace().collect()
+    };
+    let ratio = |name: &str| -> f64 { row(name)[4].parse().unwrap() };
+    assert!(ratio("last job done") < 0.9 && ratio("mean wait") < 0.5 && ratio("energy") < 1.0, "{shown}");
+    assert_eq!(row("ran out of memory")[0], "0", "{shown}");
+    assert!(shown.contains("came back by itself"), "{shown}");
+    assert_eq!(shown.lines().filter(|line| line.ends_with(" succeeded")).count(), 24, "{shown}");
+    assert!(stdout(&["replay-log", log]).contains(" events lead to the same decisions; no job is left at "));
+    assert_nothing_is_left(&folder);
+}
+
+#[test]
+fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = demo(&folder, &[]);
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+    let started = lines.by_ref().map(Result::unwrap).filter(|line| line.ends_with(" starts")).take(6).count();
+    assert_eq!(started, 6);
+    assert!(!users_of(folder.path()).is_empty());
+    kill_process(Pid::from_child(&demo), Signal::INT).unwrap();
+    let rest = lines.count();
+    let output = demo.wait_with_output().unwrap();
+    assert!(!output.status.success() && rest < 200);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "carma: stopped, with all that was started\n");
+    assert_nothing_is_left(&folder);
+}

@@ -1,0 +1,62 @@
+//! A mixed load from submission to the last end: what collocation is for, and what it costs.
+
+use std::thread;
+
+use carma_core::Verdict;
+use serde_json::Value;
+
+use super::served::Served;
+
+/// Seven jobs, of which one declares a fifth of the memory it needs.
+const LOAD: &str = "submit,workload,duration\n\
+    0,inception_imagenet_bs128,300\n\
+    5,efficientnet_imagenet_bs128,300\n\
+    90,llama3_width_8layer_wiki_bs1,240\n\
+    100,resnet18_cifar100_bs32_50e,300\n\
+    110,mobilenet_cifar100_bs64_50e,300\n\
+    120,dlrm_criteo_bs32768,300\n\
+    130,resnet34_cifar100_bs64_50e,300\n";
+const DECLARED: &str = "workload,declared\n\
+    inception_imagenet_bs128,18500\n\
+    efficientnet_imagenet_bs128,13000\n\
+    llama3_width_8layer_wiki_bs1,5700\n\
+    resnet18_cifar100_bs32_50e,900\n\
+    mobilenet_cifar100_bs64_50e,700\n\
+    dlrm_criteo_bs32768,1500\n\
+    resnet34_cifar100_bs64_50e,1100\n";
+
+fn replay(served: &Served) -> Value {
+    let (trace, declared) = (served.write("load.csv", LOAD), served.write("declared.csv", DECLARED));
+    served.json(&["replay", &trace, "--estimates", &declared, "--estimator", "declared", "--json"])["measured"].take()
+}
+
+#[test]
+fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
+    let alone = thread::spawn(|| replay(&Served::start("2xA100-40GB", 120.0, "policy = \"exclusive\"\n")));
+    let mut sharing = Served::start("2xA100-40GB", 120.0, "");
+    let shared = replay(&sharing);
+    let alone = alone.join().unwrap();
+    let number = |run: &Value, figure: &str| run[figure].as_f64().unwrap();
+    assert_eq!((number(&shared, "failed"), number(&alone, "failed")), (0.0, 0.0), "{shared} {alone}");
+    assert!(number(&shared, "makespan") < 0.9 * number(&alone, "makespan"), "{shared} {alone}");
+    assert!(number(&shared, "mean_jct") < number(&alone, "mean_jct"), "{shared} {alone}");
+    assert!(number(&shared, "energy") < number(&alone, "energy"), "{shared} {alone}");
+    assert!(number(&shared, "oom_attempts") >= 1.0, "{shared}");
+    assert_eq!(number(&alone, "oom_attempts"), 0.0, "{alone}");
+
+    let history = String::from_utf8(sharing.carma(&["export", "--format", "json"]).stdout).unwrap();
+    let jobs: Vec<Value> = history.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let climbed = |job: &Value| {
+        let attempts = job["attempts"].as_array().unwrap();
+        let promised = |attempt: &Value| attempt["placement"]["devices"][0]["promised"].as_u64().unwrap();
+        let out_of_memory =
+            |attempt: &Value| serde_json::from_value::<Verdict>(attempt["verdict"].clone()).unwrap() == Verdict::OutOfMemory;
+        attempts.windows(2).filter(|pair| out_of_memory(&pair[0])).all(|pair| promised(&pair[1]) > promised(&pair[0]))
+    };
+    assert!(jobs.len() == 7 && jobs.iter().all(climbed), "each attempt after a crash is promised more: {history}");
+
+    let record = sharing.record();
+    let replayed = sharing.carma(&["replay-log", record.to_str().unwrap()]);
+    let said = String::from_utf8(replayed.stdout).unwrap();
+    assert!(replayed.status.success() && said.contains("lead to the same decisions"), "{said}");
+}

@@ -1,0 +1,78 @@
+//! A manager as a process of its own, on emulated GPUs of its own, that is asked as people ask it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use carma_emu::{Machine, VARIABLE};
+use carma_manager::places::SOCKET_VARIABLE;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::lab::{program, until};
+
+pub(super) struct Served {
+    folder: TempDir,
+    machine: Machine,
+    manager: Child,
+}
+
+impl Served {
+    /// Emulated GPUs whose time passes so much faster, and a manager with this configuration.
+    pub(super) fn start(gpus: &str, speed: f64, configuration: &str) -> Self {
+        Self::start_with(gpus, speed, configuration, &[])
+    }
+
+    /// A manager that leaves all GPUs alone.
+    pub(super) fn without_gpus() -> Self {
+        Self::start_with("1xA100-40GB", 1.0, "", &["--no-gpus"])
+    }
+
+    fn start_with(gpus: &str, speed: f64, configuration: &str, flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Machine::create(&folder.path().join("machine"), &gpus.parse().unwrap(), speed, Some(program())).unwrap();
+        fs::write(folder.path().join("carma.toml"), configuration).unwrap();
+        let log = fs::File::create(folder.path().join("manager.log")).unwrap();
+        let mut command = Command::new(program());
+        command.arg("up").arg("--state").arg(folder.path()).arg("--record").arg(folder.path().join("record.jsonl")).args(flags);
+        command.env(VARIABLE, machine.folder()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let served = Self { manager: command.spawn().unwrap(), folder, machine };
+        until(|| served.carma(&["status"]).status.success().then_some(()));
+        served
+    }
+
+    pub(super) fn carma(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program());
+        command.args(arguments).env(SOCKET_VARIABLE, self.folder.path().join("carma.sock")).env(VARIABLE, self.machine.folder());
+        command.env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
+    }
+
+    /// What a command that must succeed prints as JSON.
+    pub(super) fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.carma(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Everything it heard and decided, once it has ended.
+    pub(super) fn record(&mut self) -> PathBuf {
+        assert!(self.carma(&["down"]).status.success());
+        assert!(self.manager.wait().unwrap().success());
+        self.folder.path().join("record.jsonl")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Without their GPUs, jobs end.
+        let _ = Machine::remove(self.machine.folder());
+        let _ = self.manager.kill();
+        let _ = self.manager.wait();
+    }
+}
