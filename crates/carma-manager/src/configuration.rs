@@ -62,7 +62,7 @@ section!(
 );
 
 section!(
-    /// The most that is accepted; 0: any number.
+    /// The most that is accepted and run; 0: any number.
     SubmitLimits {
         /// Jobs of one user that are not over.
         jobs_per_user: u64 = 0,
@@ -72,6 +72,8 @@ section!(
         memory_per_job: MiB = MiB(0),
         /// Seconds one attempt may ask for; jobs that ask for none get this limit.
         seconds_per_job: u64 = 0,
+        /// Jobs without GPUs that run at once; unset: as many as the host has cores, and four at least.
+        cpu_jobs: Option<u32> = None,
     }
 );
 

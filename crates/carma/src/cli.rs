@@ -132,7 +132,7 @@ impl Cli {
             Command::Service(command) => service::run(&command, output),
             Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
-            Command::Shim(arguments) => shim::run(&arguments),
+            Command::Shim(arguments) => shim::run(&arguments.folder),
             Command::Replay(arguments) => replay::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }?;

@@ -1,6 +1,6 @@
 //! `carma shim`: what a manager starts for each attempt, and people never do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use carma_manager::supervise::{self, AttemptFolder};
@@ -9,12 +9,12 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The folder of the attempt
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 /// Starts a supervisor, and returns when it is on its own.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(folder: &Path) -> Result<()> {
     // The supervisor is to keep nobody's folder busy.
-    let folder = std::path::absolute(&arguments.folder)?;
+    let folder = std::path::absolute(folder)?;
     Ok(supervise::run(&AttemptFolder::at(folder))?)
 }

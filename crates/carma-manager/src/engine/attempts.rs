@@ -13,7 +13,7 @@ use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
 use crate::measure::Measurement;
 use crate::store::{AttemptEnd, Change, Joules, Measured, Phase};
-use crate::supervise::{Owners, Supervised};
+use crate::supervise::Supervised;
 
 /// An attempt under way, as far as the core does not know it.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ impl Running {
             let _ = supervised.signal(signal);
         }
         underway.supervised = Some(supervised.clone());
-        self.owners = Owners::of(self.attempts.iter().filter_map(|(attempt, underway)| Some((*attempt, underway.supervised.as_ref()?))));
+        self.owners = None;
         if let Err(error) = self.exits.add(attempt, supervised) {
             // Nobody would hear of its end: better to look at once what became of it.
             eprintln!("carma: {attempt} cannot be watched: {error}");

@@ -19,6 +19,7 @@ use crate::api::Update;
 use crate::host::{HostChange, HostReading};
 use crate::judge::XidSeen;
 use crate::measure::Look;
+use crate::supervise::Owners;
 
 /// Errors of a GPU that are remembered.
 const MOST_XIDS: usize = 64;
@@ -60,7 +61,9 @@ impl Running {
         for looked in all {
             if let Ok(reading) = &looked.reading {
                 let sample = reading.sample(looked.at, looked.counters.as_ref());
-                let owners = &self.owners;
+                let owners = self.owners.get_or_insert_with(|| {
+                    Owners::of(self.attempts.iter().filter_map(|(attempt, underway)| Some((*attempt, underway.supervised.as_ref()?))))
+                });
                 let mut whose = HashMap::new();
                 for process in &reading.processes {
                     whose.entry(process.pid).or_insert_with(|| owners.owner_of(process.pid));

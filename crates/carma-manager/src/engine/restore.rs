@@ -25,7 +25,10 @@ use crate::api::Update;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
 use crate::store::{Loaded, Store, UnfinishedJob, UnixMillis};
-use crate::supervise::{AttemptFolder, ExitWatch, Owners, Standing, Supervised, find};
+use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
+
+/// Even a small host runs so many jobs without GPUs at once: some of them only wait.
+const FEWEST_CPU_JOBS: u32 = 4;
 
 impl Running {
     pub(super) fn new(
@@ -67,7 +70,7 @@ impl Running {
             jobs: HashMap::new(),
             of_user: HashMap::new(),
             attempts: HashMap::new(),
-            owners: Owners::default(),
+            owners: None,
             estimating: BTreeSet::new(),
             devices: Devices::default(),
             drained: BTreeSet::new(),
@@ -93,7 +96,7 @@ impl Running {
         self.clock = Clock::from(time_goes_on(&loaded, &standings, self.setup.world.speed), self.setup.world.speed);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
-        (self.jobs, self.of_user, self.attempts) = (HashMap::new(), HashMap::new(), HashMap::new());
+        (self.jobs, self.of_user, self.attempts, self.owners) = (HashMap::new(), HashMap::new(), HashMap::new(), None);
         self.attach_devices()?;
         self.drained = loaded.drained.iter().map(|drained| drained.device).collect();
         for device in self.drained.clone() {
@@ -185,7 +188,10 @@ impl Running {
     fn attach_devices(&mut self) -> Result<(), EngineError> {
         let now = self.now();
         let host = HostWatch::new(Vec::new()).look().ok();
+        let cpu_jobs =
+            self.setup.configuration.manager.limits.cpu_jobs.or_else(|| host.as_ref().map(|host| host.cores.max(FEWEST_CPU_JOBS)));
         let spec = ServerSpec {
+            cpu_jobs: cpu_jobs.filter(|limit| *limit > 0),
             cores: host.as_ref().map(|host| host.cores),
             host_memory: host.as_ref().map(|host| host.memory_total),
             topology: self.topology(),

@@ -120,7 +120,8 @@ pub(super) struct Running {
     /// How many jobs of each user are not over.
     pub(super) of_user: HashMap<u32, u64>,
     pub(super) attempts: HashMap<AttemptId, Underway>,
-    pub(super) owners: Owners,
+    /// Whose processes are; unset when attempts have come since.
+    pub(super) owners: Option<Owners>,
     /// Jobs that wait for their estimate.
     pub(super) estimating: BTreeSet<JobId>,
     pub(super) memory: Memory,

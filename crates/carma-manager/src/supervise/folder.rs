@@ -186,14 +186,18 @@ impl ReservedExit {
         Ok(Self { folder: folder.0.clone(), file })
     }
 
-    /// Writes the record: whole, and on the disk itself when this returns.
+    /// Writes the record. Readers see all of it or nothing; after a power cut before [`Self::sync`] it may be damaged, and nobody knows the exit.
     pub(super) fn write(&mut self, ended: &Ended) -> io::Result<()> {
         let text = serde_json::to_vec(ended)?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(&text)?;
         self.file.set_len(text.len() as u64)?;
+        fs::rename(self.folder.join(Self::NEW), self.folder.join("exit.json"))
+    }
+
+    /// Returns when the record is on the disk itself.
+    pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(self.folder.join(Self::NEW), self.folder.join("exit.json"))?;
         File::open(&self.folder)?.sync_all()
     }
 }

@@ -94,12 +94,17 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
     let identity = ProcessIdentity::of(getpid().as_raw_nonzero().get());
     let name = identity.map(|identity| format!("{}-{}-{}", order.attempt.job.0, order.attempt.number, identity.name()));
     let cgroup = name.and_then(|name| Cgroup::create(&name));
+    let (mut told, over) = io::pipe()?;
     if let Fork::Child = split()? {
-        return shim(folder, order, identity, cgroup.as_ref(), begin);
+        drop(told);
+        return shim(folder, order, identity, cgroup.as_ref(), begin, over);
     }
-    drop(begin);
-    // The shim is the only child until it dies; then its children are ours.
-    let _ = wait(WaitOptions::empty());
+    drop((begin, over));
+    // Once the exit is written down, whoever waits for our end need not wait until it is on the disk too.
+    if told.read_exact(&mut [0]).is_err() {
+        // The shim is the only child until it dies; then its children are ours.
+        let _ = wait(WaitOptions::empty());
+    }
     if folder.ended()?.is_none() {
         clear_up(order, cgroup.as_ref());
     } else if let Some(cgroup) = cgroup {
@@ -114,16 +119,19 @@ fn shim(
     guard: Option<ProcessIdentity>,
     cgroup: Option<&Cgroup>,
     mut begin: io::PipeWriter,
+    mut over: io::PipeWriter,
 ) -> Result<(), ShimError> {
     inherit_orphans()?;
-    let record = ReservedExit::new(folder)?;
+    let mut record = ReservedExit::new(folder)?;
     let shim = ProcessIdentity::of(getpid().as_raw_nonzero().get());
     folder.write_supervisor(&Supervisor { guard, shim, cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()) })?;
     // The launcher may be gone by now.
     let _ = begin.write_all(&[0]);
     drop(begin);
-    supervise(folder, order, cgroup, record);
-    Ok(())
+    supervise(folder, order, cgroup, &mut record);
+    // The guard may be gone by now.
+    let _ = over.write_all(&[0]);
+    Ok(record.sync()?)
 }
 
 fn inherit_orphans() -> io::Result<()> {

@@ -37,7 +37,7 @@ pub(super) fn signals() -> SigSet {
 }
 
 /// Runs the attempt to its end.
-pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, mut record: ReservedExit) {
+pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>, record: &mut ReservedExit) {
     let started = SystemTime::now();
     let exit = run(folder, order, cgroup).unwrap_or_else(Exit::NotStarted);
     let ended = SystemTime::now();

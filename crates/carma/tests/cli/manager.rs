@@ -1,10 +1,10 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
 mod commands;
+mod end_to_end;
 mod lab;
 mod life;
-mod rules;
-mod end_to_end;
 mod prediction;
 mod replay;
+mod rules;
 mod served;

@@ -1,0 +1,124 @@
+//! A manager of its own, asked through its interface by a pool of connections, or by the command line.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use carma_manager::api::{Counts, Shutdown, Submit, Submitted};
+use carma_manager::client::{Address, Client};
+use carma_manager::places::Places;
+use carma_manager::request::{JobCommand, JobRequest};
+
+use super::{Contender, SUBMITTERS, share_out, until};
+
+/// A manager without GPUs, in a folder.
+pub(super) struct Manager {
+    process: Child,
+    address: Address,
+}
+
+impl Manager {
+    pub(super) fn start(folder: &Path, configuration: &str) -> Self {
+        std::fs::write(folder.join("carma.toml"), configuration).unwrap();
+        let mut command = program();
+        command.args(["up", "--no-gpus", "--state"]).arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
+        let manager = Self { process, address: Address::Socket(Places::at(folder).socket) };
+        until(Duration::from_millis(2), || Client::at(manager.address.clone()).is_ok());
+        manager
+    }
+
+    pub(super) fn client(&self) -> Client {
+        Client::at(self.address.clone()).unwrap()
+    }
+
+    /// A command of ours for this manager.
+    pub(super) fn command(&self, words: &[&str]) -> Command {
+        let mut command = program();
+        command.args(words).env("CARMA_HOST", self.address.to_string()).stdout(Stdio::null());
+        command
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits until nothing runs or waits.
+    pub(super) fn wait_until_idle(&self) {
+        let mut client = self.client();
+        until(Duration::from_millis(5), || client.status().unwrap().jobs == Counts::default());
+    }
+
+    /// Ends it; jobs go on.
+    pub(super) fn stop(&mut self) {
+        if self.process.try_wait().unwrap().is_none() {
+            self.client().shutdown(Shutdown::default()).unwrap();
+            self.process.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_carma"))
+}
+
+/// A job without GPUs that a shell runs.
+pub(super) fn job(command: &str) -> JobRequest {
+    let words = ["sh", "-c", command].map(str::to_owned).to_vec();
+    let mut request = JobRequest { environment: std::env::vars().collect(), ..JobRequest::new(JobCommand::Program(words), "/") };
+    request.resources.gpus = 0;
+    request
+}
+
+pub(super) fn submit(client: &mut Client, job: JobRequest, array: Option<Vec<u32>>) -> Submitted {
+    client.submit(&Submit { job, array, parameters: Vec::new() }).unwrap()
+}
+
+/// Jobs come from one pool of connections, one by one on each.
+pub(super) struct Pool(pub(super) Manager);
+
+impl Pool {
+    pub(super) fn submit_each(&self, jobs: usize, request: &JobRequest) {
+        let pool: Vec<Mutex<Client>> = (0..SUBMITTERS).map(|_| Mutex::new(self.0.client())).collect();
+        share_out(jobs, |number| drop(submit(&mut pool[number % SUBMITTERS].lock().unwrap(), request.clone(), None)));
+    }
+}
+
+impl Contender for Pool {
+    fn name(&self) -> &'static str {
+        "carma, from a pool of 16 connections"
+    }
+
+    fn submit(&self, jobs: usize, command: &str) {
+        self.submit_each(jobs, &job(command));
+    }
+
+    fn settle(&self) {
+        self.0.wait_until_idle();
+    }
+}
+
+/// Each job comes from a process of its own.
+pub(super) struct Submits(pub(super) Manager);
+
+impl Contender for Submits {
+    fn name(&self) -> &'static str {
+        "carma submit, 16 at a time"
+    }
+
+    fn submit(&self, jobs: usize, command: &str) {
+        let words = ["submit", "--gpus", "0", "--", "sh", "-c", command];
+        share_out(jobs, |_| assert!(self.0.command(&words).status().unwrap().success()));
+    }
+
+    fn settle(&self) {
+        self.0.wait_until_idle();
+    }
+}

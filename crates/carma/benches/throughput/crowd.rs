@@ -1,0 +1,77 @@
+//! What many jobs cost: to accept, to hand a place from one to the next, and to have waiting.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::carma::{Manager, Pool, job, submit};
+use super::wait_for_marks;
+
+const QUEUED: u32 = 100_000;
+/// Calls of each command.
+const CALLS: usize = 11;
+
+/// How many jobs can be accepted a second while nothing else happens.
+pub(super) fn accepted(folder: &Path) {
+    const JOBS: usize = 4_000;
+    let pool = Pool(Manager::start(folder, ""));
+    let mut held = job("true");
+    held.schedule.hold = true;
+    let began = Instant::now();
+    pool.submit_each(JOBS, &held);
+    println!("\naccepted, each on the disk: {:.0} jobs/s", JOBS as f64 / began.elapsed().as_secs_f64());
+}
+
+/// How long a place stays empty: from one job to the next where there is room for one.
+pub(super) fn handed_over(folder: &Path) {
+    const JOBS: usize = 200;
+    let manager = Manager::start(folder, "[manager.limits]\ncpu_jobs = 1\n");
+    let marks = folder.join("marks");
+    fs::write(&marks, "").unwrap();
+    // Each says when it began and when it ended.
+    let times = job(&format!("date +%s%N >> {0}; date +%s%N >> {0}", marks.display()));
+    submit(&mut manager.client(), times, Some((1..=JOBS as u32).collect()));
+    wait_for_marks(&marks, JOBS * 2 * "1700000000000000000\n".len());
+    let times: Vec<u64> = fs::read_to_string(&marks).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    let mut gaps: Vec<Duration> = times[1..].chunks_exact(2).map(|gap| Duration::from_nanos(gap[1] - gap[0])).collect();
+    gaps.sort_unstable();
+    let at = |share: f64| milliseconds(gaps[(gaps.len() as f64 * share) as usize]);
+    println!("from a job's end to the next one's begin: {} in the middle, {} for 99 of 100", at(0.5), at(0.99));
+}
+
+/// What the commands take that people wait for while many jobs wait, and a restart.
+pub(super) fn queued(folder: &Path) {
+    let mut manager = Manager::start(folder, "[manager.limits]\ncpu_jobs = 1\n");
+    let first = submit(&mut manager.client(), job("exec sleep 1000"), None).jobs[0].0.to_string();
+    let began = Instant::now();
+    for _ in 0..10 {
+        submit(&mut manager.client(), job("true"), Some((0..QUEUED / 10).collect()));
+    }
+    println!("{QUEUED} jobs in ten arrays: accepted in {:.1} s, {} MiB in memory", began.elapsed().as_secs_f64(), memory(manager.pid()));
+    for words in [&["queue"][..], &["status"], &["why", "50000"], &["submit", "--gpus", "0", "--", "true"]] {
+        let mut times: Vec<Duration> = (0..CALLS).map(|_| timed(|| assert!(manager.command(words).status().unwrap().success()))).collect();
+        times.sort_unstable();
+        println!("  carma {:<38} {:>10}, at most {}", words.join(" "), milliseconds(times[CALLS / 2]), milliseconds(times[CALLS - 1]));
+    }
+    assert!(manager.command(&["cancel", &first]).status().unwrap().success());
+    manager.stop();
+    let took = timed(|| drop(Manager::start(folder, "").client().status().unwrap()));
+    println!("  started again in {:.2} s", took.as_secs_f64());
+}
+
+fn timed(act: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    act();
+    began.elapsed()
+}
+
+fn milliseconds(span: Duration) -> String {
+    format!("{:.1} ms", span.as_secs_f64() * 1000.0)
+}
+
+/// What a process has in memory, in MiB.
+fn memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}

@@ -1,0 +1,107 @@
+//! A thousand trivial jobs, from the first submit to the last end, beside pueue and task-spooler in the same run; then what a hundred thousand waiting
+//! jobs cost, and how long a free place stays empty.
+//!
+//! Of the four, only CARMA has a job on the disk before it says that it is accepted, and its end before the next one starts.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+
+mod carma;
+mod crowd;
+mod peers;
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma::{Manager, Pool, Submits};
+use peers::{Pueue, TaskSpooler};
+
+const JOBS: usize = 1_000;
+/// Jobs that run at once, in all of them.
+const AT_ONCE: u32 = 4;
+/// Who submit at the same time.
+const SUBMITTERS: usize = 16;
+
+/// Something that runs jobs.
+trait Contender {
+    fn name(&self) -> &'static str;
+    /// Has so many jobs run this shell command, each; returns when all are accepted.
+    fn submit(&self, jobs: usize, command: &str);
+    /// Waits until it knows itself that all are over.
+    fn settle(&self) {}
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| {
+        let place = folder.path().join(name);
+        fs::create_dir(&place).unwrap();
+        place
+    };
+    println!("\n{JOBS} trivial jobs, {AT_ONCE} at once");
+    println!("{:<46} {:>10} {:>14} {:>7} {:>7}", "", "submits/s", "start to end", "x rate", "x time");
+    let limit = format!("[manager.limits]\ncpu_jobs = {AT_ONCE}\n");
+    let reference = run(&Pool(Manager::start(&place("pool"), &limit)), None);
+    run(&Submits(Manager::start(&place("submits"), &limit)), Some(&reference));
+    match Pueue::start(&place("pueue"), AT_ONCE) {
+        Some(pueue) => drop(run(&pueue, Some(&reference))),
+        None => println!("pueue is not in PATH: not compared (make bench-peers)"),
+    }
+    match TaskSpooler::start(&place("spooler"), AT_ONCE) {
+        Some(spooler) => drop(run(&spooler, Some(&reference))),
+        None => println!("tsp is not in PATH: not compared (make bench-peers)"),
+    }
+    crowd::accepted(&place("accepted"));
+    crowd::handed_over(&place("handed"));
+    crowd::queued(&place("queued"));
+}
+
+/// How fast jobs were accepted, and how long all took.
+struct Measured {
+    rate: f64,
+    took: Duration,
+}
+
+fn run(contender: &dyn Contender, reference: Option<&Measured>) -> Measured {
+    let marks = tempfile::NamedTempFile::new().unwrap();
+    let began = Instant::now();
+    contender.submit(JOBS, &format!("echo >> {}", marks.path().display()));
+    let rate = JOBS as f64 / began.elapsed().as_secs_f64();
+    wait_for_marks(marks.path(), JOBS);
+    contender.settle();
+    let measured = Measured { rate, took: began.elapsed() };
+    let reference = reference.unwrap_or(&measured);
+    println!(
+        "{:<46} {rate:>10.0} {:>12.2} s {:>7.2} {:>7.2}",
+        contender.name(),
+        measured.took.as_secs_f64(),
+        rate / reference.rate,
+        measured.took.as_secs_f64() / reference.took.as_secs_f64()
+    );
+    measured
+}
+
+/// Each job leaves a byte.
+fn wait_for_marks(file: &Path, jobs: usize) {
+    until(Duration::from_millis(5), || fs::metadata(file).unwrap().len() >= jobs as u64);
+}
+
+fn until(pause: Duration, mut over: impl FnMut() -> bool) {
+    const PATIENCE: Duration = Duration::from_secs(600);
+    let end = Instant::now() + PATIENCE;
+    while !over() {
+        assert!(Instant::now() < end, "waited in vain");
+        thread::sleep(pause);
+    }
+}
+
+/// Does something so many times, from all submitters at once.
+fn share_out(times: usize, act: impl Fn(usize) + Sync) {
+    thread::scope(|scope| {
+        for first in 0..SUBMITTERS {
+            let act = &act;
+            scope.spawn(move || (first..times).step_by(SUBMITTERS).for_each(act));
+        }
+    });
+}
