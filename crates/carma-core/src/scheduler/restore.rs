@@ -1,5 +1,7 @@
 //! Jobs handed back after a restart: whoever drives the scheduler has kept them, with all that became of them.
 
+use std::collections::HashSet;
+
 use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::device::Tenant;
@@ -11,9 +13,10 @@ impl Scheduler {
     /// Takes jobs back, all at once: nobody may be placed before everybody who runs is known.
     pub(super) fn jobs_restored(&mut self, mut jobs: Vec<Job>, now: Time) -> Result<(), EventError> {
         jobs.sort_unstable_by_key(|job| job.sequence);
-        for (place, job) in jobs.iter().enumerate() {
+        let mut seen = HashSet::with_capacity(jobs.len());
+        for job in &jobs {
             let id = job.id();
-            if self.jobs.contains_key(&id) || jobs[..place].iter().any(|other| other.id() == id) {
+            if self.jobs.contains_key(&id) || !seen.insert(id) {
                 return Err(EventError::DuplicateJob(id));
             }
             job.spec.validate().map_err(EventError::spec(id))?;

@@ -1,5 +1,6 @@
 //! Launching, from threads of their own: each launch waits for its shim to begin.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,22 +46,40 @@ pub(super) struct Launching {
 
 /// The launching threads. Dropped, they end when all was launched.
 #[derive(Debug)]
-pub(super) struct Launcher(Sender<Box<LaunchOrder>>);
+pub(super) struct Launcher {
+    orders: Sender<Box<LaunchOrder>>,
+    underway: Underway,
+}
+
+/// Attempts that are being launched. After a disk that refused, everything begins anew while they still are.
+#[derive(Debug, Clone, Default)]
+struct Underway(Arc<Mutex<HashSet<AttemptId>>>);
+
+impl Underway {
+    fn with<T>(&self, change: impl FnOnce(&mut HashSet<AttemptId>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 impl Launcher {
     pub(super) fn start(launching: Launching, store: &Store, inputs: &Sender<Input>) -> Result<Self, StartError> {
         let (orders, waiting) = channel();
-        let (waiting, launching) = (Arc::new(Mutex::new(waiting)), Arc::new(launching));
+        let (waiting, launching, underway) = (Arc::new(Mutex::new(waiting)), Arc::new(launching), Underway::default());
         for _ in 0..THREADS {
             let (reader, waiting, launching, inputs) = (store.reader()?, Arc::clone(&waiting), Arc::clone(&launching), inputs.clone());
-            thread::Builder::new().name("launches".to_owned()).spawn(move || launch_on(&waiting, &reader, &launching, &inputs))?;
+            let underway = underway.clone();
+            let run = move || launch_on(&waiting, &reader, &launching, &underway, &inputs);
+            thread::Builder::new().name("launches".to_owned()).spawn(run)?;
         }
-        Ok(Self(orders))
+        Ok(Self { orders, underway })
     }
 
+    /// Launches an attempt, unless that is just being done.
     pub(super) fn launch(&self, order: Box<LaunchOrder>) {
-        // The threads live as long as this does.
-        let _ = self.0.send(order);
+        if self.underway.with(|underway| underway.insert(order.attempt)) {
+            // The threads live as long as this does.
+            let _ = self.orders.send(order);
+        }
     }
 }
 
@@ -73,7 +92,13 @@ pub(super) enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, inputs: &Sender<Input>) {
+fn launch_on(
+    waiting: &Mutex<Receiver<Box<LaunchOrder>>>,
+    reader: &Reader,
+    launching: &Launching,
+    underway: &Underway,
+    inputs: &Sender<Input>,
+) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(order) = next else { return };
@@ -85,6 +110,7 @@ fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launc
         if inputs.send(input).is_err() {
             return;
         }
+        underway.with(|underway| underway.remove(&attempt));
     }
 }
 
@@ -98,6 +124,7 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
     let assignment = Assignment {
         attempt: order.attempt,
         request: &request,
+        owner: &order.owner.name,
         user: user.as_ref(),
         array_index: request.array.as_ref().map(|label| label.index),
         placement: &order.placement,
@@ -107,9 +134,16 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
         log_limit: launching.log_limit,
     };
     let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| error.to_string())?;
-    // A launch that was cut short before its shim began has left a folder in which nothing ever ran.
-    if folder.path().exists() && matches!(find(&folder), Ok(Standing::NeverBegun)) {
-        fs::remove_dir_all(folder.path()).map_err(|error| format!("{}: {error}", folder.path().display()))?;
+    if folder.path().exists() {
+        match find(&folder) {
+            // A launch that was cut short before its shim began has left a folder in which nothing ever ran.
+            Ok(Standing::NeverBegun) => {
+                fs::remove_dir_all(folder.path()).map_err(|error| format!("{}: {error}", folder.path().display()))?;
+            }
+            // It was launched before everything began anew, and is not launched twice.
+            Ok(_) => return Ok(folder),
+            Err(error) => return Err(error.to_string()),
+        }
     }
     let prepared = Prepared::new(folder.clone()).map_err(|error| error.to_string())?;
     prepared.launch(&plan, &launching.program).map_err(|error| error.to_string())

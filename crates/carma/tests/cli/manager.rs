@@ -1,4 +1,8 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
+mod crash;
+mod crash_load;
+mod faults;
 mod lab;
 mod life;
+mod up;
