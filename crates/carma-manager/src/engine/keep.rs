@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use carma_core::{DeviceId, Event, EventError, Fraction, JobId, MiB, Sample, Utilisation, Watts};
+use carma_core::{DeviceId, Event, EventError, Fraction, JobId, MiB, Sample, Signal, Utilisation, Watts};
 
 use super::run::Running;
 use crate::store::{Change, Keep, MinuteMean, Retention, UnixMillis, UnixMinute};
+use crate::supervise::{AttemptFolder, Standing, find};
 
 /// How often old jobs are forgotten.
 const PRUNE: Duration = Duration::from_secs(3600);
@@ -114,13 +116,23 @@ impl Running {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let job = entry.file_name().to_str().and_then(|name| name.parse().ok()).map(JobId);
                 // A job that nobody knows has no logs to show. One that is just being accepted has none yet.
-                if job.is_some_and(|job| matches!(reader.request(job), Ok(None))) {
+                if job.is_some_and(|job| matches!(reader.request(job), Ok(None))) && nothing_runs_in(&entry.path()) {
                     let _ = fs::remove_dir_all(entry.path());
                 }
             }
         };
         let _ = std::thread::Builder::new().name("prune".to_owned()).spawn(run);
     }
+}
+
+/// Whether nothing runs of a job that nobody knows. An attempt that does, as after a store was put back from a backup, is told to end.
+fn nothing_runs_in(folder: &Path) -> bool {
+    let attempts = fs::read_dir(folder).into_iter().flatten().flatten();
+    let running = attempts.filter_map(|entry| match find(&AttemptFolder::at(entry.path())) {
+        Ok(Standing::Running(supervised)) => Some(supervised),
+        _ => None,
+    });
+    running.map(|supervised| drop(supervised.signal(Signal::Kill))).count() == 0
 }
 
 #[cfg(test)]

@@ -118,6 +118,7 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
     let assignment = Assignment {
         attempt: order.attempt,
         request: &request,
+        owner: &order.owner.name,
         user: user.as_ref(),
         array_index: request.array.as_ref().map(|label| label.index),
         placement: &order.placement,
@@ -127,9 +128,16 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
         log_limit: launching.log_limit,
     };
     let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| error.to_string())?;
-    // A launch that was cut short before its shim began has left a folder in which nothing ever ran.
-    if folder.path().exists() && matches!(find(&folder), Ok(Standing::NeverBegun)) {
-        fs::remove_dir_all(folder.path()).map_err(|error| format!("{}: {error}", folder.path().display()))?;
+    if folder.path().exists() {
+        match find(&folder) {
+            // A launch that was cut short before its shim began has left a folder in which nothing ever ran.
+            Ok(Standing::NeverBegun) => {
+                fs::remove_dir_all(folder.path()).map_err(|error| format!("{}: {error}", folder.path().display()))?;
+            }
+            // It was launched before everything began anew, and is not launched twice.
+            Ok(_) => return Ok(folder),
+            Err(error) => return Err(error.to_string()),
+        }
     }
     let prepared = Prepared::new(folder.clone()).map_err(|error| error.to_string())?;
     prepared.launch(&plan, &launching.program).map_err(|error| error.to_string())

@@ -159,8 +159,13 @@ impl Running {
             self.latest.remove(&gone.id);
         }
         for new in now.iter().filter(|device| before.get(device.id).is_none_or(|old| old.uuid != device.uuid)) {
-            let _ = self.try_tell(Event::GpuAttached(new.spec()));
-            if self.drained.contains(&new.id) {
+            if self.try_tell(Event::GpuAttached(new.spec())).is_err() {
+                // It was lost while attempts were on it, and is known as such.
+                let _ = self.try_tell(Event::GpuDetached { device: new.id });
+                let _ = self.try_tell(Event::GpuAttached(new.spec()));
+            }
+            let whole = DeviceId { instance: None, ..new.id };
+            if self.drained.contains(&new.id) || self.drained.contains(&whole) {
                 let _ = self.try_tell(Event::GpuDrained { device: new.id });
             }
             self.announce(format!("{} came: {}", new.id, new.name));

@@ -1,12 +1,15 @@
 //! Beginning: with the devices there are and the jobs that are in the store, after a stop, a crash, or a disk that refused.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use carma_core::{AttemptId, Event, Job, Seconds, ServerSpec, Time};
+use carma_core::{AttemptId, CollocationMode, DeviceId, DeviceSpec, Event, Granted, Job, Seconds, ServerSpec, Signal, StopReason, Time};
 use tokio::sync::broadcast;
 
 use super::attempts::Underway;
@@ -44,6 +47,7 @@ impl Running {
             log_limit: setup.configuration.manager.logs.size << 20,
             world: setup.world.clone(),
         };
+        let_others_through(&state)?;
         let (ends, folders) = (inputs.clone(), state.clone());
         let exits = ExitWatch::new(move |attempt, standing| {
             let remains = Remains::gather(attempt, &AttemptFolder::of(&folders, attempt), standing);
@@ -92,6 +96,7 @@ impl Running {
     /// Begins with what is in the store.
     pub(super) fn begin(&mut self) -> Result<(), EngineError> {
         let loaded = self.reader.load()?;
+        self.skip_used_numbers();
         let standings: Vec<(AttemptId, Found)> = loaded.running.iter().map(|stored| (stored.attempt, self.find(stored.attempt))).collect();
         self.clock = Clock::from(time_goes_on(&loaded, &standings, self.setup.world.speed), self.setup.world.speed);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
@@ -112,7 +117,13 @@ impl Running {
             self.jobs.insert(job.id(), Known { name, owner, submitted });
         }
         let never_begun = self.take_back(standings);
+        let gone = self.attach_gone(&jobs)?;
         self.restored(jobs)?;
+        for device in gone {
+            self.announce(format!("{device} is gone"));
+            self.try_tell(Event::GpuLost { device })?;
+        }
+        self.stop_again();
         for attempt in never_begun {
             self.launch_late(attempt);
         }
@@ -120,6 +131,14 @@ impl Running {
         self.stop_unwanted_mps(loaded.machine_changes);
         self.start_looking()?;
         Ok(())
+    }
+
+    /// Numbers that have a folder are not given again, though a disk that lost power may have lost the jobs: a new job must not meet an old one's attempt.
+    fn skip_used_numbers(&self) {
+        let folders = fs::read_dir(self.setup.places.state.join("attempts")).into_iter().flatten().flatten();
+        let highest = folders.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok()).max().unwrap_or(0);
+        let next = self.store.next_jobs(0).0;
+        self.store.next_jobs((highest + 1).saturating_sub(next));
     }
 
     /// The jobs go to the core, which may launch some at once.
@@ -166,9 +185,39 @@ impl Running {
     /// It was written down that it is launched, and we ended before it was: nothing of it ever ran.
     fn launch_late(&mut self, attempt: AttemptId) {
         let placement = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| active.placement.clone());
-        if let Some(order) = placement.and_then(|placement| self.launch_order(attempt, placement)) {
-            self.batch.effects.push(Effect::Launch(Box::new(order)));
+        match placement.and_then(|placement| self.launch_order(attempt, placement)) {
+            Some(order) => self.batch.effects.push(Effect::Launch(Box::new(order))),
+            None => self.not_launched(attempt, "its GPU is no longer there"),
         }
+    }
+
+    /// GPUs that went while attempts are on them: the core must know what it loses.
+    fn attach_gone(&mut self, jobs: &[Job]) -> Result<BTreeSet<DeviceId>, EngineError> {
+        let granted = jobs.iter().filter_map(|job| job.state.active()).flat_map(|active| &active.placement.devices);
+        let mut gone = BTreeSet::new();
+        for Granted { device, promised, .. } in granted {
+            if self.core.scheduler().fleet().device(*device).is_none() {
+                let mode = if device.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
+                self.core.handle(Event::GpuAttached(DeviceSpec { id: *device, memory: *promised, mode }), self.now())?;
+                gone.insert(*device);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Attempts that were to end are told so again: we may have ended before we could tell them. Their shims pass it on once.
+    fn stop_again(&mut self) {
+        let stopping = |job: &Job| {
+            let active = job.state.active()?;
+            let signal = match active.stopping? {
+                StopReason::Requeued if job.spec.may_checkpoint => Signal::Checkpoint,
+                StopReason::Requeued | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
+                StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,
+            };
+            Some((active.attempt, signal))
+        };
+        let stopping: Vec<(AttemptId, Signal)> = self.core.scheduler().jobs().filter_map(stopping).collect();
+        stopping.into_iter().for_each(|(attempt, signal)| self.signal(attempt, signal));
     }
 
     /// Jobs that were waiting for their estimate, or for a manager that launches, wait again.
@@ -224,6 +273,15 @@ fn time_goes_on(loaded: &Loaded, standings: &[(AttemptId, Found)], speed: f64) -
         Some(active.launched_at + Seconds::new((now - supervised.begun()?).max(0.0) * speed).ok()?)
     };
     standings.iter().filter_map(since_launch).max().unwrap_or(Time::ZERO).max(loaded.clock)
+}
+
+/// Where root runs jobs of others, these must reach their scripts and progress files. What is not theirs they may not read all the same.
+fn let_others_through(state: &Path) -> std::io::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let mode = fs::metadata(state)?.permissions().mode();
+    fs::set_permissions(state, Permissions::from_mode(mode | 0o011))
 }
 
 /// Looks at the host once a second, from a thread of its own: a disk that hangs must not keep the engine waiting.

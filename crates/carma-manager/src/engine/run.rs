@@ -262,7 +262,10 @@ impl Running {
                 answer(Err(unavailable(&reason)));
             }
         }
-        self.condition = Condition::Unwritable { reason, since: Instant::now() };
+        // One that is stopping anyway has nothing more to decide.
+        if self.condition != Condition::Stopping {
+            self.condition = Condition::Unwritable { reason, since: Instant::now() };
+        }
     }
 
     /// Whatever else arrives is found again when everything begins anew: supervised attempts are in their folders.

@@ -57,6 +57,7 @@ impl Running {
         }
         let method = if recalled.is_some() { None } else { method(&request, &self.setup.configuration.manager.estimates) };
         // Kept back while it is estimated: others go on meanwhile.
+        let held = spec.hold;
         spec.hold |= method.is_some();
         self.jobs.insert(id, Known { name: request.name.clone(), owner: owner.clone(), submitted });
         *self.of_user.entry(owner.uid).or_default() += 1;
@@ -68,7 +69,10 @@ impl Running {
             }
         };
         if let Some(method) = method {
-            self.estimating.insert(id);
+            // One that its user keeps back waits for more than its estimate.
+            if !held {
+                self.estimating.insert(id);
+            }
             self.estimators.estimate(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
         }
         self.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
@@ -167,14 +171,17 @@ impl Running {
         }
     }
 
-    /// An estimate is there, or will not be: the job waits for GPUs now.
+    /// An estimate is there, or will not be: the job waits for GPUs now, unless its user keeps it back.
     pub(super) fn estimated(&mut self, job: JobId, estimated: Estimated) {
-        if !self.estimating.remove(&job) {
+        let waits = self.estimating.remove(&job);
+        if self.core.scheduler().job(job).is_none_or(|job| job.state.outcome().is_some()) {
             return;
         }
         let body = serde_json::to_value(&estimated).unwrap_or_default();
         let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate) });
-        let _ = self.try_tell(Event::JobReleased { job });
+        if waits {
+            let _ = self.try_tell(Event::JobReleased { job });
+        }
         self.note(job, "estimated", body, format!("{job} is estimated"));
     }
 

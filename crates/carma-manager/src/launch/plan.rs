@@ -22,6 +22,8 @@ pub struct Assignment<'a> {
     pub attempt: AttemptId,
     /// What was asked for.
     pub request: &'a JobRequest,
+    /// The name of whose it is.
+    pub owner: &'a str,
     /// Whom to run it as, where that is not the manager's own user.
     pub user: Option<&'a RunAs>,
     /// Its place in its array.
@@ -161,7 +163,7 @@ fn container<'a>(
     })
 }
 
-/// A file of the user's, with what stands for job, array index and name filled in.
+/// A file of the user's, with what stands for job, array index, name and user filled in.
 fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
     let job = assignment.attempt.job.0.to_string();
     let index = assignment.array_index.map(|index| index.to_string()).unwrap_or_default();
@@ -175,6 +177,7 @@ fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
             Some('j') => (job.as_str(), &part[1..]),
             Some('a') => (index.as_str(), &part[1..]),
             Some('x') => (name.as_str(), &part[1..]),
+            Some('u') => (assignment.owner, &part[1..]),
             // Two stand for one, and what follows the second is taken as it is.
             None => ("%", parts.next().unwrap_or_default()),
             Some(_) => ("%", part),
@@ -212,6 +215,7 @@ mod tests {
         let assignment = Assignment {
             attempt: AttemptId { job: JobId(12), number: 3 },
             request,
+            owner: "ada",
             user: Some(&RunAs { uid: 1000, gid: 100, name: "ada".to_owned(), home: "/home/ada".into() }),
             array_index: Some(7),
             placement: &placement,
@@ -264,6 +268,7 @@ mod tests {
         };
         assert_eq!(named("logs/%j-%a.txt"), "/home/ada/my project/logs/12-7.txt");
         assert_eq!(named("/logs/%x"), "/logs/.._.._etc_a b");
+        assert_eq!(named("/scratch/%u/%j"), "/scratch/ada/12");
         assert_eq!(named("100%%j %y%"), "/home/ada/my project/100%j %y%");
     }
 

@@ -30,15 +30,21 @@ pub(super) struct Ending<'a> {
     order: &'a Order,
     cgroup: Option<&'a Cgroup>,
     later: Vec<(Instant, Told)>,
+    /// What the manager sent, which is passed on once: one that has crashed cannot know whether it had sent it, and sends it again.
+    heard: Vec<Signal>,
 }
 
 impl<'a> Ending<'a> {
     pub(super) const fn new(job: Pid, order: &'a Order, cgroup: Option<&'a Cgroup>) -> Self {
-        Self { job, order, cgroup, later: Vec::new() }
+        Self { job, order, cgroup, later: Vec::new(), heard: Vec::new() }
     }
 
     /// Passes on what the manager sent.
     pub(super) fn pass_on(&mut self, signal: Signal, now: Instant) {
+        if signal != KILL && self.heard.contains(&signal) {
+            return;
+        }
+        self.heard.push(signal);
         match signal {
             CHECKPOINT => self.tell(Told::Checkpoint),
             TERMINATE => self.terminate(now),

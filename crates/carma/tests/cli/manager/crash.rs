@@ -1,0 +1,262 @@
+//! Managers and shims that are killed at any moment, again and again: every job that was acknowledged ends once, with an outcome that is true.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use carma_core::{JobId, Outcome, Verdict};
+use carma_gpu::process_started;
+use carma_manager::api::{Act, HistoryQuery, JobDetail};
+use carma_manager::client::Client;
+use carma_manager::supervise::{AttemptFolder, Standing, find};
+use fastrand::Rng;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::crash_load::{Asked, Kind, Load, Record};
+use super::lab::until;
+use super::up::{Up, one};
+
+/// People who submit at the same time.
+const PEOPLE: u64 = 3;
+
+/// How often is killed: a few times in every test run, and as often as the variable says where somebody wants to know.
+fn crashes() -> u64 {
+    std::env::var("CARMA_CRASHES").ok().and_then(|number| number.parse().ok()).unwrap_or(25)
+}
+
+fn seed() -> u64 {
+    std::env::var("CARMA_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(7)
+}
+
+/// Four emulated GPUs whose minutes pass in seconds.
+fn manager() -> Up {
+    Up::new(Some(("4xA100-40GB", 60.0)), "")
+}
+
+/// Puts load on a manager while `strike` is called so many times, and looks in the end whether all that is known is true.
+fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng)) -> Vec<JobDetail> {
+    let load = Load::new(up);
+    let gate = up.folder().join("gate");
+    let body = format!("while ! test -e {}; do sleep 0.05; done", gate.display());
+    let witness = up.client().submit(&one(load.recorded("witness", &body))).unwrap().jobs[0];
+    let [(1, pid)] = until(|| Some(load.record("witness").starts).filter(|starts| !starts.is_empty()))[..] else { panic!() };
+    let mut random = Rng::with_seed(seed());
+    let (turn, turns) = channel();
+    let turns = Mutex::new(turns);
+    thread::scope(|scope| {
+        for person in 0..PEOPLE {
+            let (load, turns) = (&load, &turns);
+            scope.spawn(move || load.submit(seed() * PEOPLE + person, turns));
+        }
+        for _ in 0..times {
+            (0..2).for_each(|_| turn.send(()).unwrap());
+            strike(up, &mut random);
+        }
+        drop(turn);
+        up.ready();
+    });
+    assert!(process_started(pid).is_some(), "the witness goes on, whoever is killed");
+    fs::write(gate, "").unwrap();
+    let witnessed = up.over(witness);
+    assert_eq!((witnessed.outcome(), witnessed.attempts.len()), (Some(&Outcome::Succeeded), 1));
+    assert_eq!(load.record("witness").starts, [(1, pid)], "the same process all the time");
+    let mut client = up.client();
+    until(|| client.status().ok().filter(|status| status.jobs.running + status.jobs.waiting + status.jobs.held == 0));
+    nothing_is_left(up);
+    let details = all_jobs(&mut client);
+    check(&load, &details);
+    assert_all_known(&load.into_asked(), &details);
+    details
+}
+
+fn all_jobs(client: &mut Client) -> Vec<JobDetail> {
+    let query = HistoryQuery { limit: Some(100_000), ..HistoryQuery::default() };
+    let jobs: Vec<JobId> = client.history(&query).unwrap().into_iter().map(|job| job.id).collect();
+    jobs.into_iter().map(|job| client.job(&job.0.to_string()).unwrap()).collect()
+}
+
+/// Each job ended once, and what is known of it is what it wrote down itself.
+fn check(load: &Load, details: &[JobDetail]) {
+    let outcomes: BTreeMap<JobId, &Outcome> = details.iter().map(|detail| (detail.id, detail.outcome().unwrap())).collect();
+    for detail in details {
+        let request = &detail.request;
+        let name = request.name.clone().unwrap();
+        let record = load.record(&request.array.as_ref().map_or_else(|| name.clone(), |label| format!("{name}.{}", label.index)));
+        let outcome = outcomes[&detail.id];
+        let about = || format!("{name} ({}): {outcome}\n{record:?}\n{:?}\n{:?}", detail.id, detail.attempts, detail.events);
+        assert!(!record.twice, "ran twice at once: {}", about());
+        assert!(record.bears_out(outcome), "{}", about());
+        let finished = detail.events.iter().filter(|stored| stored.event.kind == "finished").count();
+        assert_eq!(finished, 1, "ended once: {}", about());
+        check_attempts(detail, &record, &about);
+        if let Outcome::DependencyFailed { on } = outcome {
+            assert!(!outcomes[on].succeeded(), "{}", about());
+        }
+    }
+}
+
+fn check_attempts(detail: &JobDetail, record: &Record, about: &dyn Fn() -> String) {
+    let began: BTreeSet<u32> = record.starts.iter().map(|(attempt, _)| *attempt).collect();
+    assert_eq!(began.len(), record.starts.len(), "an attempt ran twice: {}", about());
+    let numbers: BTreeSet<u32> = detail.attempts.iter().map(|attempt| attempt.attempt.number).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u32).collect(), "{}", about());
+    assert!(began.is_subset(&numbers), "{}", about());
+    for attempt in &detail.attempts {
+        let number = attempt.attempt.number;
+        let end = record.ends.iter().find(|(ended, _)| *ended == number).map(|(_, code)| *code);
+        let is_true = match attempt.verdict.as_ref().unwrap() {
+            Verdict::Succeeded => end == Some(0),
+            // Ended by a signal, it came to no end of its own.
+            Verdict::Failed { code } => end == Some(*code) || (end.is_none() && *code > 128),
+            Verdict::OutOfMemory => end == Some(1),
+            Verdict::SupervisorLost => true,
+            _ => false,
+        };
+        assert!(is_true, "{number}: {}", about());
+    }
+}
+
+/// What was acknowledged is there; what was not may be there, and has not run where it is not.
+fn assert_all_known(asked: &[Asked], details: &[JobDetail]) {
+    let known: BTreeMap<JobId, &JobDetail> = details.iter().map(|detail| (detail.id, detail)).collect();
+    let mut acknowledged = BTreeSet::new();
+    for Asked { name, kind, acknowledged: jobs, cancelled } in asked {
+        for job in jobs.iter().flatten() {
+            assert!(acknowledged.insert(*job), "{job} was given away twice");
+            assert_eq!(known.get(job).unwrap_or_else(|| panic!("{job} is lost")).request.name.as_ref(), Some(name));
+        }
+        let of_name = || details.iter().filter(|detail| detail.request.name.as_ref() == Some(name));
+        assert!([0, if *kind == Kind::Array { 3 } else { 1 }].contains(&of_name().count()), "all or none of {name}");
+        if cancelled.is_none() {
+            assert!(of_name().all(|detail| detail.outcome() != Some(&Outcome::Cancelled)), "{name} was never cancelled");
+        }
+        if let (Some(true), Some([job, ..])) = (cancelled, jobs.as_deref()) {
+            // Its work may have been done by then.
+            assert!(matches!(known[job].outcome(), Some(Outcome::Cancelled | Outcome::Succeeded)), "{name}: {:?}", known[job].outcome());
+        }
+    }
+}
+
+/// Nothing runs any more, and nobody holds a folder.
+fn nothing_is_left(up: &Up) {
+    for folder in up.attempts() {
+        let standing = until(|| Some(find(&folder).unwrap()).filter(|standing| !matches!(standing, Standing::Running(_))));
+        assert!(matches!(standing, Standing::Ended(_) | Standing::Lost), "{standing:?}");
+        let lock = fs::File::open(folder.path().join("lock")).unwrap();
+        until(|| lock.try_lock().ok());
+    }
+    // The manager has programs of its own running that look at GPUs; those of managers that were killed end by themselves.
+    let place = up.folder().to_str().unwrap();
+    let parent = |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit(')').next()?.split(' ').nth(2)?.parse().ok();
+    let stays = |pid: u32| pid == up.pid() || parent(pid) == Some(up.pid());
+    let words = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).map(|words| String::from_utf8_lossy(&words).into_owned());
+    let left = || {
+        let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let theirs = pids.filter_map(|pid| words(pid).ok().filter(|words| words.contains(place) && !stays(pid)));
+        theirs.collect::<Vec<_>>()
+    };
+    let gone = std::panic::catch_unwind(|| until(|| left().is_empty().then_some(())));
+    assert!(gone.is_ok(), "{:?}", left());
+}
+
+#[test]
+fn a_manager_killed_at_any_moment_loses_nothing_and_runs_nothing_twice() {
+    let mut up = manager();
+    let details = under_load(&mut up, crashes(), |up, random| {
+        // Sometimes long after it is ready, sometimes while it is just beginning.
+        let early = random.bool();
+        thread::sleep(Duration::from_millis(random.u64(0..250)));
+        up.kill();
+        up.spawn();
+        if !early {
+            up.ready();
+        }
+    });
+    let outcomes: BTreeSet<String> = details.iter().map(|detail| detail.outcome().unwrap().to_string()).collect();
+    eprintln!("{} kills, {} jobs: {outcomes:?}", crashes(), details.len());
+    let lost = details.iter().flat_map(|detail| &detail.attempts).any(|attempt| attempt.verdict == Some(Verdict::SupervisorLost));
+    assert!(!lost, "jobs outlive their manager");
+    assert!(details.len() as u64 > crashes());
+}
+
+#[test]
+fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
+    let mut up = manager();
+    let mut killed = 0;
+    let witness = up.state().join("attempts/1");
+    let details = under_load(&mut up, crashes(), |up, random| {
+        thread::sleep(Duration::from_millis(random.u64(0..100)));
+        if random.u32(0..5) == 0 {
+            up.kill();
+            up.start();
+        }
+        let victims = until(|| {
+            let mut under_way = up.attempts();
+            under_way.retain(|folder| !folder.path().starts_with(&witness) && !folder.path().join("exit.json").exists());
+            random.choice(under_way).and_then(|folder| supervisors(&folder))
+        });
+        killed += match (random.u32(0..4), victims) {
+            (0, [guard, _]) => kill(guard),
+            (1, both) => both.into_iter().map(kill).sum(),
+            (_, [_, shim]) => kill(shim),
+        };
+    });
+    let attempts = details.iter().flat_map(|detail| &detail.attempts);
+    let lost = attempts.filter(|attempt| attempt.verdict == Some(Verdict::SupervisorLost)).count();
+    eprintln!("{killed} supervisors killed, {} jobs, {lost} attempts lost", details.len());
+    assert!(lost > 0 && killed > 0);
+}
+
+/// Guard and shim of an attempt, by number and start.
+fn supervisors(folder: &AttemptFolder) -> Option<[(u32, u64); 2]> {
+    let text = fs::read(folder.path().join("shim.pid")).ok()?;
+    let both: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let identity = |who: &str| Some((both[who]["pid"].as_u64()?.try_into().ok()?, both[who]["started"].as_u64()?));
+    Some([identity("guard")?, identity("shim")?])
+}
+
+/// Kills this very process if it is still there, and never another that has got its number.
+fn kill((pid, started): (u32, u64)) -> u64 {
+    let handle = pidfd_open(Pid::from_raw(pid.cast_signed()).unwrap(), PidfdFlags::empty());
+    let Some(handle) = handle.ok().filter(|_| process_started(pid) == Some(started)) else { return 0 };
+    u64::from(pidfd_send_signal(handle, Signal::KILL).is_ok())
+}
+
+#[test]
+fn a_manager_that_is_told_to_stop_leaves_its_jobs_running() {
+    let mut up = Up::new(None, "");
+    let gate = up.folder().join("gate");
+    let job = up.submit(up.plain(&format!("while ! test -e {}; do sleep 0.02; done", gate.display())));
+    until(|| up.attempts().first().and_then(supervisors));
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        rustix::process::kill_process(Pid::from_raw(up.pid().cast_signed()).unwrap(), signal).unwrap();
+        assert!(up.ended(), "{}", up.said());
+        assert!(!up.places().socket.exists());
+        up.start();
+    }
+    let down = std::process::Command::new(super::lab::program()).arg("down").env("CARMA_SOCKET", up.places().socket).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&down.stdout), "the manager is down\n");
+    assert!(up.ended());
+    up.start();
+    fs::write(gate, "").unwrap();
+    let over = up.over(job);
+    assert_eq!((over.outcome(), over.attempts.len()), (Some(&Outcome::Succeeded), 1));
+}
+
+#[test]
+fn what_was_cancelled_just_before_a_crash_ends_soon_after_it() {
+    let mut up = Up::new(None, "");
+    let told = up.folder().join("told");
+    // It ends when told, and notes how often it was.
+    let script = format!("trap 'echo told >> {0}; exit 3' TERM; echo ready > {0}.ready; while :; do sleep 0.02; done", told.display());
+    let job = up.submit(up.plain(&script));
+    until(|| fs::exists(told.with_extension("ready")).unwrap().then_some(()));
+    assert_eq!(up.client().act(&job.0.to_string(), &Act::Cancel).unwrap().done, [job]);
+    up.kill();
+    up.start();
+    assert_eq!(up.over(job).outcome(), Some(&Outcome::Cancelled));
+    assert_eq!(fs::read_to_string(told).unwrap(), "told\n", "once");
+}

@@ -1,0 +1,250 @@
+//! Disks that are full, files that are damaged, GPUs that are gone: a clear word, nothing lost, and on it goes when all is well again.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use carma_core::{Outcome, State};
+use carma_emu::VARIABLE;
+use carma_manager::client::{Address, Client, ClientError};
+use fastrand::Rng;
+
+use super::lab::{program, until};
+use super::up::{Up, one};
+
+/// What a manager says that does not start.
+fn refusal(up: &Up) -> String {
+    let said = up.said().len();
+    assert!(!up.command().status().unwrap().success());
+    up.said()[said..].trim_end().to_owned()
+}
+
+/// Stops the manager in order, so that all of its state is in one file.
+fn stop(up: &mut Up) {
+    up.client().shutdown(carma_manager::api::Shutdown::default()).unwrap();
+    assert!(up.ended());
+}
+
+#[test]
+fn a_second_manager_is_refused_and_told_who_the_first_is() {
+    let up = Up::new(None, "");
+    let words = refusal(&up);
+    assert!(words.contains(&format!("in use by the manager with process number {}", up.pid())), "{words}");
+    assert_eq!(up.client().status().unwrap().pid, up.pid(), "the first goes on");
+}
+
+#[test]
+fn a_socket_that_a_dead_manager_left_is_replaced() {
+    let mut up = Up::new(None, "");
+    up.kill();
+    assert!(up.places().socket.exists());
+    let error = Client::at(up.address()).unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+    up.start();
+    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+}
+
+#[test]
+fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone() {
+    const VERSION: std::ops::Range<usize> = 60..64;
+    let mut up = Up::new(None, "");
+    up.over(up.submit(up.plain("true")));
+    stop(&mut up);
+    let database = up.places().database();
+    let whole = fs::read(&database).unwrap();
+    let refused = |bytes: &[u8]| {
+        fs::write(&database, bytes).unwrap();
+        let words = refusal(&up);
+        assert!(words.contains(database.to_str().unwrap()), "{words}");
+        assert!(fs::read(&database).unwrap() == bytes, "it was left alone");
+        words
+    };
+    let mut later = whole.clone();
+    later[VERSION].copy_from_slice(&900_u32.to_be_bytes());
+    assert!(refused(&later).contains("use a newer carma"));
+    let mut damaged = whole.clone();
+    damaged[..100].fill(b'x');
+    assert!(refused(&damaged).contains("is damaged or no database"));
+    fs::write(&database, whole).unwrap();
+    up.start();
+    assert_eq!(up.client().history(&Default::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn state_that_may_not_be_written_is_refused_with_a_reason() {
+    let up = Up::down(None, "");
+    fs::set_permissions(up.folder(), Permissions::from_mode(0o555)).unwrap();
+    let Some(mut command) = super::super::as_nobody(program()) else { return };
+    let output = command.arg("up").arg("--no-gpus").arg("--state").arg(up.state()).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && words.contains("cannot be written: check the permissions"), "{words}");
+}
+
+#[test]
+fn what_a_power_cut_took_from_the_log_of_the_store_is_gone_and_nothing_else() {
+    let mut random = Rng::with_seed(11);
+    for _ in 0..5 {
+        let mut up = Up::new(None, "");
+        let mut acknowledged = Vec::new();
+        for number in 0..8 {
+            let job = up.submit(up.plain(&format!("exit {number}")));
+            acknowledged.push(job);
+            up.over(job);
+        }
+        up.kill();
+        let log = format!("{}-wal", up.places().database().display());
+        let file = File::options().write(true).open(&log).unwrap();
+        file.set_len(random.u64(0..=file.metadata().unwrap().len())).unwrap();
+        drop(file);
+        up.start();
+        let mut known: Vec<_> = up.client().history(&Default::default()).unwrap().into_iter().map(|job| job.id).collect();
+        known.sort_unstable();
+        assert!(acknowledged.starts_with(&known), "{known:?}");
+        // What is submitted now meets nothing of those that are gone.
+        let new = up.submit(up.plain("exit 77"));
+        assert!(!acknowledged.contains(&new));
+        assert_eq!(up.over(new).outcome(), Some(&Outcome::Failed { code: 77 }));
+        for job in known {
+            let code = i32::try_from(job.0).unwrap() - 1;
+            let expected = if code == 0 { Outcome::Succeeded } else { Outcome::Failed { code } };
+            assert_eq!(up.over(job).outcome(), Some(&expected));
+        }
+    }
+}
+
+/// A manager on a small file system that only it sees, and how to get at what is on it.
+fn on_a_small_disk(up: &Up) -> Option<(std::process::Child, Address, std::path::PathBuf)> {
+    let state = up.state();
+    fs::create_dir(&state).unwrap();
+    let mount = |script: &str| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--map-root-user", "--mount", "sh", "-c"])
+            .arg(format!("mount -t tmpfs -o size=4m tmpfs \"$0\" && {script}"))
+            .arg(&state);
+        command
+    };
+    if !mount("true").status().is_ok_and(|status| status.success()) {
+        eprintln!("not run: this machine lets nobody mount a file system of their own");
+        return None;
+    }
+    let mut command = mount("exec \"$1\" up --state \"$0\" --no-gpus --config \"$2\"");
+    command.arg(program()).arg(up.folder().join("carma.toml")).stderr(File::create(up.log()).unwrap());
+    let child = command.spawn().unwrap();
+    let seen = Path::new("/proc").join(child.id().to_string()).join("root").join(state.strip_prefix("/").unwrap());
+    Some((child, Address::Socket(seen.join("carma.sock")), seen))
+}
+
+#[test]
+fn a_full_disk_refuses_what_is_new_keeps_what_is_known_and_goes_on_when_there_is_room() {
+    let up = Up::down(None, "[manager.host]\ndisk = 0\n");
+    let Some((mut child, address, seen)) = on_a_small_disk(&up) else { return };
+    let mut client = until(|| Client::at(address.clone()).ok());
+    let job = |up: &Up| {
+        let mut job = up.plain("true");
+        job.environment.insert("PADDING".to_owned(), "x".repeat(20_000));
+        one(job)
+    };
+    let mut held = job(&up);
+    held.job.schedule.hold = true;
+    let mut acknowledged = vec![client.submit(&held).unwrap().jobs[0]];
+    let ballast = seen.join("ballast");
+    let mut file = File::create(&ballast).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let refused = until(|| match client.submit(&job(&up)) {
+        Ok(submitted) => {
+            acknowledged.extend(submitted.jobs);
+            None
+        }
+        Err(ClientError::Refused(problem)) => Some(problem),
+        Err(error) => panic!("{error}: {}", up.said()),
+    });
+    assert_eq!(refused.kind.status(), 503, "{refused}");
+    assert!(refused.message.starts_with("nothing was changed: ") && refused.message.contains("no room is left"), "{refused}");
+    let troubles = client.status().unwrap().troubles.join("\n");
+    assert!(troubles.contains("nothing can be accepted or launched"), "{troubles}");
+    drop(file);
+    fs::remove_file(ballast).unwrap();
+    acknowledged.push(until(|| client.submit(&job(&up)).ok()).jobs[0]);
+    let outcome = |client: &mut Client, job: carma_core::JobId| client.job(&job.0.to_string()).unwrap().outcome().cloned();
+    for job in &acknowledged[1..] {
+        assert_eq!(until(|| outcome(&mut client, *job)), Outcome::Succeeded, "{}", up.said());
+    }
+    assert!(matches!(client.job(&acknowledged[0].0.to_string()).unwrap().state, State::Held { .. }));
+    assert_eq!(client.history(&Default::default()).unwrap().len(), acknowledged.len());
+    // The very process we started.
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Lets something go wrong with the emulated GPUs.
+fn fault(up: &Up, words: &[&str]) {
+    let machine = up.machine.as_ref().unwrap();
+    let output = Command::new(program()).args(["emu", "fault"]).args(words).env(VARIABLE, machine.folder()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A job that trains on a GPU until the gate is open.
+fn training(up: &Up, gate: &Path) -> carma_manager::request::JobRequest {
+    let carma = program().display();
+    let train = format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB");
+    // What it trains for is long the first time, and short once the gate is open.
+    let script = format!("if test -e {0}; then exec {train} --seconds 10; else exec {train} --seconds 1000000; fi", gate.display());
+    let mut job = up.plain(&script);
+    job.resources.gpus = 1;
+    job
+}
+
+fn device_of(state: &State) -> Option<String> {
+    Some(state.active()?.placement.devices[0].device.to_string())
+}
+
+#[test]
+fn jobs_of_a_lost_gpu_come_back_elsewhere_whether_a_manager_saw_it_or_not() {
+    for while_up in [true, false] {
+        let mut up = Up::new(Some(("2xA100-40GB", 60.0)), "");
+        let gate = up.folder().join("gate");
+        let job = up.submit(training(&up, &gate));
+        let mut client = up.client();
+        let placed = until(|| {
+            let detail = client.job(&job.0.to_string()).unwrap();
+            matches!(detail.state, State::Running(_)).then(|| device_of(&detail.state).unwrap())
+        });
+        fs::write(&gate, "").unwrap();
+        let number = placed.trim_start_matches("s0/gpu").to_owned();
+        if !while_up {
+            up.kill();
+        }
+        fault(&up, &["lost", "--gpu", &number]);
+        if !while_up {
+            up.start();
+        }
+        let over = up.over(job);
+        assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.said());
+        let [first, .., last] = &over.attempts[..] else { panic!("{:?}", over.attempts) };
+        assert_ne!(first.placement.devices[0].device, last.placement.devices[0].device);
+        let status = up.client().status().unwrap();
+        assert!(status.troubles.iter().any(|trouble| trouble.contains("is lost")), "{:?}", status.troubles);
+        fault(&up, &["back", "--gpu", &number]);
+        until(|| up.client().status().unwrap().troubles.is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn a_driver_that_hangs_keeps_nobody_else_waiting() {
+    let up = Up::new(Some(("1xA100-40GB", 60.0)), "");
+    fault(&up, &["hang"]);
+    let begin = Instant::now();
+    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    up.client().status().unwrap();
+    up.client().gpus().unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    fault(&up, &["clear"]);
+    let gate = up.folder().join("gate");
+    fs::write(&gate, "").unwrap();
+    let over = up.over(up.submit(training(&up, &gate)));
+    assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.said());
+}

@@ -1,0 +1,182 @@
+//! A manager that is a process of its own, as people run it: started, killed, and started again on the same state.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use carma_core::{AttemptId, JobId, Signal};
+use carma_emu::{Machine, VARIABLE};
+use carma_manager::api::{JobDetail, Submit};
+use carma_manager::client::{Address, Client};
+use carma_manager::places::Places;
+use carma_manager::request::{JobCommand, JobRequest};
+use carma_manager::supervise::{AttemptFolder, Standing, find};
+use tempfile::TempDir;
+
+use super::lab::{program, until};
+
+/// Emulated GPUs: which, and how much faster their time passes.
+pub(super) type Gpus<'a> = Option<(&'a str, f64)>;
+
+pub(super) struct Up {
+    folder: TempDir,
+    pub(super) machine: Option<Machine>,
+    process: Option<Child>,
+}
+
+impl Up {
+    /// State for a manager with this configuration, which is not started yet.
+    pub(super) fn down(gpus: Gpus<'_>, configuration: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("carma.toml"), configuration).unwrap();
+        let create =
+            |(gpus, speed): (&str, f64)| Machine::create(&folder.path().join("gpus"), &gpus.parse().unwrap(), speed, Some(program()));
+        let machine = gpus.map(create).transpose().unwrap();
+        Self { folder, machine, process: None }
+    }
+
+    /// A manager that answers.
+    pub(super) fn new(gpus: Gpus<'_>, configuration: &str) -> Self {
+        let mut up = Self::down(gpus, configuration);
+        up.start();
+        up
+    }
+
+    /// The command that starts it.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(program());
+        command.arg("up").arg("--state").arg(self.state()).arg("--config").arg(self.folder().join("carma.toml"));
+        match &self.machine {
+            Some(machine) => command.env(VARIABLE, machine.folder()),
+            None => command.arg("--no-gpus"),
+        };
+        let log = File::options().create(true).append(true).open(self.log()).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command
+    }
+
+    /// Starts it, and does not wait until it answers.
+    pub(super) fn spawn(&mut self) {
+        assert!(self.process.is_none());
+        self.process = Some(self.command().spawn().unwrap());
+    }
+
+    pub(super) fn start(&mut self) {
+        self.spawn();
+        self.ready();
+    }
+
+    /// Waits until it answers.
+    pub(super) fn ready(&mut self) {
+        let log = self.log();
+        let socket = self.places().socket;
+        let process = self.process.as_mut().unwrap();
+        until(|| {
+            let ended = process.try_wait().unwrap();
+            assert!(ended.is_none(), "{ended:?}: {}", fs::read_to_string(&log).unwrap());
+            Client::at(Address::Socket(socket.clone())).ok()?.status().ok().map(drop)
+        });
+    }
+
+    /// Kills it without a word, as the kernel does when memory is short.
+    pub(super) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // The very process we started, which nobody else has waited for.
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Waits for the end of a manager that was told to end, and says whether it ended well.
+    pub(super) fn ended(&mut self) -> bool {
+        let mut process = self.process.take().unwrap();
+        until(|| process.try_wait().unwrap()).success()
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.as_ref().unwrap().id()
+    }
+
+    /// Where everything is that the test made.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the manager keeps its state; it makes this folder itself.
+    pub(super) fn state(&self) -> PathBuf {
+        self.folder().join("state")
+    }
+
+    pub(super) fn places(&self) -> Places {
+        Places::at(&self.state())
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.folder().join("manager.log")
+    }
+
+    /// What it has said.
+    pub(super) fn said(&self) -> String {
+        fs::read_to_string(self.log()).unwrap()
+    }
+
+    pub(super) fn client(&self) -> Client {
+        Client::at(self.address()).unwrap()
+    }
+
+    pub(super) fn address(&self) -> Address {
+        Address::Socket(self.places().socket)
+    }
+
+    /// A job without GPUs.
+    pub(super) fn plain(&self, script: &str) -> JobRequest {
+        let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let mut request = JobRequest::new(JobCommand::Program(words), self.folder());
+        request.environment.insert("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+        request.resources.gpus = 0;
+        request
+    }
+
+    pub(super) fn submit(&self, request: JobRequest) -> JobId {
+        self.client().submit(&one(request)).unwrap().jobs[0]
+    }
+
+    /// Waits until a job is over.
+    pub(super) fn over(&self, job: JobId) -> JobDetail {
+        let mut client = self.client();
+        until(|| client.job(&job.0.to_string()).ok().filter(|detail| detail.outcome().is_some()))
+    }
+
+    /// The folders of all attempts that were ever begun.
+    pub(super) fn attempts(&self) -> Vec<AttemptFolder> {
+        let numbered = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok()).collect::<Vec<_>>()
+        };
+        let state = self.state();
+        let attempts = state.join("attempts");
+        let of_job = |job: u64| {
+            let numbers = numbered(&attempts.join(job.to_string()));
+            numbers.into_iter().map(move |number| AttemptId { job: JobId(job), number: number.try_into().unwrap() })
+        };
+        numbered(&attempts).into_iter().flat_map(of_job).map(|attempt| AttemptFolder::of(&state, attempt)).collect()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        self.kill();
+        for folder in self.attempts() {
+            if let Ok(Standing::Running(supervised)) = find(&folder) {
+                let _ = supervised.signal(Signal::Kill);
+            }
+        }
+        if let Some(machine) = &self.machine {
+            let _ = Machine::remove(machine.folder());
+        }
+    }
+}
+
+pub(super) fn one(job: JobRequest) -> Submit {
+    Submit { job, array: None, parameters: Vec::new() }
+}
