@@ -13,6 +13,7 @@ use carma_emu::{Machine, VARIABLE};
 use carma_gpu::mps::PROGRAM;
 use carma_gpu::profiling::Options;
 use carma_manager::api::Shutdown;
+use carma_manager::client::{Address, Client};
 use carma_manager::configuration::Configuration;
 use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::notify;
@@ -20,6 +21,7 @@ use carma_manager::places::Places;
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -56,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.detach {
         return detach(&places);
     }
+    raise_file_limit();
     let configuration = Configuration::read(&places.configuration)?;
     let (driver, world) = if arguments.no_gpus { (None, no_gpus()) } else { world()? };
     let store = Arc::new(Store::open(places.database())?);
@@ -64,15 +67,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup =
         Setup { places: places.clone(), configuration: configuration.clone(), driver, world, program, observes: arguments.observe, record };
     let words = setup.world.words.clone();
-    let (engine, handle) = Engine::start(setup, Arc::clone(&store))?;
-    let server = Server::bind(Serving { handle: handle.clone(), store, places: places.clone(), settings: configuration.manager })?;
-    stop_when_told(handle)?;
+    let (handle, arriving) = Engine::handle();
+    // What cannot be listened on is told before anything is launched.
+    let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places: places.clone(), settings: configuration.manager };
+    let server = Server::bind(serving)?;
+    let address = server.address();
+    let engine = Engine::start(setup, store, &handle, arriving)?;
+    stop_when_told(handle.clone())?;
     eprintln!("carma: manages {words}; listens on {}", places.socket.display());
-    server.address().inspect(|address| eprintln!("carma: listens on {address} too"));
+    address.inspect(|address| eprintln!("carma: listens on {address} too"));
     // Whoever started us as a service waits for this; others do not listen.
     let _ = notify::ready();
     let (stop, stopped) = tokio::sync::oneshot::channel();
-    let serving = thread::Builder::new().name("server".to_owned()).spawn(move || server.run(stopped))?;
+    let run = move || {
+        let outcome = server.run(stopped);
+        // Without anybody to ask it, the manager had better be started again.
+        shut_down(&handle);
+        outcome
+    };
+    let serving = thread::Builder::new().name("server".to_owned()).spawn(run)?;
     let ended_well = engine.join();
     let _ = notify::stopping();
     let _ = stop.send(());
@@ -86,14 +99,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn stop_when_told(handle: Handle) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let run = move || {
-        if signals.forever().next().is_some()
-            && let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build()
-        {
-            let _ = runtime.block_on(handle.shutdown(Shutdown::default()));
+        if signals.forever().next().is_some() {
+            shut_down(&handle);
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(run)?;
     Ok(())
+}
+
+fn shut_down(handle: &Handle) {
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() {
+        let _ = runtime.block_on(handle.shutdown(Shutdown::default()));
+    }
+}
+
+/// Every connection and every attempt takes some of the files that a process may have open.
+fn raise_file_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // What is refused leaves room for fewer of them, and nothing else.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// The GPUs there are, and what jobs need to find them.
@@ -158,7 +182,7 @@ fn detach(places: &Places) -> Result<()> {
                 String::from_utf8_lossy(said.get(begins as usize..).unwrap_or_default()).trim().trim_start_matches("carma: ").to_owned();
             bail!("the manager did not start ({status}): {said}");
         }
-        if answers(&places.socket) {
+        if answers(&places.socket, child.id()) {
             println!("The manager runs as process {}; its log is {}", child.id(), log.display());
             return Ok(());
         }
@@ -167,6 +191,8 @@ fn detach(places: &Places) -> Result<()> {
     }
 }
 
-fn answers(socket: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(socket).is_ok()
+/// Whether it is this process that answers.
+fn answers(socket: &Path, pid: u32) -> bool {
+    let status = Client::at(Address::Socket(socket.to_owned())).and_then(|mut client| client.status());
+    status.is_ok_and(|status| status.pid == pid)
 }

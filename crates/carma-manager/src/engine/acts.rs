@@ -78,9 +78,9 @@ impl Running {
     }
 
     pub(super) fn configure(&mut self, settings: carma_core::Settings, reply: Reply<()>) {
-        self.setup.configuration.rules = settings.clone();
-        let told = self.try_tell(Event::ConfigurationChanged(Box::new(settings))).map_err(|error| refused(&error));
+        let told = self.try_tell(Event::ConfigurationChanged(Box::new(settings.clone()))).map_err(|error| refused(&error));
         if told.is_ok() {
+            self.setup.configuration.rules = settings;
             self.announce("the rules have changed".to_owned());
         }
         let _ = reply.send(told);

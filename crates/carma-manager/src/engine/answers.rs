@@ -4,7 +4,7 @@ use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Settings, State}
 
 use super::devices::SERVER;
 use super::handle::Question;
-use super::run::{Running, unavailable};
+use super::run::{Condition, Running, unavailable};
 use super::submit::refused;
 use crate::api::{ArrayPlace, Counts, GpuDetail, GpuTenant, Problem, Queue, QueueQuery, QueueRow, Status, Why};
 use crate::store::{Joules, Phase};
@@ -23,6 +23,13 @@ impl From<Explanation> for Why {
 
 impl Running {
     pub(super) fn answer(&mut self, question: Question) {
+        if self.condition == Condition::Stopping {
+            return self.answer_without_change(question, "the manager is stopping");
+        }
+        self.answer_with(question);
+    }
+
+    fn answer_with(&mut self, question: Question) {
         match question {
             Question::Submit { owner, jobs, reply } => self.submit(&owner, jobs, reply),
             Question::Forecast { owner, jobs, reply } => self.asked_for_forecast(owner, jobs, reply),
@@ -42,15 +49,16 @@ impl Running {
         }
     }
 
-    /// While the store cannot be written, those who only want to know are told what was known; nothing can be changed.
-    pub(super) fn answer_while_unwritable(&mut self, question: Question, reason: &str) {
+    /// While nothing can be changed, those who only want to know are told what is known.
+    pub(super) fn answer_without_change(&mut self, question: Question, reason: &str) {
         let problem = || unavailable(reason);
         match question {
             Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
             Question::Act { reply, .. } => drop(reply.send(Err(problem()))),
             Question::Drain { reply, .. } | Question::Configure { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Shutdown { reply, .. } if self.condition == Condition::Stopping => drop(reply.send(Ok(()))),
             Question::Status { reply } => drop(reply.send(Ok(self.status(Some(reason))))),
-            other => self.answer(other),
+            other => self.answer_with(other),
         }
     }
 

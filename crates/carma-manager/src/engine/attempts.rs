@@ -1,19 +1,27 @@
 //! What the core wants done, and what becomes of attempts.
 
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
 
 use carma_core::{Action, AttemptId, Event, EventError, Fraction, JobId, Outcome, Placement, Signal, State, Verdict};
 use serde_json::json;
 
 use super::batch::Effect;
 use super::exits::Remains;
-use super::launcher::LaunchOrder;
+use super::input::Input;
+use super::launcher::{LaunchOrder, begun};
 use super::run::Running;
 use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
 use crate::measure::Measurement;
 use crate::store::{AttemptEnd, Change, Joules, Measured, Phase};
-use crate::supervise::Supervised;
+use crate::supervise::{AttemptFolder, Supervised};
+
+/// How long until an attempt that could not be looked at is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long until a launch that the machine refused is tried again.
+const LAUNCH_AGAIN: Duration = Duration::from_secs(5);
 
 /// An attempt under way, as far as the core does not know it.
 #[derive(Debug, Default)]
@@ -98,15 +106,53 @@ impl Running {
     }
 
     pub(super) fn launched(&mut self, attempt: AttemptId, supervised: Supervised) {
-        let Some(underway) = self.attempts.get_mut(&attempt) else { return };
+        let Some(underway) = self.attempts.get_mut(&attempt) else {
+            // Nothing runs that nobody watches.
+            return drop(supervised.signal(Signal::Kill));
+        };
         for signal in std::mem::take(&mut underway.signals) {
             let _ = supervised.signal(signal);
         }
         underway.supervised = Some(supervised.clone());
         self.owners = None;
         if let Err(error) = self.exits.add(attempt, supervised) {
-            // Nobody would hear of its end: better to look at once what became of it.
-            eprintln!("carma: {attempt} cannot be watched: {error}");
+            self.unclear(attempt, &format!("it cannot be watched: {error}"));
+        }
+    }
+
+    /// An attempt that cannot be looked at is looked at again; until then it counts as running.
+    pub(super) fn unclear(&mut self, attempt: AttemptId, reason: &str) {
+        if !self.attempts.contains_key(&attempt) {
+            return;
+        }
+        eprintln!("carma: how {attempt} stands is looked at again in a moment: {reason}");
+        let (folder, inputs) = (AttemptFolder::of(&self.setup.places.state, attempt), self.inputs.clone());
+        let run = move || {
+            thread::sleep(LOOK_AGAIN);
+            let _ = inputs.send(begun(attempt, &folder));
+        };
+        if thread::Builder::new().name("look again".to_owned()).spawn(run).is_err() {
+            eprintln!("carma: {attempt} is not looked at until the manager is started again");
+        }
+    }
+
+    /// The machine did not let us launch: the attempt keeps its place, and it is tried again.
+    pub(super) fn launch_refused(&mut self, order: Box<LaunchOrder>, reason: &str) {
+        self.announce(format!("{} could not be launched, and will be tried again: {reason}", order.attempt));
+        let inputs = self.inputs.clone();
+        let run = move || {
+            thread::sleep(LAUNCH_AGAIN);
+            let _ = inputs.send(Input::LaunchAgain(order));
+        };
+        let _ = thread::Builder::new().name("launch again".to_owned()).spawn(run);
+    }
+
+    pub(super) fn launch_again(&mut self, order: Box<LaunchOrder>) {
+        match self.attempts.get(&order.attempt) {
+            None => {}
+            Some(underway) if underway.signals.is_empty() => self.launcher.launch(order),
+            // It was to end before it began.
+            Some(_) => self.not_launched(order.attempt, "it was told to end before it could be launched"),
         }
     }
 
@@ -145,10 +191,7 @@ impl Running {
             devices: active.placement.devices.iter().map(facts).collect(),
             host: HostFacts { oom_kills: None, kernel_log: remains.kernel_log.as_deref() },
         };
-        let mut judgement = verdict(&evidence);
-        if let Some(trouble) = &remains.trouble {
-            judgement.because = format!("{}: {trouble}", judgement.because);
-        }
+        let judgement = verdict(&evidence);
         let verdict = judgement.verdict.clone();
         self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
         // What it held is free now, and the GPU says so at the next look.

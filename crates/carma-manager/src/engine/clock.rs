@@ -6,6 +6,9 @@ use carma_core::{Seconds, Time};
 
 use crate::store::UnixMillis;
 
+/// A thousand years, in seconds.
+const LATEST: f64 = 1000.0 * 366.0 * 86_400.0;
+
 /// Time as the core is told it, and as people read it. Emulated GPUs may live faster than we do; then all that is told to anybody is their time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
@@ -44,7 +47,8 @@ impl Clock {
     /// The time that a moment of the wall clock will be or was.
     pub(super) fn at(&self, moment: UnixMillis) -> Time {
         let now = self.wall();
-        let milliseconds = |span: u64| Seconds::new(span as f64 / 1000.0).unwrap_or(Seconds::ZERO);
+        // Later than this is never, and can still be written down.
+        let milliseconds = |span: u64| Seconds::new((span as f64 / 1000.0).min(LATEST)).unwrap_or(Seconds::ZERO);
         if moment >= now {
             self.now() + milliseconds(moment.0 - now.0)
         } else {

@@ -10,7 +10,7 @@ use carma_core::AttemptId;
 use rustix::fs::OFlags;
 
 use crate::attempt::{Ended, Exit};
-use crate::supervise::{AttemptFolder, FolderError, Standing};
+use crate::supervise::AttemptFolder;
 
 /// The most of each log that a judgement goes by.
 const TAIL: u64 = 64 << 10;
@@ -27,21 +27,14 @@ pub(super) struct Remains {
     pub(super) stderr: Vec<u8>,
     /// The kernel's log, where it may say who was killed for want of memory.
     pub(super) kernel_log: Option<String>,
-    /// Why nothing could be found out.
-    pub(super) trouble: Option<String>,
 }
 
 impl Remains {
     /// Gathers what is left of an attempt that has ended or is lost.
-    pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, standing: Result<Standing, FolderError>) -> Self {
-        let (ended, trouble) = match standing {
-            Ok(Standing::Ended(ended)) => (Some(ended), None),
-            Ok(_) => {
-                remove_container(folder);
-                (None, None)
-            }
-            Err(error) => (None, Some(error.to_string())),
-        };
+    pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, ended: Option<Ended>) -> Self {
+        if ended.is_none() {
+            remove_container(folder);
+        }
         let killed = ended.as_ref().is_some_and(|ended| matches!(ended.exit, Exit::Signal(9) | Exit::Code(KILLED)));
         Self {
             attempt,
@@ -49,7 +42,6 @@ impl Remains {
             stdout: tail(&folder.output()),
             stderr: tail(&folder.errors()),
             kernel_log: killed.then(kernel_log).flatten(),
-            trouble,
         }
     }
 }

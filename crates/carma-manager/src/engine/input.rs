@@ -4,10 +4,11 @@ use carma_core::{AttemptId, DeviceId};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::devices::Devices;
+use super::devices::{Devices, Numbers};
 use super::estimates::{Estimated, Purpose};
 use super::exits::Remains;
 use super::handle::Question;
+use super::launcher::LaunchOrder;
 use super::looks::Looked;
 use crate::host::HostReading;
 use crate::request::Owner;
@@ -25,6 +26,12 @@ pub(super) enum Input {
     Launched(AttemptId, Box<Supervised>),
     /// It has not.
     NotLaunched(AttemptId, String),
+    /// The machine does not let us launch just now; nothing of the attempt ran.
+    LaunchRefused(Box<LaunchOrder>, String),
+    /// It is time to try that again.
+    LaunchAgain(Box<LaunchOrder>),
+    /// How an attempt stands cannot be found out just now.
+    Unclear(AttemptId, String),
     /// An attempt is over.
     Ended(Box<Remains>),
     /// GPUs were looked at.
@@ -34,7 +41,7 @@ pub(super) enum Input {
     /// The MPS server of a GPU died.
     MpsDied(DeviceId, ServerDied),
     /// GPUs or instances were asked for anew.
-    Found(Devices),
+    Found(Devices, Numbers),
     /// The host was looked at.
     Host(Box<HostReading>),
     /// An estimate is there, or is not.

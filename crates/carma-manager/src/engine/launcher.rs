@@ -1,7 +1,7 @@
 //! Launching, from threads of their own: each launch waits for its shim to begin.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::attempt::RunAs;
 use crate::launch::{Assignment, Prepared, Surroundings, plan};
 use crate::request::{JobRequest, Owner};
 use crate::store::{Reader, Store, StoreError};
-use crate::supervise::{AttemptFolder, Standing, find};
+use crate::supervise::{AttemptFolder, FolderError, Standing, find};
 
 /// Launches at the same time. Most of one is waiting.
 const THREADS: usize = 4;
@@ -48,22 +48,31 @@ pub(super) struct Launching {
 #[derive(Debug)]
 pub(super) struct Launcher {
     orders: Sender<Box<LaunchOrder>>,
-    /// Orders that were given and of which nothing was heard yet.
-    under_way: Arc<AtomicUsize>,
+    under_way: UnderWay,
+}
+
+/// Attempts that are being launched, and of which nothing was heard yet.
+#[derive(Debug, Clone, Default)]
+struct UnderWay(Arc<Mutex<HashSet<AttemptId>>>);
+
+impl UnderWay {
+    fn with<T>(&self, act: impl FnOnce(&mut HashSet<AttemptId>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Launcher {
     pub(super) fn start(launching: Launching, store: &Store, inputs: &Sender<Input>) -> Result<Self, StartError> {
         let (orders, waiting) = channel();
         let (waiting, launching) = (Arc::new(Mutex::new(waiting)), Arc::new(launching));
-        let under_way = Arc::new(AtomicUsize::new(0));
+        let under_way = UnderWay::default();
         for _ in 0..THREADS {
             let (reader, waiting, launching, inputs) = (store.reader()?, Arc::clone(&waiting), Arc::clone(&launching), inputs.clone());
-            let under_way = Arc::clone(&under_way);
+            let under_way = under_way.clone();
             let run = move || {
-                launch_on(&waiting, &reader, &launching, |input| {
+                launch_on(&waiting, &reader, &launching, |attempt, input| {
                     let told = inputs.send(input).is_ok();
-                    under_way.fetch_sub(1, Ordering::Release);
+                    under_way.with(|under_way| under_way.remove(&attempt));
                     told
                 });
             };
@@ -74,13 +83,15 @@ impl Launcher {
 
     /// Whether something of what became of a launch is still to be told.
     pub(super) fn is_busy(&self) -> bool {
-        self.under_way.load(Ordering::Acquire) > 0
+        self.under_way.with(|under_way| !under_way.is_empty())
     }
 
+    /// Launches an attempt, unless that is just being done.
     pub(super) fn launch(&self, order: Box<LaunchOrder>) {
-        // The threads live as long as this does.
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        let _ = self.orders.send(order);
+        if self.under_way.with(|under_way| under_way.insert(order.attempt)) {
+            // The threads live as long as this does.
+            let _ = self.orders.send(order);
+        }
     }
 }
 
@@ -93,25 +104,41 @@ pub(super) enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, tell: impl Fn(Input) -> bool) {
+fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, tell: impl Fn(AttemptId, Input) -> bool) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(order) = next else { return };
         let attempt = order.attempt;
         let input = match launch(&order, reader, launching) {
             Ok(folder) => begun(attempt, &folder),
-            Err(reason) => Input::NotLaunched(attempt, reason),
+            Err(NotLaunched::Job(reason)) => Input::NotLaunched(attempt, reason),
+            Err(NotLaunched::Machine(reason)) => Input::LaunchRefused(order, reason),
         };
-        if !tell(input) {
+        if !tell(attempt, input) {
             return;
         }
     }
 }
 
-fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result<AttemptFolder, String> {
+/// Why an attempt was not launched. Nothing of it ran.
+enum NotLaunched {
+    /// It cannot be, as it was asked for.
+    Job(String),
+    /// The machine does not let us just now: a full disk, no more processes, users that cannot be looked up.
+    Machine(String),
+}
+
+impl NotLaunched {
+    #[expect(clippy::needless_pass_by_value, reason = "errors are handed over as they are")]
+    fn by_machine(error: impl ToString) -> Self {
+        Self::Machine(error.to_string())
+    }
+}
+
+fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result<AttemptFolder, NotLaunched> {
     let job = order.attempt.job;
-    let mut request: JobRequest =
-        reader.request(job).map_err(|error| error.to_string())?.ok_or_else(|| format!("what {job} asked for is no longer known"))?;
+    let request = reader.request(job).map_err(NotLaunched::by_machine)?;
+    let mut request: JobRequest = request.ok_or_else(|| NotLaunched::Job(format!("what {job} asked for is no longer known")))?;
     launching.world.prepare(&mut request.environment);
     let user = run_as(&order.owner)?;
     let folder = AttemptFolder::of(&launching.state, order.attempt);
@@ -127,20 +154,21 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
         folder: &folder,
         log_limit: launching.log_limit,
     };
-    let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| error.to_string())?;
+    let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| NotLaunched::Job(error.to_string()))?;
     if folder.path().exists() {
         match find(&folder) {
             // A launch that was cut short before its shim began has left a folder in which nothing ever ran.
             Ok(Standing::NeverBegun) => {
-                fs::remove_dir_all(folder.path()).map_err(|error| format!("{}: {error}", folder.path().display()))?;
+                let removed = fs::remove_dir_all(folder.path());
+                removed.map_err(|error| NotLaunched::Machine(format!("{}: {error}", folder.path().display())))?;
             }
             // It was launched before everything began anew, and is not launched twice.
             Ok(_) => return Ok(folder),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(NotLaunched::by_machine(error)),
         }
     }
-    let prepared = Prepared::new(folder.clone()).map_err(|error| error.to_string())?;
-    prepared.launch(&plan, &launching.program).map_err(|error| error.to_string())
+    let prepared = Prepared::new(folder.clone()).map_err(NotLaunched::by_machine)?;
+    prepared.launch(&plan, &launching.program).map_err(NotLaunched::by_machine)
 }
 
 /// What became of an attempt whose shim has begun.
@@ -148,19 +176,35 @@ pub(super) fn begun(attempt: AttemptId, folder: &AttemptFolder) -> Input {
     let until = Instant::now() + PATIENCE;
     loop {
         match find(folder) {
-            Ok(Standing::Running(supervised)) => return Input::Launched(attempt, Box::new(supervised)),
             Ok(Standing::Starting) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-            standing => return Input::Ended(Box::new(Remains::gather(attempt, folder, standing))),
+            standing => return stands(attempt, folder, standing),
         }
     }
 }
 
+/// What the engine is told of how an attempt stands. Only what is certain ends an attempt: one that cannot be looked at may still run.
+pub(super) fn stands(attempt: AttemptId, folder: &AttemptFolder, standing: Result<Standing, FolderError>) -> Input {
+    match standing {
+        Ok(Standing::Running(supervised)) => Input::Launched(attempt, Box::new(supervised)),
+        Ok(Standing::Ended(ended)) => Input::Ended(Box::new(Remains::gather(attempt, folder, Some(ended)))),
+        Ok(Standing::Lost) => Input::Ended(Box::new(Remains::gather(attempt, folder, None))),
+        Ok(Standing::NeverBegun) => Input::NotLaunched(attempt, "its shim ended before it began".to_owned()),
+        Ok(Standing::Starting) => Input::Unclear(attempt, "its shim does not say who it is".to_owned()),
+        Err(FolderError::Damaged { path, source }) => {
+            // After a power cut: nothing of before runs any more.
+            eprintln!("carma: {} is damaged: {source}", path.display());
+            Input::Ended(Box::new(Remains::gather(attempt, folder, None)))
+        }
+        Err(error) => Input::Unclear(attempt, error.to_string()),
+    }
+}
+
 /// Whom to run a job as: root runs it as its user, and everybody else as themselves.
-fn run_as(owner: &Owner) -> Result<Option<RunAs>, String> {
+fn run_as(owner: &Owner) -> Result<Option<RunAs>, NotLaunched> {
     if !nix::unistd::geteuid().is_root() || owner.uid == 0 {
         return Ok(None);
     }
-    let user = nix::unistd::User::from_uid(owner.uid.into()).ok().flatten();
-    let user = user.ok_or_else(|| format!("user {} ({}) is no longer known here", owner.name, owner.uid))?;
+    let user = nix::unistd::User::from_uid(owner.uid.into()).map_err(NotLaunched::by_machine)?;
+    let user = user.ok_or_else(|| NotLaunched::Job(format!("user {} ({}) is no longer known here", owner.name, owner.uid)))?;
     Ok(Some(RunAs { uid: owner.uid, gid: user.gid.as_raw(), name: user.name, home: user.dir }))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{CollocationMode, DeviceId, Time};
 use carma_gpu::mps::{Health, MpsControl, Watch};
 use carma_gpu::profiling::{Counters, Options, Profiler, Source};
-use carma_gpu::{Driver, DriverError, Monitor, Reading};
+use carma_gpu::{DeviceUuid, Driver, DriverError, Monitor, Reading};
 
 use super::clock::Clock;
 use super::devices::Devices;
@@ -45,17 +45,17 @@ pub(super) struct Looking {
 #[derive(Debug)]
 pub(super) struct Looks {
     poke: SyncSender<()>,
-    devices: Arc<Mutex<Devices>>,
+    /// Whoever is to end with this looks whether it is still there.
+    _wanted: Arc<()>,
 }
 
 impl Looks {
     pub(super) fn start(looking: Looking, devices: Devices, inputs: Sender<Input>) -> std::io::Result<Self> {
         let (poke, poked) = sync_channel(1);
-        let shared = Arc::new(Mutex::new(devices));
-        let looks = Self { poke, devices: Arc::clone(&shared) };
-        events(&looking.driver, &shared, inputs.clone())?;
-        thread::Builder::new().name("looks".to_owned()).spawn(move || look_on(&looking, &shared, &inputs, &poked))?;
-        Ok(looks)
+        let wanted = Arc::new(());
+        events(&looking.driver, devices.uuids(), Arc::downgrade(&wanted), inputs.clone())?;
+        thread::Builder::new().name("looks".to_owned()).spawn(move || look_on(&looking, &devices, &inputs, &poked))?;
+        Ok(Self { poke, _wanted: wanted })
     }
 
     /// Have a look now.
@@ -63,22 +63,12 @@ impl Looks {
         // One look that is waiting to be had is enough.
         let _ = self.poke.try_send(());
     }
-
-    /// From now on, look at these.
-    pub(super) fn change(&self, devices: Devices) {
-        *self.devices.lock().unwrap_or_else(PoisonError::into_inner) = devices;
-        self.now();
-    }
 }
 
-fn look_on(looking: &Looking, shared: &Mutex<Devices>, inputs: &Sender<Input>, poked: &Receiver<()>) {
-    let current = || shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let profile = |devices: &Devices| {
-        let targets = devices.iter().map(|device| device.target.clone()).collect();
-        Profiler::start(Arc::clone(&looking.driver), targets, looking.profiling.clone()).ok()
-    };
-    let mut devices = current();
-    let (mut profiler, mut monitor) = (profile(&devices), Monitor::default());
+fn look_on(looking: &Looking, devices: &Devices, inputs: &Sender<Input>, poked: &Receiver<()>) {
+    let targets = devices.iter().map(|device| device.target.clone()).collect();
+    let profiler = Profiler::start(Arc::clone(&looking.driver), targets, looking.profiling.clone()).ok();
+    let mut monitor = Monitor::default();
     let (mut watches, mut servers): (HashMap<DeviceId, Watch>, HashMap<DeviceId, u32>) = (HashMap::new(), HashMap::new());
     let mut asked_mps: Option<Instant> = None;
     let mut next = Instant::now();
@@ -125,28 +115,20 @@ fn look_on(looking: &Looking, shared: &Mutex<Devices>, inputs: &Sender<Input>, p
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        let now = current();
-        if now != devices {
-            profiler = profile(&now);
-            devices = now;
-        }
     }
 }
 
 /// What the driver reports by itself reaches the engine at once.
-fn events(driver: &Arc<Driver>, shared: &Arc<Mutex<Devices>>, inputs: Sender<Input>) -> std::io::Result<()> {
-    let (driver, shared) = (Arc::clone(driver), Arc::downgrade(shared));
-    let uuids = move || Some(shared.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).uuids());
+fn events(driver: &Arc<Driver>, devices: Vec<DeviceUuid>, wanted: Weak<()>, inputs: Sender<Input>) -> std::io::Result<()> {
+    let driver = Arc::clone(driver);
     let run = move || {
-        while let Some(devices) = uuids() {
-            // Some drivers report nothing; then the looks have to do.
-            let Ok(watch) = driver.watch(&devices) else { return };
-            while uuids().is_some_and(|now| now == devices) {
-                if let Some(event) = watch.next(EVENT_WAIT)
-                    && inputs.send(Input::Gpu(event)).is_err()
-                {
-                    return;
-                }
+        // Some drivers report nothing; then the looks have to do.
+        let Ok(watch) = driver.watch(&devices) else { return };
+        while wanted.strong_count() > 0 {
+            if let Some(event) = watch.next(EVENT_WAIT)
+                && inputs.send(Input::Gpu(event)).is_err()
+            {
+                return;
             }
         }
     };

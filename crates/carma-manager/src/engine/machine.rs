@@ -11,7 +11,7 @@ use carma_gpu::{GpuEvent, Incident, topology};
 use serde_json::json;
 
 use super::batch::Effect;
-use super::devices::{Devices, SERVER};
+use super::devices::{Devices, Numbers, SERVER};
 use super::input::Input;
 use super::looks::{Looked, Looking, Looks};
 use super::run::Running;
@@ -140,15 +140,15 @@ impl Running {
         let (settings, mut numbers, inputs) = (self.setup.configuration.manager.gpus.clone(), self.numbers.clone(), self.inputs.clone());
         let run = move || {
             if let Ok(devices) = Devices::find(&driver, &settings, &mut numbers) {
-                let _ = inputs.send(Input::Found(devices));
+                let _ = inputs.send(Input::Found(devices, numbers));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
     /// Instances and GPUs that came are used; those that went and had nobody on them are forgotten, others are lost.
-    pub(super) fn found(&mut self, now: Devices) {
-        if now == self.devices {
+    pub(super) fn found(&mut self, now: &Devices, numbers: Numbers) {
+        if *now == self.devices {
             return;
         }
         let before = std::mem::replace(&mut self.devices, now.clone());
@@ -170,8 +170,11 @@ impl Running {
             }
             self.announce(format!("{} came: {}", new.id, new.name));
         }
+        self.numbers = numbers;
         let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));
-        self.looks.as_ref().inspect(|looks| looks.change(now));
+        if let Err(error) = self.start_looking() {
+            self.announce(format!("the GPUs cannot be looked at: {error}"));
+        }
     }
 
     pub(super) fn host_looked(&mut self, reading: &HostReading) {

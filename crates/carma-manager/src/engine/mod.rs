@@ -33,5 +33,5 @@ mod submit;
 
 pub(crate) use attempts::measured;
 pub use handle::Handle;
-pub use run::{Engine, EngineError};
+pub use run::{Arriving, Engine, EngineError};
 pub use setup::{Setup, World};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use carma_core::{CollocationMode, DeviceId, Event, Limits, State};
-use carma_gpu::mps::{ClientLimits, MpsControl, ServerDied};
+use carma_gpu::mps::{ClientLimits, MpsControl, MpsError, ServerDied};
 
 use super::run::Running;
 use crate::store::{Change, MachineChange};
@@ -30,7 +30,12 @@ impl Running {
             let (Some(control), Some(change)) = (self.mps_control(device), self.mps_change(device)) else { continue };
             // Written down first: whoever comes after us knows whose the daemon is.
             let written = self.store.write(vec![Change::MachineChanged(change)]).wait().map_err(|error| error.to_string());
-            if let Err(error) = written.and_then(|()| control.start(ClientLimits::default()).map_err(|error| error.to_string())) {
+            let started = || match control.start(ClientLimits::default()) {
+                // Daemons outlive managers.
+                Err(MpsError::AlreadyRunning(_)) => Ok(()),
+                started => started.map_err(|error| error.to_string()),
+            };
+            if let Err(error) = written.and_then(|()| started()) {
                 self.announce(format!("no MPS on {device}: {error}"));
                 let _ = self.try_tell(Event::GpuModeChanged { device, mode: CollocationMode::Streams });
             }

@@ -18,10 +18,9 @@ use super::clock::{Clock, boot_time};
 use super::core::Core;
 use super::devices::{Devices, Numbers, SERVER};
 use super::estimates::{Estimators, Memory};
-use super::exits::Remains;
 use super::input::Input;
 use super::keep::Minutes;
-use super::launcher::{Launcher, Launching, begun};
+use super::launcher::{Launcher, Launching, begun, stands};
 use super::run::{Condition, EngineError, Known, Running};
 use super::setup::Setup;
 use crate::api::Update;
@@ -50,8 +49,7 @@ impl Running {
         let_others_through(&state)?;
         let (ends, folders) = (inputs.clone(), state.clone());
         let exits = ExitWatch::new(move |attempt, standing| {
-            let remains = Remains::gather(attempt, &AttemptFolder::of(&folders, attempt), standing);
-            drop(ends.send(Input::Ended(Box::new(remains))));
+            let _ = ends.send(stands(attempt, &AttemptFolder::of(&folders, attempt), standing));
         })?;
         let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, &inputs)?;
         watch_host(&setup, inputs.clone())?;
@@ -101,6 +99,8 @@ impl Running {
         self.clock = Clock::from(time_goes_on(&loaded, &standings, self.setup.world.speed), self.setup.world.speed);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
+        // What the host is short of is told anew to a new core.
+        self.host = HostStanding::default();
         (self.jobs, self.of_user, self.attempts, self.owners) = (HashMap::new(), HashMap::new(), HashMap::new(), None);
         self.attach_devices()?;
         self.drained = loaded.drained.iter().map(|drained| drained.device).collect();
@@ -124,11 +124,13 @@ impl Running {
             self.try_tell(Event::GpuLost { device })?;
         }
         self.stop_again();
-        for attempt in never_begun {
-            self.launch_late(attempt);
-        }
         self.estimate_again();
-        self.stop_unwanted_mps(loaded.machine_changes);
+        if !self.setup.observes {
+            for attempt in never_begun {
+                self.launch_late(attempt);
+            }
+            self.stop_unwanted_mps(loaded.machine_changes);
+        }
         self.start_looking()?;
         Ok(())
     }
@@ -152,14 +154,12 @@ impl Running {
     fn find(&self, attempt: AttemptId) -> Found {
         let folder = AttemptFolder::of(&self.setup.places.state, attempt);
         match find(&folder) {
-            Ok(Standing::Running(supervised)) => Found::Running(supervised),
             Ok(Standing::NeverBegun) => Found::NeverBegun,
-            // Its shim is about to say who it is.
-            Ok(Standing::Starting) => match begun(attempt, &folder) {
+            // Its shim may be about to say who it is.
+            _ => match begun(attempt, &folder) {
                 Input::Launched(_, supervised) => Found::Running(*supervised),
-                other => Found::Over(other),
+                other => Found::Other(other),
             },
-            standing => Found::Over(Input::Ended(Box::new(Remains::gather(attempt, &folder, standing)))),
         }
     }
 
@@ -170,7 +170,7 @@ impl Running {
             self.attempts.insert(attempt, Underway::default());
             let input = match found {
                 Found::Running(supervised) => Input::Launched(attempt, Box::new(supervised)),
-                Found::Over(input) => input,
+                Found::Other(input) => input,
                 Found::NeverBegun => {
                     never_begun.push(attempt);
                     continue;
@@ -217,7 +217,9 @@ impl Running {
             Some((active.attempt, signal))
         };
         let stopping: Vec<(AttemptId, Signal)> = self.core.scheduler().jobs().filter_map(stopping).collect();
-        stopping.into_iter().for_each(|(attempt, signal)| self.signal(attempt, signal));
+        for (attempt, signal) in stopping {
+            self.signal(attempt, signal);
+        }
     }
 
     /// Jobs that were waiting for their estimate, or for a manager that launches, wait again.
@@ -260,7 +262,7 @@ impl Running {
 /// How an attempt of before was found.
 pub(super) enum Found {
     Running(Supervised),
-    Over(Input),
+    Other(Input),
     NeverBegun,
 }
 

@@ -72,19 +72,27 @@ pub(super) struct Known {
     pub(super) submitted: UnixMillis,
 }
 
+/// What reaches an engine through its handle.
+#[derive(Debug)]
+pub struct Arriving(Receiver<Input>);
+
 /// The engine, in its thread.
 #[derive(Debug)]
 pub struct Engine(JoinHandle<()>);
 
 impl Engine {
-    /// Starts an engine that goes on where the store left off.
-    pub fn start(setup: Setup, store: Arc<Store>) -> Result<(Self, Handle), EngineError> {
+    /// A way to ask an engine that is yet to start: whoever does waits until it has.
+    pub fn handle() -> (Handle, Arriving) {
         let (inputs, arriving) = channel();
-        let handle = Handle { inputs: inputs.clone(), updates: broadcast::channel(UPDATES).0 };
-        let mut running = Running::new(setup, store, inputs, handle.updates.clone())?;
+        (Handle { inputs, updates: broadcast::channel(UPDATES).0 }, Arriving(arriving))
+    }
+
+    /// Starts the engine of a handle; it goes on where the store left off.
+    pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, arriving: Arriving) -> Result<Self, EngineError> {
+        let mut running = Running::new(setup, store, handle.inputs.clone(), handle.updates.clone())?;
         running.begin()?;
-        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving))?;
-        Ok((Self(thread), handle))
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving.0))?;
+        Ok(Self(thread))
     }
 
     /// Waits until it has ended; false where it broke.
@@ -211,11 +219,14 @@ impl Running {
             Input::Written(Err(error)) => self.give_up(&error),
             Input::Launched(attempt, supervised) => self.launched(attempt, *supervised),
             Input::NotLaunched(attempt, reason) => self.not_launched(attempt, &reason),
+            Input::LaunchRefused(order, reason) => self.launch_refused(order, &reason),
+            Input::LaunchAgain(order) => self.launch_again(order),
+            Input::Unclear(attempt, reason) => self.unclear(attempt, &reason),
             Input::Ended(remains) => self.ended(&remains),
             Input::Looked(looked) => self.looked(looked),
             Input::Gpu(event) => self.gpu_event(&event),
             Input::MpsDied(device, died) => self.mps_died(device, &died),
-            Input::Found(devices) => self.found(devices),
+            Input::Found(devices, numbers) => self.found(&devices, numbers),
             Input::Host(reading) => self.host_looked(&reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
             Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
@@ -272,7 +283,7 @@ impl Running {
     fn take_while_unwritable(&mut self, input: Input) {
         if let (Input::Asked(question), Condition::Unwritable { reason, .. }) = (input, &self.condition) {
             let reason = reason.clone();
-            self.answer_while_unwritable(question, &reason);
+            self.answer_without_change(question, &reason);
         }
     }
 
@@ -295,7 +306,7 @@ impl Running {
         };
     }
 
-    /// The first moment at which nothing was due.
+    /// The manager's own time.
     pub(super) fn now(&self) -> Time {
         self.clock.now()
     }

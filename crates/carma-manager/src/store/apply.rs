@@ -7,6 +7,7 @@ use super::change::{AttemptEnd, Change, MinuteMean, NewEvent, StoredJob, utilisa
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
+use super::prune::NOT_NEEDED;
 use super::units::UnixMillis;
 
 /// The number that the next job gets.
@@ -39,7 +40,9 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::MachineRestored(change) => to.execute("DELETE FROM machine_changes WHERE change = ?1", params![Json(change)]),
         Change::ClockSeen(now) => to.raise(CLOCK, now.milliseconds()),
         Change::JobsForgotten(jobs) => jobs.iter().try_for_each(|job| to.forget(*job)),
-        Change::EventsForgotten { through } => to.execute("DELETE FROM events WHERE sequence <= ?1", params![through]),
+        Change::EventsForgotten { through } => {
+            to.execute(&format!("DELETE FROM events WHERE sequence <= ?1 AND {NOT_NEEDED}"), params![through])
+        }
         Change::SamplesForgotten { before } => to.execute("DELETE FROM samples WHERE minute < ?1", params![before]),
         Change::RoomReturned { pages } => to.return_room(*pages),
     }

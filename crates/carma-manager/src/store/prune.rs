@@ -99,6 +99,9 @@ impl Store {
     }
 }
 
+/// Events that may be forgotten: a job that is not over keeps all of its own, as who held it and why is known by them alone.
+pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
+
 /// Each says what to forget next, and how many rows that is.
 impl Reader {
     fn jobs_to_forget(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
@@ -115,10 +118,10 @@ impl Reader {
     }
 
     fn events_to_forget(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
-        let excess = self.count("SELECT count(*) FROM events")?.saturating_sub(keep.most).min(AT_ONCE);
+        let excess = self.count(&format!("SELECT count(*) FROM events WHERE {NOT_NEEDED}"))?.saturating_sub(keep.most).min(AT_ONCE);
         // From the first on, without gaps: by age only as far as all are old.
-        let sql = "SELECT sequence, at FROM events ORDER BY sequence LIMIT ?1";
-        let first: Vec<(u64, UnixMillis)> = self.rows(sql, params![AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = format!("SELECT sequence, at FROM events WHERE {NOT_NEEDED} ORDER BY sequence LIMIT ?1");
+        let first: Vec<(u64, UnixMillis)> = self.rows(&sql, params![AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let old = first.iter().take_while(|(_, at)| *at < keep.since(now)).count();
         let rows = old.max(excess as usize);
         Ok(rows

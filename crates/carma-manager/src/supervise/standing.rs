@@ -29,9 +29,12 @@ pub enum Standing {
     Lost,
 }
 
+/// Supervisors that have ended let go of their lock with that: after so many looks it is not theirs.
+const MOST_LOOKS: u32 = 100_000;
+
 /// Finds out how the attempt of a folder stands.
 pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
-    loop {
+    for _ in 0..MOST_LOOKS {
         if let Some(ended) = folder.ended()? {
             return Ok(Standing::Ended(ended));
         }
@@ -45,12 +48,15 @@ pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
             };
         }
         let Some(supervisor) = folder.supervisor()? else { return Ok(Standing::Starting) };
-        if let Some(supervised) = Supervised::find(folder, supervisor) {
-            return Ok(Standing::Running(supervised));
+        match Supervised::find(folder, supervisor) {
+            Ok(Some(supervised)) => return Ok(Standing::Running(supervised)),
+            // They have just ended, and the lock with them.
+            Ok(None) => std::thread::yield_now(),
+            Err(source) => return Err(FolderError::Refused { path: folder.path().to_owned(), source }),
         }
-        // They have just ended, and the lock with them.
-        std::thread::yield_now();
     }
+    // Somebody else holds the lock.
+    Err(FolderError::Refused { path: folder.lock_file(), source: ErrorKind::WouldBlock.into() })
 }
 
 /// What two supervisors killed at once have left is killed here.
@@ -83,11 +89,11 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    fn find(folder: &AttemptFolder, supervisor: Supervisor) -> Option<Self> {
-        let guard = supervisor.guard.and_then(handle);
-        let shim = supervisor.shim.and_then(|shim| Some((shim.pid, handle(shim)?)));
+    fn find(folder: &AttemptFolder, supervisor: Supervisor) -> io::Result<Option<Self>> {
+        let guard = supervisor.guard.map(handle).transpose()?.flatten();
+        let shim = supervisor.shim.map(|shim| Ok::<_, io::Error>(handle(shim)?.map(|handle| (shim.pid, handle)))).transpose()?.flatten();
         let someone = guard.is_some() || shim.is_some();
-        someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup.and_then(Cgroup::at) })
+        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup.and_then(Cgroup::at) }))
     }
 
     /// Where it is kept.
@@ -138,8 +144,13 @@ impl Supervised {
 }
 
 /// The kernel's handle of a process, if it is still the same one.
-fn handle(process: ProcessIdentity) -> Option<Arc<OwnedFd>> {
-    let handle = pidfd_open(Pid::from_raw(process.pid)?, PidfdFlags::empty()).ok()?;
+fn handle(process: ProcessIdentity) -> io::Result<Option<Arc<OwnedFd>>> {
+    let Some(pid) = Pid::from_raw(process.pid) else { return Ok(None) };
+    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+        Err(rustix::io::Errno::SRCH) => return Ok(None),
+        // With no handle left to be had, nobody knows whether it lives.
+        handle => handle?,
+    };
     // Looked at after the handle was taken: before, the number could change hands in between.
-    (ProcessIdentity::of(process.pid) == Some(process)).then(|| Arc::new(handle))
+    Ok((ProcessIdentity::of(process.pid) == Some(process)).then(|| Arc::new(handle)))
 }

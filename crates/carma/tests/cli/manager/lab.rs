@@ -64,7 +64,8 @@ impl Lab {
             observes: self.observes,
             record: Some(self.record()),
         };
-        let (engine, handle) = Engine::start(setup, store).unwrap();
+        let (handle, arriving) = Engine::handle();
+        let engine = Engine::start(setup, store, &handle, arriving).unwrap();
         self.running = Some((engine, handle, reader));
     }
 
