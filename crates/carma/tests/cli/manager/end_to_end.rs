@@ -41,8 +41,7 @@ fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
     assert!(number(&shared, "makespan") < 0.9 * number(&alone, "makespan"), "{shared} {alone}");
     assert!(number(&shared, "mean_jct") < number(&alone, "mean_jct"), "{shared} {alone}");
     assert!(number(&shared, "energy") < number(&alone, "energy"), "{shared} {alone}");
-    assert!(number(&shared, "oom_attempts") >= 1.0, "{shared}");
-    assert_eq!(number(&alone, "oom_attempts"), 0.0, "{alone}");
+    assert!(number(&shared, "oom_attempts") >= 1.0 && number(&alone, "oom_attempts") < 1.0, "{shared} {alone}");
 
     let history = String::from_utf8(sharing.carma(&["export", "--format", "json"]).stdout).unwrap();
     let jobs: Vec<Value> = history.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
