@@ -106,8 +106,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         arguments.gpus,
         arguments.speed,
     )?;
-    let [alone, shared] = show(&play, &stages, names, &stopped, output)?;
-    drop(stages);
+    let shown = show(&play, &stages, names, &stopped, output);
+    // At the same time: whoever stops the demo does not like to wait.
+    thread::scope(|scope| stages.into_iter().for_each(|stage| drop(scope.spawn(|| drop(stage)))));
+    let [alone, shared] = shown?;
     let predicted = predict(&play.catalogue, &play.trace, &play.servers, &sharing, &play.declared)?;
     summary::write(&Figures::from(&alone), &shared, &predicted, output)?;
     Ok(writeln!(output, "\nMeasured on emulated GPUs, in their time: each minute took {:.1} s here.", 60.0 / play.speed)?)

@@ -1,6 +1,6 @@
 //! A run in the few numbers by which it is compared, measured or simulated.
 
-use carma_core::{Seconds, Time};
+use carma_core::{Outcome, Seconds, Time};
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
 use carma_sim::{AttemptRecord, JobRecord, RunSummary, mean, percentile};
@@ -49,7 +49,7 @@ impl From<&Replayed> for Figures {
         let records: Vec<JobRecord> = jobs.iter().map(record).collect();
         let first = records.iter().map(|job| job.submitted).min().unwrap_or_default();
         let last = records.iter().filter_map(|job| job.ended).max().unwrap_or_default();
-        let succeeded: Vec<&JobRecord> = records.iter().filter(|job| job.outcome.as_ref().is_some_and(|end| end.succeeded())).collect();
+        let succeeded: Vec<&JobRecord> = records.iter().filter(|job| job.outcome.as_ref().is_some_and(Outcome::succeeded)).collect();
         let mut completions: Vec<f64> = succeeded.iter().filter_map(|job| job.completion()).collect();
         completions.sort_unstable_by(f64::total_cmp);
         Self {

@@ -1,7 +1,7 @@
 //! Jobs submitted at their times, and followed to their ends.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,19 +94,14 @@ fn listen(mut client: Client) -> Result<Receiver<Told>> {
         Err(error) => drop(listening.send(Err(error))),
         Ok(events) => {
             let _ = listening.send(Ok(()));
-            let told = events.map_while(Result::ok).filter_map(|event| serde_json::from_str(&event.data).ok());
-            send_all(told, &updates);
+            let mut told = events.map_while(Result::ok).filter_map(|event| serde_json::from_str(&event.data).ok());
+            // Until nobody wants more of it, which the next look at the GPUs shows.
+            let _ = told.find(|told: &Told| updates.send(told.clone()).is_err());
         }
     };
     thread::Builder::new().name("updates".to_owned()).spawn(run)?;
     listens.recv().context("nobody listens")??;
     Ok(told)
-}
-
-/// Until nobody wants more of it.
-fn send_all(told: impl Iterator<Item = Told>, updates: &Sender<Told>) {
-    let of_jobs = told.filter(|told| matches!(told.update, Update::Job { .. }));
-    let _ = of_jobs.map(|told| updates.send(told)).find(Result::is_err);
 }
 
 /// Energy of all GPUs so far.

@@ -76,7 +76,9 @@ pub(super) fn task_file(file: &Path, caller: &Caller) -> Result<Vec<Planned>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let source = Source::Text { name: &file.display().to_string(), text: &text, arguments: Vec::new() };
     let (submissions, notes) = source.submissions(&[], caller)?;
-    notes.iter().for_each(|note| eprintln!("carma: {note}"));
+    for note in notes {
+        eprintln!("carma: {note}");
+    }
     Ok(submissions.into_iter().map(|submission| Planned { after: Seconds::ZERO, submit: submission.into() }).collect())
 }
 

@@ -7,8 +7,11 @@ use carma_sim::ratio;
 use super::figures::Figures;
 use crate::units::energy;
 
-/// A row: its name, what it shows of a run, and whether that is worth a ratio.
-const ROWS: [(&str, fn(&Figures) -> Option<f64>, Unit); 7] = [
+/// What a row shows of a run.
+type Pick = fn(&Figures) -> Option<f64>;
+
+/// Rows: their names, what they show, and in which unit.
+const ROWS: [(&str, Pick, Unit); 7] = [
     ("last job done", |run| Some(run.makespan), Unit::Minutes),
     ("mean wait", |run| Some(run.mean_wait), Unit::Minutes),
     ("mean time to completion", |run| Some(run.mean_jct), Unit::Minutes),
@@ -41,7 +44,7 @@ impl Column<'_> {
         }
     }
 
-    fn cell(&self, of: fn(&Figures) -> Option<f64>, unit: Unit) -> String {
+    fn cell(&self, of: Pick, unit: Unit) -> String {
         let shown = match self {
             Self::Run(_, run) => of(run).map(|value| match unit {
                 Unit::Minutes => format!("{:.1} min", value / 60.0),
@@ -60,8 +63,8 @@ impl Column<'_> {
 /// Writes the columns; a row of which nobody has anything is left out.
 pub(crate) fn write(columns: &[Column<'_>], output: &mut impl Write) -> io::Result<()> {
     let mut line = |name: &str, cells: Vec<String>| {
-        let cells: String = cells.iter().map(|cell| format!(" {cell:>12}")).collect();
-        writeln!(output, "{}", format!("{name:<24}{cells}").trim_end())
+        let line = cells.iter().fold(format!("{name:<24}"), |line, cell| format!("{line} {cell:>12}"));
+        writeln!(output, "{}", line.trim_end())
     };
     line("", columns.iter().map(|column| column.title().to_owned()).collect())?;
     for (name, of, unit) in ROWS {

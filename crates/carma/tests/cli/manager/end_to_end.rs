@@ -25,6 +25,9 @@ const DECLARED: &str = "workload,declared\n\
     dlrm_criteo_bs32768,1500\n\
     resnet34_cifar100_bs64_50e,1100\n";
 
+/// Time runs fast, and the machine may be busy: looks are seldom enough that none is missed.
+const LOOKS: &str = "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
+
 fn replay(served: &Served) -> Value {
     let (trace, declared) = (served.write("load.csv", LOAD), served.write("declared.csv", DECLARED));
     served.json(&["replay", &trace, "--estimates", &declared, "--estimator", "declared", "--json"])["measured"].take()
@@ -32,8 +35,8 @@ fn replay(served: &Served) -> Value {
 
 #[test]
 fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
-    let alone = thread::spawn(|| replay(&Served::start("2xA100-40GB", 120.0, "policy = \"exclusive\"\n")));
-    let mut sharing = Served::start("2xA100-40GB", 120.0, "");
+    let alone = thread::spawn(|| replay(&Served::start("2xA100-40GB", 120.0, &format!("policy = \"exclusive\"\n{LOOKS}"))));
+    let mut sharing = Served::start("2xA100-40GB", 120.0, LOOKS);
     let shared = replay(&sharing);
     let alone = alone.join().unwrap();
     let number = |run: &Value, figure: &str| run[figure].as_f64().unwrap();
@@ -41,8 +44,7 @@ fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
     assert!(number(&shared, "makespan") < 0.9 * number(&alone, "makespan"), "{shared} {alone}");
     assert!(number(&shared, "mean_jct") < number(&alone, "mean_jct"), "{shared} {alone}");
     assert!(number(&shared, "energy") < number(&alone, "energy"), "{shared} {alone}");
-    assert!(number(&shared, "oom_attempts") >= 1.0, "{shared}");
-    assert_eq!(number(&alone, "oom_attempts"), 0.0, "{alone}");
+    assert!(number(&shared, "oom_attempts") >= 1.0 && number(&alone, "oom_attempts") < 1.0, "{shared} {alone}");
 
     let history = String::from_utf8(sharing.carma(&["export", "--format", "json"]).stdout).unwrap();
     let jobs: Vec<Value> = history.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

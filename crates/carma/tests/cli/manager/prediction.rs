@@ -14,7 +14,7 @@ const LOAD: &str = "submit,workload,duration\n\
 
 #[test]
 fn the_simulator_predicts_a_run_within_ten_percent() {
-    let served = Served::start("2xA100-40GB", 60.0, "");
+    let served = Served::start("2xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
     let trace = served.write("load.csv", LOAD);
     let report = served.json(&["replay", &trace, "--against", "magm", "--json"]);
     let (measured, simulated) = (&report["measured"], &report["against"]["simulated"]);
