@@ -68,7 +68,7 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
     // What the log holds would hide what is wrong with the file.
     let log = format!("{}-wal", database.display());
     let aside = up.folder().join("log");
-    fs::rename(&log, &aside).unwrap();
+    let has_log = fs::rename(&log, &aside).is_ok();
     let whole = fs::read(&database).unwrap();
     let refused = |bytes: &[u8]| {
         fs::write(&database, bytes).unwrap();
@@ -84,7 +84,9 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
     damaged[..100].fill(b'x');
     assert!(refused(&damaged).contains("is damaged or no database"));
     fs::write(&database, whole).unwrap();
-    fs::rename(aside, log).unwrap();
+    if has_log {
+        fs::rename(aside, log).unwrap();
+    }
     up.start();
     assert_eq!(up.client().history(&Default::default()).unwrap().len(), JOBS);
 }
