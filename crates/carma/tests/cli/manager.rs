@@ -5,4 +5,5 @@ mod crash_load;
 mod faults;
 mod lab;
 mod life;
+mod security;
 mod up;
