@@ -2,6 +2,7 @@
 
 mod crash;
 mod crash_load;
+mod crash_speed;
 mod faults;
 mod lab;
 mod life;

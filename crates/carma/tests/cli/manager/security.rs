@@ -55,9 +55,7 @@ impl Town {
     /// Submits a job without GPUs and gives its number.
     fn submits(&self, user: u32, words: &[&str]) -> JobId {
         let output = self.asks(user, &[&["submit", "--gpus", "0"], words].concat());
-        let said = text(&output.stdout);
-        let number = said.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
-        JobId(number.unwrap_or_else(|| panic!("{said}{}", text(&output.stderr))))
+        number(&output)
     }
 
     fn runs(&self, job: JobId) {
@@ -67,6 +65,13 @@ impl Town {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The number of the job that was accepted.
+fn number(output: &Output) -> JobId {
+    let said = text(&output.stdout);
+    let number = said.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
+    JobId(number.unwrap_or_else(|| panic!("{said}{}", text(&output.stderr))))
 }
 
 #[test]
@@ -171,19 +176,36 @@ fn names_and_patterns_lead_nowhere_and_no_shell_looks_at_them() {
 
 #[test]
 fn task_files_are_words_and_no_shell_looks_at_them() {
-    let Some(town) = Town::found() else { return };
-    let task = |command: &str, environment: &str| {
-        format!("{}\n{environment}\n{command}\nsummary.txt\n1\n32\n1\n0\n1000\n", town.square().display())
+    let up = Up::new(Some(("1xA100-40GB", 60.0)), "");
+    let desk = up.folder().join("desk");
+    fs::create_dir(&desk).unwrap();
+    let conda = desk.join("conda");
+    fs::write(&conda, "#!/bin/sh\necho 'conda() { :; }'\n").unwrap();
+    fs::set_permissions(&conda, Permissions::from_mode(0o755)).unwrap();
+    fs::write(desk.join("net.model"), "").unwrap();
+    let submit = |environment: &str, command: &str| {
+        let task = format!("# a\nconda activate {environment}\n{command}\nnet.model\nimagenet\n64\ntraining\n1\n");
+        fs::write(desk.join("task.rad"), task).unwrap();
+        let mut submit = Command::new(program());
+        submit.args(["submit", "task.rad"]).current_dir(&desk).env("CARMA_SOCKET", up.places().socket).env("CONDA_EXE", &conda);
+        let output = submit.output().unwrap();
+        output.status.success().then(|| number(&output))
     };
-    for (command, environment) in
-        [("true; touch pwned", "base"), ("echo $(touch pwned)", "base"), ("true", "$(touch pwned)"), ("true", "-x; touch pwned")]
-    {
-        fs::write(town.square().join("task.rad"), task(command, environment)).unwrap();
-        let output = town.asks(BOB, &["submit", "task.rad"]);
-        // Refused, or run as the words that they are: there is no GPU here that it could run on.
-        let _ = output.status;
+    let printed = |job: JobId| {
+        assert_eq!(up.over(job).outcome(), Some(&Outcome::Succeeded));
+        fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap()
+    };
+    assert_eq!(printed(submit("torch", "echo 'a  b' \"c\"").unwrap()), "a  b c\n");
+    // Refused, or taken as the words that they are.
+    for evil in ["$(touch pwned)", "`touch pwned`", "a;touch pwned", "a && touch pwned", "a | touch pwned"] {
+        if let Some(job) = submit("torch", &format!("echo {evil}")) {
+            assert_eq!(printed(job), format!("{evil}\n"));
+        }
+        if let Some(job) = submit(evil, "true") {
+            up.over(job);
+        }
     }
-    assert!(!town.square().join("pwned").exists());
+    assert!(!desk.join("pwned").exists());
 }
 
 fn post(path: &str, body: &[u8]) -> Vec<u8> {
