@@ -211,7 +211,9 @@ impl Running {
             Some((active.attempt, signal))
         };
         let stopping: Vec<(AttemptId, Signal)> = self.core.scheduler().jobs().filter_map(stopping).collect();
-        stopping.into_iter().for_each(|(attempt, signal)| self.signal(attempt, signal));
+        for (attempt, signal) in stopping {
+            self.signal(attempt, signal);
+        }
     }
 
     /// Jobs that were waiting for their estimate, or for a manager that launches, wait again.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use carma_core::{Outcome, State};
 use carma_emu::VARIABLE;
+use carma_manager::api::{HistoryQuery, Shutdown};
 use carma_manager::client::{Address, Client, ClientError};
 use fastrand::Rng;
 
@@ -30,7 +31,7 @@ fn refusal(up: &Up) -> String {
 
 /// Stops the manager in order, so that all of its state is in one file.
 fn stop(up: &mut Up) {
-    up.client().shutdown(carma_manager::api::Shutdown::default()).unwrap();
+    up.client().shutdown(Shutdown::default()).unwrap();
     assert!(up.ended());
 }
 
@@ -62,7 +63,9 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
     let mut job = up.plain("true");
     job.schedule.hold = true;
     job.environment.insert("PADDING".to_owned(), "x".repeat(100_000));
-    (0..JOBS).for_each(|_| drop(up.submit(job.clone())));
+    for _ in 0..JOBS {
+        up.submit(job.clone());
+    }
     stop(&mut up);
     let database = up.places().database();
     // What the log holds would hide what is wrong with the file.
@@ -88,7 +91,7 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
         fs::rename(aside, log).unwrap();
     }
     up.start();
-    assert_eq!(up.client().history(&Default::default()).unwrap().len(), JOBS);
+    assert_eq!(up.client().history(&HistoryQuery::default()).unwrap().len(), JOBS);
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn what_a_power_cut_took_from_the_log_of_the_store_is_gone_and_nothing_else() {
         file.set_len(random.u64(0..=file.metadata().unwrap().len())).unwrap();
         drop(file);
         up.start();
-        let mut known: Vec<_> = up.client().history(&Default::default()).unwrap().into_iter().map(|job| job.id).collect();
+        let mut known: Vec<_> = up.client().history(&HistoryQuery::default()).unwrap().into_iter().map(|job| job.id).collect();
         known.sort_unstable();
         assert!(acknowledged.starts_with(&known), "{known:?}");
         // What is submitted now meets nothing of those that are gone.
@@ -192,7 +195,7 @@ fn a_full_disk_refuses_what_is_new_keeps_what_is_known_and_goes_on_when_there_is
         assert_eq!(until(|| outcome(&mut client, *job)), Outcome::Succeeded, "{}", up.said());
     }
     assert!(matches!(client.job(&acknowledged[0].0.to_string()).unwrap().state, State::Held { .. }));
-    assert_eq!(client.history(&Default::default()).unwrap().len(), acknowledged.len());
+    assert_eq!(client.history(&HistoryQuery::default()).unwrap().len(), acknowledged.len());
     // The very process we started.
     child.kill().unwrap();
     child.wait().unwrap();
