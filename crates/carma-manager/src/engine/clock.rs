@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn an_emulated_clock_runs_faster_and_so_does_what_people_read() {
-        let clock = Clock { since: Instant::now().checked_sub(Duration::from_secs(2)).unwrap(), ..Clock::from(Time::from_secs(100), 60.0) };
+        let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+        let clock = Clock { since, ..Clock::from(Time::from_secs(100), 60.0) };
         let now = clock.now();
         assert!(now >= Time::from_secs(220) && now < Time::from_secs(280), "{now}");
         assert!(clock.wall().0 >= clock.wall.0 + 120_000);

@@ -3,6 +3,7 @@
 mod commands;
 mod crash;
 mod crash_load;
+mod crash_speed;
 mod end_to_end;
 mod faults;
 mod lab;
@@ -10,5 +11,6 @@ mod life;
 mod prediction;
 mod replay;
 mod rules;
+mod security;
 mod served;
 mod up;

@@ -117,3 +117,17 @@ fn running_jobs_go_on_while_no_manager_runs() {
     assert_eq!(lab.outcome(running), Outcome::Succeeded);
     assert_eq!(lab.job(running).attempts.len(), 1);
 }
+
+#[test]
+fn a_job_that_its_user_holds_stays_held_when_it_is_estimated() {
+    let lab = Lab::new("1xA100-40GB", 1.0, "");
+    let model = lab.folder().join("net.model");
+    fs::write(&model, "").unwrap();
+    let mut request = lab.shell("true");
+    (request.hints.model, request.schedule.hold) = (Some(model), true);
+    let job = lab.submit(request);
+    until(|| lab.job(job).events.iter().any(|stored| stored.event.kind == "estimate_done").then_some(()));
+    assert!(matches!(lab.job(job).job.job.state, State::Held { .. }));
+    assert_eq!(block_on(lab.handle().act(vec![job], Act::Release, "me".to_owned())).unwrap().done, [job]);
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+}

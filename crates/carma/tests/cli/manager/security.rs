@@ -1,0 +1,266 @@
+//! One manager for several users: what is another's stays another's, and what is said is never more than words.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use carma_core::{JobId, Outcome, State};
+use carma_manager::submission::HIDDEN;
+
+use super::lab::{program, until};
+use super::up::Up;
+
+/// Two users that every Debian has.
+const ADA: u32 = 1;
+const BOB: u32 = 65_534;
+
+/// Root's manager and its users.
+struct Town(Up);
+
+impl Town {
+    /// Where the tests can become others: else nothing is tested, and that is said.
+    fn found() -> Option<Self> {
+        super::super::as_nobody(program())?;
+        let up = Up::down(None, "");
+        fs::set_permissions(up.folder(), Permissions::from_mode(0o755)).unwrap();
+        let town = Self(up);
+        fs::create_dir(town.square()).unwrap();
+        fs::set_permissions(town.square(), Permissions::from_mode(0o1777)).unwrap();
+        let Self(mut up) = town;
+        up.start();
+        Some(Self(up))
+    }
+
+    /// A folder where everybody may write.
+    fn square(&self) -> PathBuf {
+        self.0.folder().join("square")
+    }
+
+    fn asks(&self, user: u32, words: &[&str]) -> Output {
+        self.command(user, words).output().unwrap()
+    }
+
+    fn command(&self, user: u32, words: &[&str]) -> Command {
+        let id = user.to_string();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]).arg(program()).args(words).current_dir(self.square());
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("CARMA_SOCKET", self.0.places().socket);
+        command
+    }
+
+    /// Submits a job without GPUs and gives its number.
+    fn submits(&self, user: u32, words: &[&str]) -> JobId {
+        let output = self.asks(user, &[&["submit", "--gpus", "0"], words].concat());
+        number(&output)
+    }
+
+    fn runs(&self, job: JobId) {
+        until(|| matches!(self.0.client().job(&job.0.to_string()).unwrap().state, State::Running(_)).then_some(()));
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The number of the job that was accepted.
+fn number(output: &Output) -> JobId {
+    let said = text(&output.stdout);
+    let number = said.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
+    JobId(number.unwrap_or_else(|| panic!("{said}{}", text(&output.stderr))))
+}
+
+#[test]
+fn anothers_job_is_nobodys_business() {
+    let Some(town) = Town::found() else { return };
+    let job =
+        town.submits(ADA, &["--env", "MESSAGE=whisper", "--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential; sleep 1000"]);
+    town.runs(job);
+    let number = job.0.to_string();
+    for act in
+        [&["cancel", &number][..], &["hold", &number], &["release", &number], &["requeue", &number], &["set", &number, "--priority", "-1"]]
+    {
+        let output = town.asks(BOB, act);
+        assert!(!output.status.success(), "{act:?}: {}", text(&output.stdout));
+        assert!(text(&output.stderr).contains("only the job's own user and operators may"), "{act:?}: {}", text(&output.stderr));
+    }
+    for look in [&["logs", &number][..], &["attach", &number]] {
+        let output = town.asks(BOB, look);
+        assert!(!output.status.success() && !text(&output.stdout).contains("confidential"), "{look:?}");
+    }
+    for operate in [&["down"][..], &["drain", "0"]] {
+        assert!(text(&town.asks(BOB, operate).stderr).contains("only operators may"), "{operate:?}");
+    }
+    for show in [
+        &["show", &number][..],
+        &["show", &number, "--json"],
+        &["queue", "--json"],
+        &["export", "--json"],
+        &["history", "--json"],
+        &["why", &number],
+    ] {
+        let output = town.asks(BOB, show);
+        let shown = text(&output.stdout) + &text(&output.stderr);
+        assert!(!["confidential", "whisper", "MESSAGE", "s3cret"].iter().any(|word| shown.contains(word)), "{show:?}: {shown}");
+    }
+    assert!(matches!(town.0.client().job(&number).unwrap().state, State::Running(_)), "it goes on");
+    let own = text(&town.asks(ADA, &["show", &number, "--json"]).stdout);
+    assert!(own.contains("confidential") && own.contains("whisper") && own.contains(HIDDEN) && !own.contains("s3cret"), "{own}");
+    assert_eq!(text(&town.asks(ADA, &["logs", &number]).stdout), "confidential\n");
+    assert!(town.asks(ADA, &["cancel", &number]).status.success());
+    assert_eq!(town.0.over(job).outcome(), Some(&Outcome::Cancelled));
+}
+
+#[test]
+fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
+    let Some(town) = Town::found() else { return };
+    let adas = town.submits(ADA, &["--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential"]);
+    assert_eq!(town.0.over(adas).outcome(), Some(&Outcome::Succeeded));
+    let state = town.0.state();
+    let script = format!(
+        "id -u; id -g; id -G\n\
+         for file in order.json stdout.log stderr.log lock shim.pid; do cat {0}/attempts/{1}/1/$file && echo READ $file; done\n\
+         ls {0} {0}/attempts {0}/attempts/{1} {0}/attempts/{1}/1 && echo LISTED\n\
+         cat {0}/carma.db {0}/carma.db-wal && echo READ database\n\
+         touch {0}/mine {0}/attempts/mine {0}/attempts/{1}/1/mine && echo WROTE\n\
+         rm -f {0}/carma.sock; test -e {0}/carma.sock || echo REMOVED\n",
+        state.display(),
+        adas.0
+    );
+    let file = town.square().join("look.sh");
+    fs::write(&file, format!("#!/bin/sh\n{script}")).unwrap();
+    let bobs = town.submits(BOB, &["look.sh"]);
+    let over = town.0.over(bobs);
+    assert!(over.outcome().is_some(), "a script is reached by its user");
+    let seen = text(&town.asks(BOB, &["logs", &bobs.0.to_string()]).stdout);
+    assert_eq!(seen, format!("{BOB}\n{BOB}\n{BOB}\n"), "{:?}", over.outcome());
+    assert_eq!(over.owner.uid, BOB);
+    // Whoever says that they are somebody else is not asked.
+    let forged = r#"{"job":{"command":{"program":["true"]},"directory":"/","owner":{"uid":0,"gid":0,"name":"root"}}}"#;
+    let answer = raw(&town.0.places().socket, &post("/v1/jobs", forged.as_bytes()));
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("owner"), "{answer}");
+}
+
+#[test]
+fn names_and_patterns_lead_nowhere_and_no_shell_looks_at_them() {
+    let Some(town) = Town::found() else { return };
+    for name in ["../../x", "a\nb", "-rf", ".hidden", "a/b", "\u{1b}[2J"] {
+        let output = town.asks(BOB, &["submit", "--gpus", "0", "--name", name, "--", "true"]);
+        assert!(!output.status.success(), "{name:?} was accepted");
+    }
+    for pattern in ["%z", "a\nb"] {
+        assert!(!town.asks(BOB, &["submit", "--gpus", "0", "--output", pattern, "--", "true"]).status.success(), "{pattern:?}");
+    }
+    let evil = "$(touch pwned)`touch pwned`;touch pwned #";
+    let file = "%x-%u-%j.txt";
+    let job = town.submits(BOB, &["--name", evil, "--output", file, "--", "echo", evil]);
+    assert_eq!(town.0.over(job).outcome(), Some(&Outcome::Succeeded));
+    let printed = town.square().join(format!("{evil}-nobody-{}.txt", job.0));
+    assert_eq!(fs::read_to_string(&printed).unwrap(), format!("{evil}\n"));
+    assert_eq!(fs::metadata(printed).unwrap().uid(), BOB);
+    // What leads outside is opened with the user's own rights.
+    let outside = town.0.folder().join("outside");
+    let job = town.submits(BOB, &["--output", outside.to_str().unwrap(), "--", "true"]);
+    assert!(matches!(town.0.over(job).outcome(), Some(Outcome::CouldNotStart { .. })));
+    let link = town.square().join("link");
+    std::os::unix::fs::symlink(town.0.log(), &link).unwrap();
+    let job = town.submits(BOB, &["--output", link.to_str().unwrap(), "--", "echo", "overwritten"]);
+    assert!(matches!(town.0.over(job).outcome(), Some(Outcome::CouldNotStart { .. })));
+    assert!(!town.0.said().contains("overwritten") && !outside.exists());
+    assert!(!town.square().join("pwned").exists() && !Path::new("/pwned").exists());
+}
+
+#[test]
+fn task_files_are_words_and_no_shell_looks_at_them() {
+    let up = Up::new(Some(("1xA100-40GB", 60.0)), "");
+    let desk = up.folder().join("desk");
+    fs::create_dir(&desk).unwrap();
+    let conda = desk.join("conda");
+    fs::write(&conda, "#!/bin/sh\necho 'conda() { :; }'\n").unwrap();
+    fs::set_permissions(&conda, Permissions::from_mode(0o755)).unwrap();
+    fs::write(desk.join("net.model"), "").unwrap();
+    let submit = |environment: &str, command: &str| {
+        let task = format!("# a\nconda activate {environment}\n{command}\nnet.model\nimagenet\n64\ntraining\n1\n");
+        fs::write(desk.join("task.rad"), task).unwrap();
+        let mut submit = Command::new(program());
+        submit.args(["submit", "task.rad"]).current_dir(&desk).env("CARMA_SOCKET", up.places().socket).env("CONDA_EXE", &conda);
+        let output = submit.output().unwrap();
+        output.status.success().then(|| number(&output))
+    };
+    let printed = |job: JobId| {
+        assert_eq!(up.over(job).outcome(), Some(&Outcome::Succeeded));
+        fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap()
+    };
+    assert_eq!(printed(submit("torch", "echo 'a  b' \"c\"").unwrap()), "a  b c\n");
+    // Refused, or taken as the words that they are.
+    for evil in ["$(touch pwned)", "`touch pwned`", "a;touch pwned", "a && touch pwned", "a | touch pwned"] {
+        if let Some(job) = submit("torch", &format!("echo {evil}")) {
+            assert_eq!(printed(job), format!("{evil}\n"));
+        }
+        if let Some(job) = submit(evil, "true") {
+            up.over(job);
+        }
+    }
+    assert!(!desk.join("pwned").exists());
+}
+
+fn post(path: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// Sends bytes as they are and reads the answer, whatever it is.
+fn raw(socket: &Path, request: &[u8]) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // It may be refused before all of it was sent.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    text(&answer)
+}
+
+#[test]
+fn what_is_too_large_or_nonsense_is_refused_and_the_manager_goes_on() {
+    let up = Up::new(None, "");
+    let socket = up.places().socket;
+    let status = |request: &[u8]| raw(&socket, request).split(' ').nth(1).map(str::to_owned).unwrap_or_default();
+    let huge = format!(r#"{{"job":{{"command":{{"program":["{}"]}},"directory":"/"}}}}"#, "x".repeat(80 << 20));
+    assert_eq!(status(&post("/v1/jobs", huge.as_bytes())), "413");
+    let nested = "[".repeat(100_000);
+    assert_eq!(status(&post("/v1/jobs", nested.as_bytes())), "400");
+    assert_eq!(status(&post("/v1/jobs", &[0xff; 1000])), "400");
+    assert_eq!(status(format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 20)).as_bytes()).chars().next(), Some('4'));
+    for path in ["/v1/jobs/../../etc/passwd", "/v1/jobs/%2e%2e%2f%2e%2e%2fetc%2fpasswd/logs", "/v1/jobs/1%00/logs"] {
+        let answered = status(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes());
+        assert!(["400", "404"].contains(&answered.as_str()), "{path}: {answered}");
+    }
+    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+}
+
+#[test]
+fn a_thousand_slow_clients_keep_nobody_waiting() {
+    let up = Up::new(None, "");
+    let slow: Vec<UnixStream> = (0..1000)
+        .map(|number| {
+            let mut stream = UnixStream::connect(up.places().socket).unwrap();
+            let begun: &[u8] =
+                if number % 2 == 0 { b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{" } else { b"GET /v1/sta" };
+            stream.write_all(begun).unwrap();
+            stream
+        })
+        .collect();
+    let begin = Instant::now();
+    let output = Command::new(program()).arg("status").env("CARMA_SOCKET", up.places().socket).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    drop(slow);
+}
