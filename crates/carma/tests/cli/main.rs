@@ -9,6 +9,7 @@ mod gpus;
 mod manager;
 mod manual;
 mod mps;
+mod profile;
 mod service;
 mod shim;
 mod simulations;
