@@ -45,13 +45,21 @@ pub(super) struct Run {
     pub(super) jobs: Vec<String>,
 }
 
+impl Run {
+    /// Who is together, in words.
+    pub(super) fn company(&self) -> String {
+        match (self.kind, self.jobs.as_slice()) {
+            (Kind::Alone, [job]) => format!("{job} alone"),
+            (Kind::Copies, [job, ..]) => format!("{} x {job}", self.jobs.len()),
+            (_, jobs) => jobs.join(" + "),
+        }
+    }
+}
+
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.kind, self.jobs.as_slice()) {
-            (Kind::Alone, [job]) => write!(f, "{job} alone"),
-            (Kind::Copies, [job, ..]) => write!(f, "{} x {job} ({})", self.jobs.len(), self.mode),
-            (_, jobs) => write!(f, "{} ({})", jobs.join(" + "), self.mode),
-        }
+        f.write_str(&self.company())?;
+        if self.kind == Kind::Alone { Ok(()) } else { write!(f, " ({})", self.mode) }
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> Result<()> {
     let row = |(run, outcome): (&Run, &Outcome)| {
         let own: Option<Vec<f64>> = run.jobs.iter().map(|job| alone.get(job).copied()).collect();
         let [time, slowdown, gain] = match (outcome, own) {
-            (Outcome::Failed { reason }, _) => return [run.to_string(), "-".to_owned(), "-".to_owned(), reason.clone()],
+            (Outcome::Failed { reason }, _) => ["-".to_owned(), reason.clone(), "-".to_owned()],
             (Outcome::Took { all, .. }, _) if run.kind == Kind::Alone => [clock(*all), String::new(), String::new()],
             (Outcome::Took { all, .. }, None) => [clock(*all), "-".to_owned(), "-".to_owned()],
             (Outcome::Took { all, seconds, .. }, Some(own)) => {
@@ -24,9 +24,10 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> Result<()> {
                 [clock(*all), slowdowns.join(" "), format!("{:.2}", own.iter().sum::<f64>() / all)]
             }
         };
-        [run.to_string(), time, gain, slowdown]
+        let mode = if run.kind == Kind::Alone { String::new() } else { run.mode.to_string() };
+        [run.company(), mode, time, gain, slowdown]
     };
-    let columns = [left("RUN", 48), right("TIME", 9), right("GAIN", 6), left("SLOWDOWN", usize::MAX)];
+    let columns = [left("RUN", 42), left("MODE", 7), right("TIME", 9), right("GAIN", 6), left("SLOWDOWN", usize::MAX)];
     Ok(write_table(columns, &results.iter().map(row).collect::<Vec<_>>(), output)?)
 }
 
@@ -51,6 +52,13 @@ mod tests {
         results.keep(run, Outcome::Failed { reason: "bert failed: exit status: 1".to_owned() }).unwrap();
         let mut table = Vec::new();
         write(&results, &mut table).unwrap();
-        insta::assert_snapshot!(String::from_utf8(table).unwrap(), @"");
+        insta::assert_snapshot!(String::from_utf8(table).unwrap(), @r"
+        RUN                           MODE    TIME GAIN SLOWDOWN
+        resnet50_imagenet_bs64 alone          1:40
+        bert alone                            0:50
+        bert + resnet50_imagenet_bs64 streams 2:00 1.25 1.50 1.20
+        3 x bert                      streams 2:36 0.96 1.60
+        4 x bert                      mps        -    - bert failed: exit status: 1
+        ");
     }
 }

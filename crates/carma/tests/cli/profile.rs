@@ -67,7 +67,7 @@ fn what_is_profiled_calibrates_to_the_interference_that_is_there() {
         let shipped = Catalogue::shipped();
         let known = shipped.get(shipped.find(&workload.name).unwrap());
         assert_eq!(workload.ranks[0].peak, known.ranks[0].peak, "{}", workload.name);
-        assert!((workload.ranks[0].smact.get() - known.ranks[0].smact.get()).abs() < 0.1, "{workload:?}");
+        assert!((workload.ranks[0].smact.get() - known.ranks[0].smact.get()).abs() < 0.25, "{workload:?}");
     }
     let pairs = read_pairs(File::open(lab.file("pairs-streams.csv")).unwrap(), &measured).unwrap().runs;
     // What the emulator goes by, for the same pairs.
