@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests python clients torch test-torch install release deb deb-check bench
+.PHONY: help demo test format lint deny docs tests python clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 
 help: ## What can be made
@@ -81,9 +81,14 @@ target/zig/installed: packaging/requirements.txt
 	  { echo "zig and cargo-zigbuild cannot be had from PyPI: no release can be built here ('make install' builds for this machine)" >&2; exit 1; }
 	touch $@
 
-bench: ## What a decision costs, in time and instructions, beside a reference of the same run
+bench: ## What decisions and jobs cost, beside a reference of the same run
 	tools/install valgrind
 	cargo bench --package carma-core --bench decisions
 	cargo bench --package carma-sim --bench simulations
 	cargo bench --package carma-estimate --bench estimates
 	cargo bench --package carma --bench sampling
+	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --package carma --bench throughput
+
+bench-peers: ## Install pueue and task-spooler, which the benchmark compares with where they are
+	tools/install task-spooler
+	cargo install --locked pueue --root target/peers

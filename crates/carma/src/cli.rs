@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    policies, replay, service, shim, simulate, submit, trace, trace_memory, up, validate,
+    policies, profile, replay, service, shim, simulate, submit, trace, trace_memory, up, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -33,6 +33,8 @@ enum Command {
     Validate(validate::Arguments),
     /// Fit the interference model to measurements, and say how well it does.
     Calibrate(calibrate::Arguments),
+    /// Run jobs alone and beside each other on a GPU, for carma calibrate.
+    Profile(profile::Arguments),
     /// Estimate the GPU memory and utilisation of a training job before it runs.
     Estimate(Box<estimate::Arguments>),
     /// Dry-run a training script without a GPU, and estimate its memory from what it allocates.
@@ -113,6 +115,7 @@ impl Cli {
             Command::Compare(arguments) => compare::run(&arguments, output),
             Command::Validate(arguments) => validate::run(&arguments, output),
             Command::Calibrate(arguments) => calibrate::run(&arguments, output),
+            Command::Profile(arguments) => profile::run(&arguments, output),
             Command::Estimate(arguments) => estimate::run(&arguments, output),
             Command::TraceMemory(arguments) => trace_memory::run(&arguments, output),
             Command::Estimator(command) => estimator::run(&command, output),

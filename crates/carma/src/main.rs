@@ -18,6 +18,7 @@ mod manual;
 mod mig;
 mod mps;
 mod policies;
+mod profile;
 mod progress;
 mod python;
 mod replay;

@@ -1,5 +1,7 @@
 //! Answers to those who only want to know.
 
+use std::collections::HashSet;
+
 use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Settings, State};
 
 use super::devices::SERVER;
@@ -13,6 +15,24 @@ use crate::store::{Joules, Phase};
 const ORPHANED: MiB = MiB(1024);
 /// Jobs of each kind that are listed unless more are asked for.
 const LISTED: u32 = 100;
+
+/// How a job that is not over stands, for those who count.
+#[derive(Debug, Clone, Copy)]
+enum Stands {
+    Running,
+    Waiting,
+    Held,
+}
+
+impl Counts {
+    fn add(&mut self, stands: Stands) {
+        *match stands {
+            Stands::Running => &mut self.running,
+            Stands::Waiting => &mut self.waiting,
+            Stands::Held => &mut self.held,
+        } += 1;
+    }
+}
 
 impl From<Explanation> for Why {
     fn from(explanation: Explanation) -> Self {
@@ -90,36 +110,46 @@ impl Running {
         Ok(Why { text: format!("{}\nThe manager is {launches_nothing} and launches nothing.", why.text), ..why })
     }
 
-    fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for job in self.core.scheduler().jobs() {
-            match job.state {
-                State::Starting(_) | State::Running(_) => counts.running += 1,
-                State::Held { .. } if !self.estimating.contains(&job.id()) => counts.held += 1,
-                State::Done { .. } => {}
-                _ => counts.waiting += 1,
-            }
-        }
-        counts
+    /// Jobs that are not over, with how they stand. There may be many: whoever asks goes over them once.
+    fn standing(&self) -> impl Iterator<Item = (Stands, &Job)> {
+        self.core.scheduler().jobs().filter_map(|job| {
+            let stands = match job.state {
+                State::Starting(_) | State::Running(_) => Stands::Running,
+                State::Held { .. } if !self.estimating.contains(&job.id()) => Stands::Held,
+                State::Done { .. } => return None,
+                _ => Stands::Waiting,
+            };
+            Some((stands, job))
+        })
     }
 
     fn queue(&self, query: &QueueQuery) -> Queue {
-        let scheduler = self.core.scheduler();
         let most = query.limit.unwrap_or(LISTED) as usize;
-        let wanted = |job: &&Job| query.user.is_none_or(|user| job.spec.user == user);
-        let of = |picked: fn(&State) -> bool| scheduler.jobs().filter(wanted).filter(move |job| picked(&job.state)).take(most);
-        let running = of(|state| state.active().is_some());
-        let ready: Vec<&Job> = scheduler.queue().filter(wanted).take(most).collect();
-        // Those that wait for something other than GPUs come after those that do not.
-        let room = most.saturating_sub(ready.len());
-        let queued: std::collections::HashSet<JobId> =
-            if room > 0 { scheduler.queue().map(Job::id).collect() } else { std::collections::HashSet::new() };
-        let later = scheduler.jobs().filter(wanted).filter(|job| job.state.waiting().is_some() && !queued.contains(&job.id())).take(room);
-        let held = of(|state| matches!(state, State::Held { .. }));
-        Queue {
-            counts: self.counts(),
-            jobs: running.chain(ready.iter().copied()).chain(later).chain(held).map(|job| self.row(job)).collect(),
+        let wanted = |job: &Job| query.user.is_none_or(|user| job.spec.user == user);
+        let ready: Vec<&Job> = self.core.scheduler().queue().filter(|job| wanted(job)).take(most).collect();
+        // Those that wait for something other than GPUs come after those that do not. Where there is room for any, all of the queue is listed.
+        let room = most - ready.len();
+        let queued: HashSet<JobId> = ready.iter().map(|job| job.id()).collect();
+        let (mut counts, mut running, mut later, mut held) = (Counts::default(), Vec::new(), Vec::new(), Vec::new());
+        for (stands, job) in self.standing() {
+            counts.add(stands);
+            let (list, most) = match stands {
+                Stands::Running => (&mut running, most),
+                Stands::Waiting => (&mut later, room),
+                Stands::Held => (&mut held, most),
+            };
+            if list.len() < most && wanted(job) && !queued.contains(&job.id()) {
+                list.push(job);
+            }
         }
+        let jobs = [running, ready, later, held].concat();
+        Queue { counts, jobs: jobs.into_iter().map(|job| self.row(job)).collect() }
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.standing().for_each(|(stands, _)| counts.add(stands));
+        counts
     }
 
     fn row(&self, job: &Job) -> QueueRow {

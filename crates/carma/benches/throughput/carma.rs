@@ -1,6 +1,6 @@
 //! A manager of its own, asked through its interface by a pool of connections, or by the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{Contender, SUBMITTERS, share_out, until};
 /// A manager without GPUs, in a folder.
 pub(super) struct Manager {
     process: Child,
-    address: Address,
+    socket: PathBuf,
 }
 
 impl Manager {
@@ -24,19 +24,19 @@ impl Manager {
         let mut command = program();
         command.args(["up", "--no-gpus", "--state"]).arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
-        let manager = Self { process, address: Address::Socket(Places::at(folder).socket) };
-        until(Duration::from_millis(2), || Client::at(manager.address.clone()).is_ok());
+        let manager = Self { process, socket: Places::at(folder).socket };
+        until(Duration::from_millis(2), || Client::at(Address::Socket(manager.socket.clone())).is_ok());
         manager
     }
 
     pub(super) fn client(&self) -> Client {
-        Client::at(self.address.clone()).unwrap()
+        Client::at(Address::Socket(self.socket.clone())).unwrap()
     }
 
     /// A command of ours for this manager.
     pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = program();
-        command.args(words).env("CARMA_HOST", self.address.to_string()).stdout(Stdio::null());
+        command.args(words).env_remove("CARMA_HOST").env("CARMA_SOCKET", &self.socket).stdout(Stdio::null());
         command
     }
 

@@ -1,7 +1,7 @@
 //! A thousand trivial jobs, from the first submit to the last end, beside pueue and task-spooler in the same run; then what a hundred thousand waiting
 //! jobs cost, and how long a free place stays empty.
 //!
-//! Of the four, only CARMA has a job on the disk before it says that it is accepted, and its end before the next one starts.
+//! CARMA has a job on the disk before it says that it is accepted, and its end before the next one starts; task-spooler keeps nothing there.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Contender, share_out, until};
 
-/// pueue, whose daemon writes all it knows to a file at every change.
+/// pueue, with a daemon that keeps its state in a folder.
 pub(super) struct Pueue {
     daemon: Child,
     configuration: PathBuf,

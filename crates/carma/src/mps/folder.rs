@@ -10,7 +10,7 @@ use carma_gpu::{ComputeModeChange, DeviceUuid};
 use crate::gpus::World;
 
 /// The folder of one GPU's daemon.
-pub(super) struct MpsFolder {
+pub(crate) struct MpsFolder {
     gpu: DeviceUuid,
     folder: PathBuf,
     program: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct MpsFolder {
 
 impl MpsFolder {
     /// Root's daemons are everybody's; a user's are in a folder of their own.
-    pub(super) fn new(world: &World, gpu: &DeviceUuid) -> Self {
+    pub(crate) fn new(world: &World, gpu: &DeviceUuid) -> Self {
         let user = rustix::process::geteuid();
         let (base, program) = match world {
             World::Emulated(folder) => (folder.join("mps"), folder.join("bin").join(PROGRAM)),
@@ -31,7 +31,7 @@ impl MpsFolder {
         Self { gpu: gpu.clone(), folder: base.join(gpu.as_str()), program }
     }
 
-    pub(super) fn control(&self) -> MpsControl {
+    pub(crate) fn control(&self) -> MpsControl {
         MpsControl::new(self.gpu.clone(), self.folder.join("pipes"), self.folder.join("logs")).with_program(&self.program)
     }
 

@@ -2,6 +2,8 @@
 
 mod folder;
 
+pub(crate) use folder::MpsFolder;
+
 use std::io::Write;
 use std::time::Duration;
 
@@ -10,7 +12,6 @@ use carma_core::MiB;
 use carma_gpu::mps::{ClientLimits, Health};
 use carma_gpu::{ComputeAccess, ComputeModeChange, Driver, Gpu, Monitor, ProcessKind, ownership};
 use clap::{Args, Subcommand};
-use folder::MpsFolder;
 
 use crate::gpus::{World, choose, find};
 use crate::units::{bytes, count, quoted};

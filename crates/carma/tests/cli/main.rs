@@ -10,6 +10,7 @@ mod gpus;
 mod manager;
 mod manual;
 mod mps;
+mod profile;
 mod service;
 mod shim;
 mod simulations;

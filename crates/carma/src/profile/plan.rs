@@ -1,0 +1,98 @@
+//! What is run, in which order.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// How jobs share a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// In turn.
+    Streams,
+    /// At the same time, through a server of NVIDIA's.
+    Mps,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Streams => "streams",
+            Self::Mps => "mps",
+        })
+    }
+}
+
+/// What is learned from a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    /// What a job takes by itself.
+    Alone,
+    /// What two do to each other that start together.
+    Pair,
+    /// What many of a kind do to each other that start one after the other.
+    Copies,
+}
+
+/// Jobs that are on the GPU together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) kind: Kind,
+    pub(super) mode: Mode,
+    /// By name, in the order in which they start.
+    pub(super) jobs: Vec<String>,
+}
+
+impl Run {
+    /// Who is together, in words.
+    pub(super) fn company(&self) -> String {
+        match (self.kind, self.jobs.as_slice()) {
+            (Kind::Alone, [job]) => format!("{job} alone"),
+            (Kind::Copies, [job, ..]) => format!("{} x {job}", self.jobs.len()),
+            (_, jobs) => jobs.join(" + "),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.company())?;
+        if self.kind == Kind::Alone { Ok(()) } else { write!(f, " ({})", self.mode) }
+    }
+}
+
+/// All runs: each job alone, which all others are held against, then pairs, then from two up to so many copies.
+pub(super) fn plan(jobs: &[String], pairs: bool, copies: u16, modes: &[Mode]) -> Vec<Run> {
+    let alone = jobs.iter().map(|job| Run { kind: Kind::Alone, mode: Mode::Streams, jobs: vec![job.clone()] });
+    let together = modes.iter().flat_map(|mode| {
+        let pair = |(place, one): (usize, &String)| {
+            let run = |other: &String| Run { kind: Kind::Pair, mode: *mode, jobs: vec![one.clone(), other.clone()] };
+            jobs[place..].iter().map(run).collect::<Vec<_>>()
+        };
+        let crowd = |job: &String| {
+            let run = |copies: u16| Run { kind: Kind::Copies, mode: *mode, jobs: vec![job.clone(); copies.into()] };
+            (2..=copies).map(run).collect::<Vec<_>>()
+        };
+        let pairs: Vec<Run> = if pairs { jobs.iter().enumerate().flat_map(pair).collect() } else { Vec::new() };
+        pairs.into_iter().chain(jobs.iter().flat_map(crowd)).collect::<Vec<_>>()
+    });
+    alone.chain(together).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_run_alone_then_beside_each_then_in_copies() {
+        let jobs = ["a", "b"].map(str::to_owned);
+        let words = |pairs, copies, modes: &[Mode]| plan(&jobs, pairs, copies, modes).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(words(false, 1, &[Mode::Streams]), ["a alone", "b alone"]);
+        let both = words(true, 3, &[Mode::Streams, Mode::Mps]);
+        let streams = ["a + a", "a + b", "b + b", "2 x a", "3 x a", "2 x b", "3 x b"];
+        assert_eq!(both[2..9], streams.map(|run| format!("{run} (streams)")));
+        assert_eq!(both[9..], streams.map(|run| format!("{run} (mps)")));
+    }
+}
