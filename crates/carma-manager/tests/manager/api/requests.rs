@@ -86,6 +86,33 @@ fn whatever_is_wrong_is_told_in_one_form() {
 }
 
 #[test]
+fn numbers_that_would_not_read_back_are_refused_and_the_largest_others_do() {
+    let lab = Lab::new();
+    let with = |begin: u64, time: f64, memory: u64| {
+        let mut job = job("far");
+        job["schedule"] = json!({ "begin": begin });
+        job["resources"] = json!({ "gpus": 0, "time_limit": time, "host_memory": memory });
+        job
+    };
+    for (key, wrong) in [
+        ("begin", with(8_999_999_999_999, 60.0, 1)),
+        ("begin", with(u64::MAX, 60.0, 1)),
+        ("time", with(0, 8_999_999_999_999.9, 1)),
+        ("host-mem", with(0, 60.0, u64::MAX)),
+    ] {
+        let (status, problem) = lab.problem("POST", "/v1/jobs", &json!({ "job": wrong }).to_string());
+        assert!(status == 400 && problem.message.starts_with(&format!("{key}: ")), "{problem}");
+    }
+    lab.submit(&with(7_258_118_400, 3_153_600_000.0, 1 << 40), None);
+    assert_eq!(lab.get("/v1/jobs/last")["request"]["schedule"]["begin"], 7_258_118_400_u64);
+    let (status, problem) = lab.problem("PATCH", "/v1/jobs/last", &json!({ "time_limit": { "set": 8_999_999_999_999.9 } }).to_string());
+    assert!(status == 400 && problem.message.contains("hundred years"), "{problem}");
+    for far in ["/v1/jobs/18446744073709551615", "/v1/jobs/18446744073709551615_1"] {
+        assert_eq!(lab.problem("GET", far, "").0, 404);
+    }
+}
+
+#[test]
 fn oversized_bodies_are_refused_however_they_come() {
     let lab = Lab::new();
     let mut announced = lab.connect();
