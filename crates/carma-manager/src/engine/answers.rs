@@ -13,6 +13,8 @@ use crate::store::{Joules, Phase};
 const ORPHANED: MiB = MiB(1024);
 /// Jobs of each kind that are listed unless more are asked for.
 const LISTED: u32 = 100;
+/// So many of those that are listed come with what they wait for: it has to be found out for each.
+const EXPLAINED: usize = 1000;
 
 impl From<Explanation> for Why {
     fn from(explanation: Explanation) -> Self {
@@ -110,11 +112,17 @@ impl Running {
         let held = of(|state| matches!(state, State::Held { .. }));
         Queue {
             counts: self.counts(),
-            jobs: running.chain(ready.iter().copied()).chain(later).chain(held).map(|job| self.row(job)).collect(),
+            jobs: running
+                .chain(ready.iter().copied())
+                .chain(later)
+                .chain(held)
+                .enumerate()
+                .map(|(place, job)| self.row(job, place < EXPLAINED))
+                .collect(),
         }
     }
 
-    fn row(&self, job: &Job) -> QueueRow {
+    fn row(&self, job: &Job, explain: bool) -> QueueRow {
         let (id, spec) = (job.id(), &job.spec);
         let known = self.jobs.get(&id);
         let estimating = self.estimating.contains(&id);
@@ -130,7 +138,7 @@ impl Running {
         let reason = match &job.state {
             _ if estimating => Some("is being estimated".to_owned()),
             State::Starting(_) | State::Running(_) | State::Done { .. } => None,
-            _ => explained(),
+            _ => explain.then(explained).flatten(),
         };
         QueueRow {
             id,
