@@ -118,6 +118,11 @@ impl Access {
         };
         self.users.caller(key).await
     }
+
+    /// Whether this user of the machine is an operator.
+    pub(super) async fn is_operator(&self, key: &UserKey) -> bool {
+        self.users.caller(key.clone()).await.is_ok_and(|caller| caller.is_operator())
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
