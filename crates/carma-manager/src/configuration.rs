@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::host;
+use crate::submission::LONGEST_SPAN;
 
 /// All that can be configured.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,7 +66,7 @@ section!(
     /// The most that is accepted and run; 0: any number.
     SubmitLimits {
         /// Jobs of one user that are not over.
-        jobs_per_user: u64 = 0,
+        jobs_per_user: u64 = 200_000,
         /// GPUs of one job.
         gpus_per_job: u32 = 0,
         /// GPU memory of one job, on each of its GPUs, in MiB.
@@ -210,6 +211,7 @@ impl ManagerSettings {
         within("manager.logs.size", self.logs.size as f64, 1.0, 1e6)?;
         within("manager.keep.days", self.keep.days as f64, 1.0, 36_500.0)?;
         within("manager.keep.sample_days", self.keep.sample_days as f64, 1.0, 36_500.0)?;
+        within("manager.limits.seconds_per_job", self.limits.seconds_per_job as f64, 0.0, LONGEST_SPAN.get())?;
         within("manager.estimates.dry_run_seconds", self.estimates.dry_run_seconds as f64, 1.0, 86_400.0)?;
         for (what, value) in [("manager.energy.price", self.energy.price), ("manager.energy.carbon", self.energy.carbon)] {
             value.map_or(Ok(()), |value| within(what, value, 0.0, 1e6))?;

@@ -93,6 +93,14 @@ pub enum JobCommand {
     },
 }
 
+impl JobCommand {
+    /// What is said after the script's name; of a program its name, too.
+    pub(crate) fn words(&self) -> &[String] {
+        let (Self::Program(words) | Self::Script { arguments: words, .. }) = self;
+        words
+    }
+}
+
 /// What to enter before the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

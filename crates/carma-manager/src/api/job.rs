@@ -23,7 +23,7 @@ pub struct QueueQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<u32>)]
     pub user: Option<UserId>,
-    /// At most so many jobs of each kind; unset: 100.
+    /// At most so many jobs of each kind, and 100,000; unset: 100. The first 1,000 that are listed come with reasons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }

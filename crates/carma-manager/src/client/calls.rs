@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::thread;
+use std::time::Duration;
 
 use carma_core::JobId;
 use hyper::Method;
@@ -12,7 +13,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::to_vec;
 
 use super::address::{Address, HOST_VARIABLE, Token};
-use super::connection::Connection;
+use super::connection::{Connection, Question};
 use super::error::ClientError;
 use super::events::Events;
 use super::query::{escaped, with_query};
@@ -23,6 +24,9 @@ use crate::api::{
 };
 use crate::places::Places;
 use crate::store::JobSummary;
+
+/// The longest that a dry run can be allowed to take.
+const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
 
 type Answer<T> = Result<T, ClientError>;
 
@@ -76,9 +80,9 @@ impl Client {
         self.post("/v1/jobs", submit)
     }
 
-    /// What would become of jobs that are submitted now.
+    /// What would become of jobs that are submitted now. It may take as long as a dry run, and those before it.
     pub fn forecast(&mut self, submit: &Submit) -> Answer<Vec<Forecast>> {
-        self.post("/v1/forecast", submit)
+        self.answer(Question::new(&Method::POST, "/v1/forecast", Some(document(submit)?)).taking(LONGEST_FORECAST))
     }
 
     /// Everything about a job. Jobs are named as people do: `12`, `12_3`, `last`, `@name`.
@@ -93,7 +97,9 @@ impl Client {
 
     /// Waits for the end of a job, for as long as the query says; then it is shown as it stands.
     pub fn wait(&mut self, job: JobId, query: WaitQuery) -> Answer<JobDetail> {
-        self.get(&with_query(&job_path(&job.0.to_string(), "/wait"), &query)?)
+        let path = with_query(&job_path(&job.0.to_string(), "/wait"), &query)?;
+        let waits = Duration::from_secs(query.seconds.unwrap_or_default().into());
+        self.answer(Question::new(&Method::GET, &path, None).taking(waits))
     }
 
     /// Jobs that are not over.
@@ -167,7 +173,8 @@ impl Client {
 
     /// The terminal of an interactive job. A thread of its own carries what is said, until either side ends.
     pub fn terminal(mut self, job: &str) -> Answer<UnixStream> {
-        let response = self.0.ask_to_upgrade(&Method::GET, &job_path(job, "/terminal"), None, Some("carma-terminal"))?;
+        let path = job_path(job, "/terminal");
+        let response = self.0.ask(Question { protocol: Some("carma-terminal"), ..Question::new(&Method::GET, &path, None) })?;
         let lost = |error: hyper::Error| ClientError::BrokenOff(error.to_string());
         let upgraded = self.0.runtime.block_on(hyper::upgrade::on(response)).map_err(lost)?;
         let (ours, theirs) = UnixStream::pair()?;
@@ -193,12 +200,16 @@ impl Client {
 
     /// Has something done that is answered with nothing worth reading.
     fn order(&mut self, path: &str, body: Option<Bytes>) -> Answer<()> {
-        let response = self.0.ask(&Method::POST, path, body)?;
+        let response = self.0.ask(Question::new(&Method::POST, path, body))?;
         self.0.read(response).map(drop)
     }
 
     fn call<T: DeserializeOwned>(&mut self, method: &Method, path: &str, body: Option<Bytes>) -> Answer<T> {
-        let response = self.0.ask(method, path, body)?;
+        self.answer(Question::new(method, path, body))
+    }
+
+    fn answer<T: DeserializeOwned>(&mut self, question: Question<'_>) -> Answer<T> {
+        let response = self.0.ask(question)?;
         let answer = self.0.read(response)?;
         serde_json::from_slice(&answer).map_err(|error| {
             // An answer that is JSON is from a manager of another version; anything else is from who knows whom.
@@ -208,7 +219,7 @@ impl Client {
     }
 
     fn stream(&mut self, path: &str) -> Answer<Log<'_>> {
-        let response = self.0.ask(&Method::GET, path, None)?;
+        let response = self.0.ask(Question::new(&Method::GET, path, None))?;
         Ok(Log::new(&self.0, response.into_body()))
     }
 }

@@ -24,13 +24,37 @@ use super::address::{Address, CA_VARIABLE, Token};
 use super::error::ClientError;
 use crate::api::{Problem, ProblemKind};
 
-/// How long the manager may take to begin an answer; the longest it waits by itself is much shorter.
+/// How long the manager may take to begin an answer, unless what it is asked takes longer by itself.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Certificates that the system trusts, where Debian and its like keep them.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    pub(super) method: &'a Method,
+    pub(super) path: &'a str,
+    pub(super) body: Option<Bytes>,
+    /// What the connection is to become.
+    pub(super) protocol: Option<&'a str>,
+    /// How long it may take until the answer begins.
+    pub(super) patience: Duration,
+}
+
+impl<'a> Question<'a> {
+    /// One that is answered at once.
+    pub(super) const fn new(method: &'a Method, path: &'a str, body: Option<Bytes>) -> Self {
+        Self { method, path, body, protocol: None, patience: PATIENCE }
+    }
+
+    /// One that takes so much longer.
+    pub(super) fn taking(self, longer: Duration) -> Self {
+        Self { patience: PATIENCE.saturating_add(longer), ..self }
+    }
+}
 
 /// A connection with what it takes to make it again.
 #[derive(Debug)]
@@ -77,24 +101,14 @@ impl Connection {
     }
 
     /// Asks, and gives the answer's head once it is one of success. A question that was never sent is asked again on a new connection.
-    pub(super) fn ask(&mut self, method: &Method, path: &str, body: Option<Bytes>) -> Result<Response<Incoming>, ClientError> {
-        self.ask_to_upgrade(method, path, body, None)
-    }
-
-    /// The same, where the connection is to become another protocol's.
-    pub(super) fn ask_to_upgrade(
-        &mut self,
-        method: &Method,
-        path: &str,
-        body: Option<Bytes>,
-        protocol: Option<&str>,
-    ) -> Result<Response<Incoming>, ClientError> {
+    pub(super) fn ask(&mut self, question: Question<'_>) -> Result<Response<Incoming>, ClientError> {
+        let Question { method, path, body, protocol, patience } = question;
         let mut request = Request::builder().method(method).uri(path).header(HOST, self.address.authority());
         request = self.token.iter().fold(request, |request, token| request.header(AUTHORIZATION, token.header()));
         request = body.iter().fold(request, |request, _| request.header(CONTENT_TYPE, "application/json"));
         request = protocol.iter().fold(request, |request, protocol| request.header("connection", "upgrade").header("upgrade", *protocol));
         let request = request.body(Full::new(body.unwrap_or_default())).map_err(|error| ClientError::Unusable(error.to_string()))?;
-        let response = self.send(request)?;
+        let response = self.send(request, patience)?;
         if response.status().is_success() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(response);
         }
@@ -106,7 +120,7 @@ impl Connection {
         }
     }
 
-    fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+    fn send(&mut self, mut request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Incoming>, ClientError> {
         loop {
             let (mut sender, kept) = match self.sender.take() {
                 Some(sender) => (sender, true),
@@ -116,10 +130,10 @@ impl Connection {
                 // Nobody looked at the connection since the last call: it may have been closed, and then sending says so.
                 tokio::task::yield_now().await;
                 let _ = sender.ready().await;
-                tokio::time::timeout(PATIENCE, sender.try_send_request(request)).await
+                tokio::time::timeout(patience, sender.try_send_request(request)).await
             });
             match answer {
-                Err(_) => return Err(ClientError::BrokenOff(format!("silence for {} s", PATIENCE.as_secs()))),
+                Err(_) => return Err(ClientError::BrokenOff(format!("silence for {} s", patience.as_secs()))),
                 Ok(Ok(response)) => {
                     self.sender = Some(sender);
                     return Ok(response);

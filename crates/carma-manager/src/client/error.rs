@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::Address;
-use crate::api::Problem;
+use crate::api::{Problem, ProblemKind};
 
 /// Why a call failed.
 #[derive(Debug, Error)]
@@ -46,6 +46,15 @@ impl ClientError {
     /// Whether there is no manager to answer now, though there may be later.
     pub const fn is_absence(&self) -> bool {
         matches!(self, Self::NoManager(_) | Self::Unreachable { .. } | Self::BrokenOff(_))
+    }
+
+    /// Whether it is certain that nothing was changed. A failure within may be that of somebody in between, who knows nothing of what was done.
+    pub fn nothing_was_done(&self) -> bool {
+        match self {
+            Self::NoManager(_) | Self::Unreachable { .. } | Self::Unusable(_) | Self::NoToken(_) => true,
+            Self::Refused(problem) => problem.kind != ProblemKind::Internal,
+            Self::BrokenOff(_) | Self::Incomprehensible(_) | Self::Local(_) => false,
+        }
     }
 }
 

@@ -15,6 +15,8 @@ use crate::store::{Joules, Phase};
 const ORPHANED: MiB = MiB(1024);
 /// Jobs of each kind that are listed unless more are asked for.
 const LISTED: u32 = 100;
+/// So many of those that are listed come with what they wait for: it has to be found out for each.
+const EXPLAINED: usize = 1000;
 
 /// How a job that is not over stands, for those who count.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +145,7 @@ impl Running {
             }
         }
         let jobs = [running, ready, later, held].concat();
-        Queue { counts, jobs: jobs.into_iter().map(|job| self.row(job)).collect() }
+        Queue { counts, jobs: jobs.into_iter().enumerate().map(|(place, job)| self.row(job, place < EXPLAINED)).collect() }
     }
 
     fn counts(&self) -> Counts {
@@ -152,7 +154,7 @@ impl Running {
         counts
     }
 
-    fn row(&self, job: &Job) -> QueueRow {
+    fn row(&self, job: &Job, explain: bool) -> QueueRow {
         let (id, spec) = (job.id(), &job.spec);
         let known = self.jobs.get(&id);
         let estimating = self.estimating.contains(&id);
@@ -168,7 +170,7 @@ impl Running {
         let reason = match &job.state {
             _ if estimating => Some("is being estimated".to_owned()),
             State::Starting(_) | State::Running(_) | State::Done { .. } => None,
-            _ => explained(),
+            _ => explain.then(explained).flatten(),
         };
         QueueRow {
             id,

@@ -64,6 +64,15 @@ impl Caller {
             Err(ProblemKind::Forbidden.because(format!("only the job's own user and operators may {what}")))
         }
     }
+
+    /// Refuses what amounts to being a job's user: that is for them and for root, who may be anybody.
+    pub(super) fn must_be(&self, uid: u32, what: &str) -> Result<(), Problem> {
+        if self.uid == uid || self.uid == 0 {
+            Ok(())
+        } else {
+            Err(ProblemKind::Forbidden.because(format!("only the job's own user and root may {what}")))
+        }
+    }
 }
 
 /// Whoever is let in is noted with the request.
@@ -109,6 +118,11 @@ impl Access {
         };
         self.users.caller(key).await
     }
+
+    /// Whether this user of the machine is an operator.
+    pub(super) async fn is_operator(&self, key: &UserKey) -> bool {
+        self.users.caller(key.clone()).await.is_ok_and(|caller| caller.is_operator())
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -119,6 +133,16 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operators_see_to_everybodys_jobs_but_are_nobody_else() {
+        let caller = |uid, role| Caller { uid, gid: 1, name: String::new(), role };
+        let (user, stranger, operator, root) =
+            (caller(7, Role::Owner), caller(8, Role::Owner), caller(9, Role::Operator), caller(0, Role::Operator));
+        let may = |allowed: fn(&Caller) -> Result<(), Problem>| [&user, &stranger, &operator, &root].map(|caller| allowed(caller).is_ok());
+        assert_eq!(may(|caller| caller.must_own(7, "act")), [true, false, true, true]);
+        assert_eq!(may(|caller| caller.must_be(7, "type")), [true, false, false, true]);
+    }
 
     #[test]
     fn tokens_are_found_in_headers() {

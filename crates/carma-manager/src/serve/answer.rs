@@ -1,10 +1,10 @@
 //! How requests are taken apart and answers put together: whatever is wrong is told as a [`Problem`].
 
-use std::sync::LazyLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
@@ -12,10 +12,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
+use super::Shared;
+use super::access::Caller;
+use super::turns::{Turn, Turns};
 use crate::api::{Problem, ProblemKind};
 
 /// An answer in JSON, or why there is none.
@@ -23,13 +25,10 @@ pub(super) type Answer<T> = Result<Json<T>, Problem>;
 
 /// The largest body that is taken.
 pub(super) const LARGEST_BODY: usize = 32 << 20;
-/// Larger bodies than this wait for their turn, so that many at once do not fill the memory.
-const LARGE: usize = 256 << 10;
-const LARGE_AT_ONCE: usize = 8;
+/// Whoever has sent more than this waits for a turn to send the rest, so that many at once do not fill the memory.
+pub(super) const LARGE: usize = 256 << 10;
 /// A body must arrive within this.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(LARGE_AT_ONCE));
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
@@ -50,31 +49,37 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// The body of a request, and how large it was.
+impl From<JoinError> for Problem {
+    fn from(error: JoinError) -> Self {
+        ProblemKind::Internal.because(error.to_string())
+    }
+}
+
+/// Does what may take long where others need not wait for it.
+pub(super) async fn aside<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    if long { Ok(spawn_blocking(work).await?) } else { Ok(work()) }
+}
+
+/// The body of a request, how large it was, and the turn of a large one.
 #[derive(Debug)]
 pub(super) struct Sent<T> {
     pub(super) value: T,
     pub(super) size: usize,
+    pub(super) turn: Option<Turn>,
 }
 
-impl<T: DeserializeOwned + Send + 'static, S: Sync> FromRequest<S> for Sent<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for Sent<T> {
     type Rejection = Problem;
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let announced = announced(request.headers());
-        if announced.is_some_and(|size| size > LARGEST_BODY) {
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        if announced(request.headers()).is_some_and(|size| size > LARGEST_BODY) {
             return Err(too_large());
         }
-        let turn = if announced.is_none_or(|size| size > LARGE) { TURNS.acquire().await.ok() } else { None };
-        let body = timeout(BODY_TIMEOUT, collect(request.into_body())).await;
-        let body = body.map_err(|_| ProblemKind::Invalid.because("the body did not arrive within a minute"))??;
+        let uid = request.extensions().get().map_or(u32::MAX, |caller: &Caller| caller.uid);
+        let received = timeout(BODY_TIMEOUT, receive(request.into_body(), &shared.large_bodies, uid)).await;
+        let (body, turn) = received.map_err(|_| ProblemKind::Invalid.because("the body did not arrive within a minute"))??;
         let size = body.len();
-        // A large one takes a while, which others need not wait for.
-        let value = if turn.is_some() {
-            spawn_blocking(move || parse(&body)).await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?
-        } else {
-            parse(&body)
-        }?;
-        Ok(Self { value, size })
+        let value = aside(turn.is_some(), move || parse(&body)).await??;
+        Ok(Self { value, size, turn })
     }
 }
 
@@ -82,12 +87,21 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn collect(body: Body) -> Result<Bytes, Problem> {
-    let collected = Limited::new(body, LARGEST_BODY).collect().await.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-        Some(_) => too_large(),
-        None => ProblemKind::Invalid.because(format!("the body did not arrive: {error}")),
-    })?;
-    Ok(collected.to_bytes())
+/// All of a body. Only what has really arrived counts: those who announce much and send little are in nobody's way.
+async fn receive(body: Body, turns: &Turns, uid: u32) -> Result<(Vec<u8>, Option<Turn>), Problem> {
+    let mut body = Limited::new(body, LARGEST_BODY);
+    let (mut received, mut turn) = (Vec::new(), None);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => too_large(),
+            None => ProblemKind::Invalid.because(format!("the body did not arrive: {error}")),
+        })?;
+        received.extend_from_slice(&frame.into_data().unwrap_or_default());
+        if turn.is_none() && received.len() > LARGE {
+            turn = Some(turns.take(uid).await?);
+        }
+    }
+    Ok((received, turn))
 }
 
 fn too_large() -> Problem {
@@ -114,6 +128,18 @@ pub(super) async fn wrong_method(request: Request) -> Problem {
 mod tests {
     use super::*;
     use crate::api::{Shutdown, Submit};
+
+    #[tokio::test]
+    async fn only_what_has_arrived_takes_a_turn() {
+        let turns = Turns::new(1, 1);
+        let (small, large) = (Body::from(vec![b' '; LARGE]), Body::from(vec![b' '; LARGE + 1]));
+        assert!(receive(small, &turns, 1).await.unwrap().1.is_none());
+        let (body, turn) = receive(large, &turns, 1).await.unwrap();
+        assert!(body.len() == LARGE + 1 && turn.is_some());
+        // While that turn is taken, a small body is still received.
+        assert!(receive(Body::from("{}"), &turns, 1).await.is_ok());
+        assert_eq!(receive(Body::from(vec![0; LARGEST_BODY + 1]), &Turns::new(1, 1), 1).await.unwrap_err().kind, ProblemKind::TooLarge);
+    }
 
     #[test]
     fn what_is_wrong_with_a_body_is_told_with_its_place() {

@@ -21,6 +21,7 @@ mod readers;
 mod routes;
 mod seats;
 mod tokens;
+mod turns;
 mod users;
 mod wait;
 
@@ -43,6 +44,7 @@ use access::Access;
 use connection::Connections;
 use listen::{Listeners, NetworkListener};
 use readers::Readers;
+use turns::Turns;
 
 /// What is served.
 #[derive(Debug, Clone)]
@@ -108,6 +110,12 @@ struct Shared {
     readers: Arc<Readers>,
     places: Places,
     settings: ManagerSettings,
+    /// To send a large body.
+    large_bodies: Turns,
+    /// To have jobs that are submitted in memory, by their size.
+    submissions: Turns,
+    /// To ask what the engine has to think about.
+    deliberations: Turns,
 }
 
 impl Server {
@@ -132,7 +140,16 @@ impl Server {
             .enable_all()
             .build()?;
         let access = Access::new(&settings, self.listeners.network.as_ref().map(NetworkListener::tokens));
-        let shared = Shared { handle, readers: Arc::new(Readers::new(store)), places, settings };
+        let shared = Shared {
+            handle,
+            readers: Arc::new(Readers::new(store)),
+            places,
+            settings,
+            large_bodies: Turns::new(16, 2),
+            submissions: routes::submission_turns(),
+            // Of forecasts some wait for a dry run.
+            deliberations: Turns::new(64, 4),
+        };
         let connections = Connections::new(routes::router(Arc::new(shared)), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
         // Streams that go on for ever end here.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carma_core::{JobId, JobSpec, Seconds, SpecError};
+use carma_core::{JobId, JobSpec, MiB, Seconds, SpecError};
 use thiserror::Error;
 
 use super::after::check_job;
@@ -15,6 +15,12 @@ const LONGEST_WORD: usize = 131_071;
 const LONGEST_SCRIPT: usize = 4 << 20;
 /// The longest name, so that tables stay tables and `%x` stays a file's name.
 const LONGEST_NAME: usize = 100;
+/// The longest span that can be asked for, a hundred years: sums of such spans are still written and read back as they are.
+pub(crate) const LONGEST_SPAN: Seconds = Seconds::from_secs(100 * 365 * 86_400);
+/// The beginning of the year 2200, in seconds since 1970: nothing is planned beyond it.
+const LATEST: u64 = 7_258_118_400;
+/// More memory than anything has, which is still a number when it is counted in bytes.
+const MOST_MEMORY: MiB = MiB(1 << 40);
 
 /// A request that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -57,6 +63,13 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     let no_gpu = resources.gpus == 0;
     refuse("mem", no_gpu && resources.memory.is_some(), "is memory on each GPU, and the job asks for none; give --host-mem")?;
     refuse("exclusive", no_gpu && resources.exclusive, "is for GPUs, and the job asks for none")?;
+    for (key, memory) in [("mem", resources.memory), ("host-mem", resources.host_memory)] {
+        refuse(key, memory.is_some_and(|memory| memory > MOST_MEMORY), "is more than an exbibyte, which nothing has")?;
+    }
+    for (key, span) in [("time", resources.time_limit), ("idle", resources.idle_limit)] {
+        refuse(key, span.is_some_and(|span| span > LONGEST_SPAN), "is more than a hundred years")?;
+    }
+    refuse("begin", request.schedule.begin.is_some_and(|begin| begin > LATEST), "is after the year 2199: give a time before that")?;
     refuse("cpus", resources.cpus == Some(0), "a job needs 1 or more")?;
     refuse("at-most", request.schedule.at_most == Some(0), "at least 1 job must be allowed at once")?;
     refuse("batch", request.hints.batch == Some(0), "a step has 1 sample or more")?;

@@ -91,6 +91,9 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// A sweep's values lengthen no job by more than this.
+const LARGEST_GROWTH: usize = 4 << 20;
+
 /// What was asked for at once: one job, or the jobs of one array or sweep.
 #[derive(Debug, Clone)]
 pub struct Submission {
@@ -136,6 +139,9 @@ impl Submission {
             return Err(refused("at-most", "is for arrays and sweeps: give --array or --param"));
         }
         let submission = Self { template, members, places: BTreeMap::new() };
+        if submission.growth() > LARGEST_GROWTH {
+            return Err(refused("param", "makes jobs of more than 4 MiB: use shorter values, or name them less often"));
+        }
         // Jobs differ in what a sweep fills in alone, so that two stand for all; whoever takes the requests looks at each.
         let (first, last) = (submission.request(0), submission.request(submission.jobs() - 1));
         check(&first).and_then(|()| check(&last)).map(|()| submission)
@@ -156,6 +162,14 @@ impl Submission {
             Members::One => 1,
             Members::Array(indices) => indices.len(),
             Members::Sweep(_, jobs) => *jobs,
+        }
+    }
+
+    /// How much longer than as it was asked for a job may be.
+    pub(crate) fn growth(&self) -> usize {
+        match &self.members {
+            Members::Sweep(parameters, _) => sweep::growth(self.template.command.words(), parameters),
+            Members::One | Members::Array(_) => 0,
         }
     }
 

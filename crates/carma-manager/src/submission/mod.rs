@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use array::MOST_MEMBERS;
+pub(crate) use check::LONGEST_SPAN;
 pub use check::{InvalidRequest, check};
 pub use draft::Submission;
 pub use error::{Place, Problem, SubmissionError};

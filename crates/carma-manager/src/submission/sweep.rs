@@ -79,6 +79,14 @@ pub(super) fn values_at(parameters: &[Parameter], mut place: usize) -> BTreeMap<
     values
 }
 
+/// By how much values may lengthen a job at most: filled into these words, and where they are kept beside.
+pub(super) fn growth(words: &[String], parameters: &[Parameter]) -> usize {
+    const BESIDE: usize = 3;
+    let longest = parameters.iter().flat_map(|parameter| &parameter.values).map(String::len).max().unwrap_or(0);
+    let places = words.iter().map(|word| word.matches('{').count()).sum::<usize>() + BESIDE * parameters.len();
+    places.saturating_mul(longest)
+}
+
 /// A word of a command with `{name}` replaced, once: what a value brings with it stays as it is, and so do other braces.
 pub(super) fn filled_in(word: &str, values: &BTreeMap<String, String>) -> String {
     let mut filled = String::new();

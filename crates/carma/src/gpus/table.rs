@@ -6,8 +6,7 @@ use carma_core::MiB;
 use carma_gpu::profiling::Source;
 
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
-
-const WIDTH: usize = 80;
+use crate::text::{WIDTH, shortened};
 
 /// Writes the table, and under it where its numbers come from.
 pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
@@ -17,7 +16,7 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
     }
     for left_out in &report.left_out {
         let name = left_out.name.as_deref().map_or_else(|| format!("number {}", left_out.index), |name| short(name).to_owned());
-        writeln!(output, "{}", cut(&format!("  -  {name} is not used: {}", left_out.reason), WIDTH))?;
+        writeln!(output, "{}", shortened(&format!("  -  {name} is not used: {}", left_out.reason), WIDTH))?;
     }
     let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
     writeln!(output, "driver {}, CUDA {}{world}", report.driver, report.cuda)?;
@@ -27,7 +26,7 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
 fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
     let name = short(&gpu.gpu.name);
     if let Some(trouble) = &gpu.state.trouble {
-        writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, cut(name, 16), cut(trouble, WIDTH - 23))?;
+        writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, shortened(name, 16), shortened(trouble, WIDTH - 23))?;
         return write_notes(gpu, output);
     }
     let power = |watts: Option<carma_core::Watts>| watts.map_or_else(|| "-".to_owned(), |watts| format!("{:.0}", watts.0));
@@ -35,14 +34,14 @@ fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
         output,
         "{:>3}  {:<16}  {}  {:>9}  {:>3}",
         gpu.gpu.index,
-        cut(name, 16),
+        shortened(name, 16),
         numbers(&gpu.state, gpu.gpu.memory),
         format!("{} / {}", power(gpu.state.power), power(gpu.gpu.power_limit)),
         gpu.state.temperature.map_or_else(|| "-".to_owned(), |degrees| degrees.to_string()),
     )?;
     for PartReport { part, state } in &gpu.parts {
         let name = format!("MIG {} #{}", part.profile, part.gpu_instance);
-        writeln!(output, "     {:<16}  {}", cut(&name, 16), numbers(state, part.memory))?;
+        writeln!(output, "     {:<16}  {}", shortened(&name, 16), numbers(state, part.memory))?;
         write_processes(&state.processes, 7, output)?;
     }
     if gpu.parts.is_empty() {
@@ -52,7 +51,7 @@ fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_notes(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
-    gpu.notes.iter().try_for_each(|note| writeln!(output, "{}", cut(&format!("     ! {note}"), WIDTH)))
+    gpu.notes.iter().try_for_each(|note| writeln!(output, "{}", shortened(&format!("     ! {note}"), WIDTH)))
 }
 
 /// Memory, utilisation and the three counters that decide.
@@ -83,7 +82,7 @@ fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl
             None => "out of sight".to_owned(),
         };
         let line = format!("{:indent$}{:>8}  {memory:>6} GiB  {who}", "", process.pid);
-        writeln!(output, "{}", cut(&line, WIDTH))?;
+        writeln!(output, "{}", shortened(&line, WIDTH))?;
     }
     Ok(())
 }
@@ -121,8 +120,4 @@ fn gibibytes(memory: MiB) -> String {
 /// A product's name without what all of them have.
 fn short(name: &str) -> &str {
     name.trim_start_matches("NVIDIA ").trim_start_matches("GeForce ").trim_start_matches("Tesla ")
-}
-
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width { text.to_owned() } else { text.chars().take(width - 1).chain(['…']).collect() }
 }

@@ -38,6 +38,43 @@ impl Manager {
     }
 }
 
+/// A question about one job.
+#[derive(Debug, Args)]
+pub(super) struct OneJob {
+    /// The job.
+    #[arg(default_value = "last")]
+    pub(super) job: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) manager: Manager,
+}
+
+/// How much of a list is wanted, and how.
+#[derive(Debug, Args)]
+pub(super) struct Listing {
+    /// List at most so many: the latest, or of a queue of those that run, that
+    /// wait and that are held.
+    #[arg(short = 'n', long, default_value_t = 100)]
+    limit: u32,
+    /// List all of them.
+    #[arg(short, long, conflicts_with = "limit")]
+    all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) manager: Manager,
+}
+
+impl Listing {
+    /// At most so many; none: all of them.
+    pub(super) fn most(&self) -> Option<u32> {
+        (!self.all).then_some(self.limit)
+    }
+}
+
 /// Whose jobs are meant.
 #[derive(Debug, Args)]
 pub(super) struct Whose {

@@ -8,7 +8,7 @@ use carma_manager::store::{JobSummary, Phase, UnixMillis};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{Manager, Times, Whose, history, now, write_json};
+use super::ask::{Listing, Times, Whose, history, now, write_json};
 use super::queue::identity;
 use super::words::{moment, outcome, span};
 use crate::text::{left, right, write_table};
@@ -30,17 +30,8 @@ pub(crate) struct Arguments {
     name: Option<String>,
     #[command(flatten)]
     times: Times,
-    /// List at most so many, the latest.
-    #[arg(short = 'n', long, default_value_t = 100)]
-    limit: usize,
-    /// List all of them.
-    #[arg(short, long, conflicts_with = "limit")]
-    all: bool,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    listing: Listing,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
@@ -52,9 +43,9 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         until: arguments.times.until,
         ..HistoryQuery::default()
     };
-    let client = &mut arguments.manager.connect()?;
-    let jobs = history(client, query, (!arguments.all).then_some(arguments.limit))?;
-    if arguments.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
+    let client = &mut arguments.listing.manager.connect()?;
+    let jobs = history(client, query, arguments.listing.most().map(|most| most as usize))?;
+    if arguments.listing.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
 }
 
 fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {

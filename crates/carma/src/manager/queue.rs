@@ -7,7 +7,7 @@ use carma_core::MiB;
 use carma_manager::api::{ArrayPlace, Counts, Queue, QueueQuery, QueueRow};
 use clap::Args;
 
-use super::ask::{Manager, Whose, write_json};
+use super::ask::{Listing, Whose, write_json};
 use super::words::devices;
 use crate::text::{left, right, write_table};
 use crate::units::clock;
@@ -22,23 +22,15 @@ Examples:\n  carma queue --mine\n  carma q -u ada --json | jq '.jobs[].id'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     whose: Whose,
-    /// List at most so many that run, that wait and that are held.
-    #[arg(short = 'n', long, default_value_t = 100)]
-    limit: u32,
-    /// List all of them.
-    #[arg(short, long, conflicts_with = "limit")]
-    all: bool,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    listing: Listing,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let limit = if arguments.all { u32::MAX } else { arguments.limit };
-    let queue = arguments.manager.connect()?.queue(&QueueQuery { user: arguments.whose.user(), limit: Some(limit) })?;
-    if arguments.json {
+    let Arguments { whose, listing } = arguments;
+    let limit = Some(listing.most().unwrap_or(u32::MAX));
+    let queue = listing.manager.connect()?.queue(&QueueQuery { user: whose.user(), limit })?;
+    if listing.json {
         return write_json(&queue, output);
     }
     table(&queue, output)?;

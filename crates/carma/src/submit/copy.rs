@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use carma_core::JobId;
-use carma_manager::api::{ProblemKind, Submit};
+use carma_manager::api::{ProblemKind, Submit, Submitted};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::launch::snapshot;
 use carma_manager::places::Places;
@@ -25,7 +25,7 @@ const UNSIGNED: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     cleaned: bool,
-    /// Gone again where the job is not accepted.
+    /// Gone again where it is not handed over.
     pending: Option<TempDir>,
 }
 
@@ -47,13 +47,34 @@ impl Copies {
         Ok(submit)
     }
 
-    /// Keeps the copy for these jobs.
-    pub(super) fn note(&mut self, client: &Client, jobs: &[JobId]) -> Result<()> {
-        let Some(copy) = self.pending.take() else { return Ok(()) };
-        // The jobs need it now, whatever becomes of the note.
-        let note = copy.keep().join("jobs");
-        let lines: Vec<String> = std::iter::once(client.address().to_string()).chain(jobs.iter().map(|job| job.0.to_string())).collect();
-        fs::write(&note, lines.join("\n")).with_context(|| format!("cannot write {}", note.display()))
+    /// Submits, and keeps the copy for the jobs that were accepted; also where that is not known, as when the connection broke. Whose it is is written
+    /// down before: then it is found to be somebody's whatever happens.
+    pub(super) fn submit(&mut self, client: &mut Client, submit: &Submit) -> Result<Submitted> {
+        let Some(copy) = self.pending.take() else { return Ok(client.submit(submit)?) };
+        let note = Note { file: copy.path().join("jobs"), address: client.address().to_string() };
+        note.write(&[])?;
+        let folder = copy.keep();
+        let answer = client.submit(submit);
+        match &answer {
+            Ok(accepted) => note.write(&accepted.jobs)?,
+            // What cannot be removed is left behind, and nothing else is.
+            Err(error) if error.nothing_was_done() => drop(fs::remove_dir_all(&folder)),
+            Err(_) => {}
+        }
+        Ok(answer?)
+    }
+}
+
+/// Says whose a copy is.
+struct Note {
+    file: PathBuf,
+    address: String,
+}
+
+impl Note {
+    fn write(&self, jobs: &[JobId]) -> Result<()> {
+        let lines: Vec<String> = std::iter::once(self.address.clone()).chain(jobs.iter().map(|job| job.0.to_string())).collect();
+        fs::write(&self.file, lines.join("\n")).with_context(|| format!("cannot write {}", self.file.display()))
     }
 }
 
@@ -94,7 +115,48 @@ fn age(path: &PathBuf) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use carma_manager::client::Address;
+    use carma_manager::request::{JobCommand, JobRequest};
+
     use super::*;
+
+    /// What is noted of a copy once its job was answered so; none where the copy is gone.
+    fn noted(answer: &'static str) -> Option<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("carma.sock")).unwrap();
+        let serving = thread::spawn(move || {
+            let (mut stream, mut heard) = (listener.accept().unwrap().0, Vec::new());
+            while !heard.ends_with(b"}") {
+                let mut piece = [0; 4096];
+                let length = stream.read(&mut piece).unwrap();
+                heard.extend_from_slice(&piece[..length]);
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let mut client = Client::at(Address::Socket(folder.path().join("carma.sock"))).unwrap();
+        let copy = tempfile::tempdir_in(folder.path()).unwrap();
+        let note = copy.path().join("jobs");
+        let job = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), copy.path());
+        let mut copies = Copies { cleaned: true, pending: Some(copy) };
+        let submitted = copies.submit(&mut client, &Submit { job, array: None, parameters: Vec::new() });
+        assert_eq!(submitted.is_ok(), answer.contains("200 OK"));
+        serving.join().unwrap();
+        let text = fs::read_to_string(note).ok()?;
+        Some(text.lines().skip(1).map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_copy_goes_only_when_it_is_certain_that_no_job_needs_it() {
+        let refused = "HTTP/1.1 403 Forbidden\r\ncontent-length: 35\r\n\r\n{\"kind\":\"forbidden\",\"message\":\"no\"}";
+        assert_eq!(noted("HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{\"jobs\":[7]}"), Some(vec!["7".to_owned()]));
+        assert_eq!(noted(refused), None);
+        assert_eq!(noted(""), Some(Vec::new()), "the connection broke");
+        assert_eq!(noted("HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 0\r\n\r\n"), Some(Vec::new()), "somebody in between gave up");
+    }
 
     #[test]
     fn copies_go_when_all_their_jobs_are_over_and_others_stay() {
@@ -110,11 +172,11 @@ mod tests {
         copy("anothers", Some("/b.sock\n1"));
         copy("being made", None);
         copy("odd", Some("/a.sock\nx"));
-        copy("cut off", Some("/a.sock"));
+        copy("unknown", Some("/a.sock"));
         clean(folder.path(), "/a.sock", |job| job.0 < 3);
         let mut left: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
-        assert_eq!(left, ["anothers", "being made", "cut off", "odd", "partly"]);
+        assert_eq!(left, ["anothers", "being made", "odd", "partly", "unknown"]);
     }
 }

@@ -129,8 +129,7 @@ fn submit(client: &mut Client, submits: Vec<Submit>, answer: Answer, output: &mu
     let mut copies = Copies::default();
     let mut accept = |submit: Submit| -> Result<()> {
         let submit = copies.copied(client, submit)?;
-        let accepted = client.submit(&submit)?;
-        copies.note(client, &accepted.jobs)?;
+        let accepted = copies.submit(client, &submit)?;
         match answer {
             Answer::Words => writeln!(output, "{}", view::accepted(&submit, &accepted.jobs))?,
             Answer::Numbers => accepted.jobs.iter().try_for_each(|job| writeln!(output, "{}", job.0))?,

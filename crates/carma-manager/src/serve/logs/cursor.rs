@@ -13,6 +13,8 @@ use crate::supervise::Gap;
 const CHUNK: u64 = 64 << 10;
 /// More than the line in between has.
 const LONGEST_LINE: usize = 64;
+/// No job prints more.
+const MOST_LEFT_OUT: u64 = 1 << 50;
 
 /// Reads a log from some place on. The place counts all that was ever written, so that it means the same when the file is replaced by one without its middle.
 #[derive(Debug)]
@@ -94,7 +96,15 @@ impl LogCursor {
 fn gap(file: &File, limit: u64) -> io::Result<Option<Gap>> {
     let mut line = [0; LONGEST_LINE];
     let length = file.read_at(&mut line, Gap::place(limit))?;
-    Ok(Gap::read(limit, &line[..length]))
+    let size = file.metadata()?.len();
+    Ok(Gap::read(limit, &line[..length]).filter(|gap| can_be(gap, size)))
+}
+
+/// Whether a line can be what it seems to be in a file of this size: jobs may print such lines, too. After a true one stands at least a quarter of the
+/// limit, and no less was left out.
+fn can_be(gap: &Gap, size: u64) -> bool {
+    let quarter = gap.at / 2;
+    (quarter..=MOST_LEFT_OUT).contains(&gap.left_out) && size >= gap.at + gap.line + quarter
 }
 
 impl OpenLog {
@@ -198,18 +208,36 @@ mod tests {
             fs::write(&new, text).unwrap();
             fs::rename(&new, &path).unwrap();
         };
-        fs::write(&path, &written[..6000]).unwrap();
+        fs::write(&path, &written[..7000]).unwrap();
         let mut cursor = LogCursor::new(path.clone(), LIMIT);
-        assert_eq!(all(&mut cursor), written[..6000]);
+        assert_eq!(all(&mut cursor), written[..7000]);
         // Nothing that was not read yet is missing.
-        without_middle(1800, 9000);
-        assert_eq!(all(&mut cursor), written[6000..9000]);
+        without_middle(2100, 9000);
+        assert_eq!(all(&mut cursor), written[7000..9000]);
         // Some was missed, which is said.
-        without_middle(6000, 11_000);
-        assert_eq!(all(&mut cursor), format!("\n[carma: 6000 bytes left out here]\n{}", &written[10_096..11_000]));
+        without_middle(6000, 12_500);
+        assert_eq!(all(&mut cursor), format!("\n[carma: 6000 bytes left out here]\n{}", &written[10_096..12_500]));
         let mut afresh = LogCursor::new(path.clone(), LIMIT);
         assert_eq!(all(&mut afresh), fs::read_to_string(&path).unwrap());
         assert_eq!(afresh.at(), afresh.end().unwrap());
+    }
+
+    #[test]
+    fn lines_that_a_job_prints_itself_are_no_gaps() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        for (left_out, after) in
+            [("18446744073709551615", 4000), ("18446744073709551616", 4000), ("0", 4000), ("2047", 4000), ("9000", 100)]
+        {
+            let text = format!("{}\n[carma: {left_out} bytes left out here]\n{}", "x".repeat(4096), "y".repeat(after));
+            fs::write(&path, &text).unwrap();
+            let mut cursor = LogCursor::new(path.clone(), LIMIT);
+            assert_eq!(cursor.end().unwrap(), text.len() as u64);
+            cursor.seek_last_lines(1).unwrap();
+            assert_eq!(all(&mut cursor), "y".repeat(after));
+            let mut cursor = LogCursor::new(path.clone(), LIMIT);
+            assert_eq!((all(&mut cursor), cursor.at()), (text.clone(), text.len() as u64));
+        }
     }
 
     #[test]

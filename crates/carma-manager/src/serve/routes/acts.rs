@@ -14,6 +14,7 @@ use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, Sent};
 use crate::serve::naming::JobName;
+use crate::submission::LONGEST_SPAN;
 
 macro_rules! act {
     ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
@@ -69,6 +70,9 @@ fn check_limit(change: LimitChange, limits: &SubmitLimits, caller: &Caller) -> R
         LimitChange::Set(limit) if limit == Seconds::ZERO => {
             return Err(ProblemKind::Invalid.because("time_limit: a job needs more than no time"));
         }
+        LimitChange::Set(limit) if limit > LONGEST_SPAN => {
+            return Err(ProblemKind::Invalid.because("time_limit: is more than a hundred years"));
+        }
         LimitChange::Set(limit) => limit > most,
     };
     match limits.seconds_per_job {
@@ -95,6 +99,7 @@ mod tests {
         assert_eq!(changed(LimitChange::Remove, Role::Owner), Err(ProblemKind::Limit));
         assert_eq!(changed(LimitChange::Remove, Role::Operator), Ok(()));
         assert_eq!(changed(set(0), Role::Operator), Err(ProblemKind::Invalid));
+        assert_eq!(changed(set(u64::MAX), Role::Operator), Err(ProblemKind::Invalid));
         assert!(check_limit(LimitChange::Remove, &SubmitLimits::default(), &caller(Role::Owner)).is_ok());
     }
 }

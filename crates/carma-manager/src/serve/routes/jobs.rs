@@ -42,6 +42,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 #[utoipa::path(get, path = "/v1/jobs/{job}/why", params(JobPath), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
+    let _turn = shared.deliberations.take(caller.uid).await?;
     let why = match shared.handle.why(job.id).await {
         // The engine knows nothing of jobs that are over.
         Err(problem) if problem.kind == ProblemKind::NotFound => {

@@ -35,7 +35,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Jobs that are not over.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(query): Asked<QueueQuery>) -> Answer<Queue> {
+pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(mut query): Asked<QueueQuery>) -> Answer<Queue> {
+    query.limit = query.limit.map(|limit| limit.min(LARGEST_PAGE));
     shared.handle.queue(query).await.map(Json)
 }
 

@@ -8,6 +8,8 @@ mod manager;
 mod submit;
 mod terminal;
 
+pub(super) use submit::submission_turns;
+
 use std::sync::Arc;
 
 use axum::Router;

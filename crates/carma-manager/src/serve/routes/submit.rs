@@ -1,56 +1,87 @@
 //! Taking jobs.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use carma_core::Priority;
+use carma_core::{Priority, UserId};
 
 use super::Refused;
 use crate::api::{Forecast, Problem, ProblemKind, Submit, Submitted};
 use crate::request::{After, JobRequest};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Sent};
+use crate::serve::answer::{Answer, LARGE, Sent, aside};
 use crate::serve::naming::JobName;
+use crate::serve::turns::{Turn, Turns};
 use crate::store::Reader;
 use crate::submission::{Submission, check};
 
-/// The jobs of one submission together, in bytes: all of them are in memory at once.
-const LARGEST_SUBMISSION: usize = 512 << 20;
+/// The most that is taken at once: all of it is in memory.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    jobs: usize,
+    /// The jobs together.
+    bytes: usize,
+}
+
+const SUBMISSION: Bounds = Bounds { jobs: usize::MAX, bytes: 512 << 20 };
+/// As many are forecast; others of an array are alike.
+const FORECAST: Bounds = Bounds { jobs: 16, bytes: 64 << 20 };
+/// A turn is for so many bytes.
+const TURN: usize = 64 << 10;
+/// Words and variables take about so much beside their letters.
+const WORD: usize = 64;
 /// Jobs to wait for, of all jobs of one submission together.
 const MOST_AFTER: usize = 1_000_000;
-/// So many jobs of an array are forecast.
-const MOST_FORECAST: usize = 100;
+/// Of so many jobs or more it is looked first whether their user may have them.
+const MANY: usize = 1000;
+
+/// Turns for all submissions together.
+pub(in crate::serve) fn submission_turns() -> Turns {
+    Turns::new(SUBMISSION.bytes / TURN, SUBMISSION.bytes / TURN)
+}
 
 /// Submits a job, an array or a sweep: all of it or nothing. Answered when it is written down.
 #[utoipa::path(post, path = "/v1/jobs", request_body = Submit, responses((status = 200, body = Submitted), Refused))]
 pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Submit>) -> Answer<Submitted> {
-    let requests = shared.requests(&caller, sent, usize::MAX).await?;
-    let jobs = shared.handle.submit(caller.owner(), requests).await?;
-    Ok(Json(Submitted { jobs, notes: Vec::new() }))
+    let (requests, turn) = shared.requests(&caller, sent, SUBMISSION).await?;
+    // They are in memory until they are written down, whether or not anybody still waits for that.
+    let accepted = tokio::spawn(async move {
+        let _turn = turn;
+        shared.handle.submit(caller.owner(), requests).await
+    });
+    Ok(Json(Submitted { jobs: accepted.await??, notes: Vec::new() }))
 }
 
 /// What would become of jobs that are submitted now; of an array, of the first few.
 #[utoipa::path(post, path = "/v1/forecast", request_body = Submit, responses((status = 200, body = Vec<Forecast>), Refused))]
 pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Submit>) -> Answer<Vec<Forecast>> {
-    let requests = shared.requests(&caller, sent, MOST_FORECAST).await?;
+    let _turn = shared.deliberations.take(caller.uid).await?;
+    let (requests, _) = shared.requests(&caller, sent, FORECAST).await?;
     shared.handle.forecast(caller.owner(), requests).await.map(Json)
 }
 
 impl Shared {
-    /// The first requests of a submission, each checked, and the jobs they come after named by number.
-    async fn requests(&self, caller: &Caller, sent: Sent<Submit>, most: usize) -> Result<Vec<JobRequest>, Problem> {
-        let Sent { value: submit, size } = sent;
+    /// The first requests of a submission, each checked, and the jobs they come after named by number; with a turn to have them in memory.
+    async fn requests(&self, caller: &Caller, sent: Sent<Submit>, bounds: Bounds) -> Result<(Vec<JobRequest>, Turn), Problem> {
+        let Sent { value: submit, size, turn: _large } = sent;
         check_wishes(&submit.job, caller)?;
-        let mut submission = Submission::try_from(submit).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-        let jobs = submission.jobs().min(most);
-        if jobs.saturating_mul(size) > LARGEST_SUBMISSION {
-            let why = format!("{jobs} jobs of {size} bytes are too much at once: submit fewer, or with a smaller environment");
-            return Err(ProblemKind::TooLarge.because(why));
-        }
+        let submission = aside(size > LARGE, move || Submission::try_from(submit).map_err(invalid)).await??;
+        let (jobs, growth) = (submission.jobs().min(bounds.jobs), submission.growth());
         // Whatever differs between the jobs, whom they come after does not.
         let (mut template, array, parameters) = submission.into_parts();
+        // What lists indices and values is no part of each job.
+        let own = if jobs == 1 { size } else { serde_json::to_vec(&template).map_err(invalid)?.len() };
+        let each = own + growth + WORD * pieces(&template);
+        let bytes = jobs.saturating_mul(each);
+        if bytes > bounds.bytes {
+            let why = format!("{jobs} jobs of {each} bytes are too much at once: submit fewer, or with a smaller environment");
+            return Err(ProblemKind::TooLarge.because(why));
+        }
+        self.check_number(caller, jobs).await?;
+        let turn = self.submissions.take_several(caller.uid, bytes.div_ceil(TURN)).await?;
         if !template.schedule.after.is_empty() {
             let (after, caller) = (template.schedule.after, caller.clone());
             template.schedule.after = self.readers.read(move |reader| numbered(after, reader, &caller)).await?;
@@ -58,11 +89,37 @@ impl Shared {
                 return Err(ProblemKind::TooLarge.because("after: these are too many jobs that wait for too many others"));
             }
         }
-        submission = Submission::new(template, array, parameters).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-        let requests: Vec<JobRequest> = submission.requests().take(most).collect();
-        requests.iter().try_for_each(check).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-        Ok(requests)
+        let expand = move || {
+            let submission = Submission::new(template, array, parameters).map_err(invalid)?;
+            let requests: Vec<JobRequest> = submission.requests().take(jobs).collect();
+            requests.iter().try_for_each(check).map_err(invalid)?;
+            Ok((requests, turn))
+        };
+        aside(bytes > LARGE, expand).await?
     }
+
+    /// Whether a user may have so many more jobs. The engine has the last word; this saves making a hundred thousand that it would refuse.
+    async fn check_number(&self, caller: &Caller, jobs: usize) -> Result<(), Problem> {
+        let most = self.settings.limits.jobs_per_user;
+        if most == 0 || jobs < MANY {
+            return Ok(());
+        }
+        let user = UserId(caller.uid);
+        let has = self.readers.read(move |reader| Ok(reader.unfinished_of(user)?)).await?;
+        if has.saturating_add(jobs as u64) <= most {
+            return Ok(());
+        }
+        Err(ProblemKind::Limit.because(format!("{} has {has} jobs that are not over, and may have {most}", caller.name)))
+    }
+}
+
+fn invalid(error: impl Display) -> Problem {
+    ProblemKind::Invalid.because(error.to_string())
+}
+
+/// What a request has of words and variables.
+fn pieces(request: &JobRequest) -> usize {
+    request.command.words().len() + 2 * request.environment.len()
 }
 
 /// Refuses what is not for this user to ask for.

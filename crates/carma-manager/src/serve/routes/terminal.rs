@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -11,23 +12,27 @@ use axum::response::Response;
 use carma_core::AttemptId;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, split};
 use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::{JobPath, Refused};
 use crate::api::{Problem, ProblemKind};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::naming::JobName;
+use crate::serve::seats::Seat;
 use crate::store::Phase;
 use crate::supervise::AttemptFolder;
 use crate::terminal;
 
 /// What the connection is to become.
 const PROTOCOL: &str = "carma-terminal";
+/// So long the end of a connection may take to be told.
+const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Joins a running interactive job's terminal. Ask with `Connection: upgrade` and `Upgrade: carma-terminal`.
+/// Joins a running interactive job's terminal: its own, or anybody's for root. Ask with `Connection: upgrade` and `Upgrade: carma-terminal`.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{job}/terminal",
@@ -41,7 +46,7 @@ pub(super) async fn join(
     mut request: Request,
 ) -> Result<Response, Problem> {
     let job = shared.find(name, &caller).await?;
-    caller.must_own(job.user.0, "use its terminal")?;
+    caller.must_be(job.user.0, "use its terminal")?;
     let asked = |headers: &HeaderMap| headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()));
     let upgrade = request.extensions_mut().remove::<OnUpgrade>().filter(|_| asked(request.headers()));
     let upgrade =
@@ -52,7 +57,7 @@ pub(super) async fn join(
     let id = job.id;
     let folder = AttemptFolder::of(&shared.places.state, AttemptId { job: id, number: job.attempts });
     let terminal = connect(folder).await.map_err(|error| ProblemKind::Conflict.because(format!("{id} cannot be joined: {error}")))?;
-    tokio::spawn(relay(upgrade, terminal));
+    tokio::spawn(relay(upgrade, terminal, request.extensions_mut().remove()));
     let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS).header(CONNECTION, "upgrade").header(UPGRADE, PROTOCOL);
     answer.body(Body::empty()).map_err(|error| ProblemKind::Internal.because(error.to_string()))
 }
@@ -63,10 +68,49 @@ async fn connect(folder: AttemptFolder) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
-/// Until one of the two ends.
-async fn relay(upgrade: OnUpgrade, mut terminal: UnixStream) {
+/// Keeps the seat of the connection that it was.
+async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _seat: Option<Arc<Seat>>) {
     if let Ok(client) = upgrade.await {
-        // Whoever is left sees the end for themselves.
-        let _ = copy_bidirectional(&mut TokioIo::new(client), &mut terminal).await;
+        carry(TokioIo::new(client), terminal).await;
+    }
+}
+
+/// Until one of the two ends: whoever is left sees that for themselves.
+async fn carry(client: impl AsyncRead + AsyncWrite, terminal: impl AsyncRead + AsyncWrite) {
+    let (mut typed, mut screen) = split(client);
+    let (mut printed, mut keyboard) = split(terminal);
+    tokio::select! {
+        _ = copy(&mut typed, &mut keyboard) => {}
+        _ = copy(&mut printed, &mut screen) => {
+            let _ = timeout(FAREWELL, screen.shutdown()).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_ends_when_either_side_does() {
+        let (mut user, client) = duplex(64);
+        let (mut shim, terminal) = duplex(64);
+        shim.write_all(b"bye").await.unwrap();
+        shim.shutdown().await.unwrap();
+        carry(client, terminal).await;
+        let mut seen = String::new();
+        user.read_to_string(&mut seen).await.unwrap();
+        assert_eq!(seen, "bye");
+
+        let (mut user, client) = duplex(64);
+        let (mut shim, terminal) = duplex(64);
+        user.write_all(b"exit").await.unwrap();
+        user.shutdown().await.unwrap();
+        carry(client, terminal).await;
+        let mut heard = String::new();
+        shim.read_to_string(&mut heard).await.unwrap();
+        assert_eq!(heard, "exit");
     }
 }

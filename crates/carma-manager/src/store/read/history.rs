@@ -143,6 +143,12 @@ impl Reader {
         self.rows(&format!("{SUMMARY} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_summary)
     }
 
+    /// How many jobs a user has that are not over.
+    pub fn unfinished_of(&self, user: UserId) -> Result<u64, StoreError> {
+        let count = self.first("SELECT count(*) FROM jobs WHERE uid = ?1 AND ended IS NULL", params![user.0], |row| row.get(0))?;
+        Ok(count.unwrap_or(0))
+    }
+
     /// One job as lists show it, if it is there.
     pub fn summary(&self, id: JobId) -> Result<Option<JobSummary>, StoreError> {
         self.first(&format!("{SUMMARY} WHERE id = ?1"), params![id.0], read_summary)

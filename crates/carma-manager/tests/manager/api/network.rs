@@ -86,7 +86,7 @@ fn with_a_certificate_everything_is_encrypted() {
         curl.output().map(|said| String::from_utf8(said.stdout).unwrap())
     };
     match ask("https") {
-        Ok(status) if usable => assert_eq!((status.as_str(), ask("http").unwrap().as_str()), ("200", "000")),
+        Ok(status) if usable => assert_eq!((status.as_str(), ask("http").unwrap().as_str()), ("200", "400")),
         _ => eprintln!("not run: there is no openssl or no curl"),
     }
 }

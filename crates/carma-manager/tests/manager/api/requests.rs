@@ -86,6 +86,60 @@ fn whatever_is_wrong_is_told_in_one_form() {
 }
 
 #[test]
+fn numbers_that_would_not_read_back_are_refused_and_the_largest_others_do() {
+    let lab = Lab::new();
+    let with = |begin: u64, time: f64, memory: u64| {
+        let mut job = job("far");
+        job["schedule"] = json!({ "begin": begin });
+        job["resources"] = json!({ "gpus": 0, "time_limit": time, "host_memory": memory });
+        job
+    };
+    for (key, wrong) in [
+        ("begin", with(8_999_999_999_999, 60.0, 1)),
+        ("begin", with(u64::MAX, 60.0, 1)),
+        ("time", with(0, 8_999_999_999_999.9, 1)),
+        ("host-mem", with(0, 60.0, u64::MAX)),
+    ] {
+        let (status, problem) = lab.problem("POST", "/v1/jobs", &json!({ "job": wrong }).to_string());
+        assert!(status == 400 && problem.message.starts_with(&format!("{key}: ")), "{problem}");
+    }
+    lab.submit(&with(7_258_118_400, 3_153_600_000.0, 1 << 40), None);
+    assert_eq!(lab.get("/v1/jobs/last")["request"]["schedule"]["begin"], 7_258_118_400_u64);
+    let (status, problem) = lab.problem("PATCH", "/v1/jobs/last", &json!({ "time_limit": { "set": 8_999_999_999_999.9 } }).to_string());
+    assert!(status == 400 && problem.message.contains("hundred years"), "{problem}");
+}
+
+#[test]
+fn those_who_announce_much_and_send_little_are_in_nobodys_way() {
+    let lab = Lab::new();
+    let dribbling: Vec<_> = (0..40)
+        .map(|_| {
+            let mut stream = lab.connect();
+            stream.write_all(b"POST /v1/jobs HTTP/1.1\r\nhost: carma\r\ncontent-length: 30000000\r\n\r\n{").unwrap();
+            stream
+        })
+        .collect();
+    let mut large = job("large");
+    large["command"] = json!({ "script": { "text": format!("#!/bin/sh\n{}", "#".repeat(1 << 20)) } });
+    let asked = Instant::now();
+    assert_eq!(lab.submit(&large, None).len(), 1);
+    assert!(asked.elapsed() < PATIENCE / 2);
+    drop(dribbling);
+}
+
+#[test]
+fn a_sweep_cannot_grow_beyond_measure() {
+    let lab = Lab::new();
+    let mut long = job("long");
+    long["command"] = json!({ "program": vec!["{a}{a}{a}{a}"; 10_000] });
+    let sweep = json!({ "job": long, "parameters": [{ "name": "a", "values": ["x".repeat(100_000)] }] });
+    let (status, problem) = lab.problem("POST", "/v1/jobs", &sweep.to_string());
+    assert!(status == 400 && problem.message.starts_with("param: "), "{problem}");
+    // How long the list of an array's indices is matters to none of its jobs.
+    assert_eq!(lab.submit(&job("many"), Some(&(1_000_000..1_012_000).collect::<Vec<u32>>())).len(), 12_000);
+}
+
+#[test]
 fn oversized_bodies_are_refused_however_they_come() {
     let lab = Lab::new();
     let mut announced = lab.connect();

@@ -8,25 +8,19 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{Manager, NAMING, now, write_json};
+use super::ask::{NAMING, OneJob, now, write_json};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NAMING}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
 pub(crate) struct Arguments {
-    /// The job.
-    #[arg(default_value = "last")]
-    job: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    question: OneJob,
 }
 
-pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut arguments.manager.connect()?;
-    let job = client.job(&arguments.job)?;
-    if arguments.json {
+pub(super) fn run(Arguments { question }: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut question.manager.connect()?;
+    let job = client.job(&question.job)?;
+    if question.json {
         return write_json(&job, output);
     }
     Ok(blocks::write(&job, now(client)?, &TimeZone::system(), output)?)
