@@ -15,7 +15,6 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -27,6 +26,7 @@ use super::access::{Access, Guest};
 use super::listen::{Listeners, NetworkListener};
 use super::seats::{Seat, SeatOf, Seats};
 use super::users::UserKey;
+use crate::open_files::raise_limit;
 
 /// Connections at once, and those of one user or address.
 const MOST_CONNECTIONS: usize = 4096;
@@ -63,7 +63,8 @@ impl Connections {
 
     /// Serves all that connect until told to stop; then requests under way may still be answered for a while.
     pub(super) async fn serve(self, listeners: Listeners, stop: oneshot::Receiver<()>, grace: Duration) -> Result<(), ServeError> {
-        raise_file_limit();
+        // Every connection is one.
+        raise_limit();
         let (tell, stopping) = watch::channel(false);
         let (present, mut absent) = mpsc::channel(1);
         let local = UnixListener::from_std(listeners.socket.listener.try_clone()?)?;
@@ -183,13 +184,6 @@ async fn accept<T, F: Future<Output = io::Result<T>>>(mut next: impl FnMut() -> 
             Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }
-}
-
-/// As many files as may be: every connection is one.
-fn raise_file_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // What is refused leaves fewer connections, and nothing else.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 #[cfg(test)]
