@@ -1,9 +1,8 @@
 //! Launching, from threads of their own: each launch waits for its shim to begin.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -13,6 +12,7 @@ use carma_gpu::mps::MpsControl;
 
 use super::exits::Remains;
 use super::input::Input;
+use super::pool::Pool;
 use super::setup::World;
 use crate::attempt::RunAs;
 use crate::launch::{Assignment, Prepared, Surroundings, plan};
@@ -46,41 +46,31 @@ pub(super) struct Launching {
 
 /// The launching threads. Dropped, they end when all was launched.
 #[derive(Debug)]
-pub(super) struct Launcher {
-    orders: Sender<Box<LaunchOrder>>,
-    /// Orders that were given and of which nothing was heard yet.
-    under_way: Arc<AtomicUsize>,
-}
+pub(super) struct Launcher(Pool<Box<LaunchOrder>>);
 
 impl Launcher {
     pub(super) fn start(launching: Launching, store: &Store, inputs: &Sender<Input>) -> Result<Self, StartError> {
-        let (orders, waiting) = channel();
-        let (waiting, launching) = (Arc::new(Mutex::new(waiting)), Arc::new(launching));
-        let under_way = Arc::new(AtomicUsize::new(0));
-        for _ in 0..THREADS {
-            let (reader, waiting, launching, inputs) = (store.reader()?, Arc::clone(&waiting), Arc::clone(&launching), inputs.clone());
-            let under_way = Arc::clone(&under_way);
-            let run = move || {
-                launch_on(&waiting, &reader, &launching, |input| {
-                    let told = inputs.send(input).is_ok();
-                    under_way.fetch_sub(1, Ordering::Release);
-                    told
-                });
-            };
-            thread::Builder::new().name("launches".to_owned()).spawn(run)?;
-        }
-        Ok(Self { orders, under_way })
+        let launching = Arc::new(launching);
+        let hire = || {
+            let (reader, launching, inputs) = (store.reader()?, Arc::clone(&launching), inputs.clone());
+            Ok(move |order: Box<LaunchOrder>| {
+                let input = match launch(&order, &reader, &launching) {
+                    Ok(folder) => begun(order.attempt, &folder, &launching.program),
+                    Err(reason) => Input::NotLaunched(order.attempt, reason),
+                };
+                inputs.send(input).is_ok()
+            })
+        };
+        Pool::start("launches", THREADS, hire).map(Self)
     }
 
     /// Whether something of what became of a launch is still to be told.
     pub(super) fn is_busy(&self) -> bool {
-        self.under_way.load(Ordering::Acquire) > 0
+        self.0.is_busy()
     }
 
     pub(super) fn launch(&self, order: Box<LaunchOrder>) {
-        // The threads live as long as this does.
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        let _ = self.orders.send(order);
+        self.0.give(order);
     }
 }
 
@@ -91,21 +81,6 @@ pub(super) enum StartError {
     Store(#[from] StoreError),
     #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
-}
-
-fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, tell: impl Fn(Input) -> bool) {
-    loop {
-        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(order) = next else { return };
-        let attempt = order.attempt;
-        let input = match launch(&order, reader, launching) {
-            Ok(folder) => begun(attempt, &folder),
-            Err(reason) => Input::NotLaunched(attempt, reason),
-        };
-        if !tell(input) {
-            return;
-        }
-    }
 }
 
 fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result<AttemptFolder, String> {
@@ -136,19 +111,19 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
 }
 
 /// What became of an attempt whose shim has begun.
-pub(super) fn begun(attempt: AttemptId, folder: &AttemptFolder) -> Input {
+pub(super) fn begun(attempt: AttemptId, folder: &AttemptFolder, program: &Path) -> Input {
     let until = Instant::now() + PATIENCE;
     loop {
         match find(folder) {
             Ok(Standing::Running(supervised)) => return Input::Launched(attempt, Box::new(supervised)),
             Ok(Standing::Starting) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-            standing => return Input::Ended(Box::new(Remains::gather(attempt, folder, standing))),
+            standing => return Input::Ended(Box::new(Remains::gather(attempt, folder, standing, program))),
         }
     }
 }
 
 /// Whom to run a job as: root runs it as its user, and everybody else as themselves.
-fn run_as(owner: &Owner) -> Result<Option<RunAs>, String> {
+pub(super) fn run_as(owner: &Owner) -> Result<Option<RunAs>, String> {
     if !nix::unistd::geteuid().is_root() || owner.uid == 0 {
         return Ok(None);
     }

@@ -44,12 +44,12 @@ impl Running {
             log_limit: setup.configuration.manager.logs.size << 20,
             world: setup.world.clone(),
         };
-        let (ends, folders) = (inputs.clone(), state.clone());
+        let (ends, folders, program) = (inputs.clone(), state.clone(), setup.program.clone());
         let exits = ExitWatch::new(move |attempt, standing| {
-            let remains = Remains::gather(attempt, &AttemptFolder::of(&folders, attempt), standing);
+            let remains = Remains::gather(attempt, &AttemptFolder::of(&folders, attempt), standing, &program);
             drop(ends.send(Input::Ended(Box::new(remains))));
         })?;
-        let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, &inputs)?;
+        let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, state.join("estimates"), &inputs)?;
         watch_host(&setup, inputs.clone())?;
         Ok(Self {
             reader: store.reader()?,
@@ -136,11 +136,11 @@ impl Running {
             Ok(Standing::Running(supervised)) => Found::Running(supervised),
             Ok(Standing::NeverBegun) => Found::NeverBegun,
             // Its shim is about to say who it is.
-            Ok(Standing::Starting) => match begun(attempt, &folder) {
+            Ok(Standing::Starting) => match begun(attempt, &folder, &self.setup.program) {
                 Input::Launched(_, supervised) => Found::Running(*supervised),
                 other => Found::Over(other),
             },
-            standing => Found::Over(Input::Ended(Box::new(Remains::gather(attempt, &folder, standing)))),
+            standing => Found::Over(Input::Ended(Box::new(Remains::gather(attempt, &folder, standing, &self.setup.program)))),
         }
     }
 

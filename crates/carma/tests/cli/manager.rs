@@ -2,6 +2,7 @@
 
 mod commands;
 mod end_to_end;
+mod estimates;
 mod lab;
 mod life;
 mod prediction;

@@ -1,5 +1,6 @@
 //! Attempts under supervision: real shims, real jobs, and what becomes of both when either is killed.
 
+mod aside;
 mod kills;
 mod many;
 mod terminals;
