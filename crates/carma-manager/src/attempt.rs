@@ -36,6 +36,9 @@ pub struct Order {
     /// A command that ends what is none of its processes: its container belongs to a daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<Vec<String>>,
+    /// How many files it may have open at once, unless it asks for more; unset: as many as its supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
     /// The terminal it is to have; without one it has no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<Terminal>,

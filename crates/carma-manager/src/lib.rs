@@ -16,6 +16,7 @@ pub mod judge;
 pub mod launch;
 pub mod measure;
 pub mod notify;
+pub mod open_files;
 pub mod places;
 pub mod request;
 pub mod serve;

@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     /// [default: `$CARMA_PYTHON`, the active environment's, or python3]
     #[arg(long)]
     python: Option<PathBuf>,
+    /// Where there is no such interpreter, this one
+    #[arg(long, hide = true, requires = "python")]
+    fallback_python: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -49,7 +52,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let package = Package::unpack(arguments.python.as_deref())?;
+    let fallback = arguments.fallback_python.as_deref();
+    let own = arguments.python.as_deref().filter(|python| fallback.is_none() || carma_gpu::find_program(python).is_some());
+    let package = Package::unpack(own.or(fallback))?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let recorded = arguments.output.clone().unwrap_or_else(|| scratch.path().join("events.trace"));
     let mut command = package.memory();

@@ -16,12 +16,11 @@ use carma_manager::api::Shutdown;
 use carma_manager::client::{Address, Client};
 use carma_manager::configuration::Configuration;
 use carma_manager::engine::{Engine, Handle, Setup, World};
-use carma_manager::notify;
 use carma_manager::places::Places;
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
+use carma_manager::{notify, open_files};
 use clap::Args;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -58,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.detach {
         return detach(&places);
     }
-    raise_file_limit();
+    // Every connection and every attempt takes some of the files that a process may have open.
+    open_files::raise_limit();
     let configuration = Configuration::read(&places.configuration)?;
     let (driver, world) = if arguments.no_gpus { (None, no_gpus()) } else { world()? };
     let store = Arc::new(Store::open(places.database())?);
@@ -111,13 +111,6 @@ fn shut_down(handle: &Handle) {
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() {
         let _ = runtime.block_on(handle.shutdown(Shutdown::default()));
     }
-}
-
-/// Every connection and every attempt takes some of the files that a process may have open.
-fn raise_file_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // What is refused leaves room for fewer of them, and nothing else.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// The GPUs there are, and what jobs need to find them.

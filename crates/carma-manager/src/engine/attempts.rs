@@ -127,9 +127,10 @@ impl Running {
         }
         eprintln!("carma: how {attempt} stands is looked at again in a moment: {reason}");
         let (folder, inputs) = (AttemptFolder::of(&self.setup.places.state, attempt), self.inputs.clone());
+        let program = self.setup.program.clone();
         let run = move || {
             thread::sleep(LOOK_AGAIN);
-            let _ = inputs.send(begun(attempt, &folder));
+            let _ = inputs.send(begun(attempt, &folder, &program));
         };
         if thread::Builder::new().name("look again".to_owned()).spawn(run).is_err() {
             eprintln!("carma: {attempt} is not looked at until the manager is started again");

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use carma_core::AttemptId;
 use rustix::fs::OFlags;
 
 use crate::attempt::{Ended, Exit};
-use crate::supervise::AttemptFolder;
+use crate::launch::remove_container;
+use crate::supervise::{AttemptFolder, read_note};
 
 /// The most of each log that a judgement goes by.
 const TAIL: u64 = 64 << 10;
@@ -30,10 +30,11 @@ pub(super) struct Remains {
 }
 
 impl Remains {
-    /// Gathers what is left of an attempt that has ended or is lost.
-    pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, ended: Option<Ended>) -> Self {
+    /// Gathers what is left of an attempt that has ended or is lost. The program is the one that becomes shims.
+    pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, ended: Option<Ended>, program: &Path) -> Self {
         if ended.is_none() {
-            remove_container(folder);
+            // It belongs to a daemon, and nobody else is left who would remove it.
+            remove_container(folder, program);
         }
         let killed = ended.as_ref().is_some_and(|ended| matches!(ended.exit, Exit::Signal(9) | Exit::Code(KILLED)));
         Self {
@@ -76,27 +77,10 @@ fn kernel_log() -> Option<String> {
     Some(log)
 }
 
-/// A container belongs to a daemon: where nobody is left who would remove it, we do.
-fn remove_container(folder: &AttemptFolder) {
-    let Ok(Some(order)) = folder.order() else { return };
-    if let Some([program, arguments @ ..]) = order.afterwards.as_deref() {
-        let _ = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    }
-}
-
 /// How far an attempt says it is, where it does: a number from 0 to 1, or with a percent sign.
 pub(super) fn progress(folder: &AttemptFolder) -> Option<f64> {
     const LONGEST: u64 = 64;
-    // A job may put anything there: what is no file is not waited for, nor followed.
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(folder.progress()).ok()?;
-    let data = file.metadata().ok()?;
-    if !data.is_file() || data.len() > LONGEST {
-        return None;
-    }
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text).ok()?;
-    parse_progress(&text)
+    parse_progress(&read_note(&folder.progress(), LONGEST)?)
 }
 
 fn parse_progress(text: &str) -> Option<f64> {

@@ -1,8 +1,8 @@
 //! Launching, from threads of their own: each launch waits for its shim to begin.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
@@ -13,6 +13,7 @@ use carma_gpu::mps::MpsControl;
 
 use super::exits::Remains;
 use super::input::Input;
+use super::pool::Pool;
 use super::setup::World;
 use crate::attempt::RunAs;
 use crate::launch::{Assignment, Prepared, Surroundings, plan};
@@ -47,7 +48,7 @@ pub(super) struct Launching {
 /// The launching threads. Dropped, they end when all was launched.
 #[derive(Debug)]
 pub(super) struct Launcher {
-    orders: Sender<Box<LaunchOrder>>,
+    pool: Pool<Box<LaunchOrder>>,
     under_way: UnderWay,
 }
 
@@ -63,34 +64,34 @@ impl UnderWay {
 
 impl Launcher {
     pub(super) fn start(launching: Launching, store: &Store, inputs: &Sender<Input>) -> Result<Self, StartError> {
-        let (orders, waiting) = channel();
-        let (waiting, launching) = (Arc::new(Mutex::new(waiting)), Arc::new(launching));
-        let under_way = UnderWay::default();
-        for _ in 0..THREADS {
-            let (reader, waiting, launching, inputs) = (store.reader()?, Arc::clone(&waiting), Arc::clone(&launching), inputs.clone());
-            let under_way = under_way.clone();
-            let run = move || {
-                launch_on(&waiting, &reader, &launching, |attempt, input| {
-                    let told = inputs.send(input).is_ok();
-                    under_way.with(|under_way| under_way.remove(&attempt));
-                    told
-                });
-            };
-            thread::Builder::new().name("launches".to_owned()).spawn(run)?;
-        }
-        Ok(Self { orders, under_way })
+        let (launching, under_way) = (Arc::new(launching), UnderWay::default());
+        let hire = || {
+            let (reader, launching, inputs, under_way) = (store.reader()?, Arc::clone(&launching), inputs.clone(), under_way.clone());
+            Ok::<_, StartError>(move |order: Box<LaunchOrder>| {
+                let attempt = order.attempt;
+                let input = match launch(&order, &reader, &launching) {
+                    Ok(folder) => begun(attempt, &folder, &launching.program),
+                    Err(NotLaunched::Job(reason)) => Input::NotLaunched(attempt, reason),
+                    Err(NotLaunched::Machine(reason)) => Input::LaunchRefused(order, reason),
+                };
+                let told = inputs.send(input).is_ok();
+                under_way.with(|under_way| under_way.remove(&attempt));
+                told
+            })
+        };
+        let pool = Pool::start("launches", THREADS, hire)?;
+        Ok(Self { pool, under_way })
     }
 
     /// Whether something of what became of a launch is still to be told.
     pub(super) fn is_busy(&self) -> bool {
-        self.under_way.with(|under_way| !under_way.is_empty())
+        self.pool.is_busy()
     }
 
     /// Launches an attempt, unless that is just being done.
     pub(super) fn launch(&self, order: Box<LaunchOrder>) {
         if self.under_way.with(|under_way| under_way.insert(order.attempt)) {
-            // The threads live as long as this does.
-            let _ = self.orders.send(order);
+            self.pool.give(order);
         }
     }
 }
@@ -104,24 +105,8 @@ pub(super) enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn launch_on(waiting: &Mutex<Receiver<Box<LaunchOrder>>>, reader: &Reader, launching: &Launching, tell: impl Fn(AttemptId, Input) -> bool) {
-    loop {
-        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(order) = next else { return };
-        let attempt = order.attempt;
-        let input = match launch(&order, reader, launching) {
-            Ok(folder) => begun(attempt, &folder),
-            Err(NotLaunched::Job(reason)) => Input::NotLaunched(attempt, reason),
-            Err(NotLaunched::Machine(reason)) => Input::LaunchRefused(order, reason),
-        };
-        if !tell(attempt, input) {
-            return;
-        }
-    }
-}
-
 /// Why an attempt was not launched. Nothing of it ran.
-enum NotLaunched {
+pub(super) enum NotLaunched {
     /// It cannot be, as it was asked for.
     Job(String),
     /// The machine does not let us just now: a full disk, no more processes, users that cannot be looked up.
@@ -129,6 +114,12 @@ enum NotLaunched {
 }
 
 impl NotLaunched {
+    /// In words.
+    pub(super) fn reason(self) -> String {
+        let (Self::Job(reason) | Self::Machine(reason)) = self;
+        reason
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "errors are handed over as they are")]
     fn by_machine(error: impl ToString) -> Self {
         Self::Machine(error.to_string())
@@ -172,35 +163,35 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
 }
 
 /// What became of an attempt whose shim has begun.
-pub(super) fn begun(attempt: AttemptId, folder: &AttemptFolder) -> Input {
+pub(super) fn begun(attempt: AttemptId, folder: &AttemptFolder, program: &Path) -> Input {
     let until = Instant::now() + PATIENCE;
     loop {
         match find(folder) {
             Ok(Standing::Starting) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-            standing => return stands(attempt, folder, standing),
+            standing => return stands(attempt, folder, standing, program),
         }
     }
 }
 
 /// What the engine is told of how an attempt stands. Only what is certain ends an attempt: one that cannot be looked at may still run.
-pub(super) fn stands(attempt: AttemptId, folder: &AttemptFolder, standing: Result<Standing, FolderError>) -> Input {
+pub(super) fn stands(attempt: AttemptId, folder: &AttemptFolder, standing: Result<Standing, FolderError>, program: &Path) -> Input {
     match standing {
         Ok(Standing::Running(supervised)) => Input::Launched(attempt, Box::new(supervised)),
-        Ok(Standing::Ended(ended)) => Input::Ended(Box::new(Remains::gather(attempt, folder, Some(ended)))),
-        Ok(Standing::Lost) => Input::Ended(Box::new(Remains::gather(attempt, folder, None))),
+        Ok(Standing::Ended(ended)) => Input::Ended(Box::new(Remains::gather(attempt, folder, Some(ended), program))),
+        Ok(Standing::Lost) => Input::Ended(Box::new(Remains::gather(attempt, folder, None, program))),
         Ok(Standing::NeverBegun) => Input::NotLaunched(attempt, "its shim ended before it began".to_owned()),
         Ok(Standing::Starting) => Input::Unclear(attempt, "its shim does not say who it is".to_owned()),
         Err(FolderError::Damaged { path, source }) => {
             // After a power cut: nothing of before runs any more.
             eprintln!("carma: {} is damaged: {source}", path.display());
-            Input::Ended(Box::new(Remains::gather(attempt, folder, None)))
+            Input::Ended(Box::new(Remains::gather(attempt, folder, None, program)))
         }
         Err(error) => Input::Unclear(attempt, error.to_string()),
     }
 }
 
 /// Whom to run a job as: root runs it as its user, and everybody else as themselves.
-fn run_as(owner: &Owner) -> Result<Option<RunAs>, NotLaunched> {
+pub(super) fn run_as(owner: &Owner) -> Result<Option<RunAs>, NotLaunched> {
     if !nix::unistd::geteuid().is_root() || owner.uid == 0 {
         return Ok(None);
     }

@@ -26,6 +26,7 @@ mod launcher;
 mod looks;
 mod machine;
 mod mps;
+mod pool;
 mod restore;
 mod run;
 mod setup;

@@ -47,11 +47,11 @@ impl Running {
             world: setup.world.clone(),
         };
         let_others_through(&state)?;
-        let (ends, folders) = (inputs.clone(), state.clone());
+        let (ends, folders, program) = (inputs.clone(), state.clone(), setup.program.clone());
         let exits = ExitWatch::new(move |attempt, standing| {
-            let _ = ends.send(stands(attempt, &AttemptFolder::of(&folders, attempt), standing));
+            let _ = ends.send(stands(attempt, &AttemptFolder::of(&folders, attempt), standing, &program));
         })?;
-        let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, &inputs)?;
+        let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, state.join("estimates"), &inputs)?;
         watch_host(&setup, inputs.clone())?;
         Ok(Self {
             reader: store.reader()?,
@@ -156,7 +156,7 @@ impl Running {
         match find(&folder) {
             Ok(Standing::NeverBegun) => Found::NeverBegun,
             // Its shim may be about to say who it is.
-            _ => match begun(attempt, &folder) {
+            _ => match begun(attempt, &folder, &self.setup.program) {
                 Input::Launched(_, supervised) => Found::Running(*supervised),
                 other => Found::Other(other),
             },

@@ -1,12 +1,14 @@
 //! From what a user asked for and where it is to run, to a shim at work.
 
 mod activation;
+mod aside;
 mod container;
 mod plan;
 mod snapshot;
 mod start;
 mod surroundings;
 
+pub use aside::{Aside, AsideError, remove_container, run_aside};
 pub use plan::{Assignment, Plan, PlanError, plan};
 pub use snapshot::{Snapshot, SnapshotError, snapshot};
 pub use start::{LaunchError, Prepared};

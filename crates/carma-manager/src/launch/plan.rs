@@ -104,6 +104,7 @@ pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<
         log_limit: assignment.log_limit,
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
+        open_files: surroundings.open_files,
         terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
     Ok(Plan { order, script })
@@ -289,7 +290,8 @@ mod tests {
         let job =
             JobRequest { image: image(None), ..request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }) };
         let mps = Limits::Mps { active_threads: None, memory: None };
-        let surroundings = Surroundings { engine: Some(ContainerEngine::Docker), home: Some("/home/ada".into()), conda: None };
+        let surroundings =
+            Surroundings { engine: Some(ContainerEngine::Docker), home: Some("/home/ada".into()), ..Surroundings::default() };
         let order = planned(&job, &[mps], &surroundings).unwrap().order;
         for mounted in ["/home/ada", "/state/attempts/12/3/script", "/state/attempts/12/3/progress", "/run/mps/0"] {
             assert!(order.command.contains(&format!("type=bind,\"source={mounted}\",\"target={mounted}\"")), "{:?}", order.command);

@@ -71,9 +71,13 @@ impl Prepared {
     /// Hands the attempt to a shim, which is what `program` becomes when called with `shim` and the folder, and returns when it is on its own.
     pub fn launch(self, plan: &Plan, program: &Path) -> Result<AttemptFolder, LaunchError> {
         let folder = self.folder;
+        let owner = plan.order.user.as_ref().map(|user| (user.uid, user.gid));
         if let Some(script) = &plan.script {
-            let owner = plan.order.user.as_ref().map(|user| (user.uid, user.gid));
             write_script(&folder.script(), script, owner).map_err(|source| LaunchError::Folder { path: folder.script(), source })?;
+        }
+        if plan.order.afterwards.is_some() {
+            let path = folder.container_folder();
+            own_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
         folder.write_order(&plan.order)?;
         let refused = |source| LaunchError::Program { program: program.to_owned(), source };
@@ -93,5 +97,11 @@ fn write_script(path: &Path, script: &str, owner: Option<(u32, u32)>) -> io::Res
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o700).open(path)?;
     file.write_all(script.as_bytes())?;
     file.set_permissions(PermissionsExt::from_mode(0o700))?;
+    owner.map_or(Ok(()), |(user, group)| chown(path, Some(user), Some(group)))
+}
+
+/// A folder in which its owner may make files, as nobody else may.
+fn own_folder(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)?;
     owner.map_or(Ok(()), |(user, group)| chown(path, Some(user), Some(group)))
 }

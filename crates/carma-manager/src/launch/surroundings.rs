@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::attempt::RunAs;
+use crate::open_files::limit_of_jobs;
 use crate::request::{Activation, ContainerEngine, JobRequest};
 
 /// What was found for a job.
@@ -15,6 +16,8 @@ pub struct Surroundings {
     pub conda: Option<CondaPrefix>,
     /// Its user's own folder, if there is one.
     pub home: Option<PathBuf>,
+    /// How many files a job may have open; unset: as many as we.
+    pub open_files: Option<u64>,
 }
 
 /// A Conda environment.
@@ -40,6 +43,7 @@ impl Surroundings {
             engine: image.and_then(|image| image.engine.or_else(|| ContainerEngine::installed(environment.get("PATH")?))),
             conda,
             home: home.filter(|home| home.is_dir()),
+            open_files: limit_of_jobs(),
         }
     }
 }

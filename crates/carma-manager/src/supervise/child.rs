@@ -5,13 +5,13 @@ use std::fs::{self, File};
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, getgrouplist, getgroups, setegid, seteuid, setgid, setgroups, setuid};
 use rustix::fs::Mode;
-use rustix::process::{Pid, Signal, getpid, getppid, ioctl_tiocsctty, set_parent_process_death_signal, setsid, umask};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, ioctl_tiocsctty};
+use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask};
 
 use super::cgroup::Cgroup;
 use crate::attempt::{Order, RunAs};
@@ -63,7 +63,7 @@ pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgr
     spawned.args(arguments).env_clear().envs(&order.environment);
     streams.of(&mut spawned).map_err(|error| format!("cannot give it its terminal: {error}"))?;
     let has_terminal = matches!(streams, Streams::Terminal(_));
-    before_exec(&mut spawned, enter(step, door, user, &order.directory, has_terminal));
+    before_exec(&mut spawned, enter(step, door, user, order, has_terminal));
     let child = spawned.spawn();
     drop((spawned, ours));
     child.map_err(|error| {
@@ -84,16 +84,21 @@ fn enter(
     mut steps: PipeWriter,
     door: Option<File>,
     user: Option<Membership>,
-    folder: &Path,
+    order: &Order,
     has_terminal: bool,
 ) -> impl FnMut() -> io::Result<()> + use<> {
-    let (shim, folder) = (getpid(), folder.to_owned());
+    let (shim, folder, open_files) = (getpid(), order.directory.clone(), order.open_files);
     move || {
         steps.write_all(&[Step::Session as u8])?;
         if let Some(mut door) = door.as_ref() {
             let _ = door.write_all(b"0");
         }
         prefer_as_victim(SOONER);
+        if open_files.is_some() {
+            let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+            // A limit that is lower still is as good.
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: open_files, maximum });
+        }
         setsid()?;
         if has_terminal {
             ioctl_tiocsctty(io::stdin())?;

@@ -1,12 +1,13 @@
 //! The folder of an attempt: the files in it, and how they are read and written.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use carma_core::AttemptId;
 use carma_gpu::process_started;
+use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -101,9 +102,23 @@ impl AttemptFolder {
         self.0.join("script")
     }
 
-    /// The name a daemon gave to the job's container.
-    pub fn container(&self) -> PathBuf {
+    /// A folder of the job's user, where there is one if the job's container belongs to a daemon.
+    pub(crate) fn container_folder(&self) -> PathBuf {
         self.0.join("container")
+    }
+
+    /// The file for the name that the daemon gives to the container, made by whoever runs it for the user.
+    pub fn container(&self) -> PathBuf {
+        self.container_folder().join("name")
+    }
+
+    /// The daemon's name of the container, once there is one.
+    pub(super) fn container_name(&self) -> Option<String> {
+        /// What daemons call containers, so that nobody lays claim to other names.
+        const DIGITS: usize = 64;
+        let text = read_note(&self.container(), 2 * DIGITS as u64)?;
+        let name = text.trim();
+        (name.len() == DIGITS && name.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| name.to_owned())
     }
 
     /// What guard and shim had to say themselves.
@@ -156,6 +171,16 @@ impl AttemptFolder {
         let written = private(&new).and_then(|mut file| file.write_all(&text)).and_then(|()| fs::rename(&new, &path));
         written.map_err(|source| FolderError::Refused { path, source })
     }
+}
+
+/// What a job has put into a small file. It may put anything there: what is no file is not waited for, nor followed.
+pub(crate) fn read_note(path: &Path, longest: u64) -> Option<String> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
+    let data = file.metadata().ok()?;
+    let mut text = String::new();
+    (data.is_file() && data.len() <= longest).then(|| file.take(longest).read_to_string(&mut text))?.ok()?;
+    Some(text)
 }
 
 /// A new file that only its owner may read.

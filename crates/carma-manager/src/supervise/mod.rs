@@ -36,9 +36,11 @@ mod standing;
 mod stream;
 mod watch;
 
+pub(crate) use folder::read_note;
 pub use folder::{AttemptFolder, FolderError};
 pub use guard::{ShimError, run};
 pub(crate) use log::Gap;
 pub use owners::Owners;
+pub(crate) use shim::CLEARING_LIMIT;
 pub use standing::{Standing, Supervised, find};
 pub use watch::ExitWatch;

@@ -14,6 +14,8 @@ pub struct Owners {
     cgroups: HashMap<String, AttemptId>,
     shims: HashMap<i32, AttemptId>,
     containers: HashMap<String, AttemptId>,
+    /// There is a container whose name is not known yet.
+    has_nameless: bool,
 }
 
 impl Owners {
@@ -24,10 +26,16 @@ impl Owners {
             let cgroup = supervised.cgroup().and_then(|cgroup| cgroup.path().file_name()?.to_str());
             owners.cgroups.extend(cgroup.map(|name| (name.to_owned(), attempt)));
             owners.shims.extend(supervised.shim().map(|shim| (shim, attempt)));
-            let container = fs::read_to_string(supervised.folder().container()).ok();
-            owners.containers.extend(container.map(|name| (name.trim().to_owned(), attempt)));
+            let container = supervised.folder().container_name();
+            owners.has_nameless |= container.is_none() && supervised.folder().container_folder().exists();
+            owners.containers.extend(container.map(|name| (name, attempt)));
         }
         owners
+    }
+
+    /// Whether all containers are known by now: a daemon names one some time after its attempt is launched.
+    pub fn is_complete(&self) -> bool {
+        !self.has_nameless
     }
 
     /// The attempt that a process belongs to: by its control group, its container, or its descent.
@@ -60,7 +68,7 @@ mod tests {
         let owners = Owners {
             cgroups: [("carma-1-1-77-12345".to_owned(), attempt(1))].into(),
             containers: [(container.clone(), attempt(2))].into(),
-            shims: HashMap::new(),
+            ..Owners::default()
         };
         assert_eq!(owners.by_group("3:cpu:/\n0::/user.slice/carma-1-1-77-12345/below\n"), Some(attempt(1)));
         assert_eq!(owners.by_group(&format!("0::/system.slice/docker-{container}.scope\n")), Some(attempt(2)));

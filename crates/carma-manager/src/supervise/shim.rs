@@ -27,7 +27,7 @@ pub(super) const TERMINATE: Signal = Signal::SIGTERM;
 pub(super) const KILL: Signal = Signal::SIGUSR2;
 
 /// How long the command that cleans up after an attempt may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const CLEARING_LIMIT: Duration = Duration::from_secs(60);
 /// How long we wait before we try again to write an exit down.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -66,7 +66,7 @@ pub(super) fn clear_up(order: &Order, cgroup: Option<&Cgroup>) {
         let order = Order { directory: "/".into(), ..order.clone() };
         match start(&order, command, Streams::None, None) {
             Ok(mut child) => {
-                let until = Instant::now() + PATIENCE;
+                let until = Instant::now() + CLEARING_LIMIT;
                 while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
                     thread::sleep(Duration::from_millis(5));
                 }

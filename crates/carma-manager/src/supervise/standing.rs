@@ -4,8 +4,10 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use carma_core::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::Cgroup;
@@ -125,6 +127,13 @@ impl Supervised {
     /// What becomes readable when it has ended or is lost, or when it has to be looked for again.
     pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
         self.guard.as_ref().or(self.shim.as_ref().map(|(_, shim)| shim)).map(AsFd::as_fd)
+    }
+
+    /// Waits until it is over, or has to be looked for again, or the time is up.
+    pub(crate) fn wait(&self, limit: Duration) {
+        if let (Some(end), Ok(limit)) = (self.end(), Timespec::try_from(limit)) {
+            let _ = poll(&mut [PollFd::from_borrowed_fd(end, PollFlags::IN)], Some(&limit));
+        }
     }
 
     /// When it was begun, in seconds since the system's start; unset where its shim is gone.

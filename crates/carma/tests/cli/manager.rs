@@ -5,6 +5,7 @@ mod crash;
 mod crash_load;
 mod crash_speed;
 mod end_to_end;
+mod estimates;
 mod faults;
 mod lab;
 mod life;

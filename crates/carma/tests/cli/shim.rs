@@ -1,5 +1,6 @@
 //! Attempts under supervision: real shims, real jobs, and what becomes of both when either is killed.
 
+mod aside;
 mod kills;
 mod many;
 mod terminals;
@@ -40,6 +41,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         log_limit: 1 << 20,
         checkpoint_signal: 15,
         afterwards: None,
+        open_files: None,
         terminal: None,
     }
 }
@@ -126,6 +128,19 @@ fn a_job_starts_with_nothing_but_its_order() {
     ended(&folder);
     let signals = fs::read_to_string(folder.output()).unwrap();
     assert!(signals.contains("SigBlk:\t0000000000000000\n"), "{signals}");
+}
+
+#[test]
+fn a_job_may_open_as_many_files_as_its_order_says_and_ask_for_more() {
+    let state = tempfile::tempdir().unwrap();
+    let limits = |open_files| {
+        let folder = launch(&state, Order { open_files, ..shell(open_files.unwrap_or(1), "ulimit -Sn; ulimit -Hn") });
+        assert_eq!(ended(&folder).exit, Exit::Code(0));
+        fs::read_to_string(folder.output()).unwrap()
+    };
+    let ours = limits(None);
+    let (_, hard) = ours.split_once('\n').unwrap();
+    assert_eq!(limits(Some(77)), format!("77\n{hard}"));
 }
 
 #[test]

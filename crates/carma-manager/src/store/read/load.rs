@@ -1,6 +1,8 @@
 //! What a manager needs to go on after a restart.
 
-use carma_core::{DeviceId, Job, Seconds, Time};
+use std::collections::BTreeMap;
+
+use carma_core::{DeviceId, Job, JobId, Seconds, Time};
 use rusqlite::Row;
 
 use super::job::{ATTEMPT, StoredAttempt, read_attempt};
@@ -17,8 +19,10 @@ use crate::store::units::UnixMillis;
 pub struct Loaded {
     /// Jobs that are not over, in the order in which they were accepted.
     pub jobs: Vec<UnfinishedJob>,
-    /// Attempts whose end is not known.
+    /// Attempts whose end is not known, of those jobs.
     pub running: Vec<StoredAttempt>,
+    /// Jobs that are set aside, as they or an attempt of theirs cannot be understood, and why not: all others go on without them.
+    pub unreadable: Vec<(JobId, String)>,
     /// Devices that take nothing new.
     pub drained: Vec<Drained>,
     /// What of the machine is to be put back.
@@ -40,13 +44,13 @@ pub struct UnfinishedJob {
     pub submitted: UnixMillis,
 }
 
-const UNFINISHED: &str = "SELECT standing, name, uid, gid, user, submitted FROM jobs JOIN standings ON standings.job = jobs.id
+const UNFINISHED: &str = "SELECT id, standing, name, uid, gid, user, submitted FROM jobs JOIN standings ON standings.job = jobs.id
     WHERE ended IS NULL ORDER BY sequence";
 
 fn read_unfinished(row: &Row<'_>) -> rusqlite::Result<UnfinishedJob> {
-    let Json(job) = row.get(0)?;
-    let owner = Owner { uid: row.get(2)?, gid: row.get(3)?, name: row.get(4)? };
-    Ok(UnfinishedJob { job, name: row.get(1)?, owner, submitted: row.get(5)? })
+    let Json(job) = row.get(1)?;
+    let owner = Owner { uid: row.get(3)?, gid: row.get(4)?, name: row.get(5)? };
+    Ok(UnfinishedJob { job, name: row.get(2)?, owner, submitted: row.get(6)? })
 }
 
 /// A device that takes nothing new.
@@ -62,9 +66,16 @@ impl Reader {
     /// Everything that a restarted manager goes on with.
     pub fn load(&self) -> Result<Loaded, StoreError> {
         self.at_once(|| {
+            let mut unreadable = BTreeMap::new();
+            let mut jobs = self.understood(UNFINISHED, read_unfinished, &mut unreadable)?;
+            let attempts = format!("{ATTEMPT} WHERE ended IS NULL ORDER BY job, number");
+            let mut running = self.understood(&attempts, read_attempt, &mut unreadable)?;
+            jobs.retain(|unfinished| !unreadable.contains_key(&unfinished.job.id()));
+            running.retain(|stored| !unreadable.contains_key(&stored.attempt.job));
             Ok(Loaded {
-                jobs: self.rows(UNFINISHED, [], read_unfinished)?,
-                running: self.rows(&format!("{ATTEMPT} WHERE ended IS NULL ORDER BY job, number"), [], read_attempt)?,
+                jobs,
+                running,
+                unreadable: unreadable.into_iter().collect(),
                 drained: self.rows("SELECT device, since FROM drained ORDER BY device", [], |row| {
                     let Named(device) = row.get(0)?;
                     Ok(Drained { device, since: row.get(1)? })
@@ -74,6 +85,20 @@ impl Reader {
                 clock: self.clock()?,
             })
         })
+    }
+
+    /// Rows that begin with a job's number, as far as they can be read; the jobs of the others are noted down, with what is wrong.
+    fn understood<T>(
+        &self,
+        sql: &str,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+        unreadable: &mut BTreeMap<JobId, String>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.rows(sql, [], |row| {
+            let job = JobId(row.get(0)?);
+            Ok(read(row).map_err(|error| drop(unreadable.insert(job, error.to_string()))).ok())
+        })?;
+        Ok(rows.into_iter().flatten().collect())
     }
 
     fn clock(&self) -> Result<Time, StoreError> {

@@ -5,6 +5,8 @@ use std::sync::mpsc;
 use carma_core::*;
 use carma_manager::store::*;
 
+use rusqlite::Connection;
+
 use super::lab::*;
 
 #[test]
@@ -41,6 +43,25 @@ fn a_job_reads_back_with_its_attempts_and_its_timeline() {
     let loaded = reader.load().unwrap();
     assert!(loaded.jobs.is_empty() && loaded.running.is_empty());
     assert_eq!(reader.job(JobId(99)).unwrap(), None);
+}
+
+#[test]
+fn jobs_that_cannot_be_understood_are_set_aside() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let [garbled, attempted, good] = [(); 3].map(|()| submit(&store));
+    store.write([started(garbled, 1), started(attempted, 1), started(good, 1)]).wait().unwrap();
+    drop(store);
+    let database = Connection::open(lab.path()).unwrap();
+    database.execute("UPDATE standings SET standing = '{\"spec\": 7}' WHERE job = ?1", [garbled.0]).unwrap();
+    database.execute("UPDATE attempts SET placement = 'nowhere' WHERE job = ?1", [attempted.0]).unwrap();
+    drop(database);
+    let loaded = lab.open().reader().unwrap().load().unwrap();
+    assert_eq!(loaded.jobs.iter().map(|unfinished| unfinished.job.id()).collect::<Vec<_>>(), [good]);
+    assert_eq!(loaded.running.iter().map(|stored| stored.attempt.job).collect::<Vec<_>>(), [good]);
+    let [(first, why), (second, _)] = &loaded.unreadable[..] else { panic!("{:?}", loaded.unreadable) };
+    assert_eq!([*first, *second], [garbled, attempted]);
+    assert!(why.contains("invalid type"), "{why}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) fn kill(pids: &[i32]) {
 }
 
 /// A job with a child, and a daemon that has left session and parents behind. They write down their numbers.
-fn family(state: &TempDir) -> (String, [std::path::PathBuf; 3]) {
+pub(super) fn family(state: &TempDir) -> (String, [std::path::PathBuf; 3]) {
     let files = ["job", "child", "daemon"].map(|name| state.path().join(name));
     let [job, child, daemon] = files.each_ref().map(|file| file.display().to_string());
     let script = format!(

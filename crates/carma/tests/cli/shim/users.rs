@@ -4,10 +4,14 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
+use carma_core::{Placement, ServerId};
 use carma_manager::attempt::{Exit, Order, RunAs};
+use carma_manager::launch::{Assignment, Prepared, Surroundings, plan};
+use carma_manager::request::{Image, JobCommand, JobRequest};
+use carma_manager::supervise::{AttemptFolder, Owners};
 
 use super::terminals::{Person, at_terminal};
-use super::{ended, launch, shell};
+use super::{attempt, ended, launch, program, running, shell, until};
 
 fn nobody() -> RunAs {
     RunAs { uid: 65534, gid: 65534, name: "nobody".to_owned(), home: "/nonexistent".into() }
@@ -88,4 +92,60 @@ fn a_terminal_is_its_users() {
     ada.types("\r");
     ada.sees("65534\r\n65534 600\r\nagain\r\n");
     assert_eq!(ended(&folder).exit, Exit::Code(0));
+}
+
+/// Stands in for Docker, and does what it does with the name of a container.
+const DOCKER: &str = r#"#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+if [ "$1" = rm ]; then id -u > gone; exit; fi
+while [ "$1" != --cidfile ]; do shift; done
+touch begun
+while [ ! -e go ]; do sleep 0.01; done
+printf 3f4a%.0s 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 > "$2" || exit 1
+while [ ! -e stop ]; do sleep 0.01; done
+"#;
+
+#[test]
+fn a_container_is_its_users_and_known_once_it_has_a_name() {
+    if !is_root() {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    open_up(state.path());
+    let theirs = state.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    chown(&theirs, Some(65534), Some(65534)).unwrap();
+    let docker = theirs.join("docker");
+    fs::write(&docker, DOCKER).unwrap();
+    fs::set_permissions(&docker, PermissionsExt::from_mode(0o755)).unwrap();
+
+    let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), &theirs);
+    request.environment.insert("PATH".to_owned(), format!("{}:/usr/bin:/bin", theirs.display()));
+    request.image = Some(Image { name: "torch".to_owned(), engine: None });
+    let (user, folder) = (nobody(), AttemptFolder::of(state.path(), attempt(1)));
+    let assignment = Assignment {
+        owner: "somebody",
+        attempt: attempt(1),
+        request: &request,
+        user: Some(&user),
+        array_index: None,
+        placement: &Placement { server: ServerId(0), devices: Vec::new() },
+        devices: &[],
+        mps: None,
+        folder: &folder,
+        log_limit: 1 << 20,
+    };
+    let plan = plan(&assignment, &Surroundings::look(&request, Some(&user))).unwrap();
+    let folder = Prepared::new(folder.clone()).unwrap().launch(&plan, program()).unwrap();
+    until(|| theirs.join("begun").exists().then_some(()));
+    let is_complete = || Owners::of([(attempt(1), &running(&folder))]).is_complete();
+    assert!(!is_complete());
+    fs::write(theirs.join("go"), "").unwrap();
+    until(|| is_complete().then_some(()));
+    let name = fs::metadata(folder.container()).unwrap();
+    assert_eq!((name.uid(), name.len()), (65534, 64));
+    assert_eq!(fs::metadata(folder.container().parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+    fs::write(theirs.join("stop"), "").unwrap();
+    assert_eq!(ended(&folder).exit, Exit::Code(0));
+    assert_eq!(fs::read_to_string(theirs.join("gone")).unwrap(), "65534\n");
 }

@@ -1,0 +1,178 @@
+//! The process that estimates a job: run as the job would be, by its user, in its environment, and under a shim that lets nothing of it stay.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Placement, Signal};
+use serde::Deserialize;
+
+use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
+use crate::configuration::EstimateSettings;
+use crate::engine::devices::SERVER;
+use crate::engine::launcher::{NotLaunched, run_as};
+use crate::launch::{Aside, Assignment, Surroundings, plan, run_aside};
+use crate::request::{JobCommand, JobRequest};
+use crate::supervise::{AttemptFolder, Standing, find};
+
+/// A description is read in no time, or something is wrong.
+const STATIC_LIMIT: Duration = Duration::from_secs(30);
+/// The most that is kept of what an estimator says.
+const LONGEST_ANSWER: u64 = 4 << 20;
+
+/// What all estimates have in common.
+#[derive(Debug)]
+pub(super) struct Estimator {
+    program: PathBuf,
+    settings: EstimateSettings,
+    /// Every estimate has a folder in this one while it is worked out.
+    folder: PathBuf,
+    next: AtomicU64,
+}
+
+impl Estimator {
+    /// Ends what a manager before us has left at work: nobody waits for its answer.
+    pub(super) fn new(program: PathBuf, settings: EstimateSettings, folder: PathBuf) -> Self {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if let Ok(Standing::Running(supervised)) = find(&AttemptFolder::at(entry.path())) {
+                let _ = supervised.signal(Signal::Kill);
+            }
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        Self { program, settings, folder, next: AtomicU64::new(0) }
+    }
+
+    /// Estimates a job; the error is for people.
+    pub(super) fn estimate(&self, order: &EstimateOrder) -> Result<Estimated, String> {
+        let folder = AttemptFolder::at(self.folder.join(self.next.fetch_add(1, Ordering::Relaxed).to_string()));
+        let said = self.run(order, &folder);
+        let _ = fs::remove_dir_all(folder.path());
+        read(&said?)
+    }
+
+    fn run(&self, order: &EstimateOrder, folder: &AttemptFolder) -> Result<Aside, String> {
+        let (words, limit) = self.command(order);
+        let user = run_as(&order.owner).map_err(NotLaunched::reason)?;
+        let request = JobRequest {
+            command: JobCommand::Program(words),
+            // A description is read by us, and needs nothing of its user's.
+            activation: order.request.activation.clone().filter(|_| order.method == Method::DryRun),
+            image: None,
+            output: None,
+            error: None,
+            interactive: false,
+            ..order.request.clone()
+        };
+        let job = match order.purpose {
+            Purpose::Job(job) => job,
+            Purpose::Forecast { .. } => JobId(0),
+        };
+        let assignment = Assignment {
+            owner: &order.owner.name,
+            attempt: AttemptId { job, number: 0 },
+            request: &request,
+            user: user.as_ref(),
+            array_index: request.array.as_ref().map(|label| label.index),
+            placement: &Placement { server: SERVER, devices: Vec::new() },
+            devices: &[],
+            mps: None,
+            folder,
+            log_limit: LONGEST_ANSWER,
+        };
+        let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| format!("no estimate: {error}"))?;
+        run_aside(folder, &plan, &self.program, limit).map_err(|error| format!("no estimate: {error}"))
+    }
+
+    /// What is run, and how long it may take.
+    fn command(&self, order: &EstimateOrder) -> (Vec<String>, Duration) {
+        let EstimateOrder { request, method, .. } = order;
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut words = vec![text(&self.program)];
+        let mut add = |added: &[&str]| words.extend(added.iter().map(ToString::to_string));
+        let model = request.hints.model.as_deref().map(text);
+        let batch = request.hints.batch.map(|batch| batch.to_string());
+        let seconds = self.settings.dry_run_seconds;
+        match method {
+            Method::Static => add(&["estimate", "--json"]),
+            Method::DryRun => {
+                add(&["trace-memory", "--json", "--time-limit", &seconds.to_string(), "--gpus", &request.resources.gpus.to_string()]);
+            }
+        }
+        if let Some(batch) = &batch {
+            add(&["--batch", batch]);
+        }
+        match (method, &model, python_script(request)) {
+            (Method::DryRun, _, Some((interpreter, script))) => {
+                if let Some(model) = &model {
+                    add(&["--model", model]);
+                }
+                // Where its own Python is found is known only in its environment.
+                add(&["--python", interpreter, "--fallback-python", &text(&self.settings.python), "--"]);
+                words.extend_from_slice(script);
+                // It says itself when its time is up; this is for what does not listen.
+                (words, Duration::from_secs(seconds) + STATIC_LIMIT)
+            }
+            (_, model, _) => {
+                if let Some(model) = model {
+                    add(&["--", model]);
+                }
+                (words, STATIC_LIMIT)
+            }
+        }
+    }
+}
+
+/// What `carma estimate --json` answers, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    estimator: String,
+    memory_mib: f64,
+    upper_mib: f64,
+    #[serde(default)]
+    utilisation: Option<carma_estimate::utilisation::Utilisation>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+fn read(said: &Aside) -> Result<Estimated, String> {
+    // Shells that activate an environment may say something first.
+    let begins = said.output.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
+    let answer: Answer = serde_json::from_slice(&said.output[begins..]).map_err(|error| {
+        // Whoever fails says why last.
+        let errors = String::from_utf8_lossy(&said.errors);
+        let words = errors.lines().last().map_or_else(|| error.to_string(), |line| line.trim_start_matches("carma: ").to_owned());
+        format!("no estimate: {}", words.chars().take(300).collect::<String>())
+    })?;
+    Ok(answer.into())
+}
+
+impl From<Answer> for Estimated {
+    fn from(answer: Answer) -> Self {
+        let mib = |value: f64| MiB(value.max(0.0).ceil() as u64);
+        let (expected, upper) = (mib(answer.memory_mib), mib(answer.upper_mib.max(answer.memory_mib)));
+        let utilisation = answer.utilisation.map(Into::into);
+        let memory = Some(PerRank::Same(MemoryEstimate { expected, upper }));
+        Self {
+            estimate: Estimate { memory, utilisation, sharing: None, duration: None },
+            source: Some(answer.estimator),
+            notes: answer.notes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_found_behind_what_shells_say() {
+        let said = |output: &str, errors: &str| Aside { output: output.into(), errors: errors.into() };
+        let answer = "{\n  \"estimator\": \"static\",\n  \"memory_mib\": 10.5,\n  \"upper_mib\": 12\n}\n";
+        let expected = Some(PerRank::Same(MemoryEstimate { expected: MiB(11), upper: MiB(12) }));
+        for before in ["", "Welcome {to} bash\n"] {
+            assert_eq!(read(&said(&format!("{before}{answer}"), "")).unwrap().estimate.memory, expected);
+        }
+        assert_eq!(read(&said("", "warning\ncarma: no such model\n")).unwrap_err(), "no estimate: no such model");
+    }
+}
