@@ -36,8 +36,8 @@ fn manager() -> Up {
     Up::new(Some(("4xA100-40GB", 60.0)), "")
 }
 
-/// Puts load on a manager while `strike` is called so many times, and looks in the end whether all that is known is true.
-fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng)) -> Vec<JobDetail> {
+/// Puts load on a manager until `strike` has killed so many processes, and looks in the end whether all that is known is true.
+fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng) -> u64) -> Vec<JobDetail> {
     let load = Load::new(up);
     let gate = up.folder().join("gate");
     let body = format!("while ! test -e {}; do sleep 0.05; done", gate.display());
@@ -51,9 +51,10 @@ fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng)
             let (load, turns) = (&load, &turns);
             scope.spawn(move || load.submit(seed() * PEOPLE + person, turns));
         }
-        for _ in 0..times {
+        let mut killed = 0;
+        while killed < times {
             (0..2).for_each(|_| turn.send(()).unwrap());
-            strike(up, &mut random);
+            killed += strike(up, &mut random);
         }
         drop(turn);
         up.ready();
@@ -174,6 +175,7 @@ fn a_manager_killed_at_any_moment_loses_nothing_and_runs_nothing_twice() {
         if !early {
             up.ready();
         }
+        1
     });
     let outcomes: BTreeSet<String> = details.iter().map(|detail| detail.outcome().unwrap().to_string()).collect();
     eprintln!("{} kills, {} jobs: {outcomes:?}", crashes(), details.len());
@@ -193,19 +195,19 @@ fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
             up.kill();
             up.start();
         }
+        let mut others = up.attempts();
+        others.retain(|folder| !folder.path().starts_with(&witness));
+        let alive = |[guard, shim]: &[Identity; 2]| is_there(*guard) && is_there(*shim);
+        let victims: Vec<[Identity; 2]> = others.iter().filter_map(supervisors).filter(alive).collect();
         // Those that are there no more when it comes to it do not count.
-        killed += until(|| {
-            let mut others = up.attempts();
-            others.retain(|folder| !folder.path().starts_with(&witness));
-            let alive = |[guard, shim]: &[Identity; 2]| is_there(*guard) && is_there(*shim);
-            let [guard, shim] = random.choice(others.iter().filter_map(supervisors).filter(alive).collect::<Vec<_>>())?;
-            let killed = match random.u32(0..4) {
-                0 => kill(guard),
-                1 => kill(guard) + kill(shim),
-                _ => kill(shim),
-            };
-            (killed > 0).then_some(killed)
-        });
+        let strike = match (random.u32(0..4), random.choice(victims)) {
+            (_, None) => 0,
+            (0, Some([guard, _])) => kill(guard),
+            (1, Some([guard, shim])) => kill(guard) + kill(shim),
+            (_, Some([_, shim])) => kill(shim),
+        };
+        killed += strike;
+        strike
     });
     let attempts = details.iter().flat_map(|detail| &detail.attempts);
     let lost = attempts.filter(|attempt| attempt.verdict == Some(Verdict::SupervisorLost)).count();
