@@ -163,11 +163,11 @@ impl Connections {
         let _ = stream.set_nodelay(true);
         match tls {
             None => self.visit(stream, visit).await,
-            Some(tls) => match timeout(HEAD_TIMEOUT, shake_hands(stream, tls)).await {
-                Ok(Ok(Some(stream))) => self.visit(stream, visit).await,
-                // Late, broken, or told what is wrong.
-                _ => {}
-            },
+            Some(tls) => {
+                if let Ok(Ok(Some(stream))) = timeout(HEAD_TIMEOUT, shake_hands(stream, tls)).await {
+                    self.visit(stream, visit).await;
+                }
+            }
         }
     }
 
