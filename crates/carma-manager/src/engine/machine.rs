@@ -61,9 +61,11 @@ impl Running {
         for looked in all {
             if let Ok(reading) = &looked.reading {
                 let sample = reading.sample(looked.at, looked.counters.as_ref());
-                let owners = self.owners.get_or_insert_with(|| {
+                // A container has its name a while after its attempt was launched.
+                let owners = self.owners.take_if(|owners| owners.is_complete());
+                let owners = self.owners.insert(owners.unwrap_or_else(|| {
                     Owners::of(self.attempts.iter().filter_map(|(attempt, underway)| Some((*attempt, underway.supervised.as_ref()?))))
-                });
+                }));
                 let mut whose = HashMap::new();
                 for process in &reading.processes {
                     whose.entry(process.pid).or_insert_with(|| owners.owner_of(process.pid));

@@ -116,6 +116,9 @@ impl Running {
             *self.of_user.entry(owner.uid).or_default() += 1;
             self.jobs.insert(job.id(), Known { name, owner, submitted });
         }
+        for (job, reason) in loaded.unreadable {
+            self.announce(format!("{job} cannot be read back, and is left alone: {reason}"));
+        }
         let never_begun = self.take_back(standings);
         let gone = self.attach_gone(&jobs)?;
         self.restored(jobs)?;

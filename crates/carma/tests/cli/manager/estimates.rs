@@ -37,7 +37,7 @@ fn a_dry_run_has_its_jobs_environment_and_nothing_of_it_stays() {
         let mut request = lab.shell("true");
         request.command = JobCommand::Program([interpreter, "train.py"].map(str::to_owned).to_vec());
         request.hints.dry_run = true;
-        request.activation = activated.then(|| Activation::Venv(venv));
+        request.activation = activated.then_some(Activation::Venv(venv));
         let job = lab.submit(request);
         let event = until(|| lab.job(job).events.into_iter().find(|stored| stored.event.kind == "estimated"));
         assert!(event.event.body["notes"][0].as_str().unwrap().contains("could not be dry-run"), "{event:?}");
