@@ -162,10 +162,7 @@ impl Connections {
         match tls {
             None => self.visit(stream, visit).await,
             Some(tls) => {
-<<<<<<< HEAD
                 // Others are late, broken, or were told what is wrong.
-=======
->>>>>>> serve2
                 if let Ok(Ok(Some(stream))) = timeout(HEAD_TIMEOUT, shake_hands(stream, tls)).await {
                     self.visit(stream, visit).await;
                 }
