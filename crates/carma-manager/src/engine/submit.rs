@@ -55,6 +55,9 @@ impl Running {
             spec.utilisation = estimate.utilisation.unwrap_or_default();
             spec.expected_duration = estimate.duration;
         }
+        if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {
+            return Err(problem);
+        }
         let method = if recalled.is_some() { None } else { method(&request, &self.setup.configuration.manager.estimates) };
         // Kept back while it is estimated: others go on meanwhile.
         let held = spec.hold;
@@ -124,6 +127,14 @@ impl Running {
         Ok(())
     }
 
+    /// What a job is expected to need may be more than it may have, as what its user declares may.
+    fn over_limit(&self, estimated: &Estimated) -> Option<Problem> {
+        let limit = self.setup.configuration.manager.limits.memory_per_job;
+        let expected = estimated.estimate.memory.as_ref()?.get(0)?.expected;
+        let over = limit.0 > 0 && expected > limit;
+        over.then(|| ProblemKind::Limit.because(format!("a job may have {limit} on a GPU here, and it is expected to need {expected}")))
+    }
+
     /// What the core is told of a request.
     pub(super) fn spec(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<JobSpec, Problem> {
         let (resources, schedule) = (&request.resources, &request.schedule);
@@ -177,12 +188,17 @@ impl Running {
         if self.core.scheduler().job(job).is_none_or(|job| job.state.outcome().is_some()) {
             return;
         }
+        let over = self.over_limit(&estimated);
         let body = serde_json::to_value(&estimated).unwrap_or_default();
         let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate) });
-        if waits {
+        if waits && over.is_none() {
             let _ = self.try_tell(Event::JobReleased { job });
         }
         self.note(job, "estimated", body, format!("{job} is estimated"));
+        if let Some(problem) = over {
+            self.note(job, "over_limit", json!({ "text": problem.message }), format!("{job} is over a limit: {}", problem.message));
+            let _ = self.try_tell(Event::JobCancelled { job });
+        }
     }
 
     /// A job that was kept back by us and not by its user goes on.

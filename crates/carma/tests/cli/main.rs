@@ -95,7 +95,7 @@ fn bad_configuration_is_refused_with_key_and_range() {
     let typo = refused("[admission]\nmargn = 1\n");
     assert!(typo.contains("unknown field `margn`, expected one of `margin`"), "{typo}");
     assert!(refused("preset = \"carma\"").contains("expected one of `standard`, `first`, `paper`, `aegis`"));
-    assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: cannot read /nonexistent.toml: "));
+    assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: there is no file /nonexistent.toml"));
     assert!(stderr(&["demo", "--policy", "best"]).contains("policy = \"best\" is not allowed"));
     assert!(stderr(&["demo", "--preset", "carma"]).contains("possible values: standard, first, paper, aegis"));
 }

@@ -126,7 +126,7 @@ fn a_job_that_its_user_holds_stays_held_when_it_is_estimated() {
     let mut request = lab.shell("true");
     (request.hints.model, request.schedule.hold) = (Some(model), true);
     let job = lab.submit(request);
-    until(|| lab.job(job).events.iter().any(|stored| stored.event.kind == "estimate_done").then_some(()));
+    until(|| lab.job(job).events.iter().any(|stored| stored.event.kind == "estimated").then_some(()));
     assert!(matches!(lab.job(job).job.job.state, State::Held { .. }));
     assert_eq!(block_on(lab.handle().act(vec![job], Act::Release, "me".to_owned())).unwrap().done, [job]);
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
