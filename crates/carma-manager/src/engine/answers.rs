@@ -169,6 +169,9 @@ impl Running {
         let explained = || self.core.scheduler().explain(id).ok().map(|explanation| explanation.reason.to_string());
         let reason = match &job.state {
             _ if estimating => Some("is being estimated".to_owned()),
+            State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
+                Some("waits for a manager that launches: this one observes".to_owned())
+            }
             State::Starting(_) | State::Running(_) | State::Done { .. } => None,
             _ => explain.then(explained).flatten(),
         };
@@ -247,6 +250,7 @@ impl Running {
 
     fn status(&self, unwritable: Option<&str>) -> Status {
         let fleet = self.core.scheduler().fleet();
+        let drained = fleet.devices().filter(|device| device.drained).map(|device| format!("{} is drained", device.id()));
         let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
         let short = self.host.shortage().map(|shortage| format!("the host is short: {shortage}"));
         let orphaned = self.latest.values().filter_map(|looked| {
@@ -254,7 +258,7 @@ impl Running {
             Some(format!("{}: {unaccounted} in use belong to no process", looked.device))
         });
         let unwritable = unwritable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
-        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(orphaned);
+        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(drained).chain(orphaned);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),

@@ -24,6 +24,11 @@ impl Clock {
         Self { base, since: Instant::now(), wall: UnixMillis::now(), speed }
     }
 
+    /// The same with a wall clock that shows at least this: an emulated one is ahead, and must not go back when a manager is started again.
+    pub(super) fn not_before(self, wall: UnixMillis) -> Self {
+        Self { wall: if self.is_real() { self.wall } else { self.wall.max(wall) }, ..self }
+    }
+
     /// Now.
     pub(super) fn now(&self) -> Time {
         self.base + self.passed()
@@ -44,9 +49,9 @@ impl Clock {
         Duration::from_secs_f64(span.get() / self.speed)
     }
 
-    /// The time that a moment of the wall clock will be or was.
+    /// The time that a moment of the real wall clock will be or was: so many seconds from now, which are the GPUs' seconds.
     pub(super) fn at(&self, moment: UnixMillis) -> Time {
-        let now = self.wall();
+        let now = UnixMillis::now();
         // Later than this is never, and can still be written down.
         let milliseconds = |span: u64| Seconds::new((span as f64 / 1000.0).min(LATEST)).unwrap_or(Seconds::ZERO);
         if moment >= now {
@@ -89,6 +94,8 @@ mod tests {
         assert!(clock.wall().0 >= clock.wall.0 + 120_000);
         assert!(clock.until(now + Seconds::from_secs(60)) <= Duration::from_secs(1));
         assert_eq!(clock.at(UnixMillis(0)), Time::ZERO);
-        assert!(clock.at(UnixMillis(clock.wall().0 + 10_000)) > now);
+        assert!(clock.at(UnixMillis(UnixMillis::now().0 + 10_000)) > now);
+        let later = UnixMillis(clock.wall().0 + 1_000_000);
+        assert!(clock.not_before(later).wall() >= later);
     }
 }

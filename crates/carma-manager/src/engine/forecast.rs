@@ -43,7 +43,11 @@ impl Running {
             }
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
-            let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(Why::from);
+            let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(|explanation| {
+                let why = Why::from(explanation);
+                // It has no number yet.
+                Why { text: why.text.replace(&id.to_string(), "it"), ..why }
+            });
             forecasts.push(Forecast { estimate: detail(&spec, recalled.as_ref()), placement, why });
         }
         Ok(forecasts)

@@ -26,7 +26,7 @@ use super::setup::Setup;
 use crate::api::Update;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
-use crate::store::{Loaded, Store, UnfinishedJob, UnixMillis};
+use crate::store::{JobFilter, Loaded, Store, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
 
 /// Even a small host runs so many jobs without GPUs at once: some of them only wait.
@@ -96,7 +96,8 @@ impl Running {
         let loaded = self.reader.load()?;
         self.skip_used_numbers();
         let standings: Vec<(AttemptId, Found)> = loaded.running.iter().map(|stored| (stored.attempt, self.find(stored.attempt))).collect();
-        self.clock = Clock::from(time_goes_on(&loaded, &standings, self.setup.world.speed), self.setup.world.speed);
+        let speed = self.setup.world.speed;
+        self.clock = Clock::from(time_goes_on(&loaded, &standings, speed), speed).not_before(self.latest_wall(&loaded)?);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
         // What the host is short of is told anew to a new core.
@@ -136,6 +137,13 @@ impl Running {
         }
         self.start_looking()?;
         Ok(())
+    }
+
+    /// The latest time of the wall clock that was written down of any job.
+    fn latest_wall(&self, loaded: &Loaded) -> Result<UnixMillis, EngineError> {
+        let last = self.reader.history(&JobFilter::default(), None, 100)?;
+        let last = last.iter().flat_map(|job| [Some(job.submitted), Some(job.since), job.ended]).flatten();
+        Ok(last.chain(loaded.running.iter().map(|stored| stored.launched)).max().unwrap_or_default())
     }
 
     /// Numbers that have a folder are not given again, though a disk that lost power may have lost the jobs: a new job must not meet an old one's attempt.

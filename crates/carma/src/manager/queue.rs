@@ -34,6 +34,11 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         return write_json(&queue, output);
     }
     table(&queue, output)?;
+    let Counts { running, waiting, held } = queue.counts;
+    let more = (running + waiting + held).saturating_sub(queue.jobs.len() as u64);
+    if more > 0 && whose.user().is_none() {
+        eprintln!("carma: {more} more; --all lists them");
+    }
     if std::io::stdout().is_terminal() {
         writeln!(output, "{}", summary(&queue))?;
     }
