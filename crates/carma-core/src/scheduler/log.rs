@@ -104,7 +104,8 @@ fn write_line(output: &mut impl Write, line: &impl Serialize) -> io::Result<()> 
 pub fn replay(log: impl BufRead) -> Result<(usize, Scheduler), LogError> {
     let mut events = 0;
     let mut scheduler = None;
-    for (number, line) in (1..).zip(log.lines()) {
+    let mut lines = (1..).zip(log.lines()).peekable();
+    while let Some((number, line)) = lines.next() {
         let line = line?;
         let malformed = |error| LogError::Malformed { line: number, error };
         let Some(scheduler) = scheduler.as_mut() else {
@@ -115,7 +116,11 @@ pub fn replay(log: impl BufRead) -> Result<(usize, Scheduler), LogError> {
             scheduler = Some(Scheduler::new(header.settings.check()?));
             continue;
         };
-        let Record { at, event, actions } = serde_json::from_str(&line).map_err(malformed)?;
+        let Record { at, event, actions } = match serde_json::from_str(&line) {
+            // Whoever writes it has not come to the end of the last line yet, or never did.
+            Err(error) if error.is_eof() && lines.peek().is_none() => break,
+            record => record.map_err(malformed)?,
+        };
         let decided = scheduler.handle(event, at).map_err(|error| LogError::Refused { line: number, error })?;
         if decided != actions {
             return Err(LogError::Diverged { line: number, logged: as_json(&actions), decided: as_json(&decided) });

@@ -31,6 +31,9 @@ fn the_log_replays_to_the_same_actions() {
     let (events, scheduler) = replay(&recorded()[..]).unwrap();
     assert_eq!(events, 7);
     assert!(scheduler.job(JobId(1)).unwrap().state.outcome().unwrap().succeeded());
+    // One that is still being written replays as far as its lines are whole.
+    let whole = recorded();
+    assert_eq!(replay(&whole[..whole.len() - 10]).unwrap().0, 6);
 }
 
 #[test]

@@ -39,7 +39,21 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let client = &mut arguments.manager.connect()?;
     let stream = if arguments.stderr { LogStream::Stderr } else { LogStream::Stdout };
     let query = LogQuery { stream, attempt: arguments.attempt, lines: arguments.lines, follow: arguments.follow };
-    if arguments.follow { follow(client, &arguments.job, query, output) } else { print(client, &arguments.job, query, output) }
+    if arguments.follow {
+        return follow(client, &arguments.job, query, output);
+    }
+    print(client, &arguments.job, query, output)?;
+    if arguments.stderr { Ok(()) } else { hint(client, &arguments.job, query) }
+}
+
+/// Whoever looks for why a job failed will find it among its errors.
+fn hint(client: &mut Client, job: &str, query: LogQuery) -> Result<()> {
+    let failed = client.job(job)?.outcome().is_some_and(|outcome| !outcome.succeeded());
+    let errors = LogQuery { stream: LogStream::Stderr, lines: Some(1), ..query };
+    if failed && client.logs(job, errors)?.read(&mut [0])? > 0 {
+        eprintln!("carma: it printed errors too: carma logs --stderr {}", printable(job));
+    }
+    Ok(())
 }
 
 /// Prints until the job is over, or the attempt that was asked for.

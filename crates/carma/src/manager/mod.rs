@@ -20,7 +20,7 @@ mod words;
 
 pub(crate) use ask::{Manager, write_json};
 pub(crate) use attach::attach;
-pub(crate) use wait::{Ends, exit_code};
+pub(crate) use wait::{Ends, ending, exit_code};
 pub(crate) use words::{devices, estimate, numbers};
 
 use std::io::Write;

@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<Exit
 }
 
 /// How a job ended, for people.
-pub(super) fn ending(job: &JobDetail) -> String {
+pub(crate) fn ending(job: &JobDetail) -> String {
     printable(&format!("{}: {}", job.id, job.state))
 }
 

@@ -22,7 +22,7 @@ use carma_manager::submission::{Caller, Source, Submission};
 use clap::Args;
 use jiff::Zoned;
 
-use crate::manager::{Ends, Manager, attach, exit_code, write_json};
+use crate::manager::{Ends, Manager, attach, ending, exit_code, write_json};
 use copy::Copies;
 use flags::Flags;
 
@@ -117,6 +117,9 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
         [job] if interactive => attach(client, *job),
         _ if wait => {
             let ends = Ends { client: &mut client, jobs: jobs.into_iter(), until: None }.collect::<Result<Vec<_>, _>>()?;
+            for job in ends.iter().flatten().filter(|_| answer == Answer::Words) {
+                eprintln!("carma: {}", ending(job));
+            }
             Ok(exit_code(ends.iter().flatten().filter_map(JobDetail::outcome)))
         }
         _ => Ok(ExitCode::SUCCESS),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use carma_core::{Priority, UserId};
+use carma_core::{JobId, Priority, UserId, WaitReason};
 
 use super::Refused;
 use crate::api::{Forecast, Problem, ProblemKind, Submit, Submitted};
@@ -48,11 +48,14 @@ pub(in crate::serve) fn submission_turns() -> Turns {
 pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Submit>) -> Answer<Submitted> {
     let (requests, turn) = shared.requests(&caller, sent, SUBMISSION).await?;
     // They are in memory until they are written down, whether or not anybody still waits for that.
+    let handle = shared.handle.clone();
     let accepted = tokio::spawn(async move {
         let _turn = turn;
-        shared.handle.submit(caller.owner(), requests).await
+        handle.submit(caller.owner(), requests).await
     });
-    Ok(Json(Submitted { jobs: accepted.await??, notes: Vec::new() }))
+    let jobs = accepted.await??;
+    let notes = shared.never_runs(jobs.first().copied()).await;
+    Ok(Json(Submitted { jobs, notes: notes.into_iter().collect() }))
 }
 
 /// What would become of jobs that are submitted now; of an array, of the first few.
@@ -64,6 +67,13 @@ pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, 
 }
 
 impl Shared {
+    /// What keeps a job from ever running here as things are, where something does: its user had better know now.
+    async fn never_runs(&self, job: Option<JobId>) -> Option<String> {
+        let why = self.handle.why(job?).await.ok()?;
+        let never = matches!(why.reason, WaitReason::TooLarge { .. } | WaitReason::TooLargeForHosts { .. });
+        never.then(|| why.text.lines().next().unwrap_or_default().to_owned())
+    }
+
     /// The first requests of a submission, each checked, and the jobs they come after named by number; with a turn to have them in memory.
     async fn requests(&self, caller: &Caller, sent: Sent<Submit>, bounds: Bounds) -> Result<(Vec<JobRequest>, Turn), Problem> {
         let Sent { value: submit, size, turn: _large } = sent;
