@@ -149,7 +149,7 @@ fn an_interactive_job_has_the_callers_terminal() {
     let mut child = submit.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"test -t 0 && echo $((40 + 2)); exit 5\n").unwrap();
     let output = child.wait_with_output().unwrap();
-    assert!(text(&output.stdout).contains("\n42\r\n"), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).contains("42\r\n"), "{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
     house.shell(&["--wait"], "true");
     assert!(house.fails(&["attach", "last"]).0.contains("has no terminal"));
