@@ -63,7 +63,7 @@ impl Batch {
                 all.push(Change::JobAccepted(Box::new(StoredJob { request, owner, job: job.clone(), submitted, ended })));
             }
         }
-        // A job is written before its attempts are, and its attempts before it is over.
+        // A job is written before its attempts are; all of a batch is kept or nothing.
         let known = changed.into_iter().filter_map(|id| scheduler.job(id));
         all.extend(known.map(|job| Change::JobChanged { job: Box::new(job.clone()), at }));
         all.extend(changes);

@@ -96,9 +96,7 @@ impl Running {
             }
             Err(_) => {}
         }
-        if let Some(known) = self.jobs.remove(&job) {
-            self.of_user.entry(known.owner.uid).and_modify(|jobs| *jobs = jobs.saturating_sub(1));
-        }
+        self.unknow(job);
     }
 
     /// Forgets old jobs with their logs, from a thread of its own: it may take a while.

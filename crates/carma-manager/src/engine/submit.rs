@@ -97,7 +97,8 @@ impl Running {
         }
     }
 
-    fn unknow(&mut self, job: JobId) {
+    /// Nothing more is kept of a job than the store and the core know.
+    pub(super) fn unknow(&mut self, job: JobId) {
         if let Some(known) = self.jobs.remove(&job) {
             self.of_user.entry(known.owner.uid).and_modify(|jobs| *jobs = jobs.saturating_sub(1));
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use carma_core::{Placement, ServerId};
 use carma_manager::attempt::{Exit, Order, RunAs};
@@ -29,6 +29,14 @@ fn open_up(path: &Path) {
     fs::set_permissions(path, PermissionsExt::from_mode(0o711)).unwrap();
 }
 
+/// A folder that belongs to the user whom the jobs run as.
+fn folder_of_nobody(state: &Path) -> PathBuf {
+    let theirs = state.join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    chown(&theirs, Some(65534), Some(65534)).unwrap();
+    theirs
+}
+
 #[test]
 fn a_job_has_its_users_rights_and_no_others() {
     if !is_root() {
@@ -36,9 +44,7 @@ fn a_job_has_its_users_rights_and_no_others() {
     }
     let state = tempfile::tempdir().unwrap();
     open_up(state.path());
-    let theirs = state.path().join("theirs");
-    fs::create_dir(&theirs).unwrap();
-    chown(&theirs, Some(65534), Some(65534)).unwrap();
+    let theirs = folder_of_nobody(state.path());
     let job = "id -u; id -g; id -G; umask; touch made; echo 5 > \"$FOLDER/progress\"; cat /etc/shadow; cat \"$FOLDER/order.json\"";
     let mut order = Order { user: Some(nobody()), directory: theirs.clone(), output: Some(theirs.join("out")), ..shell(1, job) };
     order.environment.insert("FOLDER".to_owned(), state.path().join("attempts/1/1").display().to_string());
@@ -112,9 +118,7 @@ fn a_container_is_its_users_and_known_once_it_has_a_name() {
     }
     let state = tempfile::tempdir().unwrap();
     open_up(state.path());
-    let theirs = state.path().join("theirs");
-    fs::create_dir(&theirs).unwrap();
-    chown(&theirs, Some(65534), Some(65534)).unwrap();
+    let theirs = folder_of_nobody(state.path());
     let docker = theirs.join("docker");
     fs::write(&docker, DOCKER).unwrap();
     fs::set_permissions(&docker, PermissionsExt::from_mode(0o755)).unwrap();
