@@ -76,6 +76,12 @@ pub struct GpuTenant {
     /// Memory it was seen with.
     #[schema(value_type = Option<u64>)]
     pub memory: Option<MiB>,
+    /// Its part of the GPU's SMACT when last seen; where jobs share a GPU it goes by what the driver tells of processes, or in equal parts.
+    pub smact: Option<f64>,
+    /// Energy accounted to it on this GPU so far.
+    pub energy: Option<Joules>,
+    /// When it was launched.
+    pub launched: UnixMillis,
 }
 
 /// Which minutes of a GPU are wanted.

@@ -142,6 +142,19 @@ pub struct EstimateDetail {
     pub source: Option<String>,
     /// What there is to say about it.
     pub notes: Vec<String>,
+    /// What the expected memory is made of, where the estimator tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MemoryPart>,
+}
+
+/// A part of the memory that is expected of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemoryPart {
+    /// What it is for: `weights`, `gradients`, `optimizer`, `activations`, `workspace`, `fragmentation`, `context`.
+    pub name: String,
+    /// How much.
+    #[schema(value_type = u64)]
+    pub memory: MiB,
 }
 
 /// An attempt.
@@ -223,6 +236,9 @@ pub struct HistoryQuery {
     /// With this in its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// With this in its name or in its user's, or as its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Of this array.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<u64>)]

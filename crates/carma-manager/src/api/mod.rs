@@ -11,6 +11,9 @@
 //!  PATCH /v1/jobs/{job}             JobChange -> Acted            GET  /v1/events     (server-sent events)
 //!  POST /v1/forecast                Submit -> [Forecast]          GET  /v1/status, /v1/configuration, /v1/openapi.json
 //!  POST /v1/shutdown                Shutdown                      POST /v1/configuration/reload
+//!  GET  /v1/me                      Me                            GET  /v1/recent     RecentQuery -> [RecentLooks]
+//!  GET, PUT /v1/notifications       [Notification]                GET  /v1/gpus/{gpu}/timeline  SampleQuery -> GpuTimeline
+//!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
 //! ```
 //!
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
@@ -18,14 +21,20 @@
 mod act;
 mod gpu;
 mod job;
+mod notification;
 mod problem;
+mod seen;
 mod status;
+mod what_if;
 
 pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
 pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
     ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryQuery, JobDetail, LogQuery,
-    LogStream, Queue, QueueQuery, QueueRow, WaitQuery, Why,
+    LogStream, MemoryPart, Queue, QueueQuery, QueueRow, WaitQuery, Why,
 };
+pub use notification::{Channel, Happened, Notification, Occasion};
 pub use problem::{Problem, ProblemKind};
-pub use status::{ConfigurationDetail, Counts, EventQuery, Reloaded, Shutdown, Status, Told, Update};
+pub use seen::{GpuStay, GpuTimeline, MemoryStep, RecentLooks, RecentQuery, RecentTenant};
+pub use status::{ConfigurationDetail, Counts, EventQuery, Me, Reloaded, Shutdown, Status, Told, Update};
+pub use what_if::{Fate, WhatIf, WhatIfQuery};

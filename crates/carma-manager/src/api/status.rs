@@ -16,6 +16,8 @@ pub struct Status {
     pub version: String,
     /// Its process.
     pub pid: u32,
+    /// What time it is for the manager: where GPUs are emulated faster than ours, times go on faster too.
+    pub now: UnixMillis,
     /// When it was started.
     pub started: UnixMillis,
     /// How long ago that is.
@@ -39,6 +41,17 @@ pub struct Status {
     pub jobs: Counts,
     /// What an operator should know: a full disk, a host that is short, a GPU that is lost.
     pub troubles: Vec<String>,
+}
+
+/// Who asks, as the manager knows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    /// The user's number.
+    pub uid: u32,
+    /// The user's name.
+    pub name: String,
+    /// They may see to everybody's jobs, and to the GPUs.
+    pub operator: bool,
 }
 
 /// Jobs that are not over, by where they stand.

@@ -19,8 +19,8 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Queue, QueueQuery,
-    Shutdown, Status, Submit, Submitted, WaitQuery, Why,
+    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Me, Queue,
+    QueueQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
 };
 use crate::places::Places;
 use crate::store::JobSummary;
@@ -138,6 +138,11 @@ impl Client {
     pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
         self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
+    }
+
+    /// Who we are to the manager.
+    pub fn me(&mut self) -> Answer<Me> {
+        self.get("/v1/me")
     }
 
     /// How the manager is.

@@ -218,6 +218,9 @@ impl Running {
                     carma_core::TenantMemory::Reading(memory) => Some(memory),
                     carma_core::TenantMemory::Unseen | carma_core::TenantMemory::Unreadable => None,
                 },
+                smact: None,
+                energy: None,
+                launched: self.clock.wall(),
             }
         });
         Some(GpuDetail {
@@ -262,6 +265,7 @@ impl Running {
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
+            now: self.clock.wall(),
             started: self.started,
             up: carma_core::Seconds::new((crate::store::UnixMillis::now().0.saturating_sub(self.started.0)) as f64 / 1000.0)
                 .unwrap_or_default(),

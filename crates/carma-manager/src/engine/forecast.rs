@@ -72,5 +72,6 @@ fn detail(spec: &JobSpec, recalled: Option<&Estimated>) -> EstimateDetail {
         duration: recalled.and_then(|recalled| recalled.estimate.duration),
         source: recalled.and_then(|recalled| recalled.source.clone()).or_else(|| declared.map(|_| "declared".to_owned())),
         notes: recalled.map(|recalled| recalled.notes.clone()).unwrap_or_default(),
+        parts: recalled.map(|recalled| recalled.parts.clone()).unwrap_or_default(),
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::Shared;
 use super::access::Caller;
 use super::privacy::Private;
-use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, Problem, ProblemKind};
+use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, MemoryPart, Problem, ProblemKind};
 use crate::engine::measured;
 use crate::judge::Whose;
 use crate::measure::Measurement;
@@ -26,6 +26,7 @@ struct EndNote {
 struct EstimateNote {
     source: Option<String>,
     notes: Vec<String>,
+    parts: Vec<MemoryPart>,
 }
 
 impl Shared {
@@ -107,7 +108,7 @@ fn notes<'a, T: for<'b> Deserialize<'b>>(events: &'a [StoredEvent], kind: &'a st
 fn estimate(spec: &JobSpec, declared: Option<MiB>, events: &[StoredEvent]) -> EstimateDetail {
     let neediest =
         spec.memory.estimated.as_ref().and_then(|estimate| PerRank::values(estimate).iter().max_by_key(|estimate| estimate.upper));
-    let EstimateNote { source, notes } = notes(events, "estimated").next().unwrap_or_default();
+    let EstimateNote { source, notes, parts } = notes(events, "estimated").next().unwrap_or_default();
     EstimateDetail {
         declared,
         expected: neediest.map(|estimate| estimate.expected),
@@ -116,5 +117,6 @@ fn estimate(spec: &JobSpec, declared: Option<MiB>, events: &[StoredEvent]) -> Es
         duration: spec.expected_duration,
         source: source.or_else(|| declared.map(|_| "declared".to_owned())),
         notes,
+        parts,
     }
 }

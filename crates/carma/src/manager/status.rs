@@ -56,6 +56,7 @@ mod tests {
         let status = Status {
             version: "0.1.0".to_owned(),
             pid: 4711,
+            now: UnixMillis(0),
             started: UnixMillis(0),
             up: Seconds::from_secs(3725),
             observes: true,

@@ -157,6 +157,7 @@ impl From<Answer> for Estimated {
             estimate: Estimate { memory, utilisation, sharing: None, duration: None },
             source: Some(answer.estimator),
             notes: answer.notes,
+            parts: Vec::new(),
         }
     }
 }

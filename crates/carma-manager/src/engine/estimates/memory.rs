@@ -38,7 +38,7 @@ impl Memory {
         let Recalled { memory, memory_upper, utilisation, duration, .. } = self.history.recall(&signature(request))?;
         let memory = MemoryEstimate { expected: memory, upper: memory_upper };
         let estimate = Estimate { memory: Some(PerRank::Same(memory)), utilisation: Some(utilisation), sharing: None, duration };
-        Some(Estimated { estimate, source: Some("history".to_owned()), notes: Vec::new() })
+        Some(Estimated { estimate, source: Some("history".to_owned()), notes: Vec::new(), parts: Vec::new() })
     }
 
     /// Learns from a run. A disk that is full forgets it with the next start.

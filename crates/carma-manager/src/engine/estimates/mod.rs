@@ -19,7 +19,7 @@ use self::estimator::Estimator;
 use super::handle::Reply;
 use super::input::Input;
 use super::pool::Pool;
-use crate::api::Forecast;
+use crate::api::{Forecast, MemoryPart};
 use crate::configuration::{DryRun, EstimateSettings};
 use crate::request::{JobCommand, JobRequest, Owner};
 
@@ -35,6 +35,9 @@ pub(super) struct Estimated {
     pub(super) source: Option<String>,
     /// What its user should know of it.
     pub(super) notes: Vec<String>,
+    /// What the expected memory is made of, where that is known.
+    #[serde(default)]
+    pub(super) parts: Vec<MemoryPart>,
 }
 
 /// How a job is to be estimated.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use super::Refused;
-use crate::api::{ConfigurationDetail, ProblemKind, Reloaded, Shutdown, Status};
+use crate::api::{ConfigurationDetail, Me, ProblemKind, Reloaded, Shutdown, Status};
 use crate::configuration::{Configuration, ManagerSettings, NetworkSettings};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -18,6 +18,12 @@ use crate::serve::answer::{Answer, Sent};
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Status), Refused))]
 pub(super) async fn status(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Status> {
     shared.handle.status().await.map(Json)
+}
+
+/// Who asks, as the manager knows them.
+#[utoipa::path(get, path = "/v1/me", responses((status = 200, body = Me), Refused))]
+pub(super) async fn me(caller: Caller) -> Json<Me> {
+    Json(Me { uid: caller.uid, operator: caller.is_operator(), name: caller.name })
 }
 
 /// The configuration in force.

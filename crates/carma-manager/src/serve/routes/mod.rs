@@ -82,6 +82,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))
         .routes(routes!(manager::status))
+        .routes(routes!(manager::me))
         .routes(routes!(manager::configuration))
         .routes(routes!(manager::reload))
         .routes(routes!(manager::shutdown))

@@ -1,0 +1,106 @@
+//! What was seen of GPUs over time: the last minutes look by look, longer ago minute by minute.
+
+use carma_core::{AttemptId, DeviceId, MiB, Watts};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::store::{MinuteMean, UnixMillis};
+
+/// Which looks at GPUs are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default)]
+pub struct RecentQuery {
+    /// Later than this; unset: all that are kept, which is those of ten minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<UnixMillis>,
+    /// Of this GPU alone, as `carma gpus` names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
+    /// At most so many of each GPU, evenly over the time; unset: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<u32>,
+}
+
+/// The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecentLooks {
+    /// Which GPU.
+    #[schema(value_type = String)]
+    pub device: DeviceId,
+    /// When it was looked at.
+    pub at: Vec<UnixMillis>,
+    /// Memory in use by anybody.
+    #[schema(value_type = Vec<u64>)]
+    pub memory: Vec<MiB>,
+    /// Share of time that multiprocessors had work, to three decimals.
+    pub smact: Vec<Option<f64>>,
+    /// Share of warps that were resident.
+    pub smocc: Vec<Option<f64>>,
+    /// Share of time that the memory was read or written.
+    pub drama: Vec<Option<f64>>,
+    /// Share of time that any kernel ran.
+    pub gpu: Vec<Option<f64>>,
+    /// Power drawn.
+    #[schema(value_type = Vec<Option<f64>>)]
+    pub power: Vec<Option<Watts>>,
+    /// Our jobs that were on it.
+    pub tenants: Vec<RecentTenant>,
+}
+
+/// One of our jobs, over the same looks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecentTenant {
+    /// Which attempt.
+    #[schema(value_type = Object)]
+    pub attempt: AttemptId,
+    /// Memory it had at each look; unset where it was not there, or the driver does not tell.
+    #[schema(value_type = Vec<Option<u64>>)]
+    pub memory: Vec<Option<MiB>>,
+}
+
+/// What a GPU did, and who was on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GpuTimeline {
+    /// From when.
+    pub since: UnixMillis,
+    /// Until when.
+    pub until: UnixMillis,
+    /// How busy it was.
+    pub minutes: Vec<MinuteMean>,
+    /// Those who were on it, by when they were launched.
+    pub stays: Vec<GpuStay>,
+}
+
+/// An attempt's time on a GPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GpuStay {
+    /// Which attempt.
+    #[schema(value_type = Object)]
+    pub attempt: AttemptId,
+    /// What people call the job.
+    pub name: Option<String>,
+    /// Whose it is.
+    pub user: String,
+    /// When it was launched.
+    pub launched: UnixMillis,
+    /// When it ended; unset: it runs.
+    pub ended: Option<UnixMillis>,
+    /// How it ended, in a word or two.
+    pub ending: Option<String>,
+    /// Memory it was promised.
+    #[schema(value_type = u64)]
+    pub promised: MiB,
+    /// Memory it had, from each of these times on.
+    pub memory: Vec<MemoryStep>,
+}
+
+/// From this time on, an attempt had so much memory on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemoryStep {
+    /// From when.
+    pub at: UnixMillis,
+    /// So much.
+    #[schema(value_type = u64)]
+    pub memory: MiB,
+}
