@@ -25,6 +25,7 @@ use tokio_rustls::server::TlsStream;
 use super::ServeError;
 use super::access::{Access, Guest};
 use super::listen::{Listeners, NetworkListener};
+use super::pages::Pages;
 use super::seats::{Seat, SeatOf, Seats};
 use super::users::UserKey;
 
@@ -53,6 +54,7 @@ const NOT_ENCRYPTED: &[u8] =
 #[derive(Clone)]
 pub(super) struct Connections {
     router: Router,
+    pages: Arc<Pages>,
     access: Arc<Access>,
     seats: Arc<Seats>,
     doubts: Arc<Semaphore>,
@@ -80,9 +82,10 @@ impl Visit {
 }
 
 impl Connections {
-    pub(super) fn new(router: Router, access: Access) -> Self {
+    pub(super) fn new(router: Router, pages: Pages, access: Access) -> Self {
         Self {
             router,
+            pages: Arc::new(pages),
             access: Arc::new(access),
             seats: Seats::new(MOST_CONNECTIONS, MOST_OF_ONE, KEPT),
             doubts: Arc::new(Semaphore::new(DOUBTED_AT_ONCE)),
@@ -174,8 +177,12 @@ impl Connections {
         let router = TowerToHyperService::new(self.router);
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
             let (guest, access, router) = (visit.guest.clone(), Arc::clone(&self.access), router.clone());
+            let file = self.pages.answer(&request);
             request.extensions_mut().insert(Arc::clone(&visit.seat));
             async move {
+                if let Some(file) = file {
+                    return Ok(file);
+                }
                 match access.caller(&guest, request.headers()).await {
                     Ok(caller) => {
                         request.extensions_mut().insert(caller);

@@ -16,6 +16,7 @@ mod events;
 mod listen;
 mod logs;
 mod naming;
+mod pages;
 mod privacy;
 mod readers;
 mod routes;
@@ -40,6 +41,10 @@ use crate::engine::Handle;
 use crate::places::Places;
 use crate::store::Store;
 
+pub(crate) use access::bearer;
+pub use pages::PageFile;
+pub(crate) use pages::Pages;
+
 use access::Access;
 use connection::Connections;
 use listen::{Listeners, NetworkListener};
@@ -57,6 +62,8 @@ pub struct Serving {
     pub places: Places,
     /// What is configured.
     pub settings: ManagerSettings,
+    /// The web page.
+    pub pages: &'static [PageFile],
 }
 
 /// Why nothing could be served.
@@ -132,7 +139,7 @@ impl Server {
 
     /// Serves until told to stop, or until whoever could tell is gone.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-        let Serving { handle, store, places, settings } = self.serving;
+        let Serving { handle, store, places, settings, pages } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -150,7 +157,7 @@ impl Server {
             // Of forecasts some wait for a dry run.
             deliberations: Turns::new(64, 4),
         };
-        let connections = Connections::new(routes::router(Arc::new(shared)), access);
+        let connections = Connections::new(routes::router(Arc::new(shared)), Pages::new(pages), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
         // Streams that go on for ever end here.
         runtime.shutdown_timeout(GRACE);
