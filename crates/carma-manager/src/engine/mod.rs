@@ -25,8 +25,10 @@ mod keep;
 mod launcher;
 mod looks;
 mod machine;
+mod minutes;
 mod mps;
 mod pool;
+mod recent;
 mod restore;
 mod run;
 mod setup;
@@ -34,5 +36,6 @@ mod submit;
 
 pub(crate) use attempts::measured;
 pub use handle::Handle;
+pub(crate) use recent::Wanted;
 pub use run::{Arriving, Engine, EngineError};
 pub use setup::{Setup, World};
