@@ -32,6 +32,7 @@ mod recent;
 mod restore;
 mod run;
 mod setup;
+mod steps;
 mod submit;
 
 pub(crate) use attempts::measured;
