@@ -27,6 +27,7 @@ mod shim;
 mod simulate;
 mod submit;
 mod text;
+mod top;
 mod trace;
 mod trace_memory;
 mod units;
