@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::input::Input;
 use crate::api::{Act, Acted, Forecast, GpuDetail, Problem, ProblemKind, Queue, QueueQuery, Shutdown, Status, Update, Why};
 use crate::measure::Measurement;
+use crate::metrics::Facts;
 use crate::request::{JobRequest, Owner};
 use crate::store::UnixMillis;
 
@@ -26,6 +27,7 @@ pub(super) enum Question {
     Gpus { reply: Reply<Vec<GpuDetail>> },
     SoFar { job: JobId, reply: Reply<Option<Measurement>> },
     Status { reply: Reply<Status> },
+    Facts { reply: Reply<Facts> },
     Settings { reply: Reply<Settings> },
     Configure { settings: Box<Settings>, reply: Reply<()> },
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
@@ -83,6 +85,11 @@ impl Handle {
     /// How the manager is.
     pub async fn status(&self) -> Result<Status, Problem> {
         self.ask(|reply| Question::Status { reply }).await
+    }
+
+    /// All that metrics tell of.
+    pub async fn facts(&self) -> Result<Facts, Problem> {
+        self.ask(|reply| Question::Facts { reply }).await
     }
 
     /// The rules in force, all of them.

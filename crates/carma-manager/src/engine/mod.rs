@@ -18,6 +18,7 @@ mod core;
 mod devices;
 mod estimates;
 mod exits;
+mod facts;
 mod forecast;
 mod handle;
 mod input;
@@ -32,6 +33,7 @@ mod run;
 mod setup;
 mod submit;
 
+pub(crate) use answers::ORPHANED;
 pub(crate) use attempts::measured;
 pub use handle::Handle;
 pub use run::{Arriving, Engine, EngineError};

@@ -81,6 +81,7 @@ impl Running {
             meter: Meter::default(),
             minutes: Minutes::default(),
             host: HostStanding::default(),
+            host_reading: None,
             condition: Condition::Working,
             draining: false,
             lingering: BTreeSet::new(),

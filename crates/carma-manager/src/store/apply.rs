@@ -9,6 +9,7 @@ use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
 use super::prune::NOT_NEEDED;
 use super::units::UnixMillis;
+use crate::metrics::{Tallies, Tally};
 
 /// The number that the next job gets.
 pub(super) const NEXT_JOB: &str = "next_job";
@@ -30,6 +31,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),
         Change::EventLogged(event) => to.log(event),
         Change::SampleKept(mean) => to.keep_sample(mean),
+        Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
         Change::GpuDrained { device, at } => {
             to.execute("INSERT INTO drained (device, since) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![Named(device), at])
         }
@@ -190,6 +192,13 @@ impl Target<'_> {
                 utilisation,
                 mean.power.map(|power| power.0)
             ],
+        )
+    }
+
+    fn tally(&self, tally: &Tally, more: f64) -> Result<(), ApplyError> {
+        self.execute(
+            "INSERT INTO tallies (tally, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+            params![Json(tally), more],
         )
     }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::units::{Joules, UnixMillis, UnixMinute};
 use crate::attempt::Exit;
+use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
 
 /// One thing to keep.
@@ -50,6 +51,8 @@ pub enum Change {
     EventLogged(NewEvent),
     /// A minute of a device is over. Of two for the same minute, the one with more readings stays.
     SampleKept(MinuteMean),
+    /// So much more was counted.
+    Tallied(Tallies),
     /// An operator wants nothing new on a device.
     GpuDrained {
         /// Which.

@@ -5,6 +5,7 @@ mod history;
 mod job;
 mod load;
 mod samples;
+mod tallies;
 
 pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
