@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod attempt;
+pub mod bridge;
 pub mod client;
 pub mod configuration;
 pub mod engine;
@@ -25,3 +26,4 @@ pub mod store;
 pub mod submission;
 pub mod supervise;
 pub mod terminal;
+pub mod token;

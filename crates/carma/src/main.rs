@@ -27,11 +27,13 @@ mod shim;
 mod simulate;
 mod submit;
 mod text;
+mod token;
 mod trace;
 mod trace_memory;
 mod units;
 mod up;
 mod validate;
+mod web;
 
 use std::io::ErrorKind;
 use std::path::Path;

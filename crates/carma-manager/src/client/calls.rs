@@ -20,7 +20,7 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Me, Queue,
-    QueueQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
+    QueueQuery, RecentLooks, RecentQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
 };
 use crate::places::Places;
 use crate::store::JobSummary;
@@ -132,6 +132,11 @@ impl Client {
     /// GPUs, and who is on them.
     pub fn gpus(&mut self) -> Answer<Vec<GpuDetail>> {
         self.get("/v1/gpus")
+    }
+
+    /// The last minutes of GPUs, look by look.
+    pub fn recent(&mut self, query: &RecentQuery) -> Answer<Vec<RecentLooks>> {
+        self.get(&with_query("/v1/recent", query)?)
     }
 
     /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.

@@ -214,6 +214,7 @@ impl Running {
         };
         let tenants = known.tenants.iter().map(|tenant| {
             let job = self.jobs.get(&tenant.attempt.job);
+            let usage = self.meter.usage(tenant.attempt, id);
             GpuTenant {
                 attempt: tenant.attempt,
                 name: job.and_then(|job| job.name.clone()),
@@ -223,9 +224,9 @@ impl Running {
                     carma_core::TenantMemory::Reading(memory) => Some(memory),
                     carma_core::TenantMemory::Unseen | carma_core::TenantMemory::Unreadable => None,
                 },
-                smact: None,
-                energy: None,
-                launched: self.clock.wall(),
+                smact: usage.and_then(|usage| usage.smact_now).map(carma_core::Fraction::get),
+                energy: usage.map(|usage| Joules(usage.energy.joules())),
+                launched: self.attempts.get(&tenant.attempt).map(|underway| underway.launched).unwrap_or_default(),
             }
         });
         Some(GpuDetail {

@@ -16,7 +16,7 @@ use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
 use crate::measure::Measurement;
 use crate::metrics::{Tally, kind_of};
-use crate::store::{AttemptEnd, Change, Joules, Measured, Phase};
+use crate::store::{AttemptEnd, Change, Joules, Measured, Phase, UnixMillis};
 use crate::supervise::{AttemptFolder, Supervised};
 
 /// How long until an attempt that could not be looked at is looked at again.
@@ -25,13 +25,21 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const LAUNCH_AGAIN: Duration = Duration::from_secs(5);
 
 /// An attempt under way, as far as the core does not know it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Underway {
+    /// When it was to be launched.
+    pub(super) launched: UnixMillis,
     pub(super) supervised: Option<Supervised>,
     /// What it is to be told once there is somebody to tell.
     signals: Vec<Signal>,
     /// All its processes that were seen on GPUs.
     pub(super) pids: BTreeSet<u32>,
+}
+
+impl Underway {
+    pub(super) fn launched(launched: UnixMillis) -> Self {
+        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new() }
+    }
 }
 
 impl Running {
@@ -52,7 +60,7 @@ impl Running {
             let at = self.clock.wall();
             match action {
                 Action::Launch { attempt, placement, reason } => {
-                    self.attempts.insert(attempt, Underway::default());
+                    self.attempts.insert(attempt, Underway::launched(at));
                     self.count_launch(attempt);
                     self.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
                     let body = json!({ "attempt": attempt.number, "placement": placement, "reason": reason });

@@ -127,7 +127,8 @@ impl Access {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

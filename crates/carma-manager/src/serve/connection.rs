@@ -25,6 +25,7 @@ use tokio_rustls::server::TlsStream;
 use super::ServeError;
 use super::access::{Access, Guest};
 use super::listen::Listeners;
+use super::pages::Pages;
 use super::seats::{Seat, SeatOf, Seats};
 use super::users::UserKey;
 
@@ -55,6 +56,7 @@ pub(super) struct Connections {
     router: Router,
     /// What anybody is told.
     open: Router,
+    pages: Arc<Pages>,
     access: Arc<Access>,
     seats: Arc<Seats>,
     doubts: Arc<Semaphore>,
@@ -82,10 +84,11 @@ impl Visit {
 }
 
 impl Connections {
-    pub(super) fn new(router: Router, open: Router, access: Access) -> Self {
+    pub(super) fn new(router: Router, open: Router, pages: Pages, access: Access) -> Self {
         Self {
             router,
             open,
+            pages: Arc::new(pages),
             access: Arc::new(access),
             seats: Seats::new(MOST_CONNECTIONS, MOST_OF_ONE, KEPT),
             doubts: Arc::new(Semaphore::new(DOUBTED_AT_ONCE)),
@@ -191,10 +194,14 @@ impl Connections {
         let router = TowerToHyperService::new(if open { self.open } else { self.router });
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
             let (guest, access, router) = (visit.guest.clone(), Arc::clone(&self.access), router.clone());
+            let file = self.pages.answer(&request);
             request.extensions_mut().insert(Arc::clone(&visit.seat));
             async move {
                 if open {
                     return router.call(request).await;
+                }
+                if let Some(file) = file {
+                    return Ok(file);
                 }
                 match access.caller(&guest, request.headers()).await {
                     Ok(caller) => {

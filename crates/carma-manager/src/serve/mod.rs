@@ -16,6 +16,7 @@ mod events;
 mod listen;
 mod logs;
 mod naming;
+mod pages;
 mod privacy;
 mod readers;
 mod routes;
@@ -40,6 +41,10 @@ use crate::engine::Handle;
 use crate::places::Places;
 use crate::store::Store;
 
+pub(crate) use access::bearer;
+pub use pages::PageFile;
+pub(crate) use pages::Pages;
+
 use access::Access;
 use connection::Connections;
 use listen::{Listeners, NetworkListener};
@@ -57,6 +62,8 @@ pub struct Serving {
     pub places: Places,
     /// What is configured.
     pub settings: ManagerSettings,
+    /// The web page.
+    pub pages: &'static [PageFile],
 }
 
 /// Why nothing could be served.
@@ -138,7 +145,7 @@ impl Server {
 
     /// Serves until told to stop, or until whoever could tell is gone.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-        let Serving { handle, store, places, settings } = self.serving;
+        let Serving { handle, store, places, settings, pages } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -158,7 +165,8 @@ impl Server {
             metrics_told: routes::Told::default(),
         };
         let shared = Arc::new(shared);
-        let connections = Connections::new(routes::router(Arc::clone(&shared)), routes::metrics_alone(shared), access);
+        let open = routes::metrics_alone(Arc::clone(&shared));
+        let connections = Connections::new(routes::router(shared), open, Pages::new(pages), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
         // Streams that go on for ever end here.
         runtime.shutdown_timeout(GRACE);

@@ -1,0 +1,80 @@
+// The frame of all pages: navigation, the state of the connection, keys, and the page itself.
+
+import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { signedOut, token } from "./api/session";
+import { Banner } from "./components/banner";
+import { Header } from "./components/header";
+import { Keys } from "./components/keys";
+import { SignIn } from "./components/sign_in";
+import { useObservable } from "./lib/observable";
+import { follow } from "./live/feed";
+import { watchManager } from "./live/manager";
+import { Energy } from "./pages/energy";
+import { Glance } from "./pages/glance";
+import { GpuPage } from "./pages/gpu";
+import { Help } from "./pages/help";
+import { History } from "./pages/history";
+import { JobPage } from "./pages/job";
+import { Notifications } from "./pages/notifications";
+import { QueuePage } from "./pages/queue";
+import { Submit } from "./pages/submit";
+import { WhatIfPage } from "./pages/what_if";
+import { route } from "./router";
+
+/** A page is given what follows its name in the address. */
+const PAGES: Record<string, { title: string; page: ComponentType<{ argument: string }> }> = {
+  "": { title: "Server", page: Glance },
+  queue: { title: "Queue", page: QueuePage },
+  history: { title: "History", page: History },
+  energy: { title: "Energy", page: Energy },
+  "what-if": { title: "What if", page: WhatIfPage },
+  submit: { title: "Submit", page: Submit },
+  notifications: { title: "Notifications", page: Notifications },
+  help: { title: "Help", page: Help },
+  gpu: { title: "GPU", page: GpuPage },
+  job: { title: "Job", page: JobPage },
+};
+
+export function App() {
+  const { page: name, argument } = useObservable(route);
+  const given = useObservable(token);
+  const refused = useObservable(signedOut);
+  const main = useRef<HTMLElement>(null);
+  const known = PAGES[name];
+  const place = `${name}/${argument}`;
+  const shown = useRef(place);
+
+  useEffect(() => {
+    if (refused) return;
+    const ended = new AbortController();
+    void follow(ended.signal);
+    watchManager(ended.signal);
+    return () => ended.abort();
+  }, [given, refused]);
+
+  useEffect(() => {
+    document.title = `${known?.title ?? "Nothing"}${argument ? ` ${argument.replace(/^s\d+\//, "")}` : ""} · CARMA`;
+    // Whoever goes to another page begins at its top, with eyes and with a screen reader.
+    if (shown.current !== place) {
+      shown.current = place;
+      scrollTo(0, 0);
+      main.current?.focus({ preventScroll: true });
+    }
+  }, [place, known, argument]);
+
+  const Page = known?.page;
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        To the content
+      </button>
+      <Header current={name} />
+      <Banner />
+      <main id="main" ref={main} tabIndex={-1}>
+        {refused ? <SignIn /> : Page ? <Page key={place} argument={argument} /> : <p>There is no such page.</p>}
+      </main>
+      <Keys />
+    </>
+  );
+}

@@ -1,0 +1,58 @@
+// A GPU at a glance.
+
+import type { GpuDetail, RecentLooks } from "../api/types";
+import { deviceName, memory, percent, power } from "../lib/format";
+import { toGpu } from "../router";
+import { Badge, JobLink } from "./marks";
+import { MemoryBar } from "./memory_bar";
+import { Sparkline } from "./sparkline";
+
+/** What keeps people from counting on it. */
+export function GpuState({ gpu }: { gpu: GpuDetail }) {
+  if (gpu.lost) return <Badge tone="bad">lost</Badge>;
+  if (gpu.drained) return <Badge tone="memory">drained</Badge>;
+  return null;
+}
+
+export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentLooks | undefined; dense: boolean }) {
+  const { smact } = gpu.utilisation;
+  return (
+    <li class={dense ? "gpu-card dense" : "gpu-card"}>
+      <div class="gpu-head">
+        <h3>
+          <a href={toGpu(gpu.device)}>{deviceName(gpu.device)}</a>
+        </h3>
+        <GpuState gpu={gpu} />
+        {!dense && <span class="quiet gpu-name">{gpu.name}</span>}
+        <span class="gpu-power">{power(gpu.power)}</span>
+      </div>
+      <MemoryBar gpu={gpu} />
+      <p class="gpu-figures">
+        <span>
+          {memory(gpu.memory_used)} <span class="quiet">of {memory(gpu.memory)}</span>
+        </span>
+        {!dense && gpu.promised > 0 && <span class="quiet">{memory(gpu.promised)} promised</span>}
+      </p>
+      <div class="gpu-activity">
+        <span class="quiet">SMACT</span>
+        <Sparkline values={looks?.smact ?? []} label={`SMACT of the last ten minutes, now ${percent(smact)}`} />
+        <span class="value">{percent(smact)}</span>
+      </div>
+      <ul class="gpu-tenants">
+        {gpu.tenants.map(({ attempt, name, user, memory: has }) => (
+          <li key={attempt.job}>
+            <JobLink id={attempt.job} name={name} />
+            {!dense && <span class="quiet"> {user}</span>}
+            {!dense && <span class="value">{memory(has)}</span>}
+          </li>
+        ))}
+        {gpu.foreign > 0 && (
+          <li class="quiet">
+            {gpu.foreign} other {gpu.foreign === 1 ? "process" : "processes"}
+          </li>
+        )}
+        {gpu.tenants.length === 0 && gpu.foreign === 0 && <li class="quiet">idle</li>}
+      </ul>
+    </li>
+  );
+}

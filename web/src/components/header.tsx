@@ -1,0 +1,64 @@
+// The name, the pages, and the switch of light and dark.
+
+import { signOut, token } from "../api/session";
+import { useObservable } from "../lib/observable";
+import { setTheme, type Theme, theme } from "../lib/theme";
+import { myself } from "../live/manager";
+import { to } from "../router";
+
+/** The pages, each with the key that leads there after g. */
+export const PLACES = [
+  { page: "", name: "Server", key: "s" },
+  { page: "queue", name: "Queue", key: "q" },
+  { page: "history", name: "History", key: "h" },
+  { page: "energy", name: "Energy", key: "e" },
+  { page: "what-if", name: "What if", key: "w" },
+  { page: "submit", name: "Submit", key: "n" },
+  { page: "notifications", name: "Notifications", key: "t" },
+  { page: "help", name: "Help", key: "a" },
+] as const;
+
+const THEMES: Theme[] = ["system", "light", "dark"];
+
+export function Header({ current }: { current: string }) {
+  const me = useObservable(myself);
+  const given = useObservable(token);
+  const chosen = useObservable(theme);
+  return (
+    <header class="top">
+      <a class="brand" href={to("")}>
+        <img src="/assets/favicon.svg" alt="" width="22" height="22" />
+        CARMA
+      </a>
+      <nav aria-label="Pages">
+        <ul>
+          {PLACES.map(({ page, name }) => (
+            <li key={page}>
+              <a href={to(page)} aria-current={page === current ? "page" : undefined}>
+                {name}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="top-right">
+        {me && <span class="quiet me">{me.operator ? `${me.name}, operator` : me.name}</span>}
+        <label class="theme">
+          <span class="unseen">Colours</span>
+          <select value={chosen} onChange={event => setTheme(event.currentTarget.value as Theme)}>
+            {THEMES.map(name => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        {given && (
+          <button type="button" class="plain" onClick={signOut}>
+            Sign out
+          </button>
+        )}
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,84 @@
+// Keys that lead somewhere, and the window that lists them.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { to } from "../router";
+import { PLACES } from "./header";
+
+/** How long g waits for its letter, in milliseconds. */
+const PATIENCE = 1500;
+
+const isTyping = (target: EventTarget | null) =>
+  target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+
+/** Where the next page's search is to be focussed. */
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>("input[type=search]");
+  field?.focus();
+  field?.select();
+  return field !== null;
+}
+
+export function KeyList() {
+  return (
+    <dl class="key-list">
+      {PLACES.map(({ page, name, key }) => (
+        <div key={page}>
+          <dt>
+            <kbd>g</kbd> <kbd>{key}</kbd>
+          </dt>
+          <dd>{name}</dd>
+        </div>
+      ))}
+      <div>
+        <dt>
+          <kbd>/</kbd>
+        </dt>
+        <dd>Search; from a page without one, in the history</dd>
+      </div>
+      <div>
+        <dt>
+          <kbd>?</kbd>
+        </dt>
+        <dd>These keys</dd>
+      </div>
+    </dl>
+  );
+}
+
+export function Keys() {
+  const [open, setOpen] = useState(false);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    let going = 0;
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const place = performance.now() - going < PATIENCE && PLACES.find(({ key }) => key === event.key);
+      going = 0;
+      if (place) location.hash = to(place.page);
+      else if (event.key === "g") going = performance.now();
+      else if (event.key === "?") setOpen(true);
+      else if (event.key === "/") {
+        if (!focusSearch()) {
+          location.hash = to("history");
+          setTimeout(focusSearch, 50);
+        }
+      } else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  useEffect(() => {
+    if (open) dialog.current?.showModal();
+  }, [open]);
+  if (!open) return null;
+  return (
+    <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => setOpen(false)}>
+      <h2 id="keys-title">Keys</h2>
+      <KeyList />
+      <form method="dialog" class="buttons">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}

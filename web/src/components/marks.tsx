@@ -1,0 +1,81 @@
+// Small marks that recur: states, jobs, GPUs, times.
+
+import type { ComponentChildren } from "preact";
+import { jobColour, type Tone } from "../lib/colour";
+import { ago, deviceName } from "../lib/format";
+import { exactly, moment } from "../lib/time";
+import { managerNow } from "../live/clock";
+import { toGpu, toJob } from "../router";
+
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+/** A job's colour. */
+export const Swatch = ({ job }: { job: number }) => <span class="swatch" style={{ "--colour": jobColour(job) }} aria-hidden="true" />;
+
+/** A job by its number and name. */
+export function JobLink(props: {
+  id: number;
+  name?: string | null | undefined;
+  array?: { array: number; index: number } | null | undefined;
+}) {
+  const { id, name, array } = props;
+  return (
+    <a class="job-link" href={toJob(id)}>
+      <Swatch job={id} />
+      <span class="job-number">{array ? `${array.array}_${array.index}` : id}</span>
+      {name && <span class="job-name">{name}</span>}
+    </a>
+  );
+}
+
+export const GpuLink = ({ device }: { device: string }) => <a href={toGpu(device)}>{deviceName(device)}</a>;
+
+export function GpuLinks({ devices }: { devices: string[] }) {
+  return (
+    <span class="gpu-links">
+      {devices.map(device => (
+        <GpuLink key={device} device={device} />
+      ))}
+    </span>
+  );
+}
+
+/** A time, with all of it in the title. */
+export function When({ at }: { at: number }) {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exactly(at)}>
+      {moment(at, managerNow())}
+    </time>
+  );
+}
+
+export function Ago({ at }: { at: number }) {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exactly(at)}>
+      {ago(at, managerNow())}
+    </time>
+  );
+}
+
+/** What stands where something is loading, or could not be loaded. */
+export function Pending({ problem }: { problem: string | undefined }) {
+  return problem ? (
+    <p class="notice bad" role="alert">{`It could not be loaded: ${problem}`}</p>
+  ) : (
+    <p class="quiet" role="status">
+      Loading …
+    </p>
+  );
+}
+
+/** A figure with its name. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div class="fact">
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+// A GPU's memory at this moment: what each job has of it, and how much is promised.
+
+import type { GpuDetail } from "../api/types";
+import { jobColour } from "../lib/colour";
+import { memory } from "../lib/format";
+
+/** What it shows, in words. */
+export function memoryWords(gpu: GpuDetail): string {
+  const jobs = gpu.tenants.map(({ attempt, memory: has }) => `job ${attempt.job} ${memory(has)}`);
+  return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} promised${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
+}
+
+export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
+  const share = (mib: number) => `${Math.min(100, (100 * mib) / gpu.memory)}%`;
+  const ours = gpu.tenants.reduce((sum, tenant) => sum + (tenant.memory ?? 0), 0);
+  const others = Math.max(0, (gpu.memory_used ?? 0) - ours);
+  return (
+    <div class="memory-bar" role="img" aria-label={`Memory: ${memoryWords(gpu)}`} title={memoryWords(gpu)}>
+      {gpu.tenants.map(({ attempt, memory: has }) => (
+        <span key={attempt.job} class="part" style={{ width: share(has ?? 0), background: jobColour(attempt.job) }} />
+      ))}
+      {others > 0 && <span class="part others" style={{ width: share(others) }} />}
+      {gpu.promised > 0 && <span class="promise" style={{ left: `min(${share(gpu.promised)}, calc(100% - 2px))` }} />}
+    </div>
+  );
+}

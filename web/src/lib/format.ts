@@ -1,0 +1,88 @@
+// Numbers with their units, as people read them.
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Stands for what is not known. */
+export const UNKNOWN = "–";
+
+const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+
+/** Three figures that matter, never more than is known. */
+export function figures(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1000) return grouped.format(value);
+  return value.toFixed(size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : 2);
+}
+
+/** Memory, from MiB. */
+export function memory(mib: number | null | undefined): string {
+  if (mib === null || mib === undefined) return UNKNOWN;
+  if (mib === 0) return "0 GiB";
+  if (mib < 1024) return `${Math.round(mib)} MiB`;
+  return `${(mib / 1024).toFixed(1)} GiB`;
+}
+
+export function power(watts: number | null | undefined): string {
+  return watts === null || watts === undefined ? UNKNOWN : `${Math.round(watts)} W`;
+}
+
+export function percent(share: number | null | undefined): string {
+  return share === null || share === undefined ? UNKNOWN : `${Math.round(share * 100)} %`;
+}
+
+/** Energy, from joules. */
+export function energy(joules: number | null | undefined): string {
+  if (joules === null || joules === undefined) return UNKNOWN;
+  const kilowattHours = joules / 3.6e6;
+  if (kilowattHours < 0.1) return `${figures(kilowattHours * 1000)} Wh`;
+  return `${figures(kilowattHours)} kWh`;
+}
+
+/** Mass of CO2, from grams. */
+export function carbon(grams: number): string {
+  return grams < 1000 ? `${figures(grams)} g` : `${figures(grams / 1000)} kg`;
+}
+
+export function money(amount: number, currency: string): string {
+  return `${amount.toFixed(amount < 1 ? 3 : 2)} ${currency}`;
+}
+
+/** A span, from seconds, by its two largest parts. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return UNKNOWN;
+  const whole = Math.max(0, Math.round(seconds));
+  const part = (large: number, largeUnit: string, small: number, smallUnit: string) => {
+    const rest = Math.floor((whole % large) / small);
+    return `${Math.floor(whole / large)} ${largeUnit}${rest > 0 ? ` ${rest} ${smallUnit}` : ""}`;
+  };
+  if (whole < MINUTE) return `${whole} s`;
+  if (whole < HOUR) return part(MINUTE, "min", 1, "s");
+  if (whole < DAY) return part(HOUR, "h", MINUTE, "min");
+  return part(DAY, "d", HOUR, "h");
+}
+
+/** How long ago something was, both times in milliseconds. */
+export function ago(at: number, now: number): string {
+  const seconds = (now - at) / 1000;
+  if (seconds < 5) return "just now";
+  const [largest] = /^\d+ \S+/.exec(duration(seconds)) ?? [""];
+  return `${largest} ago`;
+}
+
+/** A count with its noun. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${grouped.format(number)} ${number === 1 ? one : many}`;
+}
+
+/** A ratio to something measured: 1.25 is "+25 %". */
+export function change(ratio: number): string {
+  const part = Math.round((ratio - 1) * 100);
+  return part === 0 ? "±0 %" : `${part > 0 ? "+" : "−"}${Math.abs(part)} %`;
+}
+
+/** A device as people name it: without the server, of which there is one. */
+export function deviceName(device: string): string {
+  return device.replace(/^s\d+\//, "");
+}

@@ -1,0 +1,51 @@
+// What the manager says in JSON, in words.
+
+import type { Ending, JobEvent } from "../api/types";
+import { memory } from "./format";
+
+const spaced = (word: string) => word.replaceAll("_", " ");
+
+/** A verdict or an outcome in words: "failed with exit code 3". */
+export function endingWords(ending: Ending): string {
+  if (typeof ending === "string") return spaced(ending);
+  const [kind = "ended", detail] = Object.entries(ending)[0] ?? [];
+  const said = typeof detail === "object" && detail !== null ? (detail as Record<string, unknown>) : {};
+  if ("code" in said) return `${spaced(kind)} with exit code ${said.code}`;
+  if ("reason" in said) return `${spaced(kind)}: ${said.reason}`;
+  if ("on" in said) return `${spaced(kind)} (job ${said.on})`;
+  return spaced(kind);
+}
+
+function devicesOf(body: Record<string, unknown>): string[] {
+  const { devices } = (body.placement ?? {}) as { devices?: { device: string; promised: number }[] };
+  return (devices ?? []).map(({ device, promised }) => `${device.replace(/^s\d+\//, "")} with ${memory(promised)} promised`);
+}
+
+/** What happened to a job, and what is said of it. */
+export function eventWords({ kind, body }: JobEvent): string {
+  const attempt = typeof body.attempt === "number" ? ` (attempt ${body.attempt})` : "";
+  const devices = devicesOf(body);
+  const on = devices.length > 0 ? ` on ${devices.join(", ")}` : "";
+  const by = typeof body.by === "string" ? ` by ${body.by}` : "";
+  const said = [body.text, body.because, body.reason].find(words => typeof words === "string");
+  const floor = kind === "requeued" && typeof body.floor === "number" ? `, to be promised ${memory(body.floor)} at least` : "";
+  return `${spaced(kind)}${attempt}${on}${by}${floor}${said ? `: ${spaced(String(said))}` : ""}`;
+}
+
+/** Figures of the manager's own words in units that are read at a glance, without times that count from its start. */
+export function readable(text: string): string {
+  const withMemory = text.replace(/(\d+) MiB/g, (_, mib: string) => memory(Number(mib)));
+  return withMemory.replace(/\bs0\//g, "").replace(/ (from|until) [\d.]+ s\b/g, "");
+}
+
+/** What each GPU says, from the lines of an explanation: the first is the reason, then a block for each device. */
+export function explanation(text: string): { reason: string; answers: { device: string; says: string[] }[] } {
+  const [reason = "", ...lines] = text.split("\n");
+  const answers: { device: string; says: string[] }[] = [];
+  for (const line of lines) {
+    const [, device, says] = /^ {2}(\S+) +(.*)$/.exec(line) ?? [];
+    if (device && says !== undefined) answers.push({ device, says: [readable(says)] });
+    else answers.at(-1)?.says.push(readable(line.trim()));
+  }
+  return { reason: readable(reason), answers };
+}

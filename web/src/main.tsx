@@ -1,0 +1,18 @@
+// Where the page begins.
+
+import "./style/index.css";
+import { render } from "preact";
+import { restoreToken } from "./api/session";
+import { App } from "./app";
+import { restoreTheme } from "./lib/theme";
+import { followAddress } from "./router";
+
+restoreTheme();
+restoreToken();
+followAddress();
+
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  render(<App />, root);
+}

@@ -1,0 +1,3 @@
+export function Energy(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

@@ -1,0 +1,176 @@
+// The server at a glance: the manager, its GPUs, who runs and who waits, what happened.
+
+import { gpus as loadGpus, history as loadHistory, queue as loadQueue, recent as loadRecent } from "../api/calls";
+import type { JobSummary, QueueRow, Status } from "../api/types";
+import { GpuCard } from "../components/gpu_card";
+import { JobsTable } from "../components/jobs_table";
+import { Ago, Badge, Fact, JobLink, Pending, When } from "../components/marks";
+import { endingTone } from "../lib/colour";
+import { count, duration, memory, power } from "../lib/format";
+import { useObservable } from "../lib/observable";
+import { endingWords, readable } from "../lib/words";
+import { happenings } from "../live/feed";
+import { managerStatus } from "../live/manager";
+import { useLive } from "../live/use_live";
+import { to } from "../router";
+
+/** More GPUs than this get smaller cards. */
+const ROOMY = 8;
+const SHOWN = 10;
+const POINTS = 60;
+
+export function Glance() {
+  const status = useObservable(managerStatus);
+  return (
+    <>
+      <h1>Server at a glance</h1>
+      {status && <ManagerFacts status={status} />}
+      <Gpus />
+      <Jobs />
+      <div class="columns">
+        <Ended />
+        <Happened />
+      </div>
+    </>
+  );
+}
+
+function ManagerFacts({ status }: { status: Status }) {
+  const condition = status.draining ? "draining: launches nothing more" : status.observes ? "observes: launches nothing" : "launches jobs";
+  return (
+    <section aria-label="The manager">
+      {status.troubles.length > 0 && (
+        <ul class="notice bad" aria-label="Troubles">
+          {status.troubles.map(trouble => (
+            <li key={trouble}>{trouble}</li>
+          ))}
+        </ul>
+      )}
+      <dl class="facts">
+        <Fact name="Manager">
+          {condition}, up {duration(status.up)}
+        </Fact>
+        <Fact name="GPUs">
+          {status.gpus}
+          {status.emulated && `, emulated${status.speed === 1 ? "" : ` at ${status.speed}× speed`}`}
+        </Fact>
+        <Fact name="Policy">{status.policy}</Fact>
+        <Fact name="Jobs">
+          {status.jobs.running} running, {status.jobs.waiting} waiting, {status.jobs.held} held
+        </Fact>
+      </dl>
+    </section>
+  );
+}
+
+function Gpus() {
+  const gpus = useLive(loadGpus, ["gpus"]);
+  const looks = useLive(signal => loadRecent({ points: POINTS }, signal), ["gpus"], "", 5000);
+  if (!gpus.data) return <Pending problem={gpus.problem} />;
+  const list = gpus.data;
+  const used = list.reduce((sum, gpu) => sum + (gpu.memory_used ?? 0), 0);
+  const all = list.reduce((sum, gpu) => sum + gpu.memory, 0);
+  const drawn = list.reduce((sum, gpu) => sum + (gpu.power ?? 0), 0);
+  const dense = list.length > ROOMY;
+  return (
+    <section aria-labelledby="gpus-title">
+      <header class="section-head">
+        <h2 id="gpus-title">GPUs</h2>
+        <p class="quiet">
+          {memory(used)} of {memory(all)} in use, {power(drawn)}
+        </p>
+        <p class="key quiet">
+          <span class="key-promise" aria-hidden="true" /> promised in all
+          <span class="key-others" aria-hidden="true" /> not of our jobs
+        </p>
+      </header>
+      {list.length === 0 && <p class="quiet">The manager has no GPUs.</p>}
+      <ul class={dense ? "gpu-grid dense" : "gpu-grid"}>
+        {list.map(gpu => (
+          <GpuCard key={gpu.device} gpu={gpu} dense={dense} looks={looks.data?.find(({ device }) => device === gpu.device)} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Jobs() {
+  const queue = useLive(signal => loadQueue({ limit: SHOWN }, signal), ["jobs"]);
+  if (!queue.data) return <Pending problem={queue.problem} />;
+  const { counts, jobs } = queue.data;
+  const runs = (row: QueueRow) => row.state === "running" || row.state === "starting";
+  const running = jobs.filter(runs).slice(0, SHOWN);
+  const waiting = jobs.filter(row => !runs(row)).slice(0, SHOWN);
+  const left = (shown: number, number: number) => (number > shown ? <a href={to("queue")}>all {number}</a> : null);
+  return (
+    <>
+      <section aria-labelledby="running-title">
+        <header class="section-head">
+          <h2 id="running-title">Running</h2>
+          <p class="quiet">
+            {count(counts.running, "job")} {left(running.length, counts.running)}
+          </p>
+        </header>
+        <JobsTable caption="Running jobs" kind="running" rows={running} empty="No job runs." />
+      </section>
+      <section aria-labelledby="waiting-title">
+        <header class="section-head">
+          <h2 id="waiting-title">Waiting</h2>
+          <p class="quiet">
+            {count(counts.waiting + counts.held, "job")} {left(waiting.length, counts.waiting + counts.held)}
+          </p>
+        </header>
+        <JobsTable caption="Waiting jobs" kind="waiting" rows={waiting} empty="No job waits." />
+      </section>
+    </>
+  );
+}
+
+function Ended() {
+  const latest = useLive(signal => loadHistory({ state: "done", limit: 5 * SHOWN }, signal), ["jobs"]);
+  const byEnd = (a: JobSummary, b: JobSummary) => (b.ended ?? 0) - (a.ended ?? 0);
+  return (
+    <section aria-labelledby="ended-title">
+      <header class="section-head">
+        <h2 id="ended-title">Lately over</h2>
+        <a href={to("history")}>history</a>
+      </header>
+      {!latest.data && <Pending problem={latest.problem} />}
+      {latest.data?.length === 0 && <p class="quiet">No job has ended yet.</p>}
+      <ul class="lines">
+        {[...(latest.data ?? [])]
+          .sort(byEnd)
+          .slice(0, SHOWN)
+          .map(job => (
+            <li key={job.id}>
+              <JobLink id={job.id} name={job.name} />
+              {job.outcome && <Badge tone={endingTone(endingWords(job.outcome))}>{endingWords(job.outcome)}</Badge>}
+              <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
+            </li>
+          ))}
+      </ul>
+    </section>
+  );
+}
+
+function Happened() {
+  const latest = useObservable(happenings).slice(0, 2 * SHOWN);
+  return (
+    <section aria-labelledby="happened-title">
+      <header class="section-head">
+        <h2 id="happened-title">Since this page is open</h2>
+      </header>
+      {latest.length === 0 && <p class="quiet">Nothing has happened yet.</p>}
+      <ul class="lines events" aria-live="polite" aria-relevant="additions">
+        {latest.map(({ at, text, job }, index) => (
+          <li key={`${at} ${latest.length - index} ${text}`}>
+            <span class="quiet">
+              <When at={at} />
+            </span>
+            <span>{job === undefined ? readable(text) : <a href={to("job", job)}>{readable(text)}</a>}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,3 @@
+export function GpuPage(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

@@ -1,0 +1,3 @@
+export function Help(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

@@ -1,0 +1,3 @@
+export function History(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

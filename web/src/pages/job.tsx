@@ -1,0 +1,3 @@
+export function JobPage(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

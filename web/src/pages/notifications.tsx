@@ -1,0 +1,3 @@
+export function Notifications(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

@@ -1,0 +1,3 @@
+export function QueuePage(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

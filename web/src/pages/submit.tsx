@@ -1,0 +1,3 @@
+export function Submit(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

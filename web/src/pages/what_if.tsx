@@ -1,0 +1,3 @@
+export function WhatIfPage(_: { argument: string }) {
+  return <p class="quiet">…</p>;
+}

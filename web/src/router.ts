@@ -1,0 +1,48 @@
+// Which page is shown: the part of the address after #.
+
+import { Observable } from "./lib/observable";
+
+export interface Route {
+  /** `gpu` and `s0/gpu1` for `#/gpu/s0%2Fgpu1`. */
+  page: string;
+  argument: string;
+  query: URLSearchParams;
+}
+
+export function parseRoute(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [page = "", argument = ""] = path.split("/", 2);
+  let decoded = argument;
+  try {
+    decoded = decodeURIComponent(argument);
+  } catch {
+    // A stray percent sign: taken as it is.
+  }
+  return { page, argument: decoded, query: new URLSearchParams(query) };
+}
+
+/** An address within the page. */
+export function to(page: string, argument?: string | number, query: Record<string, string> = {}): string {
+  const set = Object.entries(query).filter(([, value]) => value !== "");
+  const text = new URLSearchParams(set).toString();
+  return `#/${page}${argument === undefined ? "" : `/${encodeURIComponent(argument)}`}${text ? `?${text}` : ""}`;
+}
+
+export const toJob = (id: number) => to("job", id);
+export const toGpu = (device: string) => to("gpu", device);
+
+export const route = new Observable<Route>(parseRoute(""));
+
+export function followAddress(): void {
+  const read = () => route.set(parseRoute(location.hash));
+  addEventListener("hashchange", read);
+  read();
+}
+
+/** Changes the query of the page that is shown, without a step in the browser's history. */
+export function setQuery(changes: Record<string, string>): void {
+  const { page, argument, query } = route.get();
+  const address = to(page, argument || undefined, { ...Object.fromEntries(query), ...changes });
+  history.replaceState(null, "", address);
+  route.set(parseRoute(address));
+}
