@@ -220,6 +220,8 @@ impl Running {
         let Some(placement) = placement.filter(|_| self.attempts.remove(&attempt).is_some()) else { return };
         self.learn(attempt, &measurement, &judgement.verdict);
         self.count_end(attempt, &measurement, &judgement.verdict);
+        let steps = self.steps.last(attempt).into_iter();
+        self.batch.changes.extend(steps.map(|(device, step)| Change::MemoryStepped { attempt, device, step }));
         let end = AttemptEnd {
             at,
             exit: remains.and_then(|remains| Some(remains.ended.as_ref()?.exit.clone())),

@@ -33,6 +33,7 @@ mod recent;
 mod restore;
 mod run;
 mod setup;
+mod steps;
 mod submit;
 
 pub(crate) use answers::ORPHANED;

@@ -24,6 +24,7 @@ use super::looks::{Looked, Looks};
 use super::minutes::Minutes;
 use super::recent::Recent;
 use super::setup::Setup;
+use super::steps::MemorySteps;
 use crate::api::{Problem, ProblemKind, Update};
 use crate::host::{HostReading, HostStanding};
 use crate::judge::XidSeen;
@@ -146,6 +147,7 @@ pub(super) struct Running {
     pub(super) meter: Meter,
     pub(super) minutes: Minutes,
     pub(super) recent: Arc<Recent>,
+    pub(super) steps: MemorySteps,
     pub(super) host: HostStanding,
     /// The last look at the host.
     pub(super) host_reading: Option<HostReading>,

@@ -21,6 +21,7 @@ mod privacy;
 mod readers;
 mod routes;
 mod seats;
+mod timeline;
 mod tokens;
 mod turns;
 mod users;

@@ -8,7 +8,7 @@ use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
 use super::prune::NOT_NEEDED;
-use super::units::UnixMillis;
+use super::units::{UnixMillis, UnixMinute};
 use crate::metrics::{Tallies, Tally};
 
 /// The number that the next job gets.
@@ -31,6 +31,11 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),
         Change::EventLogged(event) => to.log(event),
         Change::SampleKept(mean) => to.keep_sample(mean),
+        Change::MemoryStepped { attempt, device, step } => to.execute(
+            "INSERT INTO memory_steps (job, number, device, at, memory) SELECT job, number, ?3, ?4, ?5 FROM attempts WHERE job = ?1 AND number = ?2
+             ON CONFLICT DO UPDATE SET memory = excluded.memory",
+            params![attempt.job.0, attempt.number, Named(device), step.at, step.memory.0],
+        ),
         Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
         Change::GpuDrained { device, at } => {
             to.execute("INSERT INTO drained (device, since) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![Named(device), at])
@@ -45,7 +50,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::EventsForgotten { through } => {
             to.execute(&format!("DELETE FROM events WHERE sequence <= ?1 AND {NOT_NEEDED}"), params![through])
         }
-        Change::SamplesForgotten { before } => to.execute("DELETE FROM samples WHERE minute < ?1", params![before]),
+        Change::SamplesForgotten { before } => to.forget_samples(*before),
         Change::RoomReturned { pages } => to.return_room(*pages),
     }
 }
@@ -137,7 +142,14 @@ impl Target<'_> {
             "INSERT INTO attempts (job, number, placement, launched) VALUES (?1, ?2, ?3, ?4)",
             params![attempt.job.0, attempt.number, Json(placement), at],
             Refusal::DuplicateAttempt(attempt),
-        )
+        )?;
+        placement.devices.iter().try_for_each(|granted| {
+            self.execute(
+                "INSERT INTO stays (job, number, device, promised, launched) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO UPDATE SET promised = promised + excluded.promised",
+                params![attempt.job.0, attempt.number, Named(granted.device), granted.promised.0, at],
+            )
+        })
     }
 
     fn change_attempt(&self, attempt: AttemptId, sql: &str, values: impl Params) -> Result<(), ApplyError> {
@@ -163,7 +175,8 @@ impl Target<'_> {
                 utilisation,
                 end.measured.energy,
             ],
-        )
+        )?;
+        self.execute("UPDATE stays SET ended = ?3 WHERE job = ?1 AND number = ?2", params![attempt.job.0, attempt.number, end.at])
     }
 
     fn log(&self, event: &NewEvent) -> Result<(), ApplyError> {
@@ -192,6 +205,15 @@ impl Target<'_> {
                 utilisation,
                 mean.power.map(|power| power.0)
             ],
+        )
+    }
+
+    /// An attempt that runs keeps its steps, however old: it may have had the same memory since.
+    fn forget_samples(&self, before: UnixMinute) -> Result<(), ApplyError> {
+        self.execute("DELETE FROM samples WHERE minute < ?1", params![before])?;
+        self.execute(
+            "DELETE FROM memory_steps WHERE at < ?1 * 60000 AND (job, number) NOT IN (SELECT job, number FROM attempts WHERE ended IS NULL)",
+            params![before],
         )
     }
 

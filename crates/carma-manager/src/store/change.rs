@@ -51,6 +51,15 @@ pub enum Change {
     EventLogged(NewEvent),
     /// A minute of a device is over. Of two for the same minute, the one with more readings stays.
     SampleKept(MinuteMean),
+    /// An attempt has so much memory on a device. One that is no longer kept is passed over.
+    MemoryStepped {
+        /// Which.
+        attempt: AttemptId,
+        /// Where.
+        device: DeviceId,
+        /// How much, from when on.
+        step: MemoryStep,
+    },
     /// So much more was counted.
     Tallied(Tallies),
     /// An operator wants nothing new on a device.
@@ -78,7 +87,7 @@ pub enum Change {
         /// The last of them.
         through: u64,
     },
-    /// Samples of before this minute are no longer wanted.
+    /// Samples of before this minute are no longer wanted, nor steps of memory of attempts that are over.
     SamplesForgotten {
         /// The first to stay.
         before: UnixMinute,
@@ -172,6 +181,16 @@ pub struct MinuteMean {
     /// Power drawn.
     #[schema(value_type = Option<f64>)]
     pub power: Option<Watts>,
+}
+
+/// From this time on, an attempt had so much memory on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemoryStep {
+    /// From when.
+    pub at: UnixMillis,
+    /// So much.
+    #[schema(value_type = u64)]
+    pub memory: MiB,
 }
 
 /// Something of the machine that was changed for a while.

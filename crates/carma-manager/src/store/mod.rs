@@ -21,12 +21,12 @@ mod schema;
 mod units;
 mod writer;
 
-pub use change::{AttemptEnd, Change, MachineChange, Measured, MinuteMean, NewEvent, StoredJob, Supervisor};
+pub use change::{AttemptEnd, Change, MachineChange, Measured, MemoryStep, MinuteMean, NewEvent, StoredJob, Supervisor};
 pub use error::{Refusal, StoreError, WriteError};
 pub use phase::{NotAPhase, Phase};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, Reader, Span, StoredAttempt, StoredEvent,
+    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, Reader, Span, Stay, StoredAttempt, StoredEvent,
     UnfinishedJob,
 };
 pub use units::{Joules, UnixMillis, UnixMinute};

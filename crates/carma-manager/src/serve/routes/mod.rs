@@ -81,6 +81,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(lists::events))
         .routes(routes!(gpus::gpus))
         .routes(routes!(gpus::samples))
+        .routes(routes!(gpus::timeline))
         .routes(routes!(gpus::recent))
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))

@@ -5,12 +5,14 @@ mod history;
 mod job;
 mod load;
 mod samples;
+mod stays;
 mod tallies;
 
 pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
 pub use job::{JobHistory, StoredAttempt, StoredEvent};
 pub use load::{Drained, Loaded, UnfinishedJob};
+pub use stays::Stay;
 
 use std::path::{Path, PathBuf};
 
