@@ -160,6 +160,13 @@ impl Client {
         self.get("/v1/status")
     }
 
+    /// Its metrics, in Prometheus's text format.
+    pub fn metrics(&mut self) -> Answer<String> {
+        let response = self.0.ask(Question::new(&Method::GET, "/metrics", None))?;
+        let page = self.0.read(response)?;
+        String::from_utf8(page.to_vec()).map_err(|error| ClientError::Incomprehensible(error.to_string()))
+    }
+
     /// Its configuration.
     pub fn configuration(&mut self) -> Answer<ConfigurationDetail> {
         self.get("/v1/configuration")

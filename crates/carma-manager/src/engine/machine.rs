@@ -194,9 +194,10 @@ impl Running {
         }
     }
 
-    pub(super) fn host_looked(&mut self, reading: &HostReading) {
-        let change = self.host.take(reading, &self.setup.configuration.manager.host);
+    pub(super) fn host_looked(&mut self, reading: HostReading) {
+        let change = self.host.take(&reading, &self.setup.configuration.manager.host);
         let _ = self.try_tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
+        self.host_reading = Some(reading);
         if self.setup.observes || self.draining {
             return;
         }

@@ -18,6 +18,7 @@ mod core;
 mod devices;
 mod estimates;
 mod exits;
+mod facts;
 mod forecast;
 mod handle;
 mod input;
@@ -35,6 +36,7 @@ mod setup;
 mod steps;
 mod submit;
 
+pub(crate) use answers::ORPHANED;
 pub(crate) use attempts::measured;
 pub use handle::Handle;
 pub(crate) use recent::Wanted;

@@ -80,6 +80,7 @@ impl Running {
             minutes: Minutes::default(),
             steps: MemorySteps::default(),
             host: HostStanding::default(),
+            host_reading: None,
             condition: Condition::Working,
             draining: false,
             lingering: BTreeSet::new(),

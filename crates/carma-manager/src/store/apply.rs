@@ -9,6 +9,7 @@ use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
 use super::prune::NOT_NEEDED;
 use super::units::{UnixMillis, UnixMinute};
+use crate::metrics::{Tallies, Tally};
 
 /// The number that the next job gets.
 pub(super) const NEXT_JOB: &str = "next_job";
@@ -35,6 +36,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
              ON CONFLICT DO UPDATE SET memory = excluded.memory",
             params![attempt.job.0, attempt.number, Named(device), step.at, step.memory.0],
         ),
+        Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
         Change::GpuDrained { device, at } => {
             to.execute("INSERT INTO drained (device, since) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![Named(device), at])
         }
@@ -212,6 +214,13 @@ impl Target<'_> {
         self.execute(
             "DELETE FROM memory_steps WHERE at < ?1 * 60000 AND (job, number) NOT IN (SELECT job, number FROM attempts WHERE ended IS NULL)",
             params![before],
+        )
+    }
+
+    fn tally(&self, tally: &Tally, more: f64) -> Result<(), ApplyError> {
+        self.execute(
+            "INSERT INTO tallies (tally, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+            params![Json(tally), more],
         )
     }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::units::{Joules, UnixMillis, UnixMinute};
 use crate::attempt::Exit;
+use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
 
 /// One thing to keep.
@@ -59,6 +60,8 @@ pub enum Change {
         /// How much, from when on.
         step: MemoryStep,
     },
+    /// So much more was counted.
+    Tallied(Tallies),
     /// An operator wants nothing new on a device.
     GpuDrained {
         /// Which.

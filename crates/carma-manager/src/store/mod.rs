@@ -67,6 +67,12 @@ impl Store {
         &self.path
     }
 
+    /// How many bytes it takes on the disk, with its log.
+    pub fn size(&self) -> u64 {
+        let log = lock::beside(&self.path, "-wal");
+        [self.path.as_path(), &log].iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len())).sum()
+    }
+
     /// Takes the first of so many numbers in a row for new jobs. Numbers of jobs that were accepted are never given again.
     pub fn next_jobs(&self, count: u64) -> JobId {
         JobId(self.next_job.fetch_add(count, Ordering::Relaxed))

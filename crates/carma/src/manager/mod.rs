@@ -9,6 +9,7 @@ mod energy;
 mod export;
 mod history;
 mod logs;
+mod metrics;
 mod queue;
 mod set;
 mod show;
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Resume(drain::Arguments),
     /// Say how the manager is.
     Status(status::Arguments),
+    /// Print metrics of the manager, its GPUs and jobs, as Prometheus reads them.
+    Metrics(metrics::Arguments),
     /// Stop the manager; its jobs go on, and the next manager finds them.
     Down(down::Arguments),
 }
@@ -99,6 +102,7 @@ impl Command {
             Self::Drain(arguments) => drain::run(arguments, true, output),
             Self::Resume(arguments) => drain::run(arguments, false, output),
             Self::Status(arguments) => status::run(arguments, output),
+            Self::Metrics(arguments) => metrics::run(arguments, output),
             Self::Down(arguments) => down::run(arguments, output),
         }?;
         Ok(ExitCode::SUCCESS)

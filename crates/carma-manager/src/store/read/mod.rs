@@ -6,6 +6,7 @@ mod job;
 mod load;
 mod samples;
 mod stays;
+mod tallies;
 
 pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
