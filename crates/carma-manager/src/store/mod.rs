@@ -28,6 +28,8 @@ pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
     Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, Reader, Span, Stay, StoredAttempt, StoredEvent,
     UnfinishedJob,
+    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, News, Reader, Span, StoredAttempt, StoredEvent,
+    StoredNotification, UnfinishedJob,
 };
 pub use units::{Joules, UnixMillis, UnixMinute};
 pub use writer::Ticket;

@@ -4,6 +4,7 @@ mod energy;
 mod history;
 mod job;
 mod load;
+mod notifications;
 mod samples;
 mod stays;
 mod tallies;
@@ -13,6 +14,7 @@ pub use history::{JobFilter, JobSummary, Span};
 pub use job::{JobHistory, StoredAttempt, StoredEvent};
 pub use load::{Drained, Loaded, UnfinishedJob};
 pub use stays::Stay;
+pub use notifications::{News, StoredNotification};
 
 use std::path::{Path, PathBuf};
 
