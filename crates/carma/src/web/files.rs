@@ -3,15 +3,15 @@
 use carma_manager::serve::PageFile;
 
 macro_rules! file {
-    ($name:literal, $kind:literal) => {
-        PageFile { path: concat!("/", $name), kind: $kind, body: include_bytes!(concat!("../../../../web/dist/", $name)) }
+    ($place:literal, $name:literal, $kind:literal) => {
+        PageFile { path: concat!($place, $name), kind: $kind, body: include_bytes!(concat!("../../../../web/dist/", $name)) }
     };
 }
 
 /// All of it.
 pub(crate) const FILES: &[PageFile] = &[
-    file!("index.html", "text/html; charset=utf-8"),
-    file!("app.js", "text/javascript; charset=utf-8"),
-    file!("app.css", "text/css; charset=utf-8"),
-    file!("favicon.svg", "image/svg+xml"),
+    file!("/", "index.html", "text/html; charset=utf-8"),
+    file!("/assets/", "app.js", "text/javascript; charset=utf-8"),
+    file!("/assets/", "app.css", "text/css; charset=utf-8"),
+    file!("/assets/", "favicon.svg", "image/svg+xml"),
 ];
