@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod attempt;
+pub mod bridge;
 pub mod client;
 pub mod configuration;
 pub mod engine;
@@ -15,6 +16,7 @@ pub mod host;
 pub mod judge;
 pub mod launch;
 pub mod measure;
+pub mod metrics;
 pub mod notify;
 pub mod open_files;
 pub mod places;
@@ -24,3 +26,4 @@ pub mod store;
 pub mod submission;
 pub mod supervise;
 pub mod terminal;
+pub mod token;

@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    policies, profile, replay, service, shim, simulate, submit, trace, trace_memory, up, validate,
+    policies, profile, replay, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -71,6 +71,10 @@ enum Command {
     Submit(Box<submit::Arguments>),
     #[command(flatten)]
     Manager(manager::Command),
+    /// Open the web page for a browser on this machine.
+    Web(web::Arguments),
+    /// Make a token by which a user is known over the network.
+    Token(token::Arguments),
     /// Run the manager as a service of systemd.
     #[command(subcommand)]
     Service(service::Command),
@@ -132,6 +136,8 @@ impl Cli {
             Command::Up(arguments) => up::run(&arguments),
             Command::Submit(arguments) => return submit::run(*arguments, output),
             Command::Manager(command) => return command.run(output),
+            Command::Web(arguments) => web::run(&arguments, output),
+            Command::Token(arguments) => token::run(&arguments, output),
             Command::Service(command) => service::run(&command, output),
             Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),

@@ -27,11 +27,14 @@ mod shim;
 mod simulate;
 mod submit;
 mod text;
+mod token;
+mod top;
 mod trace;
 mod trace_memory;
 mod units;
 mod up;
 mod validate;
+mod web;
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -25,6 +25,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::gpus::{self, find};
+use crate::web;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -69,13 +70,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let words = setup.world.words.clone();
     let (handle, arriving) = Engine::handle();
     // What cannot be listened on is told before anything is launched.
-    let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places: places.clone(), settings: configuration.manager };
+    let serving = Serving {
+        handle: handle.clone(),
+        store: Arc::clone(&store),
+        places: places.clone(),
+        settings: configuration.manager,
+        pages: web::FILES,
+    };
     let server = Server::bind(serving)?;
-    let address = server.address();
+    let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, store, &handle, arriving)?;
     stop_when_told(handle.clone())?;
     eprintln!("carma: manages {words}; listens on {}", places.socket.display());
     address.inspect(|address| eprintln!("carma: listens on {address} too"));
+    metrics.inspect(|address| eprintln!("carma: metrics are on http://{address}/metrics, for whoever reaches it"));
     // Whoever started us as a service waits for this; others do not listen.
     let _ = notify::ready();
     let (stop, stopped) = tokio::sync::oneshot::channel();

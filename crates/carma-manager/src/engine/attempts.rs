@@ -15,7 +15,8 @@ use super::run::Running;
 use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
 use crate::measure::Measurement;
-use crate::store::{AttemptEnd, Change, Joules, Measured, Phase};
+use crate::metrics::{Tally, kind_of};
+use crate::store::{AttemptEnd, Change, Joules, Measured, Phase, UnixMillis};
 use crate::supervise::{AttemptFolder, Supervised};
 
 /// How long until an attempt that could not be looked at is looked at again.
@@ -24,13 +25,21 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const LAUNCH_AGAIN: Duration = Duration::from_secs(5);
 
 /// An attempt under way, as far as the core does not know it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Underway {
+    /// When it was to be launched.
+    pub(super) launched: UnixMillis,
     pub(super) supervised: Option<Supervised>,
     /// What it is to be told once there is somebody to tell.
     signals: Vec<Signal>,
     /// All its processes that were seen on GPUs.
     pub(super) pids: BTreeSet<u32>,
+}
+
+impl Underway {
+    pub(super) fn launched(launched: UnixMillis) -> Self {
+        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new() }
+    }
 }
 
 impl Running {
@@ -51,7 +60,8 @@ impl Running {
             let at = self.clock.wall();
             match action {
                 Action::Launch { attempt, placement, reason } => {
-                    self.attempts.insert(attempt, Underway::default());
+                    self.attempts.insert(attempt, Underway::launched(at));
+                    self.count_launch(attempt);
                     self.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
                     let body = json!({ "attempt": attempt.number, "placement": placement, "reason": reason });
                     self.batch.log(at, attempt.job, "launched", body);
@@ -62,11 +72,13 @@ impl Running {
                     }
                 }
                 Action::Signal { attempt, signal, reason } => {
+                    self.batch.tallies.count(Tally::Decided("signal".to_owned()));
                     self.batch.log(at, attempt.job, "signalled", json!({ "attempt": attempt.number, "signal": signal, "reason": reason }));
                     self.news(attempt.job, format!("{attempt} is told to end"));
                     self.batch.effects.push(Effect::Signal(attempt, signal));
                 }
                 Action::Requeue { job, floor, whole_gpu, reason } => {
+                    self.count_requeue(&reason);
                     self.batch.log(at, job, "requeued", json!({ "floor": floor, "whole_gpu": whole_gpu, "reason": reason }));
                     self.news(job, format!("{job} waits again"));
                 }
@@ -79,6 +91,8 @@ impl Running {
         self.batch.log(self.clock.wall(), job, "finished", json!({ "outcome": outcome, "text": outcome.to_string() }));
         self.news(job, format!("{job} {outcome}"));
         self.estimating.remove(&job);
+        self.batch.tallies.count(Tally::Decided("finish".to_owned()));
+        self.batch.tallies.count(Tally::Finished(kind_of(outcome)));
         self.batch.effects.push(Effect::Forget(job));
     }
 
@@ -205,6 +219,9 @@ impl Running {
         let placement = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| active.placement.clone());
         let Some(placement) = placement.filter(|_| self.attempts.remove(&attempt).is_some()) else { return };
         self.learn(attempt, &measurement, &judgement.verdict);
+        self.count_end(attempt, &measurement, &judgement.verdict);
+        let steps = self.steps.last(attempt).into_iter();
+        self.batch.changes.extend(steps.map(|(device, step)| Change::MemoryStepped { attempt, device, step }));
         let end = AttemptEnd {
             at,
             exit: remains.and_then(|remains| Some(remains.ended.as_ref()?.exit.clone())),

@@ -1,5 +1,6 @@
 //! The manager's own time: it never goes back, whatever the wall clock does, and goes on over restarts.
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use carma_core::{Seconds, Time};
@@ -72,6 +73,25 @@ impl Clock {
 
     fn passed(&self) -> Seconds {
         Seconds::new(self.since.elapsed().as_secs_f64() * self.speed).unwrap_or(Seconds::ZERO)
+    }
+}
+
+/// The clock that is in force, as everybody else reads it.
+#[derive(Debug, Clone)]
+pub(super) struct ClockFace(Arc<RwLock<Clock>>);
+
+impl ClockFace {
+    /// Our own wall clock, until there is another to show.
+    pub(super) fn new() -> Self {
+        Self(Arc::new(RwLock::new(Clock::from(Time::ZERO, 1.0))))
+    }
+
+    pub(super) fn show(&self, clock: Clock) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = clock;
+    }
+
+    pub(super) fn wall(&self) -> UnixMillis {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).wall()
     }
 }
 

@@ -1,15 +1,20 @@
 //! How everybody else talks to the engine: questions through a channel, each with somebody who waits for the answer.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use carma_core::{DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
+use super::clock::ClockFace;
 use super::input::Input;
-use crate::api::{Act, Acted, Forecast, GpuDetail, Problem, ProblemKind, Queue, QueueQuery, Shutdown, Status, Update, Why};
+use super::recent::{Recent, Wanted};
+use crate::api::{Act, Acted, Forecast, GpuDetail, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, Shutdown, Status, Update, Why};
 use crate::measure::Measurement;
+use crate::metrics::Facts;
 use crate::request::{JobRequest, Owner};
-use crate::store::UnixMillis;
+use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
 /// Where an answer goes.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Problem>>;
@@ -26,6 +31,7 @@ pub(super) enum Question {
     Gpus { reply: Reply<Vec<GpuDetail>> },
     SoFar { job: JobId, reply: Reply<Option<Measurement>> },
     Status { reply: Reply<Status> },
+    Facts { reply: Reply<Facts> },
     Settings { reply: Reply<Settings> },
     Configure { settings: Box<Settings>, reply: Reply<()> },
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
@@ -36,6 +42,8 @@ pub(super) enum Question {
 pub struct Handle {
     pub(super) inputs: Sender<Input>,
     pub(super) updates: broadcast::Sender<(UnixMillis, Update)>,
+    pub(super) recent: Arc<Recent>,
+    pub(super) clock: ClockFace,
 }
 
 impl Handle {
@@ -75,6 +83,21 @@ impl Handle {
         self.ask(|reply| Question::Gpus { reply }).await
     }
 
+    /// The manager's wall clock, by which all that it tells is dated.
+    pub fn now(&self) -> UnixMillis {
+        self.clock.wall()
+    }
+
+    /// The last minutes of GPUs, look by look. The engine is not asked.
+    pub(crate) fn recent(&self, wanted: Wanted) -> Vec<RecentLooks> {
+        self.recent.looks(wanted)
+    }
+
+    /// Minutes of a GPU of which not all need to be in the store yet.
+    pub(crate) fn latest_minutes(&self, device: DeviceId, span: &Range<UnixMinute>) -> Vec<MinuteMean> {
+        self.recent.minutes(device, span)
+    }
+
     /// What the running attempt of a job has taken so far; none where none runs.
     pub async fn so_far(&self, job: JobId) -> Result<Option<Measurement>, Problem> {
         self.ask(|reply| Question::SoFar { job, reply }).await
@@ -83,6 +106,11 @@ impl Handle {
     /// How the manager is.
     pub async fn status(&self) -> Result<Status, Problem> {
         self.ask(|reply| Question::Status { reply }).await
+    }
+
+    /// All that metrics tell of.
+    pub async fn facts(&self) -> Result<Facts, Problem> {
+        self.ask(|reply| Question::Facts { reply }).await
     }
 
     /// The rules in force, all of them.

@@ -14,11 +14,13 @@ use super::batch::Effect;
 use super::devices::{Devices, Numbers, SERVER};
 use super::input::Input;
 use super::looks::{Looked, Looking, Looks};
+use super::recent::Seen;
 use super::run::Running;
 use crate::api::Update;
 use crate::host::{HostChange, HostReading};
 use crate::judge::XidSeen;
 use crate::measure::Look;
+use crate::store::Change;
 use crate::supervise::Owners;
 
 /// Errors of a GPU that are remembered.
@@ -58,6 +60,7 @@ impl Running {
     }
 
     pub(super) fn looked(&mut self, all: Vec<Looked>) {
+        let (wall, mut seen) = (self.clock.wall(), Vec::new());
         for looked in all {
             if let Ok(reading) = &looked.reading {
                 let sample = reading.sample(looked.at, looked.counters.as_ref());
@@ -83,7 +86,8 @@ impl Running {
                     });
                 }
                 self.meter.look(looked.device, &look);
-                self.minutes.take(looked.device, self.clock.wall(), &sample);
+                self.minutes.take(looked.device, wall, &sample);
+                seen.push((looked.device, Seen { at: wall, sample, tenants: look.attempts().collect() }));
                 let starting = self.starting(&processes);
                 // What is seen counts before what it means for others is decided.
                 let _ = self.try_tell(Event::ProcessesSeen { device: looked.device, processes });
@@ -92,9 +96,20 @@ impl Running {
             }
             self.latest.insert(looked.device, looked);
         }
+        for (device, look) in &seen {
+            // A process may outlive its attempt for a moment.
+            let under_way = look.tenants.iter().filter(|(attempt, _)| self.attempts.contains_key(attempt));
+            for (attempt, memory) in under_way.filter_map(|(attempt, memory)| Some((*attempt, (*memory)?))) {
+                let step = self.steps.seen(attempt, *device, wall, memory);
+                self.batch.changes.extend(step.map(|step| Change::MemoryStepped { attempt, device: *device, step }));
+            }
+        }
+        self.recent.take(wall, seen);
+        let minutes = self.minutes.over();
+        self.batch.changes.extend(minutes.into_iter().map(Change::SampleKept));
         self.read_progress();
         // Many wait for this and none for the disk.
-        let _ = self.updates.send((self.clock.wall(), Update::Gpus));
+        let _ = self.updates.send((wall, Update::Gpus));
     }
 
     /// Jobs that will be seen on a GPU for the first time.
@@ -179,9 +194,10 @@ impl Running {
         }
     }
 
-    pub(super) fn host_looked(&mut self, reading: &HostReading) {
-        let change = self.host.take(reading, &self.setup.configuration.manager.host);
+    pub(super) fn host_looked(&mut self, reading: HostReading) {
+        let change = self.host.take(&reading, &self.setup.configuration.manager.host);
         let _ = self.try_tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
+        self.host_reading = Some(reading);
         if self.setup.observes || self.draining {
             return;
         }

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, CollocationMode, DeviceId, DeviceSpec, Event, Granted, Job, Seconds, ServerSpec, Signal, StopReason, Time};
-use tokio::sync::broadcast;
 
 use super::attempts::Underway;
 use super::batch::{Batch, Effect};
@@ -18,27 +17,24 @@ use super::clock::{Clock, boot_time};
 use super::core::Core;
 use super::devices::{Devices, Numbers, SERVER};
 use super::estimates::{Estimators, Memory};
+use super::handle::Handle;
 use super::input::Input;
-use super::keep::Minutes;
 use super::launcher::{Launcher, Launching, begun, stands};
+use super::minutes::Minutes;
 use super::run::{Condition, EngineError, Known, Running};
 use super::setup::Setup;
-use crate::api::Update;
+use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
-use crate::store::{JobFilter, Loaded, Store, UnfinishedJob, UnixMillis};
+use crate::store::{JobFilter, Loaded, Store, StoredAttempt, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
 
 /// Even a small host runs so many jobs without GPUs at once: some of them only wait.
 const FEWEST_CPU_JOBS: u32 = 4;
 
 impl Running {
-    pub(super) fn new(
-        setup: Setup,
-        store: Arc<Store>,
-        inputs: Sender<Input>,
-        updates: broadcast::Sender<(UnixMillis, Update)>,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: Setup, store: Arc<Store>, handle: &Handle) -> Result<Self, EngineError> {
+        let inputs = handle.inputs.clone();
         let state = setup.places.state.clone();
         let launching = Launching {
             state: state.clone(),
@@ -64,7 +60,9 @@ impl Running {
             setup,
             store,
             inputs,
-            updates,
+            updates: handle.updates.clone(),
+            face: handle.clock.clone(),
+            recent: Arc::clone(&handle.recent),
             exits,
             estimators,
             batch: Batch::default(),
@@ -80,7 +78,9 @@ impl Running {
             latest: BTreeMap::new(),
             meter: Meter::default(),
             minutes: Minutes::default(),
+            steps: MemorySteps::default(),
             host: HostStanding::default(),
+            host_reading: None,
             condition: Condition::Working,
             draining: false,
             lingering: BTreeSet::new(),
@@ -98,8 +98,11 @@ impl Running {
         let standings: Vec<(AttemptId, Found)> = loaded.running.iter().map(|stored| (stored.attempt, self.find(stored.attempt))).collect();
         let speed = self.setup.world.speed;
         self.clock = Clock::from(time_goes_on(&loaded, &standings, speed), speed).not_before(self.latest_wall(&loaded)?);
+        self.face.show(self.clock);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
+        // What was to be written and was not is seen again.
+        self.steps = MemorySteps::default();
         // What the host is short of is told anew to a new core.
         self.host = HostStanding::default();
         (self.jobs, self.of_user, self.attempts, self.owners) = (HashMap::new(), HashMap::new(), HashMap::new(), None);
@@ -120,7 +123,7 @@ impl Running {
         for (job, reason) in loaded.unreadable {
             self.announce(format!("{job} cannot be read back, and is left alone: {reason}"));
         }
-        let never_begun = self.take_back(standings);
+        let never_begun = self.take_back(&loaded.running, standings);
         let gone = self.attach_gone(&jobs)?;
         self.restored(jobs)?;
         for device in gone {
@@ -175,10 +178,10 @@ impl Running {
     }
 
     /// Attempts that run are watched again; those that ended meanwhile are judged; those that were never begun are launched now.
-    fn take_back(&mut self, standings: Vec<(AttemptId, Found)>) -> Vec<AttemptId> {
+    fn take_back(&mut self, running: &[StoredAttempt], standings: Vec<(AttemptId, Found)>) -> Vec<AttemptId> {
         let mut never_begun = Vec::new();
-        for (attempt, found) in standings {
-            self.attempts.insert(attempt, Underway::default());
+        for (stored, (attempt, found)) in running.iter().zip(standings) {
+            self.attempts.insert(attempt, Underway::launched(stored.launched));
             let input = match found {
                 Found::Running(supervised) => Input::Launched(attempt, Box::new(supervised)),
                 Found::Other(input) => input,

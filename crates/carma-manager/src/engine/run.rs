@@ -13,18 +13,20 @@ use tokio::sync::broadcast;
 
 use super::attempts::Underway;
 use super::batch::{Batch, Effect};
-use super::clock::Clock;
+use super::clock::{Clock, ClockFace};
 use super::core::Core;
 use super::devices::{Devices, Numbers};
 use super::estimates::{Estimators, Memory, Purpose};
 use super::handle::Handle;
 use super::input::Input;
-use super::keep::Minutes;
 use super::launcher::{Launcher, StartError};
 use super::looks::{Looked, Looks};
+use super::minutes::Minutes;
+use super::recent::Recent;
 use super::setup::Setup;
+use super::steps::MemorySteps;
 use crate::api::{Problem, ProblemKind, Update};
-use crate::host::HostStanding;
+use crate::host::{HostReading, HostStanding};
 use crate::judge::XidSeen;
 use crate::measure::Meter;
 use crate::request::Owner;
@@ -84,12 +86,13 @@ impl Engine {
     /// A way to ask an engine that is yet to start: whoever does waits until it has.
     pub fn handle() -> (Handle, Arriving) {
         let (inputs, arriving) = channel();
-        (Handle { inputs, updates: broadcast::channel(UPDATES).0 }, Arriving(arriving))
+        let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: ClockFace::new() };
+        (handle, Arriving(arriving))
     }
 
     /// Starts the engine of a handle; it goes on where the store left off.
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, arriving: Arriving) -> Result<Self, EngineError> {
-        let mut running = Running::new(setup, store, handle.inputs.clone(), handle.updates.clone())?;
+        let mut running = Running::new(setup, store, handle)?;
         running.begin()?;
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving.0))?;
         Ok(Self(thread))
@@ -120,6 +123,7 @@ pub(super) struct Running {
     pub(super) inputs: Sender<Input>,
     pub(super) updates: broadcast::Sender<(UnixMillis, Update)>,
     pub(super) clock: Clock,
+    pub(super) face: ClockFace,
     pub(super) core: Core,
     pub(super) batch: Batch,
     /// Effects of the batch that is on its way to the disk.
@@ -142,7 +146,11 @@ pub(super) struct Running {
     pub(super) latest: BTreeMap<DeviceId, Looked>,
     pub(super) meter: Meter,
     pub(super) minutes: Minutes,
+    pub(super) recent: Arc<Recent>,
+    pub(super) steps: MemorySteps,
     pub(super) host: HostStanding,
+    /// The last look at the host.
+    pub(super) host_reading: Option<HostReading>,
     pub(super) launcher: Launcher,
     pub(super) exits: ExitWatch,
     pub(super) condition: Condition,
@@ -227,7 +235,7 @@ impl Running {
             Input::Gpu(event) => self.gpu_event(&event),
             Input::MpsDied(device, died) => self.mps_died(device, &died),
             Input::Found(devices, numbers) => self.found(&devices, numbers),
-            Input::Host(reading) => self.host_looked(&reading),
+            Input::Host(reading) => self.host_looked(*reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
             Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
                 drop(reply.send(self.forecast(&owner, jobs, Some(&estimated))));

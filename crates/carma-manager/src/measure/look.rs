@@ -90,6 +90,16 @@ impl Look {
     }
 }
 
+impl Look {
+    /// Our attempts that were there, and their memory where the driver told.
+    pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, Option<MiB>)> {
+        self.present.iter().filter_map(|presence| match presence.holder {
+            Holder::Attempt(attempt) => Some((attempt, presence.memory)),
+            Holder::Others => None,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -54,12 +54,15 @@ impl Meter {
         self.devices.get(&device).map(|meter| meter.energy)
     }
 
+    /// What an attempt has taken of a GPU so far.
+    pub fn usage(&self, attempt: AttemptId, device: DeviceId) -> Option<&Usage> {
+        self.devices.get(&device)?.usages.iter().find(|(known, _)| *known == attempt).map(|(_, usage)| usage)
+    }
+
     /// What an attempt has taken so far.
     pub fn so_far(&self, attempt: AttemptId) -> Measurement {
-        let usage = |(device, meter): (&DeviceId, &DeviceMeter)| {
-            meter.usages.iter().find(|(known, _)| *known == attempt).map(|(_, usage)| (*device, usage.clone()))
-        };
-        Measurement { gpus: self.devices.iter().filter_map(usage).collect() }
+        let of_device = |device: &DeviceId| self.usage(attempt, *device).map(|usage| (*device, usage.clone()));
+        Measurement { gpus: self.devices.keys().filter_map(of_device).collect() }
     }
 
     /// The attempt has ended: what it took, which is forgotten here.
@@ -82,6 +85,7 @@ impl DeviceMeter {
             self.idle = Some(Watts(self.idle.map_or(power.0, |idle| idle.0.min(power.0))));
         }
         self.energy.all += energy;
+        self.usages.iter_mut().for_each(|(_, usage)| usage.smact_now = None);
         if look.present.is_empty() {
             self.energy.nobody += energy;
             return;

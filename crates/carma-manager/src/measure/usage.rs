@@ -16,6 +16,9 @@ pub struct Usage {
     pub watched: Seconds,
     /// Time that multiprocessors had work.
     pub smact: Level,
+    /// Its part of that time when last seen; unset where it was not there, or nothing was told.
+    #[serde(default)]
+    pub smact_now: Option<Fraction>,
     /// Warps resident on multiprocessors.
     pub smocc: Level,
     /// Time that the memory was read or written.
@@ -60,6 +63,7 @@ impl Usage {
 
     /// Adds its share of what a GPU did in the time before a look.
     pub(super) fn add(&mut self, activity: &Activity, share: f64, span: Seconds) {
+        self.smact_now = activity.smact.map(|smact| Fraction::clamped(smact.get() * share));
         self.smact.add(activity.smact, share, span);
         self.smocc.add(activity.smocc, share, span);
         self.drama.add(activity.drama, share, span);

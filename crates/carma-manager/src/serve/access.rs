@@ -90,6 +90,8 @@ pub(super) enum Guest {
     Local(UserKey),
     /// Somebody who has to show a token.
     Network,
+    /// Anybody: they are told metrics, and nothing else.
+    Anybody,
 }
 
 /// Finds out who asks.
@@ -114,7 +116,7 @@ impl Access {
                     bearer(headers).ok_or_else(|| ProblemKind::Unauthenticated.because("send a token: Authorization: Bearer TOKEN"))?;
                 UserKey::Named(tokens.user_of(token).await?)
             }
-            (Guest::Network, None) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
+            (Guest::Network | Guest::Anybody, _) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
         };
         self.users.caller(key).await
     }
@@ -125,7 +127,8 @@ impl Access {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

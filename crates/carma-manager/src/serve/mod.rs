@@ -16,10 +16,12 @@ mod events;
 mod listen;
 mod logs;
 mod naming;
+mod pages;
 mod privacy;
 mod readers;
 mod routes;
 mod seats;
+mod timeline;
 mod tokens;
 mod turns;
 mod users;
@@ -40,6 +42,10 @@ use crate::engine::Handle;
 use crate::places::Places;
 use crate::store::Store;
 
+pub(crate) use access::bearer;
+pub use pages::PageFile;
+pub(crate) use pages::Pages;
+
 use access::Access;
 use connection::Connections;
 use listen::{Listeners, NetworkListener};
@@ -57,6 +63,8 @@ pub struct Serving {
     pub places: Places,
     /// What is configured.
     pub settings: ManagerSettings,
+    /// The web page.
+    pub pages: &'static [PageFile],
 }
 
 /// Why nothing could be served.
@@ -116,12 +124,13 @@ struct Shared {
     submissions: Turns,
     /// To ask what the engine has to think about.
     deliberations: Turns,
+    metrics_told: routes::Told,
 }
 
 impl Server {
     /// Makes the socket, and takes the address where one is configured.
     pub fn bind(serving: Serving) -> Result<Self, ServeError> {
-        let listeners = Listeners::bind(&serving.places.socket, &serving.settings.network)?;
+        let listeners = Listeners::bind(&serving.places.socket, &serving.settings)?;
         Ok(Self { serving, listeners })
     }
 
@@ -130,9 +139,14 @@ impl Server {
         self.listeners.network.as_ref().map(NetworkListener::address)
     }
 
+    /// The address where metrics alone are told, where there is one.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.listeners.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
     /// Serves until told to stop, or until whoever could tell is gone.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-        let Serving { handle, store, places, settings } = self.serving;
+        let Serving { handle, store, places, settings, pages } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -149,8 +163,11 @@ impl Server {
             submissions: routes::submission_turns(),
             // Of forecasts some wait for a dry run.
             deliberations: Turns::new(64, 4),
+            metrics_told: routes::Told::default(),
         };
-        let connections = Connections::new(routes::router(Arc::new(shared)), access);
+        let shared = Arc::new(shared);
+        let open = routes::metrics_alone(Arc::clone(&shared));
+        let connections = Connections::new(routes::router(shared), open, Pages::new(pages), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
         // Streams that go on for ever end here.
         runtime.shutdown_timeout(GRACE);

@@ -1,5 +1,6 @@
 //! The API as clients see it: a real server on a socket of its own, a real store, and an engine that launches nothing.
 
+mod bridge;
 mod events;
 mod lab;
 mod logs;

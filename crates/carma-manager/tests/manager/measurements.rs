@@ -54,6 +54,10 @@ fn those_who_share_have_their_parts_and_say_how_sure_they_are() {
     let learned = taken.learned(None).unwrap();
     assert_eq!((learned.memory, learned.smact, learned.watts), (MiB(1000), None, None), "guessed parts teach nothing");
     assert_eq!(meter.so_far(attempt(2)).energy(), Millijoules(650_000));
+    let now = |meter: &Meter, job| meter.usage(attempt(job), GPU).unwrap().smact_now;
+    assert_eq!([now(&meter, 1), now(&meter, 2)], [0.25, 0.75].map(|part| Some(Fraction::clamped(0.8 * part))));
+    meter.look(GPU, &look(20, 1500, 50.0, 0.3, &[(two, 3000)]));
+    assert_eq!([now(&meter, 1), now(&meter, 2)], [None, Some(Fraction::clamped(0.3))], "one that is gone does nothing now");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use axum::Json;
 use axum::extract::State;
 
 use super::{GpuPath, Refused};
-use crate::api::{GpuDetail, SampleQuery};
+use crate::api::{GpuDetail, GpuTimeline, RecentLooks, RecentQuery, SampleQuery};
+use crate::engine::Wanted;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, Asked};
@@ -35,11 +36,38 @@ pub(super) async fn samples(
     GpuName(device): GpuName,
     Asked(query): Asked<SampleQuery>,
 ) -> Answer<Vec<MinuteMean>> {
-    let end = query.until.unwrap_or_else(UnixMillis::now).minute();
+    let end = query.until.unwrap_or_else(|| shared.handle.now()).minute();
     // The minute that is not over yet is left out only where an end is given.
     let end = if query.until.is_some() { end } else { UnixMinute(end.0 + 1) };
     let start = query.since.map_or(UnixMinute(end.0.saturating_sub(USUAL_MINUTES)), UnixMillis::minute);
-    shared.readers.read(move |reader| Ok(reader.samples(device, start..end)?)).await.map(Json)
+    shared.minutes(device, start..end).await.map(Json)
+}
+
+/// What a GPU did, and who was on it.
+#[utoipa::path(
+    get,
+    path = "/v1/gpus/{gpu}/timeline",
+    params(GpuPath, SampleQuery),
+    responses((status = 200, body = GpuTimeline), Refused)
+)]
+pub(super) async fn timeline(
+    State(shared): State<Arc<Shared>>,
+    _: Caller,
+    GpuName(device): GpuName,
+    Asked(query): Asked<SampleQuery>,
+) -> Answer<GpuTimeline> {
+    shared.timeline(device, query).await.map(Json)
+}
+
+/// The last minutes of GPUs, look by look.
+#[utoipa::path(get, path = "/v1/recent", params(RecentQuery), responses((status = 200, body = Vec<RecentLooks>), Refused))]
+pub(super) async fn recent(
+    State(shared): State<Arc<Shared>>,
+    _: Caller,
+    Asked(RecentQuery { since, gpu, points }): Asked<RecentQuery>,
+) -> Answer<Vec<RecentLooks>> {
+    let device = gpu.map(|gpu| gpu.parse::<GpuName>()).transpose()?.map(|GpuName(device)| device);
+    Ok(Json(shared.handle.recent(Wanted { since, device, points })))
 }
 
 /// Takes a GPU out of use for new jobs.

@@ -13,7 +13,7 @@ use carma_manager::api::{Problem, Shutdown};
 use carma_manager::configuration::{Configuration, NetworkSettings};
 use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::places::Places;
-use carma_manager::serve::{ServeError, Server, Serving};
+use carma_manager::serve::{PageFile, ServeError, Server, Serving};
 use carma_manager::store::Store;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -22,6 +22,10 @@ use tokio::sync::oneshot;
 
 /// Long enough for the slowest machine; nobody waits for it when all is well.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A page of one file.
+pub(super) const PAGES: &[PageFile] =
+    &[PageFile { path: "/index.html", kind: "text/html; charset=utf-8", body: b"<!doctype html><title>page</title>" }];
 
 pub(super) struct Lab {
     folder: TempDir,
@@ -60,7 +64,7 @@ impl Lab {
         let setup = Setup { places: places.clone(), configuration, driver: None, world, program, observes: true, record: None };
         let (handle, arriving) = Engine::handle();
         let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving).unwrap();
-        let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings };
+        let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings, pages: PAGES };
         let (stop, stopped) = oneshot::channel();
         let server = Server::bind(serving)?;
         let address = server.address();

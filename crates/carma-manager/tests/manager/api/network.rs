@@ -25,9 +25,13 @@ fn settings(folder: &Path, mode: u32) -> NetworkSettings {
 }
 
 fn status(address: SocketAddr, header: &str) -> u16 {
+    status_of(address, "/v1/status", header)
+}
+
+fn status_of(address: SocketAddr, path: &str, header: &str) -> u16 {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(format!("GET /v1/status HTTP/1.1\r\nhost: carma\r\n{header}\r\n").as_bytes()).unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: carma\r\n{header}\r\n").as_bytes()).unwrap();
     Answer::new(stream).status
 }
 
@@ -39,6 +43,8 @@ fn whoever_has_a_token_is_its_user_and_nobody_else_is_answered() {
     assert_eq!(status(address, "authorization: Bearer Secret\r\n"), 401);
     assert_eq!(status(address, "authorization: Basic secret\r\n"), 401);
     assert_eq!(status(address, ""), 401);
+    // The page itself holds nothing that is anybody's.
+    assert_eq!((status_of(address, "/", ""), status_of(address, "/metrics", "")), (200, 401));
 }
 
 #[test]

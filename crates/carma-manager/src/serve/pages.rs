@@ -1,0 +1,136 @@
+//! The files of the web page. Anybody may have them: what the page shows, it asks for through the API.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH,
+    REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+
+use crate::token::hexadecimal;
+
+/// A page runs its own scripts alone, and talks to nobody but the manager.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// What is asked for where nothing is named.
+const FIRST: &str = "/index.html";
+
+/// A file of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageFile {
+    /// Where it is served, as in `/app.js`.
+    pub path: &'static str,
+    /// What it is, as in `text/javascript`.
+    pub kind: &'static str,
+    /// What is in it.
+    pub body: &'static [u8],
+}
+
+/// The files, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Pages(HashMap<&'static str, Ready>);
+
+#[derive(Debug)]
+struct Ready {
+    kind: &'static str,
+    plain: Bytes,
+    packed: Bytes,
+    /// Another for other contents.
+    tag: String,
+}
+
+impl Pages {
+    pub(crate) fn new(files: &[PageFile]) -> Self {
+        let ready = |file: &PageFile| {
+            let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(file.body)[..8]));
+            (file.path, Ready { kind: file.kind, plain: Bytes::from_static(file.body), packed: pack(file.body).into(), tag })
+        };
+        Self(files.iter().map(ready).collect())
+    }
+
+    /// The file that is asked for, where it is one of the page's.
+    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Option<Response> {
+        let path = match request.uri().path() {
+            "/" => FIRST,
+            path => path,
+        };
+        let file = self.0.get(path)?;
+        Some(match *request.method() {
+            Method::GET | Method::HEAD => file.answer(request.headers()),
+            _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        })
+    }
+}
+
+impl Ready {
+    fn answer(&self, headers: &HeaderMap) -> Response {
+        let says = |name: HeaderName, wanted: &str| {
+            headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| value.contains(wanted))
+        };
+        // A new program brings a new page: it is asked for each time, and sent only when it differs.
+        let common = [
+            (CACHE_CONTROL, "no-cache"),
+            (CONTENT_SECURITY_POLICY, POLICY),
+            (REFERRER_POLICY, "no-referrer"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (VARY, "accept-encoding"),
+            (ETAG, &self.tag),
+        ];
+        if says(IF_NONE_MATCH, &self.tag) {
+            return (StatusCode::NOT_MODIFIED, common).into_response();
+        }
+        let kind = [(CONTENT_TYPE, self.kind)];
+        if says(ACCEPT_ENCODING, "gzip") {
+            return (common, kind, [(CONTENT_ENCODING, "gzip")], Body::from(self.packed.clone())).into_response();
+        }
+        (common, kind, Body::from(self.plain.clone())).into_response()
+    }
+}
+
+fn pack(body: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    // To write into memory does not fail.
+    let _ = packer.write_all(body);
+    packer.finish().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: &[PageFile] = &[PageFile { path: "/index.html", kind: "text/html; charset=utf-8", body: b"<!doctype html>" }];
+
+    fn ask(method: Method, path: &str, headers: &[(HeaderName, &str)]) -> Option<Response> {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(name, *value);
+        }
+        Pages::new(FILES).answer(&request.body(()).unwrap())
+    }
+
+    #[test]
+    fn files_come_with_what_they_are_and_the_rest_is_not_ours() {
+        let first = ask(Method::GET, "/", &[]).unwrap();
+        assert_eq!(first.status(), StatusCode::OK);
+        assert_eq!(first.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
+        assert!(first.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().starts_with("default-src 'none'"));
+        assert!(ask(Method::GET, "/v1/queue", &[]).is_none() && ask(Method::GET, "/index.htm", &[]).is_none());
+        assert_eq!(ask(Method::POST, "/", &[]).unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
+    }
+
+    #[test]
+    fn what_a_browser_has_is_not_sent_again_and_the_rest_is_packed() {
+        let first = ask(Method::GET, "/", &[(ACCEPT_ENCODING, "gzip, br")]).unwrap();
+        assert_eq!(first.headers()[CONTENT_ENCODING], "gzip");
+        let tag = first.headers()[ETAG].to_str().unwrap();
+        assert_eq!(ask(Method::GET, "/", &[(IF_NONE_MATCH, tag)]).unwrap().status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(ask(Method::GET, "/", &[(IF_NONE_MATCH, "\"0\"")]).unwrap().status(), StatusCode::OK);
+    }
+}

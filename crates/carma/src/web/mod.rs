@@ -1,0 +1,51 @@
+//! The web page: its files, and `carma web`, which opens it for a browser on this machine.
+
+mod files;
+
+pub(crate) use files::FILES;
+
+use std::io::{ErrorKind, Write};
+
+use anyhow::{Context, Result, bail};
+use carma_manager::bridge::Bridge;
+use carma_manager::client::Address;
+use clap::Args;
+
+use crate::manager::Manager;
+
+/// Where the page is unless something else is there, so that a tunnel of ssh need not change.
+const USUAL_PORT: u16 = 7080;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Open this port of the machine itself; unset: 7080, or any that is free.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let mut client = arguments.manager.connect()?;
+    let socket = match client.address() {
+        Address::Socket(socket) => socket.clone(),
+        address @ Address::Network { .. } => bail!("this manager serves the page itself: open {address}/ and show it your token"),
+    };
+    let status = client.status()?;
+    let bind = |port| Bridge::bind(port, socket.clone(), FILES);
+    let bridge = match arguments.port {
+        Some(port) => bind(port).with_context(|| format!("cannot take port {port}"))?,
+        None => match bind(USUAL_PORT) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => bind(0)?,
+            bound => bound?,
+        },
+    };
+    writeln!(output, "{}", bridge.url())?;
+    output.flush()?;
+    eprintln!("Open this address in a browser; it shows {} as you may see it, until Ctrl-C.", status.world);
+    if std::env::var_os("SSH_CONNECTION").is_some() {
+        let port = bridge.port();
+        eprintln!("From your own machine: ssh -L {port}:127.0.0.1:{port} SERVER, then open it there.");
+    }
+    match bridge.run()? {}
+}
