@@ -156,7 +156,7 @@ fn a_job_its_log_and_help() {
     let told = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
     model.update(told, Duration::from_secs(2));
     let shown = picture(&model, 80, 24);
-    assert!(shown.contains("─ Job 5  lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
+    assert!(shown.contains("─ Job 5 lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
     press(&mut model, "l");
     let log: String = (1..=40).map(|step| format!("\x1b[32mstep {step}\x1b[0m\n")).collect();
     model.update(Message::Log("5".to_owned(), Ok(log.into_bytes())), Duration::from_secs(2));
