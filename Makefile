@@ -88,6 +88,8 @@ bench: ## What decisions and jobs cost, beside a reference of the same run
 	cargo bench --package carma-sim --bench simulations
 	cargo bench --package carma-estimate --bench estimates
 	cargo bench --package carma --bench sampling
+	tools/install tmux
+	cargo bench --package carma --bench top
 	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --package carma --bench throughput
 
 bench-peers: ## Install pueue and task-spooler, which the benchmark compares with where they are

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::model::{Model, Pane, Prompt};
+use super::super::model::{Model, Pane, Prompt, Sort};
 use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
 use super::gpus::taken;
@@ -56,21 +56,16 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
 fn heading(model: &Model) -> String {
     let jobs = &model.jobs;
     let Counts { running, waiting, held } = jobs.counts();
-    let mut words = format!("{running} running, {waiting} waiting, {held} held");
-    if jobs.is_filtered() || (jobs.len() as u64) < running + waiting + held {
-        words += &format!(" | {} listed", jobs.len());
-    }
-    if jobs.sort != super::super::model::Sort::Queue {
-        words += &format!(" | by {}", jobs.sort.words());
-    }
-    if jobs.filter.mine {
-        words += " | mine";
-    }
-    match (&model.prompt, jobs.filter.text.as_str()) {
-        (Some(Prompt::Filter), text) => words + &format!(" | /{text}_"),
-        (_, "") => words,
-        (_, text) => words + &format!(" | /{text}"),
-    }
+    let some = jobs.is_filtered() || (jobs.len() as u64) < running + waiting + held;
+    let typing = model.prompt == Some(Prompt::Filter);
+    let parts = [
+        Some(format!("{running} running, {waiting} waiting, {held} held")),
+        some.then(|| format!("{} listed", jobs.len())),
+        (jobs.sort != Sort::Queue).then(|| format!("by {}", jobs.sort.words())),
+        jobs.filter.mine.then(|| "mine".to_owned()),
+        (typing || !jobs.filter.text.is_empty()).then(|| format!("/{}{}", jobs.filter.text, if typing { "_" } else { "" })),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" | ")
 }
 
 /// Widths that depend on the terminal.
