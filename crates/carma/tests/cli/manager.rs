@@ -14,4 +14,5 @@ mod replay;
 mod rules;
 mod security;
 mod served;
+mod top;
 mod up;
