@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    policies, profile, replay, service, shim, simulate, submit, trace, trace_memory, up, validate,
+    notify, policies, profile, replay, service, shim, simulate, submit, trace, trace_memory, up, validate,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -71,6 +71,9 @@ enum Command {
     Submit(Box<submit::Arguments>),
     #[command(flatten)]
     Manager(manager::Command),
+    /// Say what you want to be told of, and how: webhook, mail, desktop, command.
+    #[command(subcommand)]
+    Notify(notify::Command),
     /// Run the manager as a service of systemd.
     #[command(subcommand)]
     Service(service::Command),
@@ -84,6 +87,9 @@ enum Command {
     /// Run one attempt of a job under supervision.
     #[command(hide = true)]
     Shim(shim::Arguments),
+    /// Tell a user what became of their jobs.
+    #[command(hide = true)]
+    Deliver(notify::DeliverArguments),
     /// Submit a trace to the manager at its times, and report like compare.
     Replay(replay::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
@@ -135,6 +141,8 @@ impl Cli {
             Command::Service(command) => service::run(&command, output),
             Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
+            Command::Notify(command) => notify::run(&command, output),
+            Command::Deliver(arguments) => notify::deliver(&arguments, output),
             Command::Shim(arguments) => shim::run(&arguments.folder),
             Command::Replay(arguments) => replay::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),

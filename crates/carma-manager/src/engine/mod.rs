@@ -34,5 +34,6 @@ mod submit;
 
 pub(crate) use attempts::measured;
 pub use handle::Handle;
+pub(crate) use launcher::{NotLaunched, run_as};
 pub use run::{Arriving, Engine, EngineError};
 pub use setup::{Setup, World};

@@ -26,6 +26,7 @@ use super::setup::Setup;
 use crate::api::Update;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
+use crate::notifications::Notifier;
 use crate::store::{JobFilter, Loaded, Store, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
 
@@ -52,6 +53,7 @@ impl Running {
             let _ = ends.send(stands(attempt, &AttemptFolder::of(&folders, attempt), standing, &program));
         })?;
         let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, state.join("estimates"), &inputs)?;
+        let notifier = Notifier::start(setup.program.clone(), state.clone(), &setup.configuration.manager.notifications, &store)?;
         watch_host(&setup, inputs.clone())?;
         Ok(Self {
             reader: store.reader()?,
@@ -67,6 +69,7 @@ impl Running {
             updates,
             exits,
             estimators,
+            notifier,
             batch: Batch::default(),
             on_the_way: None,
             jobs: HashMap::new(),
@@ -136,6 +139,8 @@ impl Running {
             self.stop_unwanted_mps(loaded.machine_changes);
         }
         self.start_looking()?;
+        let clock = self.clock;
+        self.notifier.begin(move || clock.wall());
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod estimates;
 mod faults;
 mod lab;
 mod life;
+mod notifications;
 mod prediction;
 mod replay;
 mod rules;

@@ -5,6 +5,7 @@ mod gpus;
 mod jobs;
 mod lists;
 mod manager;
+mod notifications;
 mod submit;
 mod terminal;
 
@@ -81,6 +82,8 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(gpus::samples))
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))
+        .routes(routes!(notifications::show, notifications::set))
+        .routes(routes!(notifications::test))
         .routes(routes!(manager::status))
         .routes(routes!(manager::me))
         .routes(routes!(manager::configuration))
