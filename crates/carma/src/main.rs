@@ -17,6 +17,7 @@ mod manager;
 mod manual;
 mod mig;
 mod mps;
+mod notify;
 mod policies;
 mod profile;
 mod progress;

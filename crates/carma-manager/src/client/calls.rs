@@ -20,13 +20,16 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
-    Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
+    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, Tried, WaitQuery, Why,
 };
 use crate::places::Places;
 use crate::store::JobSummary;
 
 /// The longest that a dry run can be allowed to take.
 const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
+
+/// Where wishes are kept.
+const NOTIFICATIONS: &str = "/v1/notifications";
 
 type Answer<T> = Result<T, ClientError>;
 
@@ -153,6 +156,21 @@ impl Client {
     /// Who we are to the manager.
     pub fn me(&mut self) -> Answer<Me> {
         self.get("/v1/me")
+    }
+
+    /// What we want to be told of.
+    pub fn notifications(&mut self) -> Answer<Vec<Notification>> {
+        self.get(NOTIFICATIONS)
+    }
+
+    /// Says what we want to be told of from now on, and nothing else.
+    pub fn set_notifications(&mut self, notifications: &[Notification]) -> Answer<Vec<Notification>> {
+        self.call(&Method::PUT, NOTIFICATIONS, Some(document(&notifications)?))
+    }
+
+    /// Has something made up told to us by all our ways, and says what became of it.
+    pub fn try_notifications(&mut self) -> Answer<Vec<Tried>> {
+        self.call(&Method::POST, "/v1/notifications/test", None)
     }
 
     /// How the manager is.

@@ -6,6 +6,7 @@ mod jobs;
 mod lists;
 mod manager;
 mod metrics;
+mod notifications;
 mod submit;
 mod terminal;
 
@@ -85,6 +86,8 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(gpus::recent))
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))
+        .routes(routes!(notifications::show, notifications::set))
+        .routes(routes!(notifications::test))
         .routes(routes!(manager::status))
         .routes(routes!(manager::me))
         .routes(routes!(manager::configuration))
