@@ -32,6 +32,7 @@ mod trace_memory;
 mod units;
 mod up;
 mod validate;
+mod what_if;
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -20,13 +20,15 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Me, Queue,
-    QueueQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
+    QueueQuery, SampleQuery, Shutdown, Status, Submit, Submitted, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
-use crate::store::JobSummary;
+use crate::store::{JobSummary, MinuteMean};
 
 /// The longest that a dry run can be allowed to take.
 const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
+/// Simulations have a minute, and whoever asks waits for a turn at most half of one.
+const LONGEST_WHAT_IF: Duration = Duration::from_secs(100);
 
 type Answer<T> = Result<T, ClientError>;
 
@@ -134,10 +136,21 @@ impl Client {
         self.get("/v1/gpus")
     }
 
+    /// What a GPU did, minute by minute.
+    pub fn samples(&mut self, gpu: &str, query: &SampleQuery) -> Answer<Vec<MinuteMean>> {
+        self.get(&with_query(&format!("/v1/gpus/{}/samples", escaped(gpu)), query)?)
+    }
+
     /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.
     pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
         self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
+    }
+
+    /// What would have become of the same jobs by other rules. It may take as long as their simulation, and those before it.
+    pub fn what_if(&mut self, query: &WhatIfQuery) -> Answer<WhatIf> {
+        let path = with_query("/v1/what-if", query)?;
+        self.answer(Question::new(&Method::GET, &path, None).taking(LONGEST_WHAT_IF))
     }
 
     /// Who we are to the manager.

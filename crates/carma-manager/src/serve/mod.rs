@@ -24,6 +24,7 @@ mod tokens;
 mod turns;
 mod users;
 mod wait;
+mod what_ifs;
 
 use std::io;
 use std::net::SocketAddr;
@@ -45,6 +46,7 @@ use connection::Connections;
 use listen::{Listeners, NetworkListener};
 use readers::Readers;
 use turns::Turns;
+use what_ifs::WhatIfs;
 
 /// What is served.
 #[derive(Debug, Clone)]
@@ -57,6 +59,8 @@ pub struct Serving {
     pub places: Places,
     /// What is configured.
     pub settings: ManagerSettings,
+    /// The program that simulates: this one.
+    pub program: PathBuf,
 }
 
 /// Why nothing could be served.
@@ -116,6 +120,9 @@ struct Shared {
     submissions: Turns,
     /// To ask what the engine has to think about.
     deliberations: Turns,
+    /// To wait for a simulation.
+    simulations: Turns,
+    what_ifs: Arc<WhatIfs>,
 }
 
 impl Server {
@@ -132,7 +139,7 @@ impl Server {
 
     /// Serves until told to stop, or until whoever could tell is gone.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-        let Serving { handle, store, places, settings } = self.serving;
+        let Serving { handle, store, places, settings, program } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -140,6 +147,7 @@ impl Server {
             .enable_all()
             .build()?;
         let access = Access::new(&settings, self.listeners.network.as_ref().map(NetworkListener::tokens));
+        let what_ifs = Arc::new(WhatIfs::new(program, places.socket.clone()));
         let shared = Shared {
             handle,
             readers: Arc::new(Readers::new(store)),
@@ -149,6 +157,8 @@ impl Server {
             submissions: routes::submission_turns(),
             // Of forecasts some wait for a dry run.
             deliberations: Turns::new(64, 4),
+            simulations: Turns::new(8, 2),
+            what_ifs,
         };
         let connections = Connections::new(routes::router(Arc::new(shared)), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));

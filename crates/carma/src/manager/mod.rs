@@ -18,10 +18,10 @@ mod wait;
 mod why;
 mod words;
 
-pub(crate) use ask::{Manager, write_json};
+pub(crate) use ask::{Manager, Moment, write_json};
 pub(crate) use attach::attach;
 pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{devices, estimate, numbers};
+pub(crate) use words::{devices, estimate, moment, numbers};
 
 use std::io::Write;
 use std::process::ExitCode;

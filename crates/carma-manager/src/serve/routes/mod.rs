@@ -7,6 +7,7 @@ mod lists;
 mod manager;
 mod submit;
 mod terminal;
+mod what_if;
 
 pub(super) use submit::submission_turns;
 
@@ -81,6 +82,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(gpus::samples))
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))
+        .routes(routes!(what_if::what_if))
         .routes(routes!(manager::status))
         .routes(routes!(manager::me))
         .routes(routes!(manager::configuration))
