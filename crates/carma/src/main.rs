@@ -36,6 +36,7 @@ mod units;
 mod up;
 mod validate;
 mod web;
+mod what_if;
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -9,6 +9,7 @@ mod metrics;
 mod notifications;
 mod submit;
 mod terminal;
+mod what_if;
 
 pub(super) use metrics::{Told, alone as metrics_alone};
 pub(super) use submit::submission_turns;
@@ -88,6 +89,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(gpus::resume))
         .routes(routes!(notifications::show, notifications::set))
         .routes(routes!(notifications::test))
+        .routes(routes!(what_if::what_if))
         .routes(routes!(manager::status))
         .routes(routes!(manager::me))
         .routes(routes!(manager::configuration))
