@@ -57,6 +57,8 @@ section!(
         estimates: EstimateSettings = EstimateSettings::default(),
         /// Access over the network.
         network: NetworkSettings = NetworkSettings::default(),
+        /// Metrics for Prometheus.
+        metrics: MetricsSettings = MetricsSettings::default(),
         /// What energy costs.
         energy: EnergySettings = EnergySettings::default(),
     }
@@ -144,6 +146,18 @@ section!(
         certificate: Option<PathBuf> = None,
         /// The certificate's key (PEM).
         key: Option<PathBuf> = None,
+    }
+);
+
+section!(
+    /// Metrics for Prometheus.
+    MetricsSettings {
+        /// Whoever reaches this address and port is shown the metrics, and nothing else, without a token; unset: the API alone has them.
+        listen: Option<SocketAddr> = None,
+        /// Tell what jobs are called and whose they are.
+        job_names: bool = true,
+        /// Tell what dcgm-exporter tells by its names as well.
+        dcgm_names: bool = true,
     }
 );
 

@@ -16,6 +16,7 @@ pub mod host;
 pub mod judge;
 pub mod launch;
 pub mod measure;
+pub mod metrics;
 pub mod notify;
 pub mod open_files;
 pub mod places;

@@ -28,6 +28,7 @@ mod simulate;
 mod submit;
 mod text;
 mod token;
+mod top;
 mod trace;
 mod trace_memory;
 mod units;

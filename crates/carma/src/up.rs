@@ -78,11 +78,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         pages: web::FILES,
     };
     let server = Server::bind(serving)?;
-    let address = server.address();
+    let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, store, &handle, arriving)?;
     stop_when_told(handle.clone())?;
     eprintln!("carma: manages {words}; listens on {}", places.socket.display());
     address.inspect(|address| eprintln!("carma: listens on {address} too"));
+    metrics.inspect(|address| eprintln!("carma: metrics are on http://{address}/metrics, for whoever reaches it"));
     // Whoever started us as a service waits for this; others do not listen.
     let _ = notify::ready();
     let (stop, stopped) = tokio::sync::oneshot::channel();

@@ -69,7 +69,9 @@ export function EstimateBars({ estimate, attempts }: { estimate: EstimateDetail;
           </li>
         ))}
       </ul>
-      <p class="quiet">The line across a bar is what an attempt was promised, or what the job was expected to stay under.</p>
+      {rows.some(({ mark }) => mark) && (
+        <p class="quiet">The line across a bar is what an attempt was promised, or what the job was expected to stay under.</p>
+      )}
       {estimate.parts && estimate.parts.length > 0 && <PartsLegend parts={estimate.parts} />}
     </>
   );

@@ -14,9 +14,9 @@ const OCCASIONS: Record<Occasion, string> = {
 };
 
 type Way = "webhook" | "mail" | "desktop" | "command";
-const WAYS: Record<Way, { name: string; field?: string; hint?: string; type?: "email" | "url" }> = {
-  mail: { name: "E-mail", field: "Address", hint: "sent by the server's sendmail", type: "email" },
-  webhook: { name: "Webhook", field: "Address", hint: "a JSON document is sent there (POST)", type: "url" },
+const WAYS: Record<Way, { name: string; field?: string; hint?: string }> = {
+  mail: { name: "E-mail", field: "Address", hint: "sent by the server's sendmail" },
+  webhook: { name: "Webhook", field: "Address", hint: "a JSON document is sent there (POST)" },
   command: {
     name: "Command",
     field: "Command",
@@ -95,7 +95,7 @@ function Wishes({ kept }: { kept: Notification[] }) {
 function WishFields(props: { number: number; wish: Notification; change: (wish: Notification) => void; remove: () => void }) {
   const { number, wish, change, remove } = props;
   const [way, value] = wayOf(wish.by);
-  const { field, hint, type = "text" } = WAYS[way];
+  const { field, hint } = WAYS[way];
   const toggle = (occasion: Occasion, wanted: boolean) =>
     change({ ...wish, on: wanted ? [...wish.on, occasion] : wish.on.filter(other => other !== occasion) });
   return (
@@ -115,7 +115,7 @@ function WishFields(props: { number: number; wish: Notification; change: (wish: 
         {field && (
           <label class="grow">
             {field}
-            <input type={type} required value={value} onInput={event => change({ ...wish, by: byOf(way, event.currentTarget.value) })} />
+            <input type="text" required value={value} onInput={event => change({ ...wish, by: byOf(way, event.currentTarget.value) })} />
           </label>
         )}
         <button type="button" class="danger" onClick={remove} aria-label={`Remove notification ${number}`}>

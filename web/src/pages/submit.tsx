@@ -113,7 +113,7 @@ export function Submit() {
         <TickBox {...box("exclusive")}>GPUs of its own</TickBox>
         <TickBox {...box("hold")}>hold it until it is released</TickBox>
         <p class="hint whole">
-          The job gets a plain environment (PATH, HOME, USER), not that of a shell of yours; <code>carma submit</code> takes yours along.
+          The job gets a plain environment, not that of a shell of yours; <code>carma submit</code> takes yours along.
         </p>
         <div class="buttons left whole">
           <button type="button" disabled={busy} onClick={dryRun}>

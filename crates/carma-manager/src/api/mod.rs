@@ -27,6 +27,7 @@ mod seen;
 mod status;
 mod what_if;
 
+pub use crate::store::MemoryStep;
 pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
 pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
@@ -35,6 +36,6 @@ pub use job::{
 };
 pub use notification::{Channel, Happened, Notification, Occasion};
 pub use problem::{Problem, ProblemKind};
-pub use seen::{GpuStay, GpuTimeline, MemoryStep, RecentLooks, RecentQuery, RecentTenant};
+pub use seen::{GpuStay, GpuTimeline, RecentLooks, RecentQuery, RecentTenant};
 pub use status::{ConfigurationDetail, Counts, EventQuery, Me, Reloaded, Shutdown, Status, Told, Update};
 pub use what_if::{Fate, WhatIf, WhatIfQuery};

@@ -4,7 +4,7 @@ use carma_core::{AttemptId, DeviceId, MiB, Watts};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::store::{MinuteMean, UnixMillis};
+use crate::store::{MemoryStep, MinuteMean, UnixMillis};
 
 /// Which looks at GPUs are wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
@@ -66,7 +66,7 @@ pub struct GpuTimeline {
     pub since: UnixMillis,
     /// Until when.
     pub until: UnixMillis,
-    /// How busy it was.
+    /// How busy it was; of more than a day, means of several minutes, by the first of them.
     pub minutes: Vec<MinuteMean>,
     /// Those who were on it, by when they were launched.
     pub stays: Vec<GpuStay>,
@@ -93,14 +93,4 @@ pub struct GpuStay {
     pub promised: MiB,
     /// Memory it had, from each of these times on.
     pub memory: Vec<MemoryStep>,
-}
-
-/// From this time on, an attempt had so much memory on a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MemoryStep {
-    /// From when.
-    pub at: UnixMillis,
-    /// So much.
-    #[schema(value_type = u64)]
-    pub memory: MiB,
 }

@@ -19,8 +19,8 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, HistoryQuery, JobDetail, LogQuery, Me, Queue,
-    QueueQuery, RecentLooks, RecentQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
+    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
+    Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
 };
 use crate::places::Places;
 use crate::store::JobSummary;
@@ -139,6 +139,11 @@ impl Client {
         self.get(&with_query("/v1/recent", query)?)
     }
 
+    /// What a GPU did, and who was on it.
+    pub fn timeline(&mut self, gpu: &str, query: &SampleQuery) -> Answer<GpuTimeline> {
+        self.get(&with_query(&format!("/v1/gpus/{}/timeline", escaped(gpu)), query)?)
+    }
+
     /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.
     pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
@@ -153,6 +158,13 @@ impl Client {
     /// How the manager is.
     pub fn status(&mut self) -> Answer<Status> {
         self.get("/v1/status")
+    }
+
+    /// Its metrics, in Prometheus's text format.
+    pub fn metrics(&mut self) -> Answer<String> {
+        let response = self.0.ask(Question::new(&Method::GET, "/metrics", None))?;
+        let page = self.0.read(response)?;
+        String::from_utf8(page.to_vec()).map_err(|error| ClientError::Incomprehensible(error.to_string()))
     }
 
     /// Its configuration.

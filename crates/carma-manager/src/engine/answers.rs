@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Settings, State};
+use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Settings, State, Time};
 
 use super::devices::SERVER;
 use super::handle::Question;
@@ -12,7 +12,7 @@ use crate::api::{ArrayPlace, Counts, GpuDetail, GpuTenant, Problem, Queue, Queue
 use crate::store::{Joules, Phase};
 
 /// Less memory than this that no process holds is what drivers keep for contexts.
-const ORPHANED: MiB = MiB(1024);
+pub(crate) const ORPHANED: MiB = MiB(1024);
 /// Jobs of each kind that are listed unless more are asked for.
 const LISTED: u32 = 100;
 /// So many of those that are listed come with what they wait for: it has to be found out for each.
@@ -24,6 +24,15 @@ enum Stands {
     Running,
     Waiting,
     Held,
+}
+
+/// Since when a job has stood where it does.
+pub(super) const fn since(state: &State) -> Time {
+    match state {
+        State::Held { since, .. } | State::Queued { since } | State::Recovering { since } | State::Preempted { since } => *since,
+        State::Starting(active) | State::Running(active) => active.launched_at,
+        State::Done { at, .. } => *at,
+    }
 }
 
 impl Counts {
@@ -65,6 +74,7 @@ impl Running {
                 drop(reply.send(Ok(attempt.map(|attempt| self.meter.so_far(attempt)))));
             }
             Question::Status { reply } => drop(reply.send(Ok(self.status(None)))),
+            Question::Facts { reply } => drop(reply.send(Ok(self.facts()))),
             Question::Settings { reply } => drop(reply.send(Ok(Settings::from(self.core.scheduler().config())))),
             Question::Configure { settings, reply } => self.configure(*settings, reply),
             Question::Shutdown { shutdown, reply } => self.shut_down(shutdown, reply),
@@ -158,11 +168,6 @@ impl Running {
         let (id, spec) = (job.id(), &job.spec);
         let known = self.jobs.get(&id);
         let estimating = self.estimating.contains(&id);
-        let since = match &job.state {
-            State::Held { since, .. } | State::Queued { since } | State::Recovering { since } | State::Preempted { since } => *since,
-            State::Starting(active) | State::Running(active) => active.launched_at,
-            State::Done { at, .. } => *at,
-        };
         let granted = job.state.active().map(|active| active.placement.devices.as_slice()).unwrap_or_default();
         let need = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
         let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
@@ -181,7 +186,7 @@ impl Running {
             user: known.map(|known| known.owner.name.clone()).unwrap_or_default(),
             uid: spec.user.0,
             state: if estimating { Phase::Queued } else { Phase::from(&job.state) },
-            for_seconds: self.now() - since,
+            for_seconds: self.now() - since(&job.state),
             submitted: known.map(|known| known.submitted).unwrap_or_default(),
             priority: spec.priority,
             gpus: spec.gpus,
@@ -199,7 +204,7 @@ impl Running {
         survey.filter_map(|report| self.gpu(report.device, &report)).collect()
     }
 
-    fn gpu(&self, id: DeviceId, report: &carma_core::DeviceReport) -> Option<GpuDetail> {
+    pub(super) fn gpu(&self, id: DeviceId, report: &carma_core::DeviceReport) -> Option<GpuDetail> {
         let known = self.core.scheduler().fleet().device(id)?;
         let device = self.devices.get(id)?;
         let latest = self.latest.get(&id);
@@ -252,7 +257,7 @@ impl Running {
         })
     }
 
-    fn status(&self, unwritable: Option<&str>) -> Status {
+    pub(super) fn status(&self, unwritable: Option<&str>) -> Status {
         let fleet = self.core.scheduler().fleet();
         let drained = fleet.devices().filter(|device| device.drained).map(|device| format!("{} is drained", device.id()));
         let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));

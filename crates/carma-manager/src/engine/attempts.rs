@@ -15,6 +15,7 @@ use super::run::Running;
 use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
 use crate::measure::Measurement;
+use crate::metrics::{Tally, kind_of};
 use crate::store::{AttemptEnd, Change, Joules, Measured, Phase, UnixMillis};
 use crate::supervise::{AttemptFolder, Supervised};
 
@@ -60,6 +61,7 @@ impl Running {
             match action {
                 Action::Launch { attempt, placement, reason } => {
                     self.attempts.insert(attempt, Underway::launched(at));
+                    self.count_launch(attempt);
                     self.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
                     let body = json!({ "attempt": attempt.number, "placement": placement, "reason": reason });
                     self.batch.log(at, attempt.job, "launched", body);
@@ -70,11 +72,13 @@ impl Running {
                     }
                 }
                 Action::Signal { attempt, signal, reason } => {
+                    self.batch.tallies.count(Tally::Decided("signal".to_owned()));
                     self.batch.log(at, attempt.job, "signalled", json!({ "attempt": attempt.number, "signal": signal, "reason": reason }));
                     self.news(attempt.job, format!("{attempt} is told to end"));
                     self.batch.effects.push(Effect::Signal(attempt, signal));
                 }
                 Action::Requeue { job, floor, whole_gpu, reason } => {
+                    self.count_requeue(&reason);
                     self.batch.log(at, job, "requeued", json!({ "floor": floor, "whole_gpu": whole_gpu, "reason": reason }));
                     self.news(job, format!("{job} waits again"));
                 }
@@ -87,6 +91,8 @@ impl Running {
         self.batch.log(self.clock.wall(), job, "finished", json!({ "outcome": outcome, "text": outcome.to_string() }));
         self.news(job, format!("{job} {outcome}"));
         self.estimating.remove(&job);
+        self.batch.tallies.count(Tally::Decided("finish".to_owned()));
+        self.batch.tallies.count(Tally::Finished(kind_of(outcome)));
         self.batch.effects.push(Effect::Forget(job));
     }
 
@@ -213,6 +219,9 @@ impl Running {
         let placement = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| active.placement.clone());
         let Some(placement) = placement.filter(|_| self.attempts.remove(&attempt).is_some()) else { return };
         self.learn(attempt, &measurement, &judgement.verdict);
+        self.count_end(attempt, &measurement, &judgement.verdict);
+        let steps = self.steps.last(attempt).into_iter();
+        self.batch.changes.extend(steps.map(|(device, step)| Change::MemoryStepped { attempt, device, step }));
         let end = AttemptEnd {
             at,
             exit: remains.and_then(|remains| Some(remains.ended.as_ref()?.exit.clone())),

@@ -6,6 +6,7 @@ use carma_core::{AttemptId, JobId, Scheduler, Signal};
 
 use super::launcher::LaunchOrder;
 use crate::api::{Problem, Update};
+use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
 use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
 
@@ -40,11 +41,13 @@ pub(super) struct Batch {
     pub(super) changed: BTreeSet<JobId>,
     pub(super) changes: Vec<Change>,
     pub(super) effects: Vec<Effect>,
+    /// What is counted for good.
+    pub(super) tallies: Tallies,
 }
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.accepted.is_empty() && self.changed.is_empty() && self.changes.is_empty() && self.effects.is_empty()
+        self.accepted.is_empty() && self.changed.is_empty() && self.changes.is_empty() && self.effects.is_empty() && self.tallies.is_empty()
     }
 
     /// Something happened that people may want to read about.
@@ -54,7 +57,7 @@ impl Batch {
 
     /// The changes to write, with each job as the core knows it now, and the effects.
     pub(super) fn settle(self, scheduler: &Scheduler, at: UnixMillis) -> (Vec<Change>, Vec<Effect>) {
-        let Self { accepted, mut changed, changes, effects } = self;
+        let Self { accepted, mut changed, changes, effects, tallies } = self;
         let mut all = Vec::with_capacity(accepted.len() + changed.len() + changes.len());
         for Accepted { job: id, request, owner, submitted } in accepted {
             changed.remove(&id);
@@ -67,6 +70,9 @@ impl Batch {
         let known = changed.into_iter().filter_map(|id| scheduler.job(id));
         all.extend(known.map(|job| Change::JobChanged { job: Box::new(job.clone()), at }));
         all.extend(changes);
+        if !tallies.is_empty() {
+            all.push(Change::Tallied(tallies));
+        }
         (all, effects)
     }
 }

@@ -12,6 +12,7 @@ use super::input::Input;
 use super::recent::{Recent, Wanted};
 use crate::api::{Act, Acted, Forecast, GpuDetail, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, Shutdown, Status, Update, Why};
 use crate::measure::Measurement;
+use crate::metrics::Facts;
 use crate::request::{JobRequest, Owner};
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
@@ -30,6 +31,7 @@ pub(super) enum Question {
     Gpus { reply: Reply<Vec<GpuDetail>> },
     SoFar { job: JobId, reply: Reply<Option<Measurement>> },
     Status { reply: Reply<Status> },
+    Facts { reply: Reply<Facts> },
     Settings { reply: Reply<Settings> },
     Configure { settings: Box<Settings>, reply: Reply<()> },
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
@@ -104,6 +106,11 @@ impl Handle {
     /// How the manager is.
     pub async fn status(&self) -> Result<Status, Problem> {
         self.ask(|reply| Question::Status { reply }).await
+    }
+
+    /// All that metrics tell of.
+    pub async fn facts(&self) -> Result<Facts, Problem> {
+        self.ask(|reply| Question::Facts { reply }).await
     }
 
     /// The rules in force, all of them.

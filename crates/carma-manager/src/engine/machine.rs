@@ -96,6 +96,14 @@ impl Running {
             }
             self.latest.insert(looked.device, looked);
         }
+        for (device, look) in &seen {
+            // A process may outlive its attempt for a moment.
+            let under_way = look.tenants.iter().filter(|(attempt, _)| self.attempts.contains_key(attempt));
+            for (attempt, memory) in under_way.filter_map(|(attempt, memory)| Some((*attempt, (*memory)?))) {
+                let step = self.steps.seen(attempt, *device, wall, memory);
+                self.batch.changes.extend(step.map(|step| Change::MemoryStepped { attempt, device: *device, step }));
+            }
+        }
         self.recent.take(wall, seen);
         let minutes = self.minutes.over();
         self.batch.changes.extend(minutes.into_iter().map(Change::SampleKept));
@@ -186,9 +194,10 @@ impl Running {
         }
     }
 
-    pub(super) fn host_looked(&mut self, reading: &HostReading) {
-        let change = self.host.take(reading, &self.setup.configuration.manager.host);
+    pub(super) fn host_looked(&mut self, reading: HostReading) {
+        let change = self.host.take(&reading, &self.setup.configuration.manager.host);
         let _ = self.try_tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
+        self.host_reading = Some(reading);
         if self.setup.observes || self.draining {
             return;
         }

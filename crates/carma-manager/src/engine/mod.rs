@@ -18,6 +18,7 @@ mod core;
 mod devices;
 mod estimates;
 mod exits;
+mod facts;
 mod forecast;
 mod handle;
 mod input;
@@ -32,8 +33,10 @@ mod recent;
 mod restore;
 mod run;
 mod setup;
+mod steps;
 mod submit;
 
+pub(crate) use answers::ORPHANED;
 pub(crate) use attempts::measured;
 pub use handle::Handle;
 pub(crate) use recent::Wanted;

@@ -23,6 +23,7 @@ use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
 use super::run::{Condition, EngineError, Known, Running};
 use super::setup::Setup;
+use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
 use crate::store::{JobFilter, Loaded, Store, StoredAttempt, UnfinishedJob, UnixMillis};
@@ -77,7 +78,9 @@ impl Running {
             latest: BTreeMap::new(),
             meter: Meter::default(),
             minutes: Minutes::default(),
+            steps: MemorySteps::default(),
             host: HostStanding::default(),
+            host_reading: None,
             condition: Condition::Working,
             draining: false,
             lingering: BTreeSet::new(),
@@ -98,6 +101,8 @@ impl Running {
         self.face.show(self.clock);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
+        // What was to be written and was not is seen again.
+        self.steps = MemorySteps::default();
         // What the host is short of is told anew to a new core.
         self.host = HostStanding::default();
         (self.jobs, self.of_user, self.attempts, self.owners) = (HashMap::new(), HashMap::new(), HashMap::new(), None);

@@ -24,8 +24,9 @@ use super::looks::{Looked, Looks};
 use super::minutes::Minutes;
 use super::recent::Recent;
 use super::setup::Setup;
+use super::steps::MemorySteps;
 use crate::api::{Problem, ProblemKind, Update};
-use crate::host::HostStanding;
+use crate::host::{HostReading, HostStanding};
 use crate::judge::XidSeen;
 use crate::measure::Meter;
 use crate::request::Owner;
@@ -146,7 +147,10 @@ pub(super) struct Running {
     pub(super) meter: Meter,
     pub(super) minutes: Minutes,
     pub(super) recent: Arc<Recent>,
+    pub(super) steps: MemorySteps,
     pub(super) host: HostStanding,
+    /// The last look at the host.
+    pub(super) host_reading: Option<HostReading>,
     pub(super) launcher: Launcher,
     pub(super) exits: ExitWatch,
     pub(super) condition: Condition,
@@ -231,7 +235,7 @@ impl Running {
             Input::Gpu(event) => self.gpu_event(&event),
             Input::MpsDied(device, died) => self.mps_died(device, &died),
             Input::Found(devices, numbers) => self.found(&devices, numbers),
-            Input::Host(reading) => self.host_looked(&reading),
+            Input::Host(reading) => self.host_looked(*reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
             Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
                 drop(reply.send(self.forecast(&owner, jobs, Some(&estimated))));

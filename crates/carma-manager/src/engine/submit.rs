@@ -10,6 +10,7 @@ use super::estimates::{EstimateOrder, Estimated, Purpose, method};
 use super::handle::Reply;
 use super::run::{Known, Running};
 use crate::api::{Problem, ProblemKind};
+use crate::metrics::Tally;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::UnixMillis;
 
@@ -78,6 +79,7 @@ impl Running {
             }
             self.estimators.estimate(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
         }
+        self.batch.tallies.count(Tally::Submitted);
         self.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
         self.note(id, "submitted", json!({ "user": owner.name }), format!("{id} is submitted"));
         if method.is_some() {

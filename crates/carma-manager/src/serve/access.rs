@@ -90,6 +90,8 @@ pub(super) enum Guest {
     Local(UserKey),
     /// Somebody who has to show a token.
     Network,
+    /// Anybody: they are told metrics, and nothing else.
+    Anybody,
 }
 
 /// Finds out who asks.
@@ -114,7 +116,7 @@ impl Access {
                     bearer(headers).ok_or_else(|| ProblemKind::Unauthenticated.because("send a token: Authorization: Bearer TOKEN"))?;
                 UserKey::Named(tokens.user_of(token).await?)
             }
-            (Guest::Network, None) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
+            (Guest::Network | Guest::Anybody, _) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
         };
         self.users.caller(key).await
     }

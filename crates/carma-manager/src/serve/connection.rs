@@ -24,7 +24,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::ServeError;
 use super::access::{Access, Guest};
-use super::listen::{Listeners, NetworkListener};
+use super::listen::Listeners;
 use super::pages::Pages;
 use super::seats::{Seat, SeatOf, Seats};
 use super::users::UserKey;
@@ -54,6 +54,8 @@ const NOT_ENCRYPTED: &[u8] =
 #[derive(Clone)]
 pub(super) struct Connections {
     router: Router,
+    /// What anybody is told.
+    open: Router,
     pages: Arc<Pages>,
     access: Arc<Access>,
     seats: Arc<Seats>,
@@ -82,9 +84,10 @@ impl Visit {
 }
 
 impl Connections {
-    pub(super) fn new(router: Router, pages: Pages, access: Access) -> Self {
+    pub(super) fn new(router: Router, open: Router, pages: Pages, access: Access) -> Self {
         Self {
             router,
+            open,
             pages: Arc::new(pages),
             access: Arc::new(access),
             seats: Seats::new(MOST_CONNECTIONS, MOST_OF_ONE, KEPT),
@@ -101,13 +104,20 @@ impl Connections {
         let accepted = async {
             let network = async {
                 match &listeners.network {
-                    Some(network) => self.accept_network(network, &presence).await,
+                    Some(network) => self.accept_network(&network.listener, network.tls.as_ref(), &Guest::Network, &presence).await,
+                    None => future::pending().await,
+                }
+            };
+            let metrics = async {
+                match &listeners.metrics {
+                    Some(listener) => self.accept_network(listener, None, &Guest::Anybody, &presence).await,
                     None => future::pending().await,
                 }
             };
             tokio::select! {
                 ended = self.accept_local(local, &presence) => ended,
                 ended = network => ended,
+                ended = metrics => ended,
             }
         };
         let ended: io::Result<Infallible> = tokio::select! {
@@ -137,13 +147,19 @@ impl Connections {
         }
     }
 
-    async fn accept_network(&self, network: &NetworkListener, presence: &Presence) -> io::Result<Infallible> {
-        let listener = TcpListener::from_std(network.listener.try_clone()?)?;
+    async fn accept_network(
+        &self,
+        listener: &std::net::TcpListener,
+        tls: Option<&TlsAcceptor>,
+        guest: &Guest,
+        presence: &Presence,
+    ) -> io::Result<Infallible> {
+        let listener = TcpListener::from_std(listener.try_clone()?)?;
         loop {
             let (stream, address) = accept(|| listener.accept()).await;
             // Without a seat, and perhaps in the midst of a handshake, there is nothing to be said.
             let Some(seat) = self.seats.take(SeatOf::Address(address.ip().to_canonical())) else { continue };
-            tokio::spawn(self.clone().visit_from_network(stream, network.tls.clone(), Visit::new(Guest::Network, seat, presence)));
+            tokio::spawn(self.clone().visit_from_network(stream, tls.cloned(), Visit::new(guest.clone(), seat, presence)));
         }
     }
 
@@ -174,12 +190,16 @@ impl Connections {
     }
 
     async fn visit<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S, mut visit: Visit) {
-        let router = TowerToHyperService::new(self.router);
+        let open = matches!(visit.guest, Guest::Anybody);
+        let router = TowerToHyperService::new(if open { self.open } else { self.router });
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
             let (guest, access, router) = (visit.guest.clone(), Arc::clone(&self.access), router.clone());
             let file = self.pages.answer(&request);
             request.extensions_mut().insert(Arc::clone(&visit.seat));
             async move {
+                if open {
+                    return router.call(request).await;
+                }
                 if let Some(file) = file {
                     return Ok(file);
                 }

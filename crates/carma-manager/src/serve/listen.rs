@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::ServeError;
 use super::tokens::Tokens;
-use crate::configuration::NetworkSettings;
+use crate::configuration::{ManagerSettings, NetworkSettings};
 
 /// The longest path of a socket that the kernel takes.
 const LONGEST_PATH: usize = 107;
@@ -25,13 +25,16 @@ const LONGEST_PATH: usize = 107;
 pub(super) struct Listeners {
     pub(super) socket: Socket,
     pub(super) network: Option<NetworkListener>,
+    /// Where metrics alone are told, to anybody.
+    pub(super) metrics: Option<TcpListener>,
 }
 
 impl Listeners {
-    pub(super) fn bind(socket: &Path, network: &NetworkSettings) -> Result<Self, ServeError> {
-        let network = NetworkListener::bind(network)?;
+    pub(super) fn bind(socket: &Path, settings: &ManagerSettings) -> Result<Self, ServeError> {
+        let network = NetworkListener::bind(&settings.network)?;
+        let metrics = settings.metrics.listen.map(bind).transpose()?;
         let refused = |source| ServeError::Socket { path: socket.to_owned(), source };
-        Ok(Self { socket: Socket::bind(socket, nix::unistd::geteuid().is_root()).map_err(refused)?, network })
+        Ok(Self { socket: Socket::bind(socket, nix::unistd::geteuid().is_root()).map_err(refused)?, network, metrics })
     }
 }
 
@@ -107,8 +110,7 @@ impl NetworkListener {
         if tls.is_none() && !address.ip().is_loopback() {
             return Err(refused(io::Error::other("without a certificate, only the machine itself may connect")));
         }
-        let listener =
-            TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener)).map_err(refused)?;
+        let listener = bind(address)?;
         let address = listener.local_addr().map_err(refused)?;
         Ok(Some(Self { listener, tls, tokens, address }))
     }
@@ -122,6 +124,11 @@ impl NetworkListener {
     pub(super) fn tokens(&self) -> &Path {
         &self.tokens
     }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let bound = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    bound.map_err(|source| ServeError::Address { address, source })
 }
 
 fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, ServeError> {

@@ -21,6 +21,7 @@ mod privacy;
 mod readers;
 mod routes;
 mod seats;
+mod timeline;
 mod tokens;
 mod turns;
 mod users;
@@ -123,18 +124,24 @@ struct Shared {
     submissions: Turns,
     /// To ask what the engine has to think about.
     deliberations: Turns,
+    metrics_told: routes::Told,
 }
 
 impl Server {
     /// Makes the socket, and takes the address where one is configured.
     pub fn bind(serving: Serving) -> Result<Self, ServeError> {
-        let listeners = Listeners::bind(&serving.places.socket, &serving.settings.network)?;
+        let listeners = Listeners::bind(&serving.places.socket, &serving.settings)?;
         Ok(Self { serving, listeners })
     }
 
     /// The address that is listened on, where one is.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listeners.network.as_ref().map(NetworkListener::address)
+    }
+
+    /// The address where metrics alone are told, where there is one.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.listeners.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// Serves until told to stop, or until whoever could tell is gone.
@@ -156,8 +163,11 @@ impl Server {
             submissions: routes::submission_turns(),
             // Of forecasts some wait for a dry run.
             deliberations: Turns::new(64, 4),
+            metrics_told: routes::Told::default(),
         };
-        let connections = Connections::new(routes::router(Arc::new(shared)), Pages::new(pages), access);
+        let shared = Arc::new(shared);
+        let open = routes::metrics_alone(Arc::clone(&shared));
+        let connections = Connections::new(routes::router(shared), open, Pages::new(pages), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
         // Streams that go on for ever end here.
         runtime.shutdown_timeout(GRACE);

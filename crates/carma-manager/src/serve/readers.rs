@@ -24,6 +24,10 @@ impl Readers {
         Self { store, free: Mutex::default(), turns: Arc::new(Semaphore::new(MOST)) }
     }
 
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// Reads something. A reader that failed is not used again.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,

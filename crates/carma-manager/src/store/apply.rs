@@ -8,12 +8,18 @@ use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
 use super::prune::NOT_NEEDED;
+use super::units::{UnixMillis, UnixMinute};
+use crate::metrics::{Tallies, Tally};
 use super::units::UnixMillis;
+use crate::api::Notification;
 
 /// The number that the next job gets.
 pub(super) const NEXT_JOB: &str = "next_job";
 /// The manager's own time in milliseconds.
 pub(super) const CLOCK: &str = "clock";
+
+/// The last event of which nobody is to be told any more.
+pub(super) const TOLD: &str = "told";
 
 /// Writes one change, within a transaction of the caller.
 pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), ApplyError> {
@@ -30,6 +36,12 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),
         Change::EventLogged(event) => to.log(event),
         Change::SampleKept(mean) => to.keep_sample(mean),
+        Change::MemoryStepped { attempt, device, step } => to.execute(
+            "INSERT INTO memory_steps (job, number, device, at, memory) SELECT job, number, ?3, ?4, ?5 FROM attempts WHERE job = ?1 AND number = ?2
+             ON CONFLICT DO UPDATE SET memory = excluded.memory",
+            params![attempt.job.0, attempt.number, Named(device), step.at, step.memory.0],
+        ),
+        Change::Tallied(Tallies(tallies)) => tallies.iter().try_for_each(|(tally, more)| to.tally(tally, *more)),
         Change::GpuDrained { device, at } => {
             to.execute("INSERT INTO drained (device, since) VALUES (?1, ?2) ON CONFLICT DO NOTHING", params![Named(device), at])
         }
@@ -39,11 +51,16 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         }
         Change::MachineRestored(change) => to.execute("DELETE FROM machine_changes WHERE change = ?1", params![Json(change)]),
         Change::ClockSeen(now) => to.raise(CLOCK, now.milliseconds()),
+        Change::NotificationsSet { uid, notifications } => to.set_notifications(*uid, notifications),
+        Change::UserTold { uid, by, through } => {
+            to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
+        }
+        Change::AllTold { through } => to.raise(TOLD, *through),
         Change::JobsForgotten(jobs) => jobs.iter().try_for_each(|job| to.forget(*job)),
         Change::EventsForgotten { through } => {
             to.execute(&format!("DELETE FROM events WHERE sequence <= ?1 AND {NOT_NEEDED}"), params![through])
         }
-        Change::SamplesForgotten { before } => to.execute("DELETE FROM samples WHERE minute < ?1", params![before]),
+        Change::SamplesForgotten { before } => to.forget_samples(*before),
         Change::RoomReturned { pages } => to.return_room(*pages),
     }
 }
@@ -135,7 +152,14 @@ impl Target<'_> {
             "INSERT INTO attempts (job, number, placement, launched) VALUES (?1, ?2, ?3, ?4)",
             params![attempt.job.0, attempt.number, Json(placement), at],
             Refusal::DuplicateAttempt(attempt),
-        )
+        )?;
+        placement.devices.iter().try_for_each(|granted| {
+            self.execute(
+                "INSERT INTO stays (job, number, device, promised, launched) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO UPDATE SET promised = promised + excluded.promised",
+                params![attempt.job.0, attempt.number, Named(granted.device), granted.promised.0, at],
+            )
+        })
     }
 
     fn change_attempt(&self, attempt: AttemptId, sql: &str, values: impl Params) -> Result<(), ApplyError> {
@@ -161,7 +185,8 @@ impl Target<'_> {
                 utilisation,
                 end.measured.energy,
             ],
-        )
+        )?;
+        self.execute("UPDATE stays SET ended = ?3 WHERE job = ?1 AND number = ?2", params![attempt.job.0, attempt.number, end.at])
     }
 
     fn log(&self, event: &NewEvent) -> Result<(), ApplyError> {
@@ -191,6 +216,34 @@ impl Target<'_> {
                 mean.power.map(|power| power.0)
             ],
         )
+    }
+
+    /// An attempt that runs keeps its steps, however old: it may have had the same memory since.
+    fn forget_samples(&self, before: UnixMinute) -> Result<(), ApplyError> {
+        self.execute("DELETE FROM samples WHERE minute < ?1", params![before])?;
+        self.execute(
+            "DELETE FROM memory_steps WHERE at < ?1 * 60000 AND (job, number) NOT IN (SELECT job, number FROM attempts WHERE ended IS NULL)",
+            params![before],
+        )
+    }
+
+    fn tally(&self, tally: &Tally, more: f64) -> Result<(), ApplyError> {
+        self.execute(
+            "INSERT INTO tallies (tally, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+            params![Json(tally), more],
+        )
+    /// Ways that stay keep what was told by them.
+    fn set_notifications(&self, uid: u32, notifications: &[Notification]) -> Result<(), ApplyError> {
+        self.execute("UPDATE notifications SET place = -1 WHERE uid = ?1", params![uid])?;
+        for (place, Notification { on, by }) in notifications.iter().enumerate() {
+            self.execute(
+                "INSERT INTO notifications (uid, channel, occasions, place, told)
+                 VALUES (?1, ?2, ?3, ?4, ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0))
+                 ON CONFLICT DO UPDATE SET occasions = excluded.occasions, place = excluded.place",
+                params![uid, Json(by), Json(on), place as u64],
+            )?;
+        }
+        self.execute("DELETE FROM notifications WHERE uid = ?1 AND place = -1", params![uid])
     }
 
     /// Keeps a number that only ever grows.

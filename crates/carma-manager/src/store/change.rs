@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::units::{Joules, UnixMillis, UnixMinute};
+use crate::api::{Channel, Notification};
 use crate::attempt::Exit;
+use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
 
 /// One thing to keep.
@@ -50,6 +52,17 @@ pub enum Change {
     EventLogged(NewEvent),
     /// A minute of a device is over. Of two for the same minute, the one with more readings stays.
     SampleKept(MinuteMean),
+    /// An attempt has so much memory on a device. One that is no longer kept is passed over.
+    MemoryStepped {
+        /// Which.
+        attempt: AttemptId,
+        /// Where.
+        device: DeviceId,
+        /// How much, from when on.
+        step: MemoryStep,
+    },
+    /// So much more was counted.
+    Tallied(Tallies),
     /// An operator wants nothing new on a device.
     GpuDrained {
         /// Which.
@@ -68,6 +81,27 @@ pub enum Change {
     MachineRestored(MachineChange),
     /// The manager's own time, which never goes back.
     ClockSeen(Time),
+    /// What a user wants to be told of. Ways that are new begin with what happens from now on.
+    NotificationsSet {
+        /// Whose they are.
+        uid: u32,
+        /// All of them, no way twice.
+        notifications: Vec<Notification>,
+    },
+    /// A user was told by this way of all that happened up to this event, or could not be.
+    UserTold {
+        /// Who.
+        uid: u32,
+        /// Which way.
+        by: Channel,
+        /// The event.
+        through: u64,
+    },
+    /// Of what happened up to this event, nobody is to be told any more.
+    AllTold {
+        /// The event.
+        through: u64,
+    },
     /// Jobs that are over are no longer wanted, nor their attempts and events.
     JobsForgotten(Vec<JobId>),
     /// Events up to this number are no longer wanted.
@@ -75,7 +109,7 @@ pub enum Change {
         /// The last of them.
         through: u64,
     },
-    /// Samples of before this minute are no longer wanted.
+    /// Samples of before this minute are no longer wanted, nor steps of memory of attempts that are over.
     SamplesForgotten {
         /// The first to stay.
         before: UnixMinute,
@@ -169,6 +203,16 @@ pub struct MinuteMean {
     /// Power drawn.
     #[schema(value_type = Option<f64>)]
     pub power: Option<Watts>,
+}
+
+/// From this time on, an attempt had so much memory on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemoryStep {
+    /// From when.
+    pub at: UnixMillis,
+    /// So much.
+    #[schema(value_type = u64)]
+    pub memory: MiB,
 }
 
 /// Something of the machine that was changed for a while.

@@ -21,13 +21,15 @@ mod schema;
 mod units;
 mod writer;
 
-pub use change::{AttemptEnd, Change, MachineChange, Measured, MinuteMean, NewEvent, StoredJob, Supervisor};
+pub use change::{AttemptEnd, Change, MachineChange, Measured, MemoryStep, MinuteMean, NewEvent, StoredJob, Supervisor};
 pub use error::{Refusal, StoreError, WriteError};
 pub use phase::{NotAPhase, Phase};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, Reader, Span, StoredAttempt, StoredEvent,
+    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, Reader, Span, Stay, StoredAttempt, StoredEvent,
     UnfinishedJob,
+    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, News, Reader, Span, StoredAttempt, StoredEvent,
+    StoredNotification, UnfinishedJob,
 };
 pub use units::{Joules, UnixMillis, UnixMinute};
 pub use writer::Ticket;
@@ -65,6 +67,12 @@ impl Store {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many bytes it takes on the disk, with its log.
+    pub fn size(&self) -> u64 {
+        let log = lock::beside(&self.path, "-wal");
+        [self.path.as_path(), &log].iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len())).sum()
     }
 
     /// Takes the first of so many numbers in a row for new jobs. Numbers of jobs that were accepted are never given again.

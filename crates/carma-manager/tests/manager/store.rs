@@ -9,3 +9,4 @@ mod listing;
 mod model;
 mod opening;
 mod pruning;
+mod stays;

@@ -37,7 +37,7 @@ fn cases() -> impl Strategy<Value = Case> {
             } else {
                 Vec::new()
             };
-            let knowledge = Knowledge { memory, memory_error: error, utilisation_error: error };
+            let knowledge = Knowledge { memory, memory_error: error, utilisation_error: error, ..Knowledge::default() };
             Case { servers: servers.parse().unwrap(), sharing, settings, knowledge, disturbances, jobs, gap, seed }
         })
 }

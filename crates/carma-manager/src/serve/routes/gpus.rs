@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::{GpuPath, Refused};
-use crate::api::{GpuDetail, RecentLooks, RecentQuery, SampleQuery};
+use crate::api::{GpuDetail, GpuTimeline, RecentLooks, RecentQuery, SampleQuery};
 use crate::engine::Wanted;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -40,7 +40,23 @@ pub(super) async fn samples(
     // The minute that is not over yet is left out only where an end is given.
     let end = if query.until.is_some() { end } else { UnixMinute(end.0 + 1) };
     let start = query.since.map_or(UnixMinute(end.0.saturating_sub(USUAL_MINUTES)), UnixMillis::minute);
-    shared.readers.read(move |reader| Ok(reader.samples(device, start..end)?)).await.map(Json)
+    shared.minutes(device, start..end).await.map(Json)
+}
+
+/// What a GPU did, and who was on it.
+#[utoipa::path(
+    get,
+    path = "/v1/gpus/{gpu}/timeline",
+    params(GpuPath, SampleQuery),
+    responses((status = 200, body = GpuTimeline), Refused)
+)]
+pub(super) async fn timeline(
+    State(shared): State<Arc<Shared>>,
+    _: Caller,
+    GpuName(device): GpuName,
+    Asked(query): Asked<SampleQuery>,
+) -> Answer<GpuTimeline> {
+    shared.timeline(device, query).await.map(Json)
 }
 
 /// The last minutes of GPUs, look by look.

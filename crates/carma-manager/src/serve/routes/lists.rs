@@ -65,6 +65,7 @@ fn filter(query: &HistoryQuery) -> JobFilter {
         user: query.user,
         phase: query.state,
         name: query.name.clone(),
+        text: query.text.clone(),
         array: query.array,
         submitted: Span { since: query.since, until: query.until },
     }

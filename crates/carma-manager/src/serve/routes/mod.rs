@@ -5,9 +5,11 @@ mod gpus;
 mod jobs;
 mod lists;
 mod manager;
+mod metrics;
 mod submit;
 mod terminal;
 
+pub(super) use metrics::{Told, alone as metrics_alone};
 pub(super) use submit::submission_turns;
 
 use std::sync::Arc;
@@ -79,6 +81,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(lists::events))
         .routes(routes!(gpus::gpus))
         .routes(routes!(gpus::samples))
+        .routes(routes!(gpus::timeline))
         .routes(routes!(gpus::recent))
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))
@@ -87,6 +90,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(manager::configuration))
         .routes(routes!(manager::reload))
         .routes(routes!(manager::shutdown))
+        .routes(routes!(metrics::metrics))
 }
 
 /// Everything that is served.

@@ -68,11 +68,17 @@ pub struct JobFilter {
     pub phase: Option<Phase>,
     /// With this in its name, whatever the case of its letters.
     pub name: Option<String>,
+    /// With this in its name or in its user's, whatever the case of its letters, or as its number.
+    pub text: Option<String>,
     /// Of this array.
     pub array: Option<ArrayId>,
     /// Submitted within this.
     pub submitted: Span,
 }
+
+/// A text that is looked for everywhere a person would.
+const TEXT: &str =
+    "EXISTS (SELECT 1 FROM (SELECT lower(?) AS wanted) WHERE instr(lower(name), wanted) OR instr(lower(user), wanted) OR id = wanted)";
 
 /// Conditions of a query, with their values in order.
 pub(super) struct Conditions {
@@ -102,6 +108,7 @@ impl JobFilter {
             .and("uid = ?", self.user.map(|user| user.0))
             .and("phase = ?", self.phase.map(Named))
             .and("instr(lower(name), lower(?)) > 0", self.name.clone())
+            .and(TEXT, self.text.clone())
             .and("array = ?", self.array.map(|array| array.0))
             .and("submitted >= ?", self.submitted.since)
             .and("submitted < ?", self.submitted.until)

@@ -4,12 +4,17 @@ mod energy;
 mod history;
 mod job;
 mod load;
+mod notifications;
 mod samples;
+mod stays;
+mod tallies;
 
 pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
 pub use job::{JobHistory, StoredAttempt, StoredEvent};
 pub use load::{Drained, Loaded, UnfinishedJob};
+pub use stays::Stay;
+pub use notifications::{News, StoredNotification};
 
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,7 @@ use crate::units::{count, duration, energy, memory, wrapped_to};
 const LABEL: usize = 13;
 
 /// Writes all blocks.
-pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
     let name = job.request.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
     let estimating = job.phase == Phase::Held && job.events.last().is_some_and(|last| last.event.kind == "estimating");
     let state = if estimating { "being estimated".to_owned() } else { job.outcome.clone().unwrap_or_else(|| job.state.to_string()) };
@@ -45,14 +45,15 @@ pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
 }
 
 /// What happened, and what is said of it.
-fn happened(event: &NewEvent) -> String {
+pub(crate) fn happened(event: &NewEvent) -> String {
     let attempt = event.body["attempt"].as_u64().map_or(String::new(), |number| format!(" (attempt {number})"));
     let granted = event.body["placement"]["devices"].as_array().into_iter().flatten();
     let devices: Vec<&str> = granted.filter_map(|granted| granted["device"].as_str()).collect();
     let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
     let said = ["text", "because", "reason"].iter().find_map(|key| event.body[key].as_str());
     let said = said.map_or(String::new(), |said| format!(": {said}"));
-    format!("{}{attempt}{on}{said}", event.kind.replace('_', " "))
+    let floor = event.body["floor"].as_u64().map_or(String::new(), |floor| format!(", to have {} or more", memory(MiB(floor))));
+    format!("{}{attempt}{on}{floor}{said}", event.kind.replace('_', " "))
 }
 
 type Line = (&'static str, Option<String>);

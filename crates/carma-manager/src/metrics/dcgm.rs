@@ -1,0 +1,73 @@
+//! What dcgm-exporter tells too, by its names, units and labels: dashboards and rules made for it go on working.
+
+use carma_gpu::Reading;
+use carma_gpu::profiling::fields::by_id;
+use carma_gpu::profiling::{BytesPerSecond, Counters};
+
+use super::exposition::{Labels, Metric, Page, counter, gauge};
+use super::facts::GpuFacts;
+use super::value::{Value, share};
+
+/// Of what the driver tells. dcgm-exporter's numbers are in per cent, MiB, watts and thousandths of a joule.
+const READ: [(Metric, Value<Reading>); 8] = [
+    (gauge("DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %)."), |reading| share(reading.utilisation).map(|ratio| (ratio * 100.0).round())),
+    (gauge("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB)."), |reading| Some(reading.memory_used.0 as f64)),
+    (gauge("DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB)."), |reading| {
+        Some(reading.memory_total.0.saturating_sub(reading.memory_used.0) as f64)
+    }),
+    (gauge("DCGM_FI_DEV_POWER_USAGE", "Power draw (in W)."), |reading| reading.power.map(|power| power.0)),
+    (counter("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "Total energy consumption since boot (in mJ)."), |reading| {
+        reading.energy.map(|joules| (joules * 1000.0).round())
+    }),
+    (gauge("DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C)."), |reading| reading.temperature.map(f64::from)),
+    (gauge("DCGM_FI_DEV_SM_CLOCK", "SM clock frequency (in MHz)."), |reading| reading.clock.map(f64::from)),
+    (counter("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "Total number of double-bit volatile ECC errors."), |reading| {
+        reading.uncorrected.map(|errors| errors as f64)
+    }),
+];
+
+/// Of the profiling counters, by DCGM's numbers.
+const PROFILED: [(u16, Value<Counters>); 12] = [
+    (1001, |counters| share(counters.gract)),
+    (1002, |counters| share(counters.smact)),
+    (1003, |counters| share(counters.smocc)),
+    (1004, |counters| share(counters.tensor)),
+    (1005, |counters| share(counters.drama)),
+    (1006, |counters| share(counters.fp64)),
+    (1007, |counters| share(counters.fp32)),
+    (1008, |counters| share(counters.fp16)),
+    (1009, |counters| rate(counters.pcie_tx)),
+    (1010, |counters| rate(counters.pcie_rx)),
+    (1011, |counters| rate(counters.nvlink_tx)),
+    (1012, |counters| rate(counters.nvlink_rx)),
+];
+
+pub(super) fn write(page: &mut Page, gpus: &[GpuFacts], host: &str) {
+    let labels: Vec<Labels> = gpus.iter().map(|gpu| labels(gpu, host)).collect();
+    for (metric, value) in READ {
+        page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, gpu.reading.as_ref().and_then(value))));
+    }
+    for (field, value) in PROFILED.into_iter().filter_map(|(id, value)| Some((by_id(id)?, value))) {
+        let metric = gauge(field.exported_name, field.help);
+        page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, gpu.counters.as_ref().and_then(value))));
+    }
+}
+
+fn rate(value: Option<BytesPerSecond>) -> Option<f64> {
+    value.map(|rate| rate.0 as f64)
+}
+
+/// An instance has the number and the UUID of its GPU, and its own number beside them.
+fn labels(gpu: &GpuFacts, host: &str) -> Labels {
+    let number = gpu.detail.device.gpu.ordinal;
+    let (model, profile) = match gpu.unit.instance {
+        None => (gpu.detail.name.as_str(), None),
+        Some(_) => gpu.detail.name.rsplit_once(' ').map_or((gpu.detail.name.as_str(), None), |(model, profile)| (model, Some(profile))),
+    };
+    let labels = Labels::new([("gpu", &number), ("UUID", &gpu.unit.gpu), ("device", &format!("nvidia{number}")), ("modelName", &model)]);
+    let labels = match gpu.unit.instance {
+        Some(instance) => labels.with("GPU_I_PROFILE", profile.unwrap_or_default()).with("GPU_I_ID", instance),
+        None => labels,
+    };
+    labels.with("Hostname", host)
+}

@@ -1,0 +1,74 @@
+//! Metrics of GPUs and of their instances. A GPU that is cut has no memory and no jobs of its own here: its instances have, and sums come out right.
+
+use super::exposition::{Labels, Metric, Page, counter, gauge};
+use super::facts::GpuFacts;
+use super::kind_of;
+use super::value::{Value, bytes, flag, share};
+use crate::measure::DeviceEnergy;
+
+/// Of what can take jobs.
+const USED: [(Metric, Value<GpuFacts>); 13] = [
+    (gauge("carma_gpu_memory_bytes", "All memory of the GPU."), |gpu| Some(bytes(gpu.detail.memory))),
+    (gauge("carma_gpu_memory_used_bytes", "Memory in use by anybody."), |gpu| Some(bytes(gpu.detail.memory_used?))),
+    (gauge("carma_gpu_memory_promised_bytes", "Memory that is promised to jobs."), |gpu| Some(bytes(gpu.detail.promised))),
+    (gauge("carma_gpu_memory_available_bytes", "Memory that a job could still be promised."), |gpu| Some(bytes(gpu.detail.available))),
+    (gauge("carma_gpu_memory_unaccounted_bytes", "Memory in use that belongs to no process that the driver lists."), |gpu| {
+        Some(bytes(gpu.reading.as_ref()?.unaccounted()?))
+    }),
+    (gauge("carma_gpu_memory_foreign_bytes", "Memory of processes that are not CARMA's."), |gpu| Some(bytes(gpu.foreign_memory))),
+    (gauge("carma_gpu_processes_foreign", "Processes that are not CARMA's."), |gpu| Some(gpu.detail.foreign as f64)),
+    (gauge("carma_gpu_jobs", "Jobs of CARMA on the GPU."), |gpu| Some(gpu.detail.tenants.len() as f64)),
+    (gauge("carma_gpu_open", "Whether the GPU would take another job, memory aside."), |gpu| Some(flag(gpu.detail.obstacles.is_empty()))),
+    (gauge("carma_gpu_sm_active_ratio", "Share of time that multiprocessors had work (SMACT)."), |gpu| share(gpu.detail.utilisation.smact)),
+    (gauge("carma_gpu_sm_occupancy_ratio", "Share of warps that were resident (SMOCC)."), |gpu| share(gpu.detail.utilisation.smocc)),
+    (gauge("carma_gpu_dram_active_ratio", "Share of time that the memory was read or written (DRAMA)."), |gpu| {
+        share(gpu.detail.utilisation.drama)
+    }),
+    (gauge("carma_gpu_utilisation_ratio", "Share of time that at least one kernel ran."), |gpu| share(gpu.detail.utilisation.gpu)),
+];
+
+/// Of everything, cut or not.
+const EACH: [(Metric, Value<GpuFacts>); 6] = [
+    (gauge("carma_gpu_lost", "Whether the GPU answers no more."), |gpu| Some(flag(gpu.detail.lost))),
+    (gauge("carma_gpu_drained", "Whether an operator lets the GPU take nothing new."), |gpu| Some(flag(gpu.detail.drained))),
+    (gauge("carma_gpu_look_age_seconds", "How long ago the GPU was looked at."), |gpu| gpu.age.map(carma_core::Seconds::get)),
+    (gauge("carma_gpu_power_watts", "Power drawn."), |gpu| gpu.detail.power.map(|power| power.0)),
+    (gauge("carma_gpu_temperature_celsius", "Temperature."), |gpu| gpu.detail.temperature.map(f64::from)),
+    (counter("carma_gpu_memory_errors_total", "Errors in memory that could not be corrected, since the driver was loaded."), |gpu| {
+        gpu.reading.as_ref()?.uncorrected.map(|errors| errors as f64)
+    }),
+];
+
+/// Who energy goes to.
+const ENERGY: [(&str, Value<DeviceEnergy>); 3] = [
+    ("jobs", |energy| Some((energy.all - energy.others - energy.nobody).joules())),
+    ("foreign", |energy| Some(energy.others.joules())),
+    ("idle", |energy| Some(energy.nobody.joules())),
+];
+
+pub(super) fn write(page: &mut Page, gpus: &[GpuFacts]) {
+    let labels: Vec<Labels> = gpus.iter().map(labels).collect();
+    let info: Vec<Labels> = labels.iter().zip(gpus).map(|(labels, gpu)| describe(labels.clone(), gpu)).collect();
+    page.family(gauge("carma_gpu_info", "What the GPU is; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
+    for (metric, value) in USED {
+        page.family(metric, labels.iter().zip(gpus).filter(|(_, gpu)| !gpu.partitioned).map(|(labels, gpu)| (labels, value(gpu))));
+    }
+    for (metric, value) in EACH {
+        page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, value(gpu))));
+    }
+    let parts = labels.iter().zip(gpus).filter_map(|(labels, gpu)| Some((labels, gpu.energy.as_ref()?)));
+    let parts: Vec<(Labels, Option<f64>)> =
+        parts.flat_map(|(labels, energy)| ENERGY.map(|(whose, part)| (labels.clone().with("share", whose), part(energy)))).collect();
+    page.family(
+        counter("carma_gpu_energy_joules_total", "Energy since the manager first looked, by whom it is accounted to."),
+        parts.iter().map(|(labels, joules)| (labels, *joules)),
+    );
+}
+
+fn labels(gpu: &GpuFacts) -> Labels {
+    Labels::new([("gpu", &gpu.detail.device), ("uuid", &gpu.detail.uuid)])
+}
+
+fn describe(labels: Labels, gpu: &GpuFacts) -> Labels {
+    labels.with("model", &gpu.detail.name).with("mode", kind_of(&gpu.detail.mode)).with("counters", &gpu.detail.counters)
+}

@@ -1,0 +1,53 @@
+//! Metrics of jobs that are not over: how many, how long they wait, and what those that run have of their GPUs.
+
+use carma_core::{AttemptId, Seconds};
+
+use super::MOST_SERIES;
+use super::exposition::{Labels, Metric, Page, counter, gauge};
+use super::facts::{Facts, RunningJob};
+use super::value::{Value, bytes, share};
+use crate::api::GpuTenant;
+use crate::store::Phase;
+
+const PHASES: [Phase; 6] = [Phase::Held, Phase::Queued, Phase::Starting, Phase::Running, Phase::Recovering, Phase::Preempted];
+
+/// Of a job on a GPU.
+const SHARES: [(Metric, Value<GpuTenant>); 4] = [
+    (gauge("carma_job_gpu_memory_bytes", "Memory that the job has on the GPU."), |tenant| tenant.memory.map(bytes)),
+    (gauge("carma_job_gpu_memory_promised_bytes", "Memory that the job is promised on the GPU."), |tenant| Some(bytes(tenant.promised))),
+    (gauge("carma_job_gpu_sm_active_ratio", "The job's part of the GPU's SMACT."), |tenant| tenant.smact),
+    (counter("carma_job_gpu_energy_joules_total", "Energy of the GPU that is accounted to this attempt of the job."), |tenant| {
+        tenant.energy.map(|energy| energy.0)
+    }),
+];
+
+pub(super) fn write(page: &mut Page, facts: &Facts, names: bool) {
+    let phases = PHASES.map(|phase| (Labels::new([("state", &phase)]), facts.phases.get(&phase).copied().unwrap_or_default() as f64));
+    page.family(gauge("carma_jobs", "Jobs that are not over."), phases.iter().map(|(labels, jobs)| (labels, Some(*jobs))));
+    page.single(gauge("carma_queue_depth", "Jobs that could start if there were room on GPUs."), facts.ready as f64);
+    let oldest = facts.oldest.map_or(0.0, Seconds::get);
+    page.single(gauge("carma_queue_oldest_wait_seconds", "How long the one of these that has waited longest has waited."), oldest);
+
+    let label = |attempt: &AttemptId, name: Option<&str>, user: &str| {
+        let (name, user) = if names { (name.unwrap_or_default(), user) } else { ("", "") };
+        Labels::new([("job", &attempt.job.0), ("attempt", &attempt.number), ("name", &name), ("user", &user)])
+    };
+    let running: Vec<_> = facts.running.iter().take(MOST_SERIES).collect();
+    let labels: Vec<Labels> = running.iter().map(|job| label(&job.attempt, job.name.as_deref(), &job.user)).collect();
+    let of = |value: Value<RunningJob>| labels.iter().zip(&running).map(move |(labels, job)| (labels, value(job)));
+    page.family(gauge("carma_job_gpus", "GPUs of a job that runs."), of(|job| Some(f64::from(job.gpus))));
+    page.family(gauge("carma_job_run_seconds", "How long this attempt of the job has run."), of(|job| Some(job.ran.get())));
+    page.family(gauge("carma_job_progress_ratio", "How far the job is, where it tells."), of(|job| share(job.progress)));
+
+    let tenants = facts.gpus.iter().flat_map(|gpu| gpu.detail.tenants.iter().map(move |tenant| (gpu, tenant)));
+    let tenants: Vec<(Labels, &GpuTenant)> = tenants
+        .take(MOST_SERIES)
+        .map(|(gpu, tenant)| {
+            let labels = label(&tenant.attempt, tenant.name.as_deref(), &tenant.user);
+            (labels.with("gpu", gpu.detail.device).with("uuid", &gpu.detail.uuid), tenant)
+        })
+        .collect();
+    for (metric, value) in SHARES {
+        page.family(metric, tenants.iter().map(|(labels, tenant)| (labels, value(tenant))));
+    }
+}

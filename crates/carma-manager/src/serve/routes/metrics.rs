@@ -1,0 +1,59 @@
+//! Metrics, as Prometheus asks for them: over the API, and on a port of their own.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+
+use super::Refused;
+use crate::api::Problem;
+use crate::metrics::{self, Process, Sources};
+use crate::serve::Shared;
+use crate::serve::access::Caller;
+use crate::serve::answer::{no_such_path, wrong_method};
+
+/// Whoever asks again sooner is told the same: many who ask cost no more than one.
+const SHORTEST: Duration = Duration::from_millis(200);
+
+/// What was told last, and when.
+pub(in crate::serve) type Told = tokio::sync::Mutex<Option<(Instant, Bytes)>>;
+
+/// Metrics in Prometheus's text format.
+#[utoipa::path(get, path = "/metrics", responses((status = 200, body = String, content_type = "text/plain"), Refused))]
+pub(super) async fn metrics(State(shared): State<Arc<Shared>>, _: Caller) -> Result<impl IntoResponse, Problem> {
+    shared.metrics().await
+}
+
+/// What is served where nobody has to say who they are: metrics, and nothing else.
+pub(in crate::serve) fn alone(shared: Arc<Shared>) -> Router {
+    let metrics = async |State(shared): State<Arc<Shared>>| shared.metrics().await;
+    Router::new().route("/metrics", get(metrics)).fallback(no_such_path).method_not_allowed_fallback(wrong_method).with_state(shared)
+}
+
+impl Shared {
+    async fn metrics(&self) -> Result<impl IntoResponse + use<>, Problem> {
+        let mut told = self.metrics_told.lock().await;
+        let page = match &*told {
+            Some((at, page)) if at.elapsed() < SHORTEST => page.clone(),
+            _ => told.insert((Instant::now(), self.metrics_page().await?)).1.clone(),
+        };
+        Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page))
+    }
+
+    async fn metrics_page(&self) -> Result<Bytes, Problem> {
+        let facts = self.handle.facts().await?;
+        let (store, settings) = (Arc::clone(self.readers.store()), self.settings.metrics.clone());
+        let make = move |reader: &crate::store::Reader| {
+            let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+            let sources = Sources { facts, tallies: reader.tallies()?, store_size: store.size(), process: Process::own(), host };
+            Ok(metrics::page(&sources, &settings).into())
+        };
+        self.readers.read(make).await
+    }
+}

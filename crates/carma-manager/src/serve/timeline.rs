@@ -1,0 +1,123 @@
+//! What a GPU did and who was on it: from the store, and from what is too new to be there.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use carma_core::{DeviceId, Fraction, MiB, Outcome, Utilisation, Verdict, Watts};
+
+use super::Shared;
+use crate::api::{GpuStay, GpuTimeline, Problem, SampleQuery};
+use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
+
+/// Milliseconds that are shown where nothing is said.
+const USUAL: u64 = 3_600_000;
+/// More than the minutes of a day are too many to draw: of longer spans, several minutes are one.
+const MOST_MINUTES: u64 = 1440;
+
+impl Shared {
+    pub(super) async fn timeline(&self, device: DeviceId, query: SampleQuery) -> Result<GpuTimeline, Problem> {
+        let until = query.until.unwrap_or_else(|| self.handle.now());
+        let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(USUAL)));
+        let span = since.minute()..UnixMillis(until.0.saturating_add(59_999)).minute();
+        let minutes = thinned(&self.minutes(device, span.clone()).await?, &span);
+        let stays = self.readers.read(move |reader| Ok(reader.stays(device, since..until)?)).await?;
+        Ok(GpuTimeline { since, until, minutes, stays: stays.into_iter().map(GpuStay::from).collect() })
+    }
+
+    /// The minutes of a GPU, with those that are not written down yet. Of two for the same minute, the one with more readings counts.
+    pub(super) async fn minutes(&self, device: DeviceId, span: Range<UnixMinute>) -> Result<Vec<MinuteMean>, Problem> {
+        let kept = span.clone();
+        let kept = self.readers.read(move |reader| Ok(reader.samples(device, kept)?)).await?;
+        let mut minutes: BTreeMap<UnixMinute, MinuteMean> = kept.into_iter().map(|mean| (mean.minute, mean)).collect();
+        for mean in self.handle.latest_minutes(device, &span) {
+            let known = minutes.entry(mean.minute).or_insert(mean);
+            if known.readings < mean.readings {
+                *known = mean;
+            }
+        }
+        Ok(minutes.into_values().collect())
+    }
+}
+
+/// So few that they can be drawn.
+fn thinned(minutes: &[MinuteMean], span: &Range<UnixMinute>) -> Vec<MinuteMean> {
+    let every = span.end.0.saturating_sub(span.start.0).div_ceil(MOST_MINUTES).max(1);
+    minutes.chunk_by(|one, other| one.minute.0 / every == other.minute.0 / every).filter_map(mean).collect()
+}
+
+/// The mean of some minutes, by the first of them.
+fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
+    let first = *minutes.first().filter(|first| first.readings > 0)?;
+    if minutes.len() == 1 {
+        return Some(first);
+    }
+    let weighted = |pick: &dyn Fn(&MinuteMean) -> Option<f64>| {
+        let told = minutes.iter().filter_map(|minute| Some((pick(minute)?, f64::from(minute.readings))));
+        let (sum, weight) = told.fold((0.0, 0.0), |(sum, weight), (value, readings)| (sum + value * readings, weight + readings));
+        (weight > 0.0).then(|| sum / weight)
+    };
+    let share = |pick: fn(&Utilisation) -> Option<Fraction>| {
+        weighted(&|minute| pick(&minute.utilisation).map(Fraction::get)).map(Fraction::clamped)
+    };
+    Some(MinuteMean {
+        readings: minutes.iter().map(|minute| minute.readings).sum(),
+        memory_used: MiB(weighted(&|minute| Some(minute.memory_used.0 as f64)).unwrap_or_default() as u64),
+        utilisation: Utilisation {
+            smact: share(|utilisation| utilisation.smact),
+            smocc: share(|utilisation| utilisation.smocc),
+            drama: share(|utilisation| utilisation.drama),
+            gpu: share(|utilisation| utilisation.gpu),
+        },
+        power: weighted(&|minute| minute.power.map(|power| power.0)).map(Watts),
+        ..first
+    })
+}
+
+impl From<Stay> for GpuStay {
+    fn from(stay: Stay) -> Self {
+        let ending = ending(&stay);
+        let Stay { attempt, name, user, launched, ended, promised, memory, .. } = stay;
+        Self { attempt, name, user, launched, ended, ending, promised, memory }
+    }
+}
+
+/// How an attempt ended, without anything of what it does: everybody may read it.
+fn ending(stay: &Stay) -> Option<String> {
+    let words = match (stay.verdict.as_ref()?, &stay.outcome) {
+        (_, Some(Outcome::Cancelled)) => "cancelled",
+        (_, Some(Outcome::TimeLimit)) => "time limit",
+        (Verdict::Succeeded, _) => "succeeded",
+        (Verdict::Failed { code }, _) => return Some(format!("exit code {code}")),
+        (Verdict::OutOfMemory, _) => "out of memory",
+        (Verdict::HostOutOfMemory, _) => "host out of memory",
+        (Verdict::GpuLost, _) => "GPU lost",
+        (Verdict::MpsServerDied, _) => "MPS server died",
+        (Verdict::CouldNotStart { .. }, _) => "could not start",
+        (Verdict::SupervisorLost, _) => "supervisor killed",
+    };
+    Some(words.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::ServerId;
+
+    use super::*;
+
+    #[test]
+    fn long_spans_are_told_in_means_by_how_much_was_seen() {
+        let minute = |minute, readings, memory, power| MinuteMean {
+            device: DeviceId::gpu(ServerId(0), 0),
+            minute: UnixMinute(minute),
+            readings,
+            memory_used: MiB(memory),
+            utilisation: Utilisation { smact: Some(Fraction::clamped(0.5)), ..Utilisation::default() },
+            power,
+        };
+        let minutes = [minute(2, 10, 100, None), minute(3, 30, 500, Some(Watts(60.0))), minute(4, 1, 7, None)];
+        assert_eq!(thinned(&minutes, &(UnixMinute(0)..UnixMinute(1440))), minutes);
+        let fewer = thinned(&minutes, &(UnixMinute(0)..UnixMinute(2880)));
+        assert_eq!(fewer, [minute(2, 40, 400, Some(Watts(60.0))), minute(4, 1, 7, None)]);
+        assert_eq!(thinned(&[], &(UnixMinute(5)..UnixMinute(5))), []);
+    }
+}

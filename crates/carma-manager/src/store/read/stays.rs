@@ -1,0 +1,68 @@
+//! Who was on a device, and with how much memory.
+
+use std::ops::Range;
+
+use carma_core::{AttemptId, DeviceId, JobId, MiB, Outcome, Verdict};
+use rusqlite::params;
+
+use super::Reader;
+use crate::store::change::MemoryStep;
+use crate::store::columns::{Json, Named};
+use crate::store::error::StoreError;
+use crate::store::units::UnixMillis;
+
+/// An attempt's time on a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stay {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// What people call its job.
+    pub name: Option<String>,
+    /// The name of its user.
+    pub user: String,
+    /// When it was launched.
+    pub launched: UnixMillis,
+    /// When it ended; unset: it runs.
+    pub ended: Option<UnixMillis>,
+    /// How it ended.
+    pub verdict: Option<Verdict>,
+    /// How its job ended, where this was the last attempt.
+    pub outcome: Option<Outcome>,
+    /// Memory it was promised.
+    pub promised: MiB,
+    /// Memory it had: the last step before the span, and those in it.
+    pub memory: Vec<MemoryStep>,
+}
+
+/// Of those that are over, whoever ended before the span is not even looked at.
+const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), promised
+    FROM stays JOIN jobs ON jobs.id = stays.job JOIN attempts ON attempts.job = stays.job AND attempts.number = stays.number
+    WHERE device = ?1 AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) ORDER BY stays.launched, stays.job";
+const STEPS: &str = "SELECT at, memory FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at < ?5
+    AND at >= ifnull((SELECT max(at) FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at <= ?4), 0) ORDER BY at";
+
+impl Reader {
+    /// Attempts that were on a device at any time of the span, by when they were launched.
+    pub fn stays(&self, device: DeviceId, span: Range<UnixMillis>) -> Result<Vec<Stay>, StoreError> {
+        self.at_once(|| {
+            let mut stays = self.rows(STAYS, params![Named(device), span.start, span.end], |row| {
+                Ok(Stay {
+                    attempt: AttemptId { job: JobId(row.get(0)?), number: row.get(1)? },
+                    name: row.get(2)?,
+                    user: row.get(3)?,
+                    launched: row.get(4)?,
+                    ended: row.get(5)?,
+                    verdict: row.get::<_, Option<Json<_>>>(6)?.map(|Json(verdict)| verdict),
+                    outcome: row.get::<_, Option<Json<_>>>(7)?.map(|Json(outcome)| outcome),
+                    promised: MiB(row.get(8)?),
+                    memory: Vec::new(),
+                })
+            })?;
+            for stay in &mut stays {
+                let of_stay = params![stay.attempt.job.0, stay.attempt.number, Named(device), span.start, span.end];
+                stay.memory = self.rows(STEPS, of_stay, |row| Ok(MemoryStep { at: row.get(0)?, memory: MiB(row.get(1)?) }))?;
+            }
+            Ok(stays)
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! `carma metrics`: what Prometheus is told, for a look and for `node_exporter`'s textfile collector.
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::ask::Manager;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let page = arguments.manager.connect()?.metrics()?;
+    Ok(output.write_all(page.as_bytes())?)
+}
