@@ -64,7 +64,7 @@ export function WhatIfPage() {
           Names with commas between them, as in the configuration.
         </p>
       </form>
-      <div aria-live="polite">
+      <div aria-live="polite" class="outcome">
         {answer.asked !== undefined && <Working since={answer.asked} />}
         {answer.problem && <p class="notice bad">{answer.problem}</p>}
         {answer.result && <Result result={answer.result} />}
@@ -89,7 +89,7 @@ function Working({ since }: { since: number }) {
 
 interface Row {
   fate: Fate;
-  kind: "measured" | "simulated, rules in force" | "simulated";
+  kind: "measured" | "simulated, as in force" | "simulated";
 }
 
 /** A figure, and how it compares with what was measured. */
@@ -121,12 +121,19 @@ function Result({ result }: { result: WhatIf }) {
   const { measured } = result;
   const rows: Row[] = [
     { fate: measured, kind: "measured" },
-    { fate: result.simulated, kind: "simulated, rules in force" },
+    { fate: result.simulated, kind: "simulated, as in force" },
     ...result.others.map((fate): Row => ({ fate, kind: "simulated" })),
   ];
   const columns: ColumnOf<Row>[] = [
-    { name: "Policy", cell: ({ fate }) => fate.policy, order: ({ fate }) => fate.policy },
-    { name: "How it is known", cell: ({ kind }) => kind },
+    {
+      name: "Policy",
+      cell: ({ fate, kind }) => (
+        <>
+          {fate.policy} <span class="quiet">{kind}</span>
+        </>
+      ),
+      order: ({ fate }) => fate.policy,
+    },
     compared("All done after", ({ makespan }) => makespan, duration, measured),
     compared("Mean wait", ({ wait }) => wait, duration, measured),
     compared("Mean completion", ({ completion }) => completion, duration, measured),

@@ -142,11 +142,12 @@ impl Running {
         Ok(())
     }
 
-    /// The latest time of the wall clock that was written down of any job.
+    /// The latest time of the wall clock that was written down of any job or GPU.
     fn latest_wall(&self, loaded: &Loaded) -> Result<UnixMillis, EngineError> {
         let last = self.reader.history(&JobFilter::default(), None, 100)?;
         let last = last.iter().flat_map(|job| [Some(job.submitted), Some(job.since), job.ended]).flatten();
-        Ok(last.chain(loaded.running.iter().map(|stored| stored.launched)).max().unwrap_or_default())
+        let last = last.chain(loaded.running.iter().map(|stored| stored.launched));
+        Ok(last.chain(self.reader.last_minute()?.map(|minute| UnixMillis(minute.0 * 60_000))).max().unwrap_or_default())
     }
 
     /// Numbers that have a folder are not given again, though a disk that lost power may have lost the jobs: a new job must not meet an old one's attempt.
