@@ -83,9 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         places: places.clone(),
         settings: configuration.manager,
         pages: web::FILES,
+        program,
     };
-    let serving =
-        Serving { handle: handle.clone(), store: Arc::clone(&store), places: places.clone(), settings: configuration.manager, program };
     let server = Server::bind(serving)?;
     let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, store, &handle, arriving)?;

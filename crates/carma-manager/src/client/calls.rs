@@ -19,7 +19,9 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, Tried, WaitQuery, WhatIf, WhatIfQuery, Why,
+    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
+    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, Tried, WaitQuery, WhatIf,
+    WhatIfQuery, Why,
 };
 use crate::places::Places;
 use crate::store::{JobSummary, MinuteMean};
@@ -146,6 +148,8 @@ impl Client {
     /// What a GPU did, and who was on it.
     pub fn timeline(&mut self, gpu: &str, query: &SampleQuery) -> Answer<GpuTimeline> {
         self.get(&with_query(&format!("/v1/gpus/{}/timeline", escaped(gpu)), query)?)
+    }
+
     /// What a GPU did, minute by minute.
     pub fn samples(&mut self, gpu: &str, query: &SampleQuery) -> Answer<Vec<MinuteMean>> {
         self.get(&with_query(&format!("/v1/gpus/{}/samples", escaped(gpu)), query)?)

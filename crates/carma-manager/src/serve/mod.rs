@@ -153,8 +153,7 @@ impl Server {
 
     /// Serves until told to stop, or until whoever could tell is gone.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-        let Serving { handle, store, places, settings, pages } = self.serving;
-        let Serving { handle, store, places, settings, program } = self.serving;
+        let Serving { handle, store, places, settings, pages, program } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
