@@ -86,9 +86,10 @@ export class Lab {
     return Number(await this.carma("submit", "--quiet", ...words));
   }
 
-  /** The words of a training-like job: how long it takes, in emulated seconds, and how much memory. */
-  train({ seconds = 120, memory = "4GiB", workload = "resnet50_imagenet_bs64" } = {}) {
-    return [PROGRAM, "emu", "train", "--workload", workload, "--seconds", `${seconds}`, "--memory", memory];
+  /** The words of a training-like job: for how many emulated seconds, and with how much memory; unset: as the workload has it. */
+  train({ seconds = 120, memory = undefined, workload = "resnet50_imagenet_bs64" } = {}) {
+    const words = [PROGRAM, "emu", "train", "--workload", workload, "--seconds", `${seconds}`];
+    return memory ? [...words, "--memory", memory] : words;
   }
 
   /** What the manager answers. */

@@ -1,6 +1,6 @@
 // Waiting for what comes in its own time, on machines that may be busy.
 
-export const PATIENCE = 60_000;
+export const PATIENCE = 30_000;
 
 /** Looks again and again until there is something, and gives it. */
 export async function until(what, look) {

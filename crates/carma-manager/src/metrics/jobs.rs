@@ -30,7 +30,7 @@ pub(super) fn write(page: &mut Page, facts: &Facts, names: bool) {
 
     let label = |attempt: &AttemptId, name: Option<&str>, user: &str| {
         let (name, user) = if names { (name.unwrap_or_default(), user) } else { ("", "") };
-        Labels::new([("job", &attempt.job.0), ("attempt", &attempt.number), ("name", &name), ("user", &user)])
+        Labels::new([("job_id", &attempt.job.0), ("attempt", &attempt.number), ("name", &name), ("user", &user)])
     };
     let running: Vec<_> = facts.running.iter().take(MOST_SERIES).collect();
     let labels: Vec<Labels> = running.iter().map(|job| label(&job.attempt, job.name.as_deref(), &job.user)).collect();

@@ -9,9 +9,8 @@ use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
 use super::prune::NOT_NEEDED;
 use super::units::{UnixMillis, UnixMinute};
-use crate::metrics::{Tallies, Tally};
-use super::units::UnixMillis;
 use crate::api::Notification;
+use crate::metrics::{Tallies, Tally};
 
 /// The number that the next job gets.
 pub(super) const NEXT_JOB: &str = "next_job";
@@ -232,6 +231,8 @@ impl Target<'_> {
             "INSERT INTO tallies (tally, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value",
             params![Json(tally), more],
         )
+    }
+
     /// Ways that stay keep what was told by them.
     fn set_notifications(&self, uid: u32, notifications: &[Notification]) -> Result<(), ApplyError> {
         self.execute("UPDATE notifications SET place = -1 WHERE uid = ?1", params![uid])?;

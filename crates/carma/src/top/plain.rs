@@ -26,11 +26,7 @@ fn without_sequences(text: &str) -> String {
             // Colours and movements end with a letter.
             Some('[') => drop(rest.find(|end| matches!(end, '\u{40}'..='\u{7e}'))),
             // Titles and links end with a bell, or with an escape and a letter.
-            Some(']') => {
-                if rest.find(|end| matches!(end, '\u{7}' | '\u{1b}')) == Some('\u{1b}') {
-                    rest.next();
-                }
-            }
+            Some(']') if rest.find(|end| matches!(end, '\u{7}' | '\u{1b}')) == Some('\u{1b}') => drop(rest.next()),
             // The others are of one letter.
             _ => {}
         }

@@ -25,4 +25,3 @@ CREATE TABLE memory_steps (
     FOREIGN KEY (job, number) REFERENCES attempts (job, number) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_steps_by_time ON memory_steps (at);
-SELECT 1;

@@ -13,8 +13,8 @@ pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
 pub use job::{JobHistory, StoredAttempt, StoredEvent};
 pub use load::{Drained, Loaded, UnfinishedJob};
-pub use stays::Stay;
 pub use notifications::{News, StoredNotification};
+pub use stays::Stay;
 
 use std::path::{Path, PathBuf};
 

@@ -138,6 +138,7 @@ fn expected(job: &JobDetail) -> Vec<Line> {
     let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).max();
     vec![
         ("beforehand", estimate(&job.estimate)),
+        ("made of", listed(job.estimate.parts.iter().map(|part| format!("{} {}", part.name, memory(part.memory))))),
         ("measured", peak.map(|peak| format!("{} at most{}", memory(*peak), compared(*peak, job.estimate.upper)))),
         ("notes", (!job.estimate.notes.is_empty()).then(|| job.estimate.notes.join("; "))),
     ]
@@ -175,13 +176,17 @@ pub(crate) mod tests {
         ArrayId, AttemptId, DeviceId, Fraction, Granted, JobId, Limits, Outcome, Placement, Priority, Seconds, ServerId, State, Time,
         Utilisation, Verdict,
     };
-    use carma_manager::api::{ArrayPlace, EstimateDetail};
+    use carma_manager::api::{ArrayPlace, EstimateDetail, MemoryPart};
     use carma_manager::attempt::Exit;
     use carma_manager::judge::Whose;
     use carma_manager::request::{After, ArrayLabel, JobCommand, JobRequest, Owner};
     use carma_manager::store::{Joules, Phase};
 
     use super::*;
+
+    fn part((name, memory): (&str, u64)) -> MemoryPart {
+        MemoryPart { name: name.to_owned(), memory: MiB(memory) }
+    }
 
     fn attempt(number: u32, verdict: Verdict, because: &str) -> AttemptDetail {
         let device = DeviceId::gpu(ServerId(0), 3);
@@ -231,6 +236,7 @@ pub(crate) mod tests {
                 duration: Some(Seconds::from_secs(300)),
                 source: Some("history".to_owned()),
                 notes: vec!["three runs alike".to_owned()],
+                parts: [("weights", 2_100), ("optimizer", 4_200), ("activations", 8_200), ("context", 500)].map(part).into(),
                 ..EstimateDetail::default()
             },
             array: Some(ArrayPlace { array: ArrayId(12), index: 3 }),

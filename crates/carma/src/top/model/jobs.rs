@@ -66,7 +66,7 @@ impl JobList {
         let selected = self.selected().map(|job| job.id);
         (self.queue, self.uid) = (queue, uid);
         self.widest = self.queue.jobs.iter().map(|job| identity(job.id, job.array).len()).max().unwrap_or_default();
-        self.arrange(selected);
+        self.arrange(selected, self.place);
     }
 
     /// Sorts by the next thing there is to sort by.
@@ -77,10 +77,11 @@ impl JobList {
 
     /// Lists anew what is to be listed, after the filter or the order changed.
     pub(super) fn rearrange(&mut self) {
-        self.arrange(self.selected().map(|job| job.id));
+        self.arrange(self.selected().map(|job| job.id), 0);
     }
 
-    fn arrange(&mut self, selected: Option<JobId>) {
+    /// A job that is selected stays so wherever it goes; when it is gone, that at another place is.
+    fn arrange(&mut self, selected: Option<JobId>, otherwise: usize) {
         let jobs = &self.queue.jobs;
         self.listed = (0..jobs.len()).filter(|place| self.filter.fits(&jobs[*place], self.uid)).collect();
         match self.sort {
@@ -90,9 +91,8 @@ impl JobList {
             Sort::User => self.listed.sort_by(|one, other| jobs[*one].user.cmp(&jobs[*other].user)),
             Sort::Name => self.listed.sort_by(|one, other| jobs[*one].name.cmp(&jobs[*other].name)),
         }
-        // A job that is selected stays so wherever it goes; when it is gone, its neighbour is.
         let place = self.listed.iter().position(|place| Some(jobs[*place].id) == selected);
-        self.place = place.unwrap_or(self.place).min(self.listed.len().saturating_sub(1));
+        self.place = place.unwrap_or(otherwise).min(self.listed.len().saturating_sub(1));
     }
 
     /// Selects another, so many further down.

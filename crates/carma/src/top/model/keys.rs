@@ -294,8 +294,7 @@ mod tests {
     fn panels_are_opened_scrolled_and_closed() {
         let mut model = model_of(busy());
         assert_eq!(press(&mut model, "l"), [Request::Look(Subject::Log("1".to_owned(), LogStream::Stdout))]);
-        let log =
-            |steps: u32| Message::Log("1".to_owned(), Ok((0..steps).map(|step| format!("{step}\n")).collect::<String>().into_bytes()));
+        let log = |steps| Message::Log("1".to_owned(), Ok("a line\n".repeat(steps).into_bytes()));
         let below = |model: &Model| match &model.panel {
             Some(Panel::Log(log)) => (log.lines.len(), log.below),
             _ => panic!("no log"),

@@ -35,7 +35,7 @@ impl Marks {
         let mut taken: BTreeSet<usize> = self.0.values().copied().collect();
         for job in jobs {
             self.0.entry(job).or_insert_with(|| {
-                let free = (0..).find(|place| !taken.contains(place)).unwrap_or_default();
+                let free = (0..=taken.len()).find(|place| !taken.contains(place)).unwrap_or_default();
                 taken.insert(free);
                 free
             });

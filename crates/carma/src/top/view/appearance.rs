@@ -35,16 +35,35 @@ pub(super) struct Letters {
     pub(super) others: char,
     pub(super) free: char,
     pub(super) rule: &'static str,
+    pub(super) side: char,
+    /// Of a frame: left and right above, left and right below.
+    pub(super) corners: [char; 4],
     pub(super) cut: char,
     pub(super) up_down: &'static str,
 }
 
-const UNICODE: Letters =
-    Letters {
-        levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'], promised: '▒', others: '▓', free: '·', rule: "─", cut: '…', up_down: "↑↓"
-    };
-const ASCII: Letters =
-    Letters { levels: ['_', '.', ':', '-', '=', '+', '*', '#'], promised: ':', others: '%', free: '.', rule: "-", cut: '~', up_down: "jk" };
+const UNICODE: Letters = Letters {
+    levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+    promised: '▒',
+    others: '▓',
+    free: '·',
+    rule: "─",
+    side: '│',
+    corners: ['┌', '┐', '└', '┘'],
+    cut: '…',
+    up_down: "↑↓",
+};
+const ASCII: Letters = Letters {
+    levels: ['_', '.', ':', '-', '=', '+', '*', '#'],
+    promised: ':',
+    others: '%',
+    free: '.',
+    rule: "-",
+    side: '|',
+    corners: ['+'; 4],
+    cut: '~',
+    up_down: "jk",
+};
 
 impl Appearance {
     /// What the environment and the user want.
@@ -79,11 +98,6 @@ impl Appearance {
         self.style(JOBS[mark.among(JOBS.len())], Modifier::empty())
     }
 
-    /// What matters less.
-    pub(super) const fn faint(self) -> Style {
-        self.style(Color::DarkGray, Modifier::DIM)
-    }
-
     /// Something is wrong.
     pub(super) const fn alarm(self) -> Style {
         self.style(Color::Red, Modifier::BOLD).add_modifier(Modifier::BOLD)
@@ -115,5 +129,7 @@ impl Appearance {
 
 /// What stands out.
 pub(super) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+/// What matters less. Not by a colour: the grey of some terminals is that of their background.
+pub(super) const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 /// What is selected where keys go.
 pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::appearance::{Appearance, STRONG};
+use super::appearance::{Appearance, FAINT, STRONG};
 use crate::text::printable;
 
 /// A row that is written from left to right.
@@ -103,8 +103,8 @@ pub(super) fn title(area: Rect, words: &str, more: &str, focused: bool, appearan
     let rule = appearance.letters().rule;
     let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
     let style = if focused { STRONG.add_modifier(ratatui::style::Modifier::REVERSED) } else { STRONG };
-    row.text(rule, appearance.faint()).text(&format!(" {words} "), style).text(more, Style::new());
-    row.text(if more.is_empty() { "" } else { " " }, Style::new()).fill(rule, appearance.faint());
+    row.text(rule, FAINT).text(&format!(" {words} "), style).text(more, Style::new());
+    row.text(if more.is_empty() { "" } else { " " }, Style::new()).fill(rule, FAINT);
 }
 
 /// The first of so many places to show, so that a selected one is in sight.

@@ -1,21 +1,22 @@
 //! GPUs: their memory by job, and how busy they are over time. The less room there is, the fewer lines each has.
 
-use carma_core::{CollocationMode, Fraction};
+use carma_core::{CollocationMode, Fraction, MiB};
 use carma_manager::api::{GpuDetail, GpuTenant};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::model::{Model, Pane};
-use super::appearance::{Appearance, SELECTED, STRONG};
+use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
 use super::canvas::{Row, first_in_sight, title};
 use super::memory::{Part, cells};
 use crate::manager::devices;
-use crate::text::printable;
-use crate::units::count;
+use crate::text::{printable, shortened};
 
 /// Where everything of a GPU is in one row: how wide its parts are.
 const MEMORY_WORDS: usize = 9;
+/// The one figure whose numbers have a unit.
+const POWER: &str = "power";
 /// From this width on, a row has room for everything over time.
 const WIDE: usize = 120;
 
@@ -48,7 +49,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     if gpus.is_empty()
         && let Some(mut row) = Row::new(area, 1, appearance, buffer)
     {
-        row.text(if model.seen.is_some() { " no GPUs are managed" } else { " asking the manager" }, appearance.faint());
+        row.text(if model.seen.is_some() { " no GPUs are managed" } else { " asking the manager" }, FAINT);
         return;
     }
     let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
@@ -101,13 +102,13 @@ impl View<'_> {
         self.bar(gpu, bar, row);
         let used = memory_words(gpu);
         row.skip(1).number(&used, 9, STRONG).text(" GiB", Style::new());
-        row.number(&temperature(gpu), 5, self.appearance.faint()).skip(1);
+        row.number(&temperature(gpu), 5, FAINT).skip(1);
         row.text(&standing, if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
     }
 
     fn bar(&self, gpu: &GpuDetail, width: usize, row: &mut Row<'_>) {
         let letters = self.appearance.letters();
-        row.letter('[', self.appearance.faint());
+        row.letter('[', FAINT);
         let mut before = None;
         for part in cells(gpu, width) {
             let mark = match part {
@@ -119,13 +120,13 @@ impl View<'_> {
                 (Part::Used(_), Some(mark)) if self.appearance.colour && before == Some(part) => (' ', self.appearance.bar(mark)),
                 (Part::Used(_), Some(mark)) => (mark.letter(), self.appearance.bar(mark)),
                 (Part::Promised(_), Some(mark)) => (letters.promised, self.appearance.promise(mark)),
-                (Part::Free, _) => (letters.free, self.appearance.faint()),
+                (Part::Free, _) => (letters.free, FAINT),
                 (Part::Others, _) | (_, None) => (letters.others, Style::new()),
             };
             row.letter(letter, style);
             before = Some(part);
         }
-        row.letter(']', self.appearance.faint());
+        row.letter(']', FAINT);
     }
 
     fn figures(&self, gpu: &GpuDetail) -> [Figure<'_>; 4] {
@@ -138,7 +139,7 @@ impl View<'_> {
             Figure { name: "SMACT", trace: of(|traces| &traces.smact), full: 1.0, now: share(busy.smact) },
             Figure { name: "SMOCC", trace: of(|traces| &traces.smocc), full: 1.0, now: share(busy.smocc) },
             Figure { name: "DRAMA", trace: of(|traces| &traces.drama), full: 1.0, now: share(busy.drama) },
-            Figure { name: "power", trace: of(|traces| &traces.power), full: self.model.recent.most_power(), now: watts },
+            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.model.recent.most_power(), now: watts },
         ]
     }
 
@@ -147,9 +148,10 @@ impl View<'_> {
         // Each has its name, its last number and spaces besides.
         let width = (row.left().saturating_sub(1) / 4).saturating_sub(12).min(40);
         for figure in self.figures(gpu) {
-            row.text(figure.name, self.appearance.faint()).skip(1);
+            row.text(figure.name, FAINT).skip(1);
             self.trace(&figure, width, row);
-            row.skip(1).text(&format!("{:>4} ", figure.now), Style::new());
+            let number = if figure.name == POWER { 5 } else { 4 };
+            row.skip(1).number(&figure.now, number, Style::new()).skip(1);
         }
     }
 
@@ -171,18 +173,15 @@ impl View<'_> {
             }
             row.text(&self.words(tenant), Style::new()).skip(2);
         }
-        let closed = gpu.closed.join("; ");
-        row.text(&closed, self.appearance.faint());
+        let words = if gpu.tenants.is_empty() && gpu.closed.is_empty() { "nobody is on it".to_owned() } else { gpu.closed.join("; ") };
+        row.text(&words, FAINT);
     }
 
     /// A job on a GPU in a few words.
     fn words(&self, tenant: &GpuTenant) -> String {
-        let gibibytes = |size: carma_core::MiB| format!("{:.1}", size.0 as f64 / 1024.0);
         let id = self.model.name_of(tenant.attempt.job);
-        let name = crate::text::shortened(&printable(tenant.name.as_deref().unwrap_or_default()), 20);
-        let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
-        let busy = tenant.smact.map_or(String::new(), |share| format!(" {share:.2}"));
-        format!("{id} {name} {used}/{}{busy}", gibibytes(tenant.promised))
+        let name = shortened(&printable(tenant.name.as_deref().unwrap_or_default()), 20);
+        format!("{id} {name} {}", taken(tenant))
     }
 
     /// Widths of a row that has everything: of the bar, and of what is drawn over time.
@@ -191,18 +190,19 @@ impl View<'_> {
         let fixed = 3 + MEMORY_WORDS + 6 * 3 + 7 + 6;
         let figures = if row.left() >= WIDE { 4 } else { 1 };
         let flexible = left.saturating_sub(fixed + figures);
-        let bar = (flexible / (figures + 1)).max(flexible.min(12));
+        // The bar is twice as wide as anything over time.
+        let bar = flexible * 2 / (figures + 2);
         (bar, flexible.saturating_sub(bar) / figures)
     }
 
     fn headings(&self, row: &mut Row<'_>) {
         let (bar, trace) = self.widths(row);
-        let faint = self.appearance.faint();
+        let faint = FAINT;
         let wide = row.left() >= WIDE;
         row.skip(self.widest + 2).cell("memory by job", bar + 2, faint).skip(1).number("GiB", MEMORY_WORDS, faint);
-        for (place, name) in ["SMACT", "SMOCC", "DRAMA", "power"].into_iter().enumerate() {
+        for (place, name) in ["SMACT", "SMOCC", "DRAMA", POWER].into_iter().enumerate() {
             let over_time = if wide || place == 0 { 1 + trace } else { 0 };
-            row.number(name, over_time + if place == 3 { 7 } else { 6 }, faint);
+            row.number(name, over_time + if name == POWER { 7 } else { 6 }, faint);
         }
         row.number("temp", 6, faint);
     }
@@ -224,15 +224,25 @@ impl View<'_> {
                 row.skip(1);
                 self.trace(&figure, trace, row);
             }
-            row.number(&figure.now, if place == 3 { 7 } else { 6 }, Style::new());
+            row.number(&figure.now, if figure.name == POWER { 7 } else { 6 }, Style::new());
         }
-        row.number(&temperature(gpu), 6, self.appearance.faint());
+        row.number(&temperature(gpu), 6, FAINT);
     }
+}
+
+/// What a job has of what it was promised on a GPU, and how busy it keeps it.
+pub(super) fn taken(tenant: &GpuTenant) -> String {
+    let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
+    let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
+    format!("{used}/{} GiB{busy}", gibibytes(tenant.promised))
+}
+
+fn gibibytes(MiB(size): MiB) -> String {
+    format!("{:.1}", size as f64 / 1024.0)
 }
 
 /// Memory in use, of all there is.
 fn memory_words(gpu: &GpuDetail) -> String {
-    let gibibytes = |size: carma_core::MiB| format!("{:.1}", size.0 as f64 / 1024.0);
     format!("{}/{}", gpu.memory_used.map_or_else(|| "-".to_owned(), gibibytes), gibibytes(gpu.memory))
 }
 
@@ -251,7 +261,7 @@ fn standing(gpu: &GpuDetail) -> String {
         gpu.lost.then(|| "LOST".to_owned()),
         gpu.drained.then(|| "drained".to_owned()),
         mode,
-        (gpu.foreign > 0).then(|| format!("+{}", count(gpu.foreign, "stranger"))),
+        (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::super::model::{Model, Pane};
-use super::appearance::{Appearance, SELECTED};
+use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
 use crate::manager::moment;
 
@@ -21,7 +21,7 @@ pub(super) fn draw(model: &Model, zone: &TimeZone, area: Rect, appearance: Appea
         let style = appearance.weight(happening.weight);
         let at = moment(happening.at, zone);
         let clock = at.split_once(' ').map_or(at.as_str(), |(_, clock)| clock);
-        row.skip(1).text(clock, if focused && place == happenings.place() { SELECTED } else { appearance.faint() }).skip(1);
+        row.skip(1).text(clock, if focused && place == happenings.place() { SELECTED } else { FAINT }).skip(1);
         if let Some(job) = happening.job {
             row.text(&format!("job {} ", model.name_of(job)), style);
         }

@@ -1,15 +1,16 @@
 //! Jobs: those that run, with where and how far, and those that wait, with why.
 
 use carma_core::MiB;
-use carma_manager::api::{Counts, QueueRow};
+use carma_manager::api::{Counts, GpuDetail, QueueRow};
 use carma_manager::store::Phase;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::model::{Model, Pane, Prompt};
-use super::appearance::{Appearance, SELECTED};
+use super::super::model::{Model, Pane, Prompt, Sort};
+use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
+use super::gpus::taken;
 use crate::manager::{devices, identity};
 use crate::units::clock;
 
@@ -26,7 +27,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     title(area, "Jobs", &heading(model), focused, appearance, buffer);
     let columns = Columns::new(area, jobs.widest);
     if let Some(mut row) = Row::new(area, 1, appearance, buffer) {
-        columns.headings(&mut row, appearance.faint());
+        columns.headings(&mut row, FAINT);
     }
     let rows = usize::from(area.height).saturating_sub(2);
     let first = first_in_sight(jobs.place(), rows, jobs.len());
@@ -47,7 +48,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
             Some(_) if jobs.is_filtered() => " no job fits: Esc shows all",
             Some(_) => " nothing runs and nothing waits: `carma submit` asks for a job",
         };
-        row.text(words, appearance.faint());
+        row.text(words, FAINT);
     }
 }
 
@@ -55,21 +56,16 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
 fn heading(model: &Model) -> String {
     let jobs = &model.jobs;
     let Counts { running, waiting, held } = jobs.counts();
-    let mut words = format!("{running} running, {waiting} waiting, {held} held");
-    if jobs.is_filtered() || (jobs.len() as u64) < running + waiting + held {
-        words += &format!(" | {} listed", jobs.len());
-    }
-    if jobs.sort != super::super::model::Sort::Queue {
-        words += &format!(" | by {}", jobs.sort.words());
-    }
-    if jobs.filter.mine {
-        words += " | mine";
-    }
-    match (&model.prompt, jobs.filter.text.as_str()) {
-        (Some(Prompt::Filter), text) => words + &format!(" | /{text}_"),
-        (_, "") => words,
-        (_, text) => words + &format!(" | /{text}"),
-    }
+    let some = jobs.is_filtered() || (jobs.len() as u64) < running + waiting + held;
+    let typing = model.prompt == Some(Prompt::Filter);
+    let parts = [
+        Some(format!("{running} running, {waiting} waiting, {held} held")),
+        some.then(|| format!("{} listed", jobs.len())),
+        (jobs.sort != Sort::Queue).then(|| format!("by {}", jobs.sort.words())),
+        jobs.filter.mine.then(|| "mine".to_owned()),
+        (typing || !jobs.filter.text.is_empty()).then(|| format!("/{}{}", jobs.filter.text, if typing { "_" } else { "" })),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" | ")
 }
 
 /// Widths that depend on the terminal.
@@ -99,7 +95,7 @@ impl Columns {
             None => row.skip(1),
         };
         // What cannot be touched is fainter.
-        let id = if model.may_touch(job.uid) { plain } else { appearance.faint() };
+        let id = if model.may_touch(job.uid) { plain } else { FAINT };
         row.skip(1).number(&identity(job.id, job.array), self.id, id).skip(1);
         row.cell(job.name.as_deref().unwrap_or("-"), self.name, plain).skip(1).cell(&job.user, USER, id).skip(1);
         row.cell(&job.state.to_string(), STATE, state_style(job.state, appearance)).skip(1);
@@ -115,7 +111,7 @@ const fn state_style(state: Phase, appearance: Appearance) -> Style {
     match state {
         Phase::Running => appearance.good(),
         Phase::Recovering | Phase::Preempted => appearance.notable(),
-        Phase::Held => appearance.faint(),
+        Phase::Held => FAINT,
         Phase::Queued | Phase::Starting | Phase::Done => Style::new(),
     }
 }
@@ -128,7 +124,12 @@ fn remark(job: &QueueRow) -> String {
 }
 
 /// What is to be said of a job that is selected, where its row has too little room for it.
-pub(super) fn about(job: &QueueRow) -> Option<String> {
-    let reason = job.reason.as_ref()?;
-    Some(format!("job {} {reason}", identity(job.id, job.array)))
+pub(super) fn about(job: &QueueRow, gpus: &[GpuDetail]) -> String {
+    let name = job.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    let on = |gpu: &GpuDetail| {
+        let tenant = gpu.tenants.iter().find(|tenant| tenant.attempt.job == job.id)?;
+        Some(format!("{} on GPU {}", taken(tenant), devices([gpu.device])))
+    };
+    let places = gpus.iter().filter_map(on).collect::<Vec<_>>().join(", ");
+    format!("job {}{name}: {}", identity(job.id, job.array), job.reason.as_deref().unwrap_or(&places))
 }

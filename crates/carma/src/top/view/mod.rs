@@ -27,7 +27,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::model::{Model, Pane, Panel, Prompt};
-use appearance::STRONG;
+use appearance::{FAINT, STRONG};
 use canvas::Row;
 
 use crate::manager::moment;
@@ -79,15 +79,16 @@ fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buf
     jobs::draw(model, list, appearance, buffer);
     happenings::draw(model, zone, bottom, appearance, buffer);
     if let (Some(mut row), Some(words)) = (Row::new(line, 0, appearance, buffer), about(model)) {
-        row.skip(1).text(&words, appearance.faint());
+        row.skip(1).text(&words, FAINT);
     }
 }
 
 /// What is to be said of what is selected.
 fn about(model: &Model) -> Option<String> {
+    let gpus = &model.seen.as_ref()?.gpus;
     match model.focus {
-        Pane::Gpus => model.seen.as_ref().and_then(|seen| seen.gpus.get(model.gpu)).map(gpus::about),
-        Pane::Jobs => model.jobs.selected().and_then(jobs::about),
+        Pane::Gpus => gpus.get(model.gpu).map(gpus::about),
+        Pane::Jobs => model.jobs.selected().map(|job| jobs::about(job, gpus)),
         Pane::Happenings => None,
     }
 }
@@ -98,9 +99,9 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
         row.skip(1).text("carma", STRONG).skip(1);
         if let Some(seen) = &model.seen {
             let clock = moment(seen.status.now, zone);
-            row.text(&words(&seen.status), Style::new()).at_end(&clock, appearance.faint());
+            row.text(&words(&seen.status), Style::new()).at_end(&clock, FAINT);
         } else {
-            row.text(&model.address, appearance.faint());
+            row.text(&model.address, FAINT);
         }
     }
     let troubles = model.seen.iter().flat_map(|seen| &seen.status.troubles).cloned();
@@ -153,6 +154,6 @@ fn draw_foot(model: &Model, area: Rect, appearance: Appearance, buffer: &mut Buf
         ],
     };
     for (key, words) in keys {
-        row.text(key, STRONG).skip(1).text(words, appearance.faint()).skip(2);
+        row.text(key, STRONG).skip(1).text(words, FAINT).skip(2);
     }
 }

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::model::Panel;
-use super::appearance::{Appearance, STRONG};
+use super::appearance::{Appearance, FAINT, STRONG};
 use super::canvas::{Row, title};
 
 /// What keys do.
@@ -64,7 +64,7 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
             if panel.lines.is_empty()
                 && let Some(mut row) = Row::new(area, 1, appearance, buffer)
             {
-                row.text(" nothing is printed yet", appearance.faint());
+                row.text(" nothing is printed yet", FAINT);
             }
         }
     }
@@ -83,13 +83,21 @@ fn lines(lines: &[String], area: Rect, appearance: Appearance, buffer: &mut Buff
 
 /// A question in the middle of the screen.
 pub(super) fn ask(question: &str, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
-    let width = (question.chars().count().max(24) as u16 + 4).min(area.width);
+    let width = (question.chars().count().max(26) as u16 + 4).min(area.width);
     let height = 5.min(area.height);
     let area = Rect::new(area.x + (area.width - width) / 2, area.y + (area.height - height) / 2, width, height);
-    for down in 0..usize::from(height) {
-        if let Some(mut row) = Row::new(area, down, appearance, buffer) {
-            let edge = down == 0 || down + 1 == usize::from(height);
-            row.fill(if edge { appearance.letters().rule } else { " " }, Style::new());
+    let letters = appearance.letters();
+    let [above_left, above_right, below_left, below_right] = letters.corners;
+    for down in 0..height {
+        let (left, middle, right) = match down {
+            0 => (above_left, letters.rule, above_right),
+            _ if down + 1 == height => (below_left, letters.rule, below_right),
+            _ => (letters.side, " ", letters.side),
+        };
+        if let Some(mut row) = Row::new(area, down.into(), appearance, buffer) {
+            row.letter(left, Style::new());
+            row.text(&middle.repeat(usize::from(width) - 2), Style::new());
+            row.letter(right, Style::new());
         }
     }
     let inner = Rect { x: area.x + 2, width: width.saturating_sub(4), ..area };

@@ -156,10 +156,10 @@ fn a_job_its_log_and_help() {
     let told = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
     model.update(told, Duration::from_secs(2));
     let shown = picture(&model, 80, 24);
-    assert!(shown.contains("─ Job 5  lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
+    assert!(shown.contains("─ Job 5 lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
     press(&mut model, "l");
-    let log: String = (1..=40).map(|step| format!("\x1b[32mstep {step}\x1b[0m\n")).collect();
-    model.update(Message::Log("5".to_owned(), Ok(log.into_bytes())), Duration::from_secs(2));
+    let log: Vec<String> = (1..=40).map(|step| format!("\x1b[32mstep {step}\x1b[0m")).collect();
+    model.update(Message::Log("5".to_owned(), Ok(log.join("\n").into_bytes())), Duration::from_secs(2));
     press(&mut model, "kk");
     insta::assert_snapshot!("log", picture(&model, 80, 24));
     press(&mut model, "\x1b?");
@@ -187,9 +187,14 @@ fn no_size_is_too_small_to_be_drawn() {
     let sizes = [(1, 1), (20, 3), (40, 10), (41, 11), (60, 15), (79, 23), (300, 5), (300, 100)];
     for panel in ["", "n?", "\x1b\n", "\x1bl"] {
         press(&mut model, panel);
-        sizes.iter().for_each(|(width, height)| drop(picture(&model, *width, *height)));
+        for (width, height) in sizes {
+            picture(&model, width, height);
+        }
     }
     model.update(Message::Happened(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
     let held = carma_manager::api::QueueRow { state: Phase::Held, ..waiting(1, "", "", 1) };
-    sizes.iter().for_each(|(width, height)| drop(picture(&model_of(seen(Vec::new(), vec![held.clone()])), *width, *height)));
+    let model = model_of(seen(Vec::new(), vec![held]));
+    for (width, height) in sizes {
+        picture(&model, width, height);
+    }
 }

@@ -1,0 +1,46 @@
+//! Metrics, as Prometheus meets them.
+
+mod page;
+mod prometheus;
+mod rules;
+mod scraped;
+
+use super::lab::program;
+use super::up::Up;
+use carma_core::JobId;
+use carma_manager::request::JobCommand;
+
+/// Everything on, on a port that is free.
+const LISTEN: &str = "[manager.metrics]\nlisten = \"127.0.0.1:0\"\n";
+
+impl Up {
+    /// Where it tells metrics to anybody.
+    fn metrics_address(&self) -> String {
+        let said = self.said();
+        let (_, after) = said.rsplit_once("metrics are on http://").unwrap();
+        after.split_once("/metrics").unwrap().0.to_owned()
+    }
+
+    /// Submits a training-like job that declares so much memory, in MiB.
+    fn train(&self, name: &str, declared: u64, arguments: &str) -> JobId {
+        let train =
+            format!("echo 0.5 > \"$CARMA_PROGRESS\"; exec {} emu train --workload resnet50_imagenet_bs64 {arguments}", program().display());
+        let mut request = self.plain(&train);
+        request.command = JobCommand::Program(["sh", "-c", &train].map(str::to_owned).to_vec());
+        request.name = Some(name.to_owned());
+        (request.resources.gpus, request.resources.memory) = (1, Some(carma_core::MiB(declared)));
+        self.submit(request)
+    }
+}
+
+/// What is on the page of a server.
+fn fetch(url: &str) -> (u16, String) {
+    let agent = ureq::Agent::new_with_config(ureq::Agent::config_builder().http_status_as_error(false).build());
+    let mut answer = agent.get(url).call().unwrap();
+    (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+}
+
+/// A value of a page, by the sample's name and labels as they are written.
+fn value(page: &str, sample: &str) -> Option<f64> {
+    page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok())
+}

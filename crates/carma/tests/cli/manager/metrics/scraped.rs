@@ -1,0 +1,92 @@
+//! A real Prometheus asks a manager whose jobs share a GPU, run out of memory and recover, and whose other GPU is lost in the end.
+
+use carma_core::{Outcome, Verdict};
+use carma_emu::fault::Fault;
+
+use super::super::lab::until;
+use super::super::up::Up;
+use super::prometheus::{Prometheus, promtool};
+use super::rules::dashboard_queries;
+use super::{LISTEN, fetch, value};
+
+#[test]
+fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
+    let up = Up::new(Some(("2xA100-40GB", 60.0)), LISTEN);
+    let target = up.metrics_address();
+    let prometheus = Prometheus::asking(&target);
+    share_and_recover(&up);
+
+    let (_, page) = fetch(&format!("http://{target}/metrics"));
+    attributed(&page);
+    if let Some(checked) = promtool(&["check", "metrics"], Some(&page)) {
+        let said = String::from_utf8(checked.stderr).unwrap();
+        // dcgm-exporter's names are what they are.
+        let ours: Vec<&str> = said.lines().filter(|line| !line.starts_with("DCGM_")).collect();
+        assert!(ours.is_empty() && checked.stdout.is_empty(), "{said}");
+    }
+
+    let Some(prometheus) = prometheus else { return };
+    until(|| (prometheus.numbers("up{job=\"carma\"}") == [1.0]).then_some(()));
+    until(|| {
+        let groups = prometheus.get("rules", &[]);
+        let rules: Vec<_> = groups["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
+        assert!(rules.len() > 15);
+        assert!(rules.iter().all(|rule| rule["health"] != "err"), "{groups}");
+        rules.iter().all(|rule| rule["health"] == "ok").then_some(())
+    });
+    let mut empty = dashboard_queries();
+    until(|| {
+        empty.retain(|query| !prometheus.numbers(query).iter().any(|number| number.is_finite()));
+        empty.is_empty().then_some(())
+    });
+
+    assert!(firing(&prometheus, "CarmaGpuLost").is_empty());
+    up.machine.as_ref().unwrap().with(|state| Fault::Lost { gpu: 1 }.strike(state)).unwrap().unwrap();
+    let lost = until(|| Some(firing(&prometheus, "CarmaGpuLost")).filter(|gpus| !gpus.is_empty()));
+    assert_eq!(lost, ["s0/gpu1"]);
+}
+
+/// The GPUs that an alert is told of.
+fn firing(prometheus: &Prometheus, alert: &str) -> Vec<String> {
+    let alerts = prometheus.get("alerts", &[]);
+    let firing =
+        alerts["alerts"].as_array().unwrap().iter().filter(|told| told["labels"]["alertname"] == alert && told["state"] == "firing");
+    firing.map(|told| told["labels"]["gpu"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Two jobs share a GPU and go on; a third declares a part of what it takes, runs out of memory beside them, and recovers on the other GPU.
+fn share_and_recover(up: &Up) {
+    let mut client = up.client();
+    client.drain("1", true).unwrap();
+    let shares = [up.train("large", 20_000, "--memory 19GiB --seconds 1000000"), up.train("small", 8_000, "--seconds 1000000")];
+    let trains = |page: &str, job: carma_core::JobId| page.contains(&format!("carma_job_gpu_memory_bytes{{job_id=\"{}\"", job.0));
+    until(|| client.metrics().ok().filter(|page| shares.iter().all(|job| trains(page, *job))));
+    let greedy = up.train("greedy", 4_000, "--memory 30GiB --seconds 120");
+    until(|| {
+        let verdicts: Vec<_> = client.job(&greedy.0.to_string()).unwrap().attempts.into_iter().map(|attempt| attempt.verdict).collect();
+        verdicts.contains(&Some(Verdict::OutOfMemory)).then_some(())
+    });
+    client.drain("1", false).unwrap();
+    assert_eq!(up.over(greedy).outcome(), Some(&Outcome::Succeeded));
+}
+
+/// What two jobs have of the GPU that they share is told for each.
+fn attributed(page: &str) {
+    let of = |metric: &str, job: u32| {
+        let line = page.lines().find(|line| line.starts_with(&format!("{metric}{{job_id=\"{job}\"")) && line.contains("gpu=\"s0/gpu0\""));
+        line.and_then(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).unwrap_or_else(|| panic!("{metric} of {job}: {page}"))
+    };
+    let all = |metric: &str| {
+        let line = page.lines().find(|line| line.starts_with(&format!("{metric}{{gpu=\"s0/gpu0\"")));
+        line.and_then(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).unwrap()
+    };
+    assert!((of("carma_job_gpu_memory_bytes", 1) - 19.0 * 1_073_741_824.0).abs() < 1.0, "{page}");
+    let memory = [1, 2].map(|job| of("carma_job_gpu_memory_bytes", job)).iter().sum::<f64>();
+    assert!((memory - all("carma_gpu_memory_used_bytes")).abs() < 1.0, "{page}");
+    assert!([1, 2].iter().all(|job| of("carma_job_gpu_energy_joules_total", *job) > 0.0), "{page}");
+    let active = [1, 2].map(|job| of("carma_job_gpu_sm_active_ratio", job)).iter().sum::<f64>();
+    assert!((active - all("carma_gpu_sm_active_ratio")).abs() < 0.02, "{page}");
+    assert!(value(page, "carma_attempts_ended_total{verdict=\"out_of_memory\"}") >= Some(1.0), "{page}");
+    assert!(value(page, "carma_requeues_total{reason=\"out_of_memory\"}") >= Some(1.0), "{page}");
+    assert_eq!(value(page, "carma_memory_peak_ratio_count{of=\"declared\"}"), Some(1.0), "{page}");
+}
