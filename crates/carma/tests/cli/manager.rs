@@ -13,5 +13,6 @@ mod prediction;
 mod replay;
 mod rules;
 mod security;
+mod seen;
 mod served;
 mod up;
