@@ -15,6 +15,7 @@ mod prediction;
 mod replay;
 mod rules;
 mod security;
+mod seen;
 mod served;
 mod top;
 mod up;

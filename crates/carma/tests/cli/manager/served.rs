@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use carma_emu::{Machine, VARIABLE};
+use carma_manager::client::{Address, Client};
 use carma_manager::places::SOCKET_VARIABLE;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -45,6 +46,10 @@ impl Served {
         let mut command = Command::new(program());
         command.args(arguments).env(SOCKET_VARIABLE, self.folder.path().join("carma.sock")).env(VARIABLE, self.machine.folder());
         command.env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
+    }
+
+    pub(super) fn client(&self) -> Client {
+        Client::at(Address::Socket(self.folder.path().join("carma.sock"))).unwrap()
     }
 
     /// What a command that must succeed prints as JSON.
