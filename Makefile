@@ -27,6 +27,7 @@ docs:
 # nextest where it is installed; documentation examples run in either case.
 tests: clients
 	tools/install prometheus
+	tools/install tmux
 	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc
@@ -88,6 +89,9 @@ bench: ## What decisions and jobs cost, beside a reference of the same run
 	cargo bench --package carma-sim --bench simulations
 	cargo bench --package carma-estimate --bench estimates
 	cargo bench --package carma --bench sampling
+	cargo bench --package carma --bench pages
+	tools/install tmux
+	cargo bench --package carma --bench top
 	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --package carma --bench throughput
 
 bench-peers: ## Install pueue and task-spooler, which the benchmark compares with where they are

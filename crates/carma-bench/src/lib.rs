@@ -4,7 +4,10 @@
 //! program, inside the measured calls only, so that they do not depend on what else the machine does.
 
 mod instructions;
+mod processor;
 mod table;
+
+pub use processor::processor_time;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod compare;
+pub mod draw;
 mod hardware;
 mod interference;
 pub mod report;

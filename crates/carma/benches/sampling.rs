@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use carma_bench::{Calls, Case, Suite};
+use carma_bench::{Calls, Case, Suite, processor_time};
 use carma_emu::Machine;
 use carma_emu::state::{ContextKind, ContextRecord, started};
 use carma_gpu::{DEADLINE, DeviceUuid, Driver, Monitor};
@@ -116,9 +116,10 @@ fn share_of_a_core() {
     let mut watch = command.args(["gpus", "--watch", "--json"]).envs(server.machine.environment()).stdout(Stdio::null()).spawn().unwrap();
     std::thread::sleep(Duration::from_secs(5));
     let family = descendants(watch.id());
-    let (before, began) = (processor_time(&family), Instant::now());
+    let times = || family.iter().map(|pid| processor_time(*pid)).collect::<Vec<_>>();
+    let (before, began) = (times(), Instant::now());
     std::thread::sleep(WATCHED);
-    let after = processor_time(&family);
+    let after = times();
     let share = |place: usize| after[place].saturating_sub(before[place]).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
     println!("\nat one look a second, in percent of a core:");
     for (place, pid) in family.iter().enumerate() {
@@ -137,20 +138,6 @@ fn descendants(pid: u32) -> Vec<u32> {
     let parent = |process: &u32| fields(*process).get(1).and_then(|field| field.parse::<u32>().ok());
     let children: Vec<u32> = processes.filter(|process| parent(process) == Some(pid)).collect();
     std::iter::once(pid).chain(children.into_iter().flat_map(descendants)).collect()
-}
-
-/// Time on a processor of each process, over all its threads.
-fn processor_time(pids: &[u32]) -> Vec<Duration> {
-    let of = |pid: &u32| {
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        threads.map(|thread| fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default()).map(|text| on_processor(&text)).sum()
-    };
-    pids.iter().map(of).collect()
-}
-
-/// The first of a thread's scheduling statistics.
-fn on_processor(statistics: &str) -> Duration {
-    Duration::from_nanos(statistics.split_whitespace().next().and_then(|nanoseconds| nanoseconds.parse().ok()).unwrap_or_default())
 }
 
 /// What the kernel says of a process, from its state on.

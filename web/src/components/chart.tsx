@@ -26,6 +26,8 @@ export interface LegendItem {
   /** At a point of `at`. */
   value: (index: number) => string;
   dashed?: boolean;
+  /** The name shows the colour itself. */
+  named?: boolean;
 }
 
 export interface ChartTable {
@@ -51,12 +53,14 @@ export function TimeChart(props: {
   until: number;
   top: number;
   unit: (value: number) => string;
+  /** Values at which lines are drawn; unset: a few round ones. */
+  ticks?: number[];
   legend: LegendItem[];
   table: ChartTable;
   height?: number;
   draw: (plane: Plane) => ComponentChildren;
 }) {
-  const { title, summary, at, since, until, top, unit, legend, table, height: outer = 170, draw } = props;
+  const { title, summary, at, since, until, top, unit, ticks, legend, table, height: outer = 170, draw } = props;
   const [box, width] = useWidth();
   const [pointed, setPointed] = useState<number>();
   const x = scaleTime([since, until], [LEFT, Math.max(LEFT + 1, width - RIGHT)]);
@@ -76,14 +80,14 @@ export function TimeChart(props: {
       <div ref={box}>
         {width > 0 && (
           <svg
-            role="img"
+            role={at.length > 0 ? "img" : "group"}
             aria-label={`${title}. ${summary}`}
             width={width}
             height={outer}
             onPointerMove={point}
             onPointerLeave={() => setPointed(undefined)}
           >
-            {y.ticks(4).map(value => (
+            {(ticks ?? y.ticks(4)).map(value => (
               <g key={value}>
                 <line class="grid" x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
                 <text class="tick" x={LEFT - 6} y={y(value)} dy="0.32em" text-anchor="end">
@@ -111,9 +115,9 @@ export function TimeChart(props: {
 function Legend({ items, index }: { items: LegendItem[]; index: number }) {
   return (
     <ul class="legend">
-      {items.map(({ key, name, colour, value, dashed }) => (
+      {items.map(({ key, name, colour, value, dashed, named }) => (
         <li key={key}>
-          <span class={dashed ? "swatch dashed" : "swatch"} style={{ "--colour": colour }} />
+          {!named && <span class={dashed ? "swatch dashed" : "swatch"} style={{ "--colour": colour }} />}
           {name} <span class="value">{index >= 0 ? value(index) : ""}</span>
         </li>
       ))}

@@ -3,6 +3,7 @@
 import type { QueueRow } from "../api/types";
 import { phaseTone } from "../lib/colour";
 import { duration, memory, percent } from "../lib/format";
+import { readable } from "../lib/words";
 import { Ago, Badge, GpuLinks, JobLink } from "./marks";
 import { type ColumnOf, Table } from "./table";
 
@@ -24,7 +25,7 @@ const wanted: ColumnOf<QueueRow> = { name: "Wants", cell: row => `${row.gpus} GP
 const attempts: ColumnOf<QueueRow> = { name: "Attempts", cell: row => row.attempts, order: row => row.attempts, number: true };
 const priority: ColumnOf<QueueRow> = { name: "Priority", cell: row => row.priority, order: row => row.priority, number: true };
 const submitted: ColumnOf<QueueRow> = { name: "Submitted", cell: row => <Ago at={row.submitted} />, order: row => row.submitted };
-const reason: ColumnOf<QueueRow> = { name: "Why it waits", cell: row => <span class="reason">{row.reason ?? ""}</span> };
+const reason: ColumnOf<QueueRow> = { name: "Why it waits", cell: row => <span class="reason">{readable(row.reason ?? "")}</span> };
 const progress: ColumnOf<QueueRow> = {
   name: "Progress",
   cell: row => (row.progress === null || row.progress === undefined ? "" : percent(row.progress)),

@@ -12,8 +12,8 @@ const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 /** Three figures that matter, never more than is known. */
 export function figures(value: number): string {
   const size = Math.abs(value);
-  if (size >= 1000) return grouped.format(value);
-  return value.toFixed(size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : 2);
+  if (size >= 1000 || Number.isInteger(value)) return grouped.format(value);
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
 /** Memory, from MiB. */

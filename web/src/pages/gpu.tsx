@@ -1,3 +1,174 @@
-export function GpuPage(_: { argument: string }) {
-  return <p class="quiet">…</p>;
+// A GPU: who is on it, who was, and how busy it was.
+
+import { useState } from "preact/hooks";
+import { drain, gpus as loadGpus, recent, resume, timeline } from "../api/calls";
+import type { GpuDetail, GpuStay, GpuTenant } from "../api/types";
+import { Choices } from "../components/choices";
+import { ConfirmDialog } from "../components/dialog";
+import { GpuState } from "../components/gpu_card";
+import { Ago, Fact, JobLink, Pending } from "../components/marks";
+import { MemoryBar } from "../components/memory_bar";
+import { MemoryChart } from "../components/memory_chart";
+import { PowerChart } from "../components/power_chart";
+import { StaysChart } from "../components/stays_chart";
+import { type ColumnOf, Table } from "../components/table";
+import { UtilisationChart } from "../components/utilisation_chart";
+import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/format";
+import { useObservable } from "../lib/observable";
+import { fromLooks, fromTimeline, type Track, thinned } from "../lib/track";
+import { readable } from "../lib/words";
+import { managerNow } from "../live/clock";
+import { myself } from "../live/manager";
+import { useLive } from "../live/use_live";
+import { route, setQuery } from "../router";
+
+const MINUTE = 60_000;
+const SPANS = { "10min": 10 * MINUTE, "1h": 60 * MINUTE, "24h": 1440 * MINUTE, "7d": 10_080 * MINUTE } as const;
+type Span = keyof typeof SPANS;
+const NAMES: Record<Span, string> = { "10min": "10 min", "1h": "1 h", "24h": "24 h", "7d": "7 d" };
+/** As many as a chart has room for. */
+const POINTS = 400;
+
+export function GpuPage({ argument }: { argument: string }) {
+  const gpus = useLive(loadGpus, ["gpus"]);
+  const gpu = gpus.data?.find(({ device }) => device === argument || deviceName(device) === argument);
+  if (!gpus.data) return <Pending problem={gpus.problem} />;
+  if (!gpu) return <p class="notice bad">The manager has no GPU {argument}.</p>;
+  return (
+    <>
+      <GpuHead gpu={gpu} reload={gpus.reload} />
+      <section aria-labelledby="tenants-title">
+        <h2 id="tenants-title">On it now</h2>
+        <MemoryBar gpu={gpu} />
+        <Tenants gpu={gpu} />
+      </section>
+      <OverTime gpu={gpu} />
+    </>
+  );
+}
+
+function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
+  const me = useObservable(myself);
+  const [asking, setAsking] = useState(false);
+  const name = deviceName(gpu.device);
+  const verb = gpu.drained ? "Resume" : "Drain";
+  const act = async () => {
+    await (gpu.drained ? resume : drain)(gpu.device);
+    reload();
+  };
+  return (
+    <>
+      <div class="job-head">
+        <h1>{name}</h1>
+        <GpuState gpu={gpu} />
+        <span class="quiet">{gpu.name}</span>
+        {me?.operator && (
+          <div class="buttons">
+            <button type="button" onClick={() => setAsking(true)}>
+              {verb}
+            </button>
+          </div>
+        )}
+      </div>
+      {asking && (
+        <ConfirmDialog title={`${verb} ${name}?`} confirm={`${verb} ${name}`} act={act} close={() => setAsking(false)}>
+          <p>{gpu.drained ? "It takes jobs again." : "It takes nothing new until it is resumed; jobs on it go on."}</p>
+        </ConfirmDialog>
+      )}
+      <section aria-label="Figures">
+        <dl class="facts">
+          <Fact name="Memory">
+            {memory(gpu.memory_used)} of {memory(gpu.memory)}
+          </Fact>
+          <Fact name="Promised">{memory(gpu.promised)}</Fact>
+          <Fact name="Could be promised">{memory(gpu.available)}</Fact>
+          <Fact name="SMACT, SMOCC, DRAMA">
+            {[gpu.utilisation.smact, gpu.utilisation.smocc, gpu.utilisation.drama].map(percent).join(", ")}
+          </Fact>
+          <Fact name="Power">{power(gpu.power)}</Fact>
+          <Fact name="Temperature">{gpu.temperature === null || gpu.temperature === undefined ? UNKNOWN : `${gpu.temperature} °C`}</Fact>
+          <Fact name="Energy so far">{energy(gpu.energy)}</Fact>
+          <Fact name="Shared by">{gpu.mode}</Fact>
+          <Fact name="Counters from">{gpu.counters}</Fact>
+        </dl>
+      </section>
+      {gpu.closed.length > 0 && <p class="notice">It takes no other job now: {gpu.closed.map(readable).join("; ")}.</p>}
+    </>
+  );
+}
+
+const TENANTS: ColumnOf<GpuTenant>[] = [
+  { name: "Job", cell: ({ attempt, name }) => <JobLink id={attempt.job} name={name} />, order: ({ attempt }) => attempt.job },
+  { name: "User", cell: ({ user }) => user, order: ({ user }) => user },
+  { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
+  { name: "Memory", cell: tenant => memory(tenant.memory), order: tenant => tenant.memory ?? 0, number: true },
+  { name: "Promised", cell: ({ promised }) => memory(promised), order: ({ promised }) => promised, number: true },
+  { name: "SMACT", cell: ({ smact }) => percent(smact), order: ({ smact }) => smact ?? 0, number: true },
+  { name: "Energy", cell: tenant => energy(tenant.energy), order: tenant => tenant.energy ?? 0, number: true },
+  { name: "Launched", cell: ({ launched }) => <Ago at={launched} />, order: ({ launched }) => launched },
+];
+
+function Tenants({ gpu }: { gpu: GpuDetail }) {
+  return (
+    <>
+      <Table
+        caption={`Jobs on ${deviceName(gpu.device)}`}
+        columns={TENANTS}
+        rows={gpu.tenants}
+        keyOf={({ attempt }) => attempt.job}
+        empty="No job of ours."
+      />
+      {gpu.foreign > 0 && <p class="quiet">{gpu.foreign} processes on it are not of our jobs.</p>}
+    </>
+  );
+}
+
+interface Seen {
+  track: Track;
+  stays: GpuStay[];
+  since: number;
+  until: number;
+}
+
+async function seen(device: string, span: Span, signal: AbortSignal): Promise<Seen> {
+  const until = managerNow();
+  const since = Math.floor(until - SPANS[span]);
+  const [line, looks] = await Promise.all([
+    timeline(device, { since }, signal),
+    span === "10min" ? recent({ gpu: device, points: POINTS }, signal) : undefined,
+  ]);
+  const track = looks ? (looks[0] ? fromLooks(looks[0]) : undefined) : fromTimeline(line);
+  const empty: Track = { at: [], memory: [], smact: [], smocc: [], drama: [], power: [], tenants: [] };
+  return { track: thinned(track ?? empty, POINTS), stays: line.stays, since, until: Math.max(line.until, until) };
+}
+
+function OverTime({ gpu }: { gpu: GpuDetail }) {
+  const { query } = useObservable(route);
+  const asked = query.get("span") ?? "";
+  const span: Span = asked in SPANS ? (asked as Span) : "10min";
+  const live = useLive(signal => seen(gpu.device, span, signal), ["gpus"], span, span === "10min" ? 2000 : 15_000);
+  return (
+    <section aria-labelledby="over-time-title">
+      <header class="section-head">
+        <h2 id="over-time-title">Over time</h2>
+        <Choices label="Span" options={NAMES} chosen={span} choose={chosen => setQuery({ span: chosen })} />
+      </header>
+      {live.data ? <Charts gpu={gpu} {...live.data} /> : <Pending problem={live.problem} />}
+    </section>
+  );
+}
+
+function Charts({ gpu, track, stays, since, until }: Seen & { gpu: GpuDetail }) {
+  return (
+    <div class="charts">
+      <div class="whole">
+        <MemoryChart track={track} stays={stays} capacity={gpu.memory} since={since} until={until} />
+      </div>
+      <div class="whole">
+        <StaysChart stays={stays} since={since} until={until} />
+      </div>
+      <UtilisationChart track={track} since={since} until={until} />
+      <PowerChart track={track} since={since} until={until} />
+    </div>
+  );
 }

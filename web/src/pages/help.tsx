@@ -1,3 +1,62 @@
-export function Help(_: { argument: string }) {
-  return <p class="quiet">…</p>;
+// What this page is, what its words mean, and its keys.
+
+import { KeyList } from "../components/keys";
+import { Fact } from "../components/marks";
+import { duration } from "../lib/format";
+import { useObservable } from "../lib/observable";
+import { exactly } from "../lib/time";
+import { useNow } from "../live/clock";
+import { managerStatus } from "../live/manager";
+
+const WORDS: [string, string][] = [
+  ["SMACT", "Share of time that the GPU's multiprocessors had work, over all of them."],
+  ["SMOCC", "Share of the warps that could be resident on the multiprocessors and were."],
+  ["DRAMA", "Share of time that the GPU's memory was read or written."],
+  ["Promised", "Memory that is kept for a job on a GPU. A job may take more, if it is there; then it is recovered should memory run out."],
+  ["Attempt", "One launch of a job. A job that runs out of memory, or loses its GPU, is put back and launched again."],
+  ["Recovering", "It ran out of GPU memory, and waits to be launched again with more promised."],
+  ["Drained", "An operator keeps a GPU from taking anything new. Jobs on it go on."],
+];
+
+export function Help() {
+  const status = useObservable(managerStatus);
+  const now = useNow();
+  return (
+    <>
+      <h1>Help</h1>
+      <section aria-labelledby="about-title">
+        <h2 id="about-title">About</h2>
+        <p>
+          CARMA is a collocation-aware resource manager for servers with GPUs. This page shows what its manager knows, as it changes; the
+          command line (<code>carma --help</code>) does the same and more.
+        </p>
+        {status && (
+          <dl class="facts">
+            <Fact name="Version">{status.version}</Fact>
+            <Fact name="Manages">{status.world}</Fact>
+            <Fact name="Up for">{duration(status.up)}</Fact>
+            <Fact name="The manager's clock">{exactly(now)}</Fact>
+          </dl>
+        )}
+        {status && status.speed !== 1 && (
+          <p class="quiet">The GPUs are emulated, and their time passes {status.speed} times as fast as ours. All times here are theirs.</p>
+        )}
+      </section>
+      <section aria-labelledby="keys-help-title">
+        <h2 id="keys-help-title">Keys</h2>
+        <KeyList />
+      </section>
+      <section aria-labelledby="words-title">
+        <h2 id="words-title">Words</h2>
+        <dl class="words">
+          {WORDS.map(([word, meaning]) => (
+            <div key={word}>
+              <dt>{word}</dt>
+              <dd>{meaning}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+    </>
+  );
 }

@@ -1,3 +1,154 @@
-export function History(_: { argument: string }) {
-  return <p class="quiet">…</p>;
+// Jobs of all times, the latest first, with search.
+
+import { useEffect, useState } from "preact/hooks";
+import { history as loadHistory } from "../api/calls";
+import { reasonOf } from "../api/request";
+import type { JobSummary } from "../api/types";
+import { Badge, JobLink, Pending, When } from "../components/marks";
+import { type ColumnOf, Table } from "../components/table";
+import { endingTone, phaseTone } from "../lib/colour";
+import { duration, UNKNOWN } from "../lib/format";
+import { useObservable } from "../lib/observable";
+import { startOfDay } from "../lib/time";
+import { endingWords } from "../lib/words";
+import { managerStatus, myself } from "../live/manager";
+import { useLive } from "../live/use_live";
+import { route, setQuery } from "../router";
+
+const PAGE = 100;
+/** Whoever types is let finish, in milliseconds. */
+const TYPING = 250;
+const PHASES = ["done", "running", "starting", "queued", "recovering", "preempted", "held"];
+
+const COLUMNS: ColumnOf<JobSummary>[] = [
+  { name: "Job", cell: job => <JobLink id={job.id} name={job.name} />, order: ({ id }) => id },
+  { name: "User", cell: job => job.user_name, order: job => job.user_name },
+  {
+    name: "State",
+    cell: ({ phase, outcome }) =>
+      outcome ? (
+        <Badge tone={endingTone(endingWords(outcome))}>{endingWords(outcome)}</Badge>
+      ) : (
+        <Badge tone={phaseTone(phase)}>{phase}</Badge>
+      ),
+    order: ({ phase, outcome }) => (outcome ? endingWords(outcome) : phase),
+  },
+  { name: "GPUs", cell: ({ gpus }) => gpus, order: ({ gpus }) => gpus, number: true },
+  { name: "Attempts", cell: ({ attempts }) => attempts, order: ({ attempts }) => attempts, number: true },
+  { name: "Submitted", cell: ({ submitted }) => <When at={submitted} />, order: ({ submitted }) => submitted },
+  { name: "Ended", cell: ({ ended }) => (ended ? <When at={ended} /> : UNKNOWN), order: ({ ended }) => ended ?? 0 },
+  {
+    name: "In all",
+    cell: ({ submitted, ended }) => (ended ? duration((ended - submitted) / 1000) : UNKNOWN),
+    order: ({ submitted, ended }) => (ended ? ended - submitted : 0),
+    number: true,
+  },
+];
+
+export function History() {
+  const { query } = useObservable(route);
+  const me = useObservable(myself);
+  const asked = (name: string) => query.get(name) ?? "";
+  const [text, setText] = useState(asked("text"));
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery({ text }), TYPING);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const wanted = {
+    text: asked("text"),
+    state: asked("state"),
+    array: asked("array"),
+    user: asked("mine") && me ? me.uid : undefined,
+    since: startOfDay(asked("from")),
+    until: startOfDay(asked("to"), 1),
+    limit: PAGE,
+  };
+  return (
+    <>
+      <h1>History{wanted.array && ` of array ${wanted.array}`}</h1>
+      <search class="filters">
+        <label>
+          Find
+          <input type="search" placeholder="name, user or number" value={text} onInput={event => setText(event.currentTarget.value)} />
+        </label>
+        <label>
+          State
+          <select value={wanted.state} onChange={event => setQuery({ state: event.currentTarget.value })}>
+            <option value="">any</option>
+            {PHASES.map(name => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        {(["from", "to"] as const).map(name => (
+          <label key={name}>
+            {{ from: "Submitted from", to: "to" }[name]}
+            <input type="date" value={asked(name)} onChange={event => setQuery({ [name]: event.currentTarget.value })} />
+          </label>
+        ))}
+        <label class="tick-box">
+          <input
+            type="checkbox"
+            checked={asked("mine") !== ""}
+            onChange={event => setQuery({ mine: event.currentTarget.checked ? "yes" : "" })}
+          />
+          mine alone
+        </label>
+      </search>
+      <Found key={JSON.stringify(wanted)} wanted={wanted} />
+    </>
+  );
+}
+
+type Wanted = Parameters<typeof loadHistory>[0];
+
+/** The first page, which changes as jobs do, and those before it, which are fetched when they are wanted. */
+function Found({ wanted }: { wanted: Wanted }) {
+  const status = useObservable(managerStatus);
+  const first = useLive(signal => loadHistory(wanted, signal), ["jobs"], "", 2000);
+  const [earlier, setEarlier] = useState<JobSummary[]>([]);
+  const [over, setOver] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  if (!first.data) return <Pending problem={first.problem} />;
+  const oldest = Math.min(...first.data.map(({ id }) => id));
+  const rows = [...first.data, ...earlier.filter(({ id }) => id < oldest)];
+  const last = rows.at(-1);
+  const more = async () => {
+    try {
+      const page = await loadHistory({ ...wanted, before: last?.id });
+      setEarlier(before => [...before, ...page]);
+      setOver(page.length < PAGE);
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(reasonOf(error));
+    }
+  };
+  return (
+    <>
+      <p class="quiet unseen" role="status">
+        {rows.length} jobs found
+      </p>
+      <Table
+        caption="Jobs, the latest first"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ id }) => id}
+        empty={status ? "No job is as asked for." : "No jobs."}
+      />
+      {first.data.length === PAGE && !over && (
+        <div class="buttons left">
+          <button type="button" onClick={more}>
+            Earlier jobs
+          </button>
+        </div>
+      )}
+      {problem && (
+        <p class="notice bad" role="alert">
+          {problem}
+        </p>
+      )}
+    </>
+  );
 }

@@ -1,3 +1,79 @@
-export function QueuePage(_: { argument: string }) {
-  return <p class="quiet">…</p>;
+// All jobs that are not over.
+
+import { queue as loadQueue } from "../api/calls";
+import type { QueueRow } from "../api/types";
+import { JobsTable } from "../components/jobs_table";
+import { Pending } from "../components/marks";
+import { count } from "../lib/format";
+import { useObservable } from "../lib/observable";
+import { myself } from "../live/manager";
+import { useLive } from "../live/use_live";
+import { route, setQuery } from "../router";
+
+const MOST = 1000;
+const PHASES = ["running", "starting", "queued", "recovering", "preempted", "held"];
+
+/** Whether all words are found in what a row says. */
+export function matches(row: QueueRow, text: string): boolean {
+  const said = `${row.id} ${row.name ?? ""} ${row.user} ${row.reason ?? ""} ${row.devices.join(" ")}`.toLowerCase();
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => said.includes(word));
+}
+
+export function QueuePage() {
+  const { query } = useObservable(route);
+  const me = useObservable(myself);
+  const live = useLive(signal => loadQueue({ limit: MOST }, signal), ["jobs"]);
+  const [text, phase, mine] = [query.get("text") ?? "", query.get("state") ?? "", query.get("mine") === "yes"];
+  const rows = (live.data?.jobs ?? []).filter(
+    row => matches(row, text) && (!phase || row.state === phase) && (!mine || row.uid === me?.uid),
+  );
+  const counts = live.data?.counts;
+  const all = counts ? counts.running + counts.waiting + counts.held : 0;
+  return (
+    <>
+      <h1>Queue</h1>
+      <search class="filters">
+        <label>
+          Find
+          <input
+            type="search"
+            placeholder="name, user, number, GPU, reason"
+            value={text}
+            onInput={event => setQuery({ text: event.currentTarget.value })}
+          />
+        </label>
+        <label>
+          State
+          <select value={phase} onChange={event => setQuery({ state: event.currentTarget.value })}>
+            <option value="">any</option>
+            {PHASES.map(name => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="tick-box">
+          <input type="checkbox" checked={mine} onChange={event => setQuery({ mine: event.currentTarget.checked ? "yes" : "" })} />
+          mine alone
+        </label>
+        <p class="quiet" role="status">
+          {live.data && `${rows.length} of ${count(all, "job")}`}
+        </p>
+      </search>
+      {live.data ? (
+        <JobsTable
+          caption="Jobs that are not over"
+          kind="all"
+          rows={rows}
+          empty={all > 0 ? "None is as asked for." : "No job runs or waits."}
+        />
+      ) : (
+        <Pending problem={live.problem} />
+      )}
+    </>
+  );
 }

@@ -1,3 +1,163 @@
-export function WhatIfPage(_: { argument: string }) {
-  return <p class="quiet">…</p>;
+// What would have become of the last jobs by other rules: the manager replays them in the simulator.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { whatIf } from "../api/calls";
+import { reasonOf } from "../api/request";
+import type { Fate, WhatIf } from "../api/types";
+import { Choices } from "../components/choices";
+import { type ColumnOf, Table } from "../components/table";
+import { change, count, duration, energy, figures, UNKNOWN } from "../lib/format";
+import { managerNow } from "../live/clock";
+
+const HOUR = 3_600_000;
+const SPANS = { "6": "6 h", "24": "24 h", "72": "3 d", "168": "7 d" };
+type Span = keyof typeof SPANS;
+
+interface Answer {
+  result?: WhatIf;
+  problem?: string;
+  /** When it was asked for, where it is still worked on. */
+  asked?: number;
+}
+
+export function WhatIfPage() {
+  const [span, setSpan] = useState<Span>("24");
+  const [policies, setPolicies] = useState("");
+  const [answer, setAnswer] = useState<Answer>({});
+  const under = useRef<AbortController | null>(null);
+  useEffect(() => () => under.current?.abort(), []);
+
+  const run = async (event: Event) => {
+    event.preventDefault();
+    under.current?.abort();
+    const ended = new AbortController();
+    under.current = ended;
+    setAnswer({ asked: performance.now() });
+    const since = Math.floor(managerNow() - Number(span) * HOUR);
+    try {
+      const result = await whatIf({ since, policies: policies.replace(/\s+/g, "") }, ended.signal);
+      if (!ended.signal.aborted) setAnswer({ result });
+    } catch (error) {
+      if (!ended.signal.aborted) setAnswer({ problem: reasonOf(error) });
+    }
+  };
+  return (
+    <>
+      <h1>What if</h1>
+      <p>The jobs that were submitted lately are replayed in the simulator, by the rules in force and by others.</p>
+      <form class="filters" onSubmit={run}>
+        <Choices label="Submitted within" options={SPANS} chosen={span} choose={setSpan} />
+        <label>
+          Policies
+          <input
+            type="text"
+            placeholder="a few that differ much"
+            value={policies}
+            onInput={event => setPolicies(event.currentTarget.value)}
+            aria-describedby="policies-hint"
+          />
+        </label>
+        <button type="submit" class="primary" disabled={answer.asked !== undefined}>
+          Replay
+        </button>
+        <p id="policies-hint" class="hint">
+          Names with commas between them, as in the configuration.
+        </p>
+      </form>
+      <div aria-live="polite" class="outcome">
+        {answer.asked !== undefined && <Working since={answer.asked} />}
+        {answer.problem && <p class="notice bad">{answer.problem}</p>}
+        {answer.result && <Result result={answer.result} />}
+      </div>
+    </>
+  );
+}
+
+function Working({ since }: { since: number }) {
+  const [now, setNow] = useState(since);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(performance.now()), 500);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <div class="working">
+      <progress aria-label="The simulator is at work" />{" "}
+      <span aria-hidden="true">The simulator is at work, for {duration((now - since) / 1000)}.</span>
+    </div>
+  );
+}
+
+interface Row {
+  fate: Fate;
+  kind: "measured" | "simulated, as in force" | "simulated";
+}
+
+/** A figure, and how it compares with what was measured. */
+function compared(
+  name: string,
+  of: (fate: Fate) => number | null | undefined,
+  format: (value: number) => string,
+  measured: Fate,
+): ColumnOf<Row> {
+  const base = of(measured);
+  return {
+    name,
+    number: true,
+    order: ({ fate }) => of(fate) ?? -1,
+    cell: ({ fate, kind }) => {
+      const value = of(fate);
+      if (value === null || value === undefined) return UNKNOWN;
+      const ratio = kind !== "measured" && base ? change(value / base) : "";
+      return (
+        <>
+          {format(value)} {ratio && <span class="quiet">{ratio}</span>}
+        </>
+      );
+    },
+  };
+}
+
+function Result({ result }: { result: WhatIf }) {
+  const { measured } = result;
+  const rows: Row[] = [
+    { fate: measured, kind: "measured" },
+    { fate: result.simulated, kind: "simulated, as in force" },
+    ...result.others.map((fate): Row => ({ fate, kind: "simulated" })),
+  ];
+  const columns: ColumnOf<Row>[] = [
+    {
+      name: "Policy",
+      cell: ({ fate, kind }) => (
+        <>
+          {fate.policy} <span class="quiet">{kind}</span>
+        </>
+      ),
+      order: ({ fate }) => fate.policy,
+    },
+    compared("All done after", ({ makespan }) => makespan, duration, measured),
+    compared("Mean wait", ({ wait }) => wait, duration, measured),
+    compared("Mean completion", ({ completion }) => completion, duration, measured),
+    compared("95 % complete within", fate => fate.completion_p95, duration, measured),
+    compared("Energy", fate => fate.energy, energy, measured),
+    compared("Out of memory", fate => fate.out_of_memory, figures, measured),
+  ];
+  return (
+    <>
+      <p>
+        {count(result.jobs, "job")} replayed. Percentages are against what was measured; how far the simulator is from that by the rules in
+        force tells how far to trust the rest.
+      </p>
+      <Table
+        caption="What became of the jobs, and what would have"
+        columns={columns}
+        rows={rows}
+        keyOf={({ fate, kind }) => `${kind} ${fate.policy}`}
+      />
+      {result.left_out.map(words => (
+        <p key={words} class="quiet">
+          Left out: {words}
+        </p>
+      ))}
+    </>
+  );
 }

@@ -26,6 +26,7 @@ use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
+use crate::notifications::Notifier;
 use crate::store::{JobFilter, Loaded, Store, StoredAttempt, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
 
@@ -48,6 +49,7 @@ impl Running {
             let _ = ends.send(stands(attempt, &AttemptFolder::of(&folders, attempt), standing, &program));
         })?;
         let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, state.join("estimates"), &inputs)?;
+        let notifier = Notifier::start(setup.program.clone(), state.clone(), &setup.configuration.manager.notifications, &store)?;
         watch_host(&setup, inputs.clone())?;
         Ok(Self {
             reader: store.reader()?,
@@ -65,6 +67,7 @@ impl Running {
             recent: Arc::clone(&handle.recent),
             exits,
             estimators,
+            notifier,
             batch: Batch::default(),
             on_the_way: None,
             jobs: HashMap::new(),
@@ -139,14 +142,17 @@ impl Running {
             self.stop_unwanted_mps(loaded.machine_changes);
         }
         self.start_looking()?;
+        let clock = self.clock;
+        self.notifier.begin(move || clock.wall());
         Ok(())
     }
 
-    /// The latest time of the wall clock that was written down of any job.
+    /// The latest time of the wall clock that was written down of any job or GPU.
     fn latest_wall(&self, loaded: &Loaded) -> Result<UnixMillis, EngineError> {
         let last = self.reader.history(&JobFilter::default(), None, 100)?;
         let last = last.iter().flat_map(|job| [Some(job.submitted), Some(job.since), job.ended]).flatten();
-        Ok(last.chain(loaded.running.iter().map(|stored| stored.launched)).max().unwrap_or_default())
+        let last = last.chain(loaded.running.iter().map(|stored| stored.launched));
+        Ok(last.chain(self.reader.last_minute()?.map(|minute| UnixMillis(minute.0 * 60_000))).max().unwrap_or_default())
     }
 
     /// Numbers that have a folder are not given again, though a disk that lost power may have lost the jobs: a new job must not meet an old one's attempt.

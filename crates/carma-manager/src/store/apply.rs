@@ -9,12 +9,16 @@ use super::error::{ApplyError, Refusal};
 use super::phase::Phase;
 use super::prune::NOT_NEEDED;
 use super::units::{UnixMillis, UnixMinute};
+use crate::api::Notification;
 use crate::metrics::{Tallies, Tally};
 
 /// The number that the next job gets.
 pub(super) const NEXT_JOB: &str = "next_job";
 /// The manager's own time in milliseconds.
 pub(super) const CLOCK: &str = "clock";
+
+/// The last event of which nobody is to be told any more.
+pub(super) const TOLD: &str = "told";
 
 /// Writes one change, within a transaction of the caller.
 pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), ApplyError> {
@@ -46,6 +50,11 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         }
         Change::MachineRestored(change) => to.execute("DELETE FROM machine_changes WHERE change = ?1", params![Json(change)]),
         Change::ClockSeen(now) => to.raise(CLOCK, now.milliseconds()),
+        Change::NotificationsSet { uid, notifications } => to.set_notifications(*uid, notifications),
+        Change::UserTold { uid, by, through } => {
+            to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
+        }
+        Change::AllTold { through } => to.raise(TOLD, *through),
         Change::JobsForgotten(jobs) => jobs.iter().try_for_each(|job| to.forget(*job)),
         Change::EventsForgotten { through } => {
             to.execute(&format!("DELETE FROM events WHERE sequence <= ?1 AND {NOT_NEEDED}"), params![through])
@@ -222,6 +231,20 @@ impl Target<'_> {
             "INSERT INTO tallies (tally, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value",
             params![Json(tally), more],
         )
+    }
+
+    /// Ways that stay keep what was told by them.
+    fn set_notifications(&self, uid: u32, notifications: &[Notification]) -> Result<(), ApplyError> {
+        self.execute("UPDATE notifications SET place = -1 WHERE uid = ?1", params![uid])?;
+        for (place, Notification { on, by }) in notifications.iter().enumerate() {
+            self.execute(
+                "INSERT INTO notifications (uid, channel, occasions, place, told)
+                 VALUES (?1, ?2, ?3, ?4, ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0))
+                 ON CONFLICT DO UPDATE SET occasions = excluded.occasions, place = excluded.place",
+                params![uid, Json(by), Json(on), place as u64],
+            )?;
+        }
+        self.execute("DELETE FROM notifications WHERE uid = ?1 AND place = -1", params![uid])
     }
 
     /// Keeps a number that only ever grows.

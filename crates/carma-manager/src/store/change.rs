@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::units::{Joules, UnixMillis, UnixMinute};
+use crate::api::{Channel, Notification};
 use crate::attempt::Exit;
 use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
@@ -80,6 +81,27 @@ pub enum Change {
     MachineRestored(MachineChange),
     /// The manager's own time, which never goes back.
     ClockSeen(Time),
+    /// What a user wants to be told of. Ways that are new begin with what happens from now on.
+    NotificationsSet {
+        /// Whose they are.
+        uid: u32,
+        /// All of them, no way twice.
+        notifications: Vec<Notification>,
+    },
+    /// A user was told by this way of all that happened up to this event, or could not be.
+    UserTold {
+        /// Who.
+        uid: u32,
+        /// Which way.
+        by: Channel,
+        /// The event.
+        through: u64,
+    },
+    /// Of what happened up to this event, nobody is to be told any more.
+    AllTold {
+        /// The event.
+        through: u64,
+    },
     /// Jobs that are over are no longer wanted, nor their attempts and events.
     JobsForgotten(Vec<JobId>),
     /// Events up to this number are no longer wanted.

@@ -26,8 +26,8 @@ pub use error::{Refusal, StoreError, WriteError};
 pub use phase::{NotAPhase, Phase};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, Reader, Span, Stay, StoredAttempt, StoredEvent,
-    UnfinishedJob,
+    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobSummary, Loaded, News, Reader, Span, Stay, StoredAttempt,
+    StoredEvent, StoredNotification, UnfinishedJob,
 };
 pub use units::{Joules, UnixMillis, UnixMinute};
 pub use writer::Ticket;

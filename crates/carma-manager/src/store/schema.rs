@@ -13,7 +13,12 @@ use super::lock::beside;
 use super::units::UnixMillis;
 
 /// The steps from nothing to the newest schema; a file of version n has seen the first n. Steps that were released never change.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql"), include_str!("migrations/3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
+];
 /// `CRMA`, in the header of every store.
 const APPLICATION: i32 = 0x4352_4d41;
 /// How long readers and the writer wait for each other in the rare moments when they must, such as recovery of the log.

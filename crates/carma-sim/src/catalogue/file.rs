@@ -157,6 +157,13 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Workloads that were all measured by one, who is named.
+    pub fn measured_by(source: &str, workloads: impl IntoIterator<Item = Workload>) -> Result<Self, CatalogueError> {
+        let mut catalogue = Self { sources: BTreeMap::from([(source.to_owned(), source.to_owned())]), ..Self::default() };
+        workloads.into_iter().try_for_each(|workload| catalogue.insert(Workload { source: source.to_owned(), ..workload }))?;
+        Ok(catalogue)
+    }
+
     pub(super) fn insert(&mut self, workload: Workload) -> Result<(), CatalogueError> {
         if !self.sources.contains_key(&workload.source) {
             return Err(CatalogueError::UnknownSource { workload: workload.name, key: workload.source });

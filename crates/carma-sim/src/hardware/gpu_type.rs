@@ -80,4 +80,32 @@ impl GpuType {
         };
         (time, here)
     }
+
+    /// The inverse of [`GpuType::stretch`], from the counters of a rank that was measured here: how much longer its steps take here than on the
+    /// reference, and what its counters would be there.
+    ///
+    /// ```
+    /// use carma_sim::{Catalogue, GpuType};
+    /// let rank = Catalogue::shipped().iter().next().unwrap().1.ranks[0];
+    /// let kind = GpuType::find("V100-32GB").unwrap();
+    /// let (time, here) = kind.stretch(&rank);
+    /// let (same_time, there) = kind.unstretch(&here);
+    /// assert!((time - same_time).abs() < 1e-9 && (there.utilisation.get() - rank.utilisation.get()).abs() < 1e-9);
+    /// ```
+    pub fn unstretch(&self, here: &RankProfile) -> (f64, RankProfile) {
+        let slower = Self::reference().bandwidth / self.bandwidth;
+        let busy = here.utilisation.get();
+        let there = busy / (slower - busy * (slower - 1.0));
+        let time = 1.0 - there + there * slower;
+        let counter = |value: Fraction| Fraction::clamped(value.get() * time / slower);
+        let rank = RankProfile {
+            smact: counter(here.smact),
+            smocc: counter(here.smocc),
+            drama: counter(here.drama),
+            utilisation: Fraction::clamped(there),
+            power: None,
+            ..*here
+        };
+        (time, rank)
+    }
 }

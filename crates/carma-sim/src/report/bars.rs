@@ -1,10 +1,7 @@
 //! Ratios to exclusive side by side: makespan, mean completion time, energy.
 
-use super::axis::across;
-use super::palette::Colours;
-use super::scale::{Scale, Unit};
-use super::svg::{Anchor, Chart};
 use crate::compare::{Comparison, spread};
+use crate::draw::{Anchor, Chart, Colours, Scale, Unit, across};
 use crate::summary::RunSummary;
 
 const WIDTH: f64 = 960.0;

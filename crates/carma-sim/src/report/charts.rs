@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use super::bars::bars;
 use super::distribution::completion_times;
 use super::gantt::gantt;
-use super::palette::Colours;
-use super::svg::Chart;
 use super::sweep::sweep;
 use super::timeline::timeline;
-use super::wording::unique_slug;
 use super::{MOST_ATTEMPTS, MOST_GPUS, MOST_POINTS, PAGE_ATTEMPTS, PAGE_POINTS};
 use crate::compare::{Comparison, Curve};
+use crate::draw::{Chart, Colours, unique_slug};
 
 /// What is drawn of one contender.
 #[derive(Debug)]

@@ -2,11 +2,8 @@
 
 use std::fmt::Write;
 
-use super::axis::{across, legend, up};
-use super::palette::Colours;
-use super::scale::{Scale, Unit};
-use super::svg::{Chart, coordinate};
 use crate::compare::Comparison;
+use crate::draw::{Chart, Colours, Scale, Unit, across, coordinate, legend, up};
 use crate::simulation::JobRecord;
 use crate::summary::percentile;
 

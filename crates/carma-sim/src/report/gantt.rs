@@ -2,12 +2,8 @@
 
 use carma_core::{Time, Verdict};
 
-use super::axis::across;
-use super::palette::job_class;
-use super::scale::{Scale, Unit};
-use super::svg::{Anchor, Chart, Element};
-use super::wording::{count, duration, thousands};
 use super::{LEFT, MOST_GPUS, RIGHT, WIDTH};
+use crate::draw::{Anchor, Chart, Element, Scale, Unit, across, count, duration, job_class, thousands};
 use crate::simulation::{AttemptRecord, JobRecord, Run};
 
 const TOP: f64 = 8.0;

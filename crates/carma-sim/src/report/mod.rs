@@ -2,23 +2,19 @@
 //!
 //! The same input gives the same bytes. Nothing here asks for anything from a network, and all text from outside is escaped.
 
-mod axis;
 mod bars;
 mod charts;
 mod distribution;
 mod gantt;
 mod page;
-mod palette;
-mod scale;
-mod svg;
 mod sweep;
 mod table;
 mod timeline;
-mod wording;
 mod workload;
 
 use crate::catalogue::Catalogue;
 use crate::compare::Comparison;
+use crate::draw::Chart;
 use crate::trace::Trace;
 
 /// More GPUs than this are not drawn one by one.
@@ -58,6 +54,6 @@ pub fn trace_charts(trace: &Trace, catalogue: &Catalogue) -> Vec<(String, String
     workload::charts(trace, catalogue).iter().map(file).collect()
 }
 
-fn file(chart: &svg::Chart) -> (String, String) {
+fn file(chart: &Chart) -> (String, String) {
     (format!("{}.svg", chart.name), chart.stand_alone())
 }

@@ -3,24 +3,14 @@
 use std::fmt::Write;
 
 use super::charts::{Charts, Section};
-use super::palette::{DARK, LIGHT};
-use super::svg::{Chart, escape};
 use super::table::table;
-use super::wording::{count, duration, energy};
 use crate::compare::{Comparison, spread};
-
-const STYLE: &str = include_str!("page.css");
+use crate::draw::{Chart, count, duration, energy, escape};
 
 /// The whole page.
 pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
     let trace = escape(&comparison.trace);
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en-GB\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>Policies on {trace}</title>\n\
-         <style>\n{STYLE}{}@media screen and (prefers-color-scheme: dark) {{\n{}}}\n</style>\n</head>\n<body>\n<main>\n",
-        LIGHT.rules(),
-        DARK.rules()
-    );
+    let mut html = String::new();
     let [jobs, seeds] = [count(comparison.jobs, "job"), count(comparison.seeds, "seed")];
     let servers = escape(&comparison.servers);
     let _ = write!(html, "<h1>Policies on {trace}</h1>\n<p class=\"facts\">{jobs} · {servers} · {seeds} · simulated</p>\n");
@@ -44,8 +34,7 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
         }
     }
     let _ = writeln!(html, "<p class=\"note\">Made by carma {}.</p>", env!("CARGO_PKG_VERSION"));
-    html.push_str("</main>\n</body>\n</html>\n");
-    html
+    crate::draw::page(&format!("Policies on {}", comparison.trace), "", &html)
 }
 
 fn contents(html: &mut String, charts: &Charts) {

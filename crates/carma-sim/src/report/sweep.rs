@@ -2,12 +2,8 @@
 
 use std::fmt::Write;
 
-use super::axis::{across, legend, up};
-use super::palette::Colours;
-use super::scale::{Scale, Unit};
-use super::svg::{Chart, Element, coordinate};
-use super::wording::number;
 use crate::compare::{Curve, CurvePoint};
+use crate::draw::{Chart, Colours, Element, Scale, Unit, across, coordinate, legend, number, up};
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 48.0;

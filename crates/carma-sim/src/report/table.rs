@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::svg::escape;
-use super::wording::number;
 use crate::compare::{Comparison, ComparisonRow, spread};
+use crate::draw::{escape, number};
 
 /// Which value of a column is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

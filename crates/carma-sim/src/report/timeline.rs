@@ -4,11 +4,8 @@ use std::fmt::Write;
 
 use carma_core::Time;
 
-use super::axis::across;
-use super::scale::{Scale, Unit};
-use super::svg::{Anchor, Chart, Element, coordinate};
-use super::wording::number;
 use super::{LEFT, MOST_GPUS, RIGHT, WIDTH};
+use crate::draw::{Anchor, Chart, Element, Scale, Unit, across, coordinate, number};
 use crate::simulation::{GpuRecord, Moment, Run};
 
 const TOP: f64 = 30.0;

@@ -2,11 +2,8 @@
 
 use carma_core::Seconds;
 
-use super::axis::{across, up};
-use super::scale::{Scale, Unit};
-use super::svg::{Anchor, Chart};
-use super::wording::{count, duration};
 use crate::catalogue::Catalogue;
+use crate::draw::{Anchor, Chart, Scale, Unit, across, count, duration, up};
 use crate::trace::{Analysis, DemandClass, Durations, Hours, Trace};
 
 const WIDTH: f64 = 640.0;

@@ -102,7 +102,8 @@ pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write
     Ok(())
 }
 
-const fn past(act: &Act) -> &'static str {
+/// What was done, in a word.
+pub(crate) const fn past(act: &Act) -> &'static str {
     match act {
         Act::Cancel => "cancelled",
         Act::Hold => "held",

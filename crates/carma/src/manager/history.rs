@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// Only jobs with this in their name.
     #[arg(long)]
     name: Option<String>,
+    /// Only jobs with this in their name or in their user's, or of this number.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
     #[command(flatten)]
     times: Times,
     #[command(flatten)]
@@ -39,6 +42,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         user: arguments.whose.user(),
         state: arguments.state,
         name: arguments.name.clone(),
+        text: arguments.search.clone(),
         since: arguments.times.since,
         until: arguments.times.until,
         ..HistoryQuery::default()

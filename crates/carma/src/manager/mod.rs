@@ -19,10 +19,15 @@ mod wait;
 mod why;
 mod words;
 
-pub(crate) use ask::{Manager, write_json};
+pub(crate) use act::past;
+pub(crate) use ask::{Manager, Moment, write_json};
 pub(crate) use attach::attach;
+pub(crate) use queue::identity;
+#[cfg(test)]
+pub(crate) use show::sample;
+pub(crate) use show::{happened, write as write_job};
 pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{devices, estimate, numbers};
+pub(crate) use words::{devices, estimate, moment, numbers};
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -35,6 +40,8 @@ pub(crate) enum Command {
     /// List the jobs that run and wait.
     #[command(visible_alias = "q")]
     Queue(queue::Arguments),
+    /// Watch GPUs, jobs and what happens to them, and see to jobs by keys.
+    Top(crate::top::Arguments),
     /// Show everything that is known of a job.
     Show(show::Arguments),
     /// Say why a job waits, GPU by GPU.
@@ -78,6 +85,7 @@ impl Command {
         use carma_manager::api::Act;
         match self {
             Self::Queue(arguments) => queue::run(arguments, output),
+            Self::Top(arguments) => return crate::top::run(arguments),
             Self::Show(arguments) => show::run(arguments, output),
             Self::Why(arguments) => why::run(arguments, output),
             Self::Logs(arguments) => logs::run(arguments, output),

@@ -33,7 +33,7 @@ pub(crate) fn devices(devices: impl IntoIterator<Item = DeviceId>) -> String {
 }
 
 /// A moment as clocks here show it.
-pub(super) fn moment(UnixMillis(at): UnixMillis, zone: &TimeZone) -> String {
+pub(crate) fn moment(UnixMillis(at): UnixMillis, zone: &TimeZone) -> String {
     let moment = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or_default();
     moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }

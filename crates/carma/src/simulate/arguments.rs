@@ -88,7 +88,7 @@ impl WorldArguments {
             (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
             (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
         };
-        Ok(Knowledge { memory, memory_error: self.memory_error, utilisation_error: self.utilisation_error })
+        Ok(Knowledge { memory, memory_error: self.memory_error, utilisation_error: self.utilisation_error, ..Knowledge::default() })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The process that estimates a job: run as the job would be, by its user, in its environment, and under a shim that lets nothing of it stay.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Place
 use serde::Deserialize;
 
 use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
+use crate::api::MemoryPart;
 use crate::configuration::EstimateSettings;
 use crate::engine::devices::SERVER;
 use crate::engine::launcher::{NotLaunched, run_as};
@@ -20,6 +22,9 @@ use crate::supervise::{AttemptFolder, Standing, find};
 const STATIC_LIMIT: Duration = Duration::from_secs(30);
 /// The most that is kept of what an estimator says.
 const LONGEST_ANSWER: u64 = 4 << 20;
+
+/// What memory is for, in the order in which a training takes it.
+const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "workspace", "fragmentation", "context"];
 
 /// What all estimates have in common.
 #[derive(Debug)]
@@ -133,6 +138,9 @@ struct Answer {
     utilisation: Option<carma_estimate::utilisation::Utilisation>,
     #[serde(default)]
     notes: Vec<String>,
+    /// Memory by what it is for.
+    #[serde(default)]
+    breakdown_mib: BTreeMap<String, f64>,
 }
 
 fn read(said: &Aside) -> Result<Estimated, String> {
@@ -152,12 +160,16 @@ impl From<Answer> for Estimated {
         let mib = |value: f64| MiB(value.max(0.0).ceil() as u64);
         let (expected, upper) = (mib(answer.memory_mib), mib(answer.upper_mib.max(answer.memory_mib)));
         let utilisation = answer.utilisation.map(Into::into);
+        let part = |name: &&str| {
+            let memory = MiB(answer.breakdown_mib.get(*name)?.round() as u64);
+            (memory > MiB::ZERO).then(|| MemoryPart { name: (*name).to_owned(), memory })
+        };
         let memory = Some(PerRank::Same(MemoryEstimate { expected, upper }));
         Self {
             estimate: Estimate { memory, utilisation, sharing: None, duration: None },
             source: Some(answer.estimator),
             notes: answer.notes,
-            parts: Vec::new(),
+            parts: PARTS.iter().filter_map(part).collect(),
         }
     }
 }
@@ -174,6 +186,9 @@ mod tests {
         for before in ["", "Welcome {to} bash\n"] {
             assert_eq!(read(&said(&format!("{before}{answer}"), "")).unwrap().estimate.memory, expected);
         }
+        let parts = r#"{"estimator": "static", "memory_mib": 10, "upper_mib": 12, "breakdown_mib": {"context": 6.4, "optimizer": 0, "weights": 3.6}}"#;
+        let parts: Vec<_> = read(&said(parts, "")).unwrap().parts.into_iter().map(|part| (part.name, part.memory.0)).collect();
+        assert_eq!(parts, [("weights".to_owned(), 4), ("context".to_owned(), 6)]);
         assert_eq!(read(&said("", "warning\ncarma: no such model\n")).unwrap_err(), "no estimate: no such model");
     }
 }

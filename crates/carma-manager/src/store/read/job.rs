@@ -76,7 +76,7 @@ fn read_end(row: &Row<'_>, at: UnixMillis) -> rusqlite::Result<AttemptEnd> {
     Ok(AttemptEnd { at, exit, verdict, measured: Measured { peaks, utilisation, energy: row.get(14)? } })
 }
 
-fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+pub(super) fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     let Json(body) = row.get(4)?;
     let event = NewEvent { at: row.get(1)?, job: row.get::<_, Option<u64>>(2)?.map(JobId), kind: row.get(3)?, body };
     Ok(StoredEvent { sequence: row.get(0)?, event })

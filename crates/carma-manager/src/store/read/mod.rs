@@ -4,6 +4,7 @@ mod energy;
 mod history;
 mod job;
 mod load;
+mod notifications;
 mod samples;
 mod stays;
 mod tallies;
@@ -12,6 +13,7 @@ pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
 pub use job::{JobHistory, StoredAttempt, StoredEvent};
 pub use load::{Drained, Loaded, UnfinishedJob};
+pub use notifications::{News, StoredNotification};
 pub use stays::Stay;
 
 use std::path::{Path, PathBuf};

@@ -12,6 +12,11 @@ use crate::store::error::StoreError;
 use crate::store::units::UnixMinute;
 
 impl Reader {
+    /// The last minute that is kept of any device.
+    pub fn last_minute(&self) -> Result<Option<UnixMinute>, StoreError> {
+        self.first("SELECT minute FROM samples ORDER BY minute DESC LIMIT 1", [], |row| row.get(0))
+    }
+
     /// The means of a device over these minutes, in order; minutes in which nobody looked are left out.
     pub fn samples(&self, device: DeviceId, minutes: Range<UnixMinute>) -> Result<Vec<MinuteMean>, StoreError> {
         let sql = "SELECT minute, readings, memory_used, smact, smocc, drama, utilisation, power FROM samples

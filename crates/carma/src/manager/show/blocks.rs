@@ -18,7 +18,7 @@ use crate::units::{count, duration, energy, memory, wrapped_to};
 const LABEL: usize = 13;
 
 /// Writes all blocks.
-pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
     let name = job.request.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
     let estimating = job.phase == Phase::Held && job.events.last().is_some_and(|last| last.event.kind == "estimating");
     let state = if estimating { "being estimated".to_owned() } else { job.outcome.clone().unwrap_or_else(|| job.state.to_string()) };
@@ -45,14 +45,15 @@ pub(super) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
 }
 
 /// What happened, and what is said of it.
-fn happened(event: &NewEvent) -> String {
+pub(crate) fn happened(event: &NewEvent) -> String {
     let attempt = event.body["attempt"].as_u64().map_or(String::new(), |number| format!(" (attempt {number})"));
     let granted = event.body["placement"]["devices"].as_array().into_iter().flatten();
     let devices: Vec<&str> = granted.filter_map(|granted| granted["device"].as_str()).collect();
     let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
     let said = ["text", "because", "reason"].iter().find_map(|key| event.body[key].as_str());
     let said = said.map_or(String::new(), |said| format!(": {said}"));
-    format!("{}{attempt}{on}{said}", event.kind.replace('_', " "))
+    let floor = event.body["floor"].as_u64().map_or(String::new(), |floor| format!(", to have {} or more", memory(MiB(floor))));
+    format!("{}{attempt}{on}{floor}{said}", event.kind.replace('_', " "))
 }
 
 type Line = (&'static str, Option<String>);
@@ -137,6 +138,7 @@ fn expected(job: &JobDetail) -> Vec<Line> {
     let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).max();
     vec![
         ("beforehand", estimate(&job.estimate)),
+        ("made of", listed(job.estimate.parts.iter().map(|part| format!("{} {}", part.name, memory(part.memory))))),
         ("measured", peak.map(|peak| format!("{} at most{}", memory(*peak), compared(*peak, job.estimate.upper)))),
         ("notes", (!job.estimate.notes.is_empty()).then(|| job.estimate.notes.join("; "))),
     ]
@@ -174,13 +176,17 @@ pub(crate) mod tests {
         ArrayId, AttemptId, DeviceId, Fraction, Granted, JobId, Limits, Outcome, Placement, Priority, Seconds, ServerId, State, Time,
         Utilisation, Verdict,
     };
-    use carma_manager::api::{ArrayPlace, EstimateDetail};
+    use carma_manager::api::{ArrayPlace, EstimateDetail, MemoryPart};
     use carma_manager::attempt::Exit;
     use carma_manager::judge::Whose;
     use carma_manager::request::{After, ArrayLabel, JobCommand, JobRequest, Owner};
     use carma_manager::store::{Joules, Phase};
 
     use super::*;
+
+    fn part((name, memory): (&str, u64)) -> MemoryPart {
+        MemoryPart { name: name.to_owned(), memory: MiB(memory) }
+    }
 
     fn attempt(number: u32, verdict: Verdict, because: &str) -> AttemptDetail {
         let device = DeviceId::gpu(ServerId(0), 3);
@@ -230,6 +236,7 @@ pub(crate) mod tests {
                 duration: Some(Seconds::from_secs(300)),
                 source: Some("history".to_owned()),
                 notes: vec!["three runs alike".to_owned()],
+                parts: [("weights", 2_100), ("optimizer", 4_200), ("activations", 8_200), ("context", 500)].map(part).into(),
                 ..EstimateDetail::default()
             },
             array: Some(ArrayPlace { array: ArrayId(12), index: 3 }),

@@ -2,6 +2,8 @@
 
 mod blocks;
 
+pub(crate) use blocks::{happened, write};
+
 use std::io::Write;
 
 use anyhow::Result;
@@ -23,8 +25,8 @@ pub(super) fn run(Arguments { question }: &Arguments, output: &mut impl Write) -
     if question.json {
         return write_json(&job, output);
     }
-    Ok(blocks::write(&job, now(client)?, &TimeZone::system(), output)?)
+    Ok(write(&job, now(client)?, &TimeZone::system(), output)?)
 }
 
 #[cfg(test)]
-pub(super) use blocks::tests::sample;
+pub(crate) use blocks::tests::sample;

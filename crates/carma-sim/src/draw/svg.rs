@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::palette::LIGHT;
 
 /// Text as it may stand between tags and in attributes. Characters that XML does not allow at all are left out.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -24,7 +24,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A coordinate to a tenth of a pixel, as short as it can be written; what is no number is drawn at zero.
-pub(super) fn coordinate(value: f64) -> String {
+pub fn coordinate(value: f64) -> String {
     let tenths = if value.is_finite() { (value * 10.0).round() / 10.0 } else { 0.0 };
     // Zero times anything: no "-0".
     if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
@@ -32,52 +32,64 @@ pub(super) fn coordinate(value: f64) -> String {
 
 /// One element with its attributes and all that is in it.
 #[derive(Debug, Clone)]
-pub(super) struct Element {
+#[must_use]
+pub struct Element {
     name: &'static str,
     attributes: String,
     inside: String,
 }
 
 impl Element {
-    pub(super) const fn new(name: &'static str) -> Self {
+    /// An element of this name with nothing in it.
+    pub const fn new(name: &'static str) -> Self {
         Self { name, attributes: String::new(), inside: String::new() }
     }
 
     /// An element of a class, for the style sheet.
-    pub(super) fn of_class(name: &'static str, class: &str) -> Self {
+    pub fn of_class(name: &'static str, class: &str) -> Self {
         Self::new(name).attribute("class", class)
     }
 
-    pub(super) fn attribute(mut self, name: &str, value: &str) -> Self {
+    /// With an attribute, whose value is escaped.
+    pub fn attribute(mut self, name: &str, value: &str) -> Self {
         // Writing to a string does not fail.
         let _ = write!(self.attributes, " {name}=\"{}\"", escape(value));
         self
     }
 
     /// Several coordinates at once.
-    pub(super) fn at<const N: usize>(mut self, places: [(&str, f64); N]) -> Self {
+    pub fn at<const N: usize>(mut self, places: [(&str, f64); N]) -> Self {
         for (name, value) in places {
             let _ = write!(self.attributes, " {name}=\"{}\"", coordinate(value));
         }
         self
     }
 
-    pub(super) fn text(mut self, text: &str) -> Self {
+    /// With a text behind all that is in it, escaped.
+    pub fn text(mut self, text: &str) -> Self {
         self.inside.push_str(&escape(text));
         self
     }
 
-    pub(super) fn child(mut self, child: &Self) -> Self {
+    /// With another element behind all that is in it.
+    pub fn child(mut self, child: &Self) -> Self {
         child.write_to(&mut self.inside);
         self
     }
 
+    /// With a chart behind all that is in it.
+    pub fn chart(mut self, chart: &Chart) -> Self {
+        self.inside.push_str(&chart.inline());
+        self
+    }
+
     /// What browsers show under the pointer and screen readers read.
-    pub(super) fn tooltip(self, text: &str) -> Self {
+    pub fn tooltip(self, text: &str) -> Self {
         self.child(&Self::new("title").text(text))
     }
 
-    pub(super) fn write_to(&self, out: &mut String) {
+    /// Writes it out.
+    pub fn write_to(&self, out: &mut String) {
         let Self { name, attributes, inside } = self;
         // In HTML only drawn shapes may close themselves.
         let _ = match *name {
@@ -89,47 +101,59 @@ impl Element {
 
 /// Where a text stands relative to its place.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Anchor {
+pub enum Anchor {
+    /// It begins there.
     Start,
+    /// Its middle is there.
     Middle,
+    /// It ends there.
     End,
 }
 
 /// A chart: a name for its file, a sentence for who cannot see it, and what is drawn.
 #[derive(Debug, Clone)]
-pub(super) struct Chart {
+pub struct Chart {
     /// File name without its ending, and the start of ids within.
-    pub(super) name: String,
-    pub(super) label: String,
-    pub(super) width: f64,
-    pub(super) height: f64,
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub label: String,
+    /// How wide it is.
+    pub width: f64,
+    /// How high, which is known when all is drawn.
+    pub height: f64,
     body: String,
 }
 
 impl Chart {
-    pub(super) fn new(name: &str, label: &str, width: f64) -> Self {
+    /// An empty chart of no height yet.
+    pub fn new(name: &str, label: &str, width: f64) -> Self {
         Self { name: name.to_owned(), label: label.to_owned(), width, height: 0.0, body: String::new() }
     }
 
-    pub(super) fn draw(&mut self, element: &Element) {
+    /// Draws an element over what is there.
+    pub fn draw(&mut self, element: &Element) {
         element.write_to(&mut self.body);
         self.body.push('\n');
     }
 
-    pub(super) fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tooltip: &str) {
+    /// A rectangle from its upper left corner, with its size and what it says.
+    pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tooltip: &str) {
         let places = [("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0))];
         self.draw(&Element::of_class("rect", class).at(places).tooltip(tooltip));
     }
 
-    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         self.draw(&Element::of_class("line", class).at([("x1", x1), ("y1", y1), ("x2", x2), ("y2", y2)]));
     }
 
-    pub(super) fn path(&mut self, class: &str, data: &str) {
+    /// A path, as SVG writes it.
+    pub fn path(&mut self, class: &str, data: &str) {
         self.draw(&Element::of_class("path", class).attribute("d", data));
     }
 
-    pub(super) fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
+    /// A text at a place.
+    pub fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
         let side = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " middle",
@@ -139,7 +163,7 @@ impl Chart {
     }
 
     /// A text cut to so many characters, whole under the pointer.
-    pub(super) fn cut_text(&mut self, class: &str, anchor: Anchor, place: (f64, f64), text: &str, most: usize) {
+    pub fn cut_text(&mut self, class: &str, anchor: Anchor, place: (f64, f64), text: &str, most: usize) {
         if text.chars().count() <= most {
             return self.text(class, anchor, place, text);
         }
@@ -150,12 +174,12 @@ impl Chart {
     }
 
     /// For a page whose style sheet has the colours.
-    pub(super) fn inline(&self) -> String {
+    pub fn inline(&self) -> String {
         self.wrapped("", "")
     }
 
     /// A file of its own, on a light ground.
-    pub(super) fn stand_alone(&self) -> String {
+    pub fn stand_alone(&self) -> String {
         let ground = Element::of_class("rect", "ground").at([("width", self.width), ("height", self.height)]);
         let mut inside = format!("<style>\n{}</style>\n", LIGHT.rules());
         ground.write_to(&mut inside);

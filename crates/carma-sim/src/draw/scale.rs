@@ -4,7 +4,7 @@ use super::wording::{duration, number};
 
 /// What an axis counts; decides which steps are round, and how they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
     /// Plain numbers.
     Number,
     /// Whole things.
@@ -41,32 +41,34 @@ const ROUND_TIMES: [f64; 16] = [
 
 /// Maps an interval of values onto an interval of coordinates.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
+pub struct Scale {
     low: f64,
     high: f64,
-    pub(super) start: f64,
-    pub(super) end: f64,
+    /// The coordinate of the lowest value.
+    pub start: f64,
+    /// And of the highest.
+    pub end: f64,
     unit: Unit,
     logarithmic: bool,
 }
 
 impl Scale {
     /// A linear scale. An interval without length is given one.
-    pub(super) fn linear((low, high): (f64, f64), (start, end): (f64, f64), unit: Unit) -> Self {
+    pub fn linear((low, high): (f64, f64), (start, end): (f64, f64), unit: Unit) -> Self {
         let low = if low.is_finite() { low } else { 0.0 };
         let high = if high.is_finite() && high > low { high } else { low + 1.0 };
         Self { low, high, start, end, unit, logarithmic: false }
     }
 
     /// A logarithmic scale; what is not above zero is drawn at its low end.
-    pub(super) fn logarithmic((low, high): (f64, f64), (start, end): (f64, f64), unit: Unit) -> Self {
+    pub fn logarithmic((low, high): (f64, f64), (start, end): (f64, f64), unit: Unit) -> Self {
         let low = if low.is_finite() && low > 0.0 { low } else { 1.0 };
         let high = if high.is_finite() && high > low * 1.001 { high } else { low * 10.0 };
         Self { low, high, start, end, unit, logarithmic: true }
     }
 
     /// The coordinate of a value, at most at the ends.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let value = if value.is_nan() { self.low } else { value.clamp(self.low, self.high) };
         let share = if self.logarithmic {
             (value / self.low).ln() / (self.high / self.low).ln()
@@ -77,7 +79,7 @@ impl Scale {
     }
 
     /// Round values within the interval, in order, at most so many (but never held to fewer than 3).
-    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+    pub fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(3);
         let round = if self.logarithmic { self.round_values() } else { Vec::new() };
         if round.len() >= 3 {
@@ -90,7 +92,7 @@ impl Scale {
     }
 
     /// As many as have room side by side.
-    pub(super) fn ticks_across(&self) -> Vec<f64> {
+    pub fn ticks_across(&self) -> Vec<f64> {
         let room = match self.unit {
             Unit::Time => 78.0,
             Unit::Number | Unit::Count => 44.0,
@@ -99,12 +101,12 @@ impl Scale {
     }
 
     /// As many as have room above each other.
-    pub(super) fn ticks_up(&self) -> Vec<f64> {
+    pub fn ticks_up(&self) -> Vec<f64> {
         self.ticks((((self.end - self.start).abs() / 22.0) as usize).clamp(3, 10))
     }
 
     /// A value as it stands beside the axis.
-    pub(super) fn label(&self, value: f64) -> String {
+    pub fn label(&self, value: f64) -> String {
         match self.unit {
             Unit::Time => duration(value),
             Unit::Number | Unit::Count => number(value),

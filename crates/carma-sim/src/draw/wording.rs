@@ -7,7 +7,7 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// A time in its two largest units: `1 h 30 min`.
-pub(super) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     if seconds < 10.0 && seconds.fract() != 0.0 {
         return format!("{seconds:.1} s");
     }
@@ -33,7 +33,7 @@ fn rounded(seconds: f64, to: u64) -> u64 {
 }
 
 /// A number with as many decimals as its size asks for.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         large if large >= 100.0 => 0,
         middle if middle >= 10.0 => 1,
@@ -44,12 +44,12 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A count with its noun: `1 job`, `12,000 jobs`.
-pub(super) fn count(how_many: usize, noun: &str) -> String {
+pub fn count(how_many: usize, noun: &str) -> String {
     format!("{} {noun}{}", thousands(how_many), if how_many == 1 { "" } else { "s" })
 }
 
 /// A count with its thousands apart.
-pub(super) fn thousands(count: usize) -> String {
+pub fn thousands(count: usize) -> String {
     let digits = count.to_string();
     let mut apart = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -62,13 +62,13 @@ pub(super) fn thousands(count: usize) -> String {
 }
 
 /// Energy in the unit people pay for.
-pub(super) fn energy(joules: f64) -> String {
+pub fn energy(joules: f64) -> String {
     let kilowatt_hours = joules / 3.6e6;
     if kilowatt_hours < 0.1 { format!("{} Wh", number(kilowatt_hours * 1000.0)) } else { format!("{} kWh", number(kilowatt_hours)) }
 }
 
 /// A name that may be a file's or an anchor's, and that no other has.
-pub(super) fn unique_slug(name: &str, taken: &mut BTreeSet<String>) -> String {
+pub fn unique_slug(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut slug = String::new();
     for character in name.chars() {
         match character.to_ascii_lowercase() {

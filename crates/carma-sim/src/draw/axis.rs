@@ -4,7 +4,7 @@ use super::scale::Scale;
 use super::svg::{Anchor, Chart};
 
 /// Gridlines from `top` to `bottom` with their values below; a title under them where there is one.
-pub(super) fn across(chart: &mut Chart, scale: &Scale, (top, bottom): (f64, f64), title: &str) {
+pub fn across(chart: &mut Chart, scale: &Scale, (top, bottom): (f64, f64), title: &str) {
     for tick in scale.ticks_across() {
         let x = scale.place(tick);
         chart.line("grid", (x, top), (x, bottom));
@@ -17,7 +17,7 @@ pub(super) fn across(chart: &mut Chart, scale: &Scale, (top, bottom): (f64, f64)
 }
 
 /// Gridlines from `left` to `right` with their values beside them; a title above where there is one.
-pub(super) fn up(chart: &mut Chart, scale: &Scale, (left, right): (f64, f64), title: &str) {
+pub fn up(chart: &mut Chart, scale: &Scale, (left, right): (f64, f64), title: &str) {
     for tick in scale.ticks_up() {
         let y = scale.place(tick);
         chart.line("grid", (left, y), (right, y));
@@ -29,7 +29,7 @@ pub(super) fn up(chart: &mut Chart, scale: &Scale, (left, right): (f64, f64), ti
 }
 
 /// Names with their colours from a place on, in lines no longer than `width`. Answers with the height it took.
-pub(super) fn legend<'a>(chart: &mut Chart, (left, top): (f64, f64), width: f64, entries: impl Iterator<Item = (&'a str, &'a str)>) -> f64 {
+pub fn legend<'a>(chart: &mut Chart, (left, top): (f64, f64), width: f64, entries: impl Iterator<Item = (&'a str, &'a str)>) -> f64 {
     const LINE: f64 = 18.0;
     const LONGEST: usize = 36;
     let (mut x, mut y) = (left, top);

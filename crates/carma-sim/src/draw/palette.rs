@@ -86,14 +86,14 @@ impl Theme {
 
 /// Which colour each name has.
 #[derive(Debug)]
-pub(super) struct Colours {
+pub struct Colours {
     names: Vec<(String, String)>,
 }
 
 impl Colours {
     /// Each name takes the colour it leads to, or the next that is free; exclusive, which all are compared with, is grey. Where
     /// there are more names than colours, lines are dashed.
-    pub(super) fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let mut taken = [0_usize; SERIES];
         let mut all: Vec<(String, String)> = Vec::new();
         for name in names {
@@ -115,13 +115,13 @@ impl Colours {
     }
 
     /// The class of a name's lines and bars.
-    pub(super) fn class(&self, name: &str) -> &str {
+    pub fn class(&self, name: &str) -> &str {
         self.names.iter().find(|(known, _)| known == name).map_or("s0", |(_, class)| class)
     }
 }
 
 /// The class of a job's rectangles.
-pub(super) fn job_class(job: usize) -> String {
+pub fn job_class(job: usize) -> String {
     // Neighbours in a queue run side by side: a step that is coprime to the number of colours keeps them apart.
     format!("job j{}", job * 3 % JOBS)
 }

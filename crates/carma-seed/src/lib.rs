@@ -1,0 +1,113 @@
+//! A past that never was, in a store: what pages show of ten thousand jobs can be looked at and measured without running them.
+//!
+//! ```text
+//!  Past ─► course (who ran where and when) ─► writing (changes of the store): jobs, attempts, events, steps of memory
+//!                                        └─► minutes (what the GPUs did meanwhile)
+//! ```
+
+mod course;
+mod minutes;
+mod workload;
+mod writing;
+
+use anyhow::Result;
+use carma_core::Time;
+use carma_manager::store::{Change, Store, UnixMillis};
+
+use course::Course;
+
+/// Changes that are written at once.
+const AT_ONCE: usize = 5_000;
+/// Memory of each GPU, in MiB.
+const GPU_MEMORY: u64 = 40_960;
+
+/// What the past is to have been.
+#[derive(Debug, Clone, Copy)]
+pub struct Past {
+    /// Jobs, all of them over.
+    pub jobs: u64,
+    /// Days over which they were submitted.
+    pub days: u64,
+    /// GPUs they ran on.
+    pub gpus: u16,
+    /// The same number leads to the same past.
+    pub seed: u64,
+    /// When it ends.
+    pub until: UnixMillis,
+}
+
+/// How much was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seeded {
+    /// Jobs.
+    pub jobs: u64,
+    /// Their attempts.
+    pub attempts: u64,
+    /// Minutes of GPUs: all of the last day, and every tenth of the days before.
+    pub minutes: u64,
+}
+
+impl Past {
+    fn begin(&self) -> UnixMillis {
+        UnixMillis(self.until.0.saturating_sub(self.days * 86_400_000))
+    }
+}
+
+/// Writes a past into a store.
+pub fn seed(store: &Store, past: &Past) -> Result<Seeded> {
+    let course = Course::new(past);
+    let mut seeded = Seeded::default();
+    let mut pending = Vec::with_capacity(AT_ONCE);
+    let keep = |pending: &mut Vec<Change>, most: usize| {
+        if pending.len() < most { Ok(()) } else { store.write(std::mem::take(pending)).wait() }
+    };
+    for ran in &course.jobs {
+        seeded.jobs += 1;
+        seeded.attempts += ran.attempts.len() as u64;
+        pending.extend(writing::changes(store.next_jobs(1), ran, past.begin())?);
+        keep(&mut pending, AT_ONCE)?;
+    }
+    for mean in minutes::of(past, &course) {
+        seeded.minutes += 1;
+        pending.push(Change::SampleKept(mean));
+        keep(&mut pending, AT_ONCE)?;
+    }
+    // The manager's own time goes on from where this past ends.
+    pending.push(Change::ClockSeen(Time::from_secs(past.days * 86_400)));
+    keep(&mut pending, 1)?;
+    Ok(seeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{DeviceId, ServerId};
+    use carma_manager::store::{EnergyBy, JobFilter, Span};
+
+    use super::*;
+
+    #[test]
+    fn a_past_is_the_same_for_the_same_seed_and_hangs_together() {
+        let past = Past { jobs: 60, days: 2, gpus: 2, seed: 7, until: UnixMillis(1_800_000_000_000) };
+        let seeded = || {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Store::open(folder.path().join("carma.db")).unwrap();
+            (seed(&store, &past).unwrap(), store.reader().unwrap().history(&JobFilter::default(), None, 100).unwrap(), store, folder)
+        };
+        let (counts, jobs, store, _folder) = seeded();
+        assert_eq!((counts, &jobs), (seeded().0, &seeded().1));
+        assert_eq!((counts.jobs, jobs.len(), counts.minutes), (60, 60, 2 * (1440 + 144)));
+        assert!(counts.attempts >= 50, "{counts:?}");
+        let reader = store.reader().unwrap();
+        let loaded = reader.load().unwrap();
+        assert!(loaded.jobs.is_empty() && loaded.running.is_empty() && loaded.unreadable.is_empty());
+        let gpu = DeviceId::gpu(ServerId(0), 0);
+        let stays = reader.stays(gpu, past.begin()..past.until).unwrap();
+        let all_there = |stay: &carma_manager::store::Stay| stay.ended > Some(stay.launched) && !stay.memory.is_empty();
+        assert!(stays.len() > 10 && stays.iter().all(all_there), "{stays:?}");
+        let samples = reader.samples(gpu, past.begin().minute()..past.until.minute()).unwrap();
+        assert!(samples.iter().any(|mean| mean.memory_used.0 > 1000) && samples.iter().all(|mean| mean.memory_used.0 <= GPU_MEMORY));
+        assert!(reader.energy(EnergyBy::User, None, Span::default()).unwrap().len() > 2);
+        let detail = reader.job(jobs[0].id).unwrap().unwrap();
+        assert!(detail.events.iter().any(|stored| stored.event.kind == "seeded"));
+    }
+}

@@ -1,0 +1,38 @@
+//! `seed-history FOLDER`: fills the store of a manager that is not running with a past that never was.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use carma_manager::places::Places;
+use carma_manager::store::{Store, UnixMillis};
+use carma_seed::{Past, seed};
+use clap::Parser;
+
+/// Fill a manager's store with jobs that never ran, for tests and benchmarks
+/// of what shows them. The past ends now; each job says that it is made up.
+#[derive(Debug, Parser)]
+#[command(name = "seed-history")]
+struct Arguments {
+    /// The manager's state folder, as given to carma up --state.
+    folder: PathBuf,
+    /// Jobs, all of them over.
+    #[arg(long, default_value_t = 10_000)]
+    jobs: u64,
+    /// Days over which they were submitted.
+    #[arg(long, default_value_t = 30)]
+    days: u64,
+    /// GPUs they ran on, of 40 GiB each.
+    #[arg(long, default_value_t = 64)]
+    gpus: u16,
+    /// The same number leads to the same past.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> Result<()> {
+    let Arguments { folder, jobs, days, gpus, seed: number } = Arguments::parse();
+    let store = Store::open(Places::at(&folder).database())?;
+    let seeded = seed(&store, &Past { jobs, days, gpus, seed: number, until: UnixMillis::now() })?;
+    println!("{} jobs with {} attempts on {gpus} GPUs, and {} minutes of these", seeded.jobs, seeded.attempts, seeded.minutes);
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! A made-up job as changes of a store, in the order in which a manager would have written them.
+
+use carma_core::{
+    AttemptId, Climb, DeviceId, Fraction, Granted, Job, JobId, JobSpec, Limits, MemoryEstimate, MemoryNeed, MiB, PerRank, Placement,
+    ServerId, State, Time, UserId, Utilisation, Verdict,
+};
+use carma_manager::attempt::Exit;
+use carma_manager::request::{JobCommand, JobRequest};
+use carma_manager::store::{AttemptEnd, Change, Joules, Measured, MemoryStep, NewEvent, StoredJob, UnixMillis};
+use serde_json::{Value, json};
+
+use crate::course::{Ran, Tried};
+use crate::minutes::IDLE_WATTS;
+
+/// A process has so much before it has done anything, in MiB.
+const CONTEXT: u64 = 420;
+
+/// Everything about a job. The manager's own time begins with this past.
+pub(crate) fn changes(id: JobId, ran: &Ran, begin: UnixMillis) -> serde_json::Result<Vec<Change>> {
+    let time = |at: UnixMillis| Time::from_secs((at.0 - begin.0) / 1000);
+    let spec = JobSpec {
+        user: UserId(ran.owner.uid),
+        gpus: ran.gpus,
+        memory: MemoryNeed { estimated: Some(PerRank::Same(expected(ran))), ..MemoryNeed::default() },
+        ..JobSpec::new(id)
+    };
+    let job: Job = serde_json::from_value(json!({
+        "spec": spec, "state": State::Queued { since: time(ran.submitted) }, "submitted_at": time(ran.submitted), "sequence": id.0, "attempts": 0,
+        "climb": Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+    }))?;
+    let event = |at: UnixMillis, kind: &str, body: Value| Change::EventLogged(NewEvent { at, job: Some(id), kind: kind.to_owned(), body });
+    let estimate = json!({ "source": "static", "notes": [], "parts": parts(ran) });
+    let accepted = StoredJob { request: request(ran), owner: ran.owner.clone(), job: job.clone(), submitted: ran.submitted, ended: None };
+    let mut changes = vec![
+        Change::JobAccepted(Box::new(accepted)),
+        event(ran.submitted, "submitted", json!({ "user": ran.owner.name })),
+        event(ran.submitted, "seeded", json!({ "text": "made up by seed-history: it never ran" })),
+        event(ran.submitted, "estimated", estimate),
+    ];
+    for (number, tried) in (1..).zip(&ran.attempts) {
+        let attempt = AttemptId { job: id, number };
+        let placement = placement(tried);
+        let reason = "it has the most room";
+        changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at: tried.launched });
+        changes.push(event(tried.launched, "launched", json!({ "attempt": number, "placement": placement, "reason": reason })));
+        for granted in &placement.devices {
+            changes.extend(steps(tried).map(|step| Change::MemoryStepped { attempt, device: granted.device, step }));
+        }
+        changes.push(Change::AttemptEnded { attempt, end: Box::new(end(ran, tried)) });
+        let because = if tried.verdict == Verdict::OutOfMemory { "its log says: CUDA out of memory" } else { "so it was drawn" };
+        changes.push(event(tried.ended, "ended", json!({ "attempt": number, "verdict": tried.verdict, "because": because })));
+    }
+    let state = State::Done { at: time(ran.ended), outcome: ran.outcome.clone() };
+    let (mut done, attempts) = (job, ran.attempts.len() as u32);
+    (done.state, done.attempts) = (state, attempts);
+    changes.push(Change::JobChanged { job: Box::new(done), at: ran.ended });
+    changes.push(event(ran.ended, "finished", json!({ "outcome": ran.outcome, "text": ran.outcome.to_string() })));
+    Ok(changes)
+}
+
+fn request(ran: &Ran) -> JobRequest {
+    let words = ["python", "train.py", "--model", ran.workload.name, "--run", &ran.run.to_string()];
+    let mut request = JobRequest::new(JobCommand::Program(words.map(str::to_owned).to_vec()), format!("/seeded/{}", ran.owner.name));
+    request.name = Some(format!("{}-{}", ran.workload.name, ran.run));
+    request.resources.gpus = ran.gpus;
+    request.environment = (0..40).map(|number| (format!("SEEDED_{number}"), "a value of ordinary length".to_owned())).collect();
+    request
+}
+
+fn expected(ran: &Ran) -> MemoryEstimate {
+    MemoryEstimate { expected: MiB(ran.workload.memory), upper: MiB(ran.workload.memory * 12 / 10) }
+}
+
+fn parts(ran: &Ran) -> Value {
+    let parts = [("weights", 12), ("gradients", 12), ("optimizer", 24), ("activations", 44), ("workspace", 3), ("context", 5)];
+    parts.iter().map(|(name, share)| json!({ "name": name, "memory": ran.workload.memory * share / 100 })).collect()
+}
+
+fn placement(tried: &Tried) -> Placement {
+    let granted = |gpu: &u16| Granted { device: device(*gpu), promised: MiB(tried.promised), limits: Limits::Streams };
+    Placement { server: ServerId(0), devices: tried.gpus.iter().map(granted).collect() }
+}
+
+pub(crate) fn device(gpu: u16) -> DeviceId {
+    DeviceId::gpu(ServerId(0), gpu)
+}
+
+/// It loads, warms up, and rises and falls a little while it trains.
+fn steps(tried: &Tried) -> impl Iterator<Item = MemoryStep> {
+    let (launched, length) = (tried.launched.0, tried.ended.0 - tried.launched.0);
+    let step = move |after: u64, memory: u64| MemoryStep { at: UnixMillis(launched + after), memory: MiB(memory) };
+    let rising = [step(2_000, CONTEXT), step(8_000, tried.memory * 6 / 10), step(20_000, tried.memory)];
+    let evaluating = [step(length / 2, tried.memory * 7 / 10), step(length / 2 + 60_000, tried.memory)];
+    rising.into_iter().chain(evaluating.into_iter().filter(move |_| length > 600_000))
+}
+
+fn end(ran: &Ran, tried: &Tried) -> AttemptEnd {
+    let seconds = (tried.ended.0 - tried.launched.0) as f64 / 1000.0;
+    let share = |part: f64| Some(Fraction::clamped(ran.workload.smact * part));
+    let code = match tried.verdict {
+        Verdict::Succeeded => 0,
+        _ => 1,
+    };
+    AttemptEnd {
+        at: tried.ended,
+        exit: Some(Exit::Code(code)),
+        verdict: tried.verdict.clone(),
+        measured: Measured {
+            peaks: tried.gpus.iter().map(|_| MiB(tried.memory)).collect(),
+            utilisation: Utilisation { smact: share(1.0), smocc: share(0.45), drama: share(0.35), gpu: share(1.2) },
+            energy: Some(Joules((ran.workload.watts + IDLE_WATTS / 2.0) * seconds * f64::from(ran.gpus))),
+        },
+    }
+}

@@ -1,0 +1,157 @@
+//! Asks the manager once a second, does to jobs what is wanted, and listens to what happens. When the manager is away, it is asked until it is back.
+
+use std::io::Read;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma_core::JobId;
+use carma_manager::api::{Act, Acted, HistoryQuery, LogQuery, Me, QueueQuery};
+use carma_manager::client::{Client, ClientError};
+use carma_manager::store::StoredEvent;
+
+use super::looks::looks_of;
+use super::model::{Message, Request, Seen, Subject};
+use crate::manager::past;
+use crate::text::printable;
+
+/// Between rounds of questions.
+const ROUND: Duration = Duration::from_secs(1);
+/// Jobs of each kind that are listed: so many come with reasons.
+const MOST_JOBS: u32 = 1000;
+/// Lines of a log that can be scrolled through.
+const LOG_LINES: u32 = 2000;
+/// Events of before that are shown.
+const PAST_EVENTS: u64 = 200;
+
+/// Whoever asks the manager.
+pub(super) struct Asker {
+    client: Client,
+    messages: Sender<Message>,
+    /// Who we are; unset: to be asked.
+    me: Option<Me>,
+    subject: Subject,
+}
+
+/// Nobody wants to know any more.
+struct Over;
+
+impl Asker {
+    pub(super) const fn new(client: Client, messages: Sender<Message>) -> Self {
+        Self { client, messages, me: None, subject: Subject::Nothing }
+    }
+
+    /// Asks, and does what it is told to, until nobody wants to know any more.
+    pub(super) fn run(mut self, requests: &Receiver<Request>) {
+        let mut next = Instant::now();
+        loop {
+            let done = match requests.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Request::Act(name, act)) => self.act(&name, &act).and_then(|()| self.look()),
+                Ok(Request::Look(subject)) => {
+                    self.subject = subject;
+                    self.look_closely()
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    next = Instant::now() + ROUND;
+                    self.look()
+                }
+                Ok(Request::Leave(_)) | Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn tell(&self, message: Message) -> Result<(), Over> {
+        self.messages.send(message).map_err(|_| Over)
+    }
+
+    fn look(&mut self) -> Result<(), Over> {
+        match self.round() {
+            Ok(seen) => self.tell(Message::Seen(Box::new(seen)))?,
+            Err(error) => {
+                // Another manager may know us otherwise.
+                self.me = None;
+                return self.tell(Message::Away(printable(&error.to_string())));
+            }
+        }
+        self.look_closely()
+    }
+
+    fn round(&mut self) -> Result<Seen, ClientError> {
+        let client = &mut self.client;
+        let me = match self.me.take() {
+            Some(me) => me,
+            None => client.me()?,
+        };
+        self.me = Some(me.clone());
+        let status = client.status()?;
+        let gpus = client.gpus()?;
+        let queue = client.queue(&QueueQuery { user: None, limit: Some(MOST_JOBS) })?;
+        let looks = looks_of(&gpus, status.now);
+        Ok(Seen { status, me, gpus, queue, looks })
+    }
+
+    fn look_closely(&mut self) -> Result<(), Over> {
+        let words = |error: ClientError| printable(&error.to_string());
+        let client = &mut self.client;
+        let message = match &self.subject {
+            Subject::Nothing => return Ok(()),
+            Subject::Job(name) => {
+                let detail = client.job(name).map_err(words).map(|job| {
+                    // That a job does not wait any more is no trouble.
+                    let why = job.state.waiting().and_then(|_| client.why(name).ok());
+                    (Box::new(job), why)
+                });
+                Message::Detail(name.clone(), detail)
+            }
+            Subject::Log(name, stream) => {
+                let query = LogQuery { stream: *stream, lines: Some(LOG_LINES), ..LogQuery::default() };
+                let mut bytes = Vec::new();
+                let read = client.logs(name, query).map_err(words);
+                let read = read.and_then(|mut log| log.read_to_end(&mut bytes).map_err(|error| format!("the log broke off: {error}")));
+                Message::Log(name.clone(), read.map(|_| bytes))
+            }
+        };
+        self.tell(message)
+    }
+
+    fn act(&mut self, name: &str, act: &Act) -> Result<(), Over> {
+        let words = match self.client.act(name, act) {
+            Ok(Acted { not_done, .. }) => match not_done.first() {
+                Some(not_done) => format!("job {name} is not {}: {}", past(act), not_done.reason),
+                None => format!("job {name} is {}", past(act)),
+            },
+            Err(error) => error.to_string(),
+        };
+        self.tell(Message::Acted(printable(&words)))
+    }
+}
+
+/// Tells everything that happens, after some of what happened before, until nobody wants to know any more.
+pub(super) fn listen(client: &mut Client, messages: &Sender<Message>) {
+    let mut last = None;
+    loop {
+        // That the manager is away is told by whoever asks it.
+        let after = last.map_or_else(|| beginning(client), Ok);
+        if let Ok(after) = after {
+            for event in client.events(Some(after)).into_iter().flatten().map_while(Result::ok) {
+                let Ok(event) = serde_json::from_str::<StoredEvent>(&event.data) else { continue };
+                last = Some(event.sequence);
+                if messages.send(Message::Happened(event)).is_err() {
+                    return;
+                }
+            }
+        }
+        thread::sleep(ROUND);
+    }
+}
+
+/// The number of an event not long ago, by the last one of the last job.
+fn beginning(client: &mut Client) -> Result<u64, ClientError> {
+    let latest = client.history(&HistoryQuery { limit: Some(1), ..HistoryQuery::default() })?;
+    let Some(JobId(number)) = latest.first().map(|job| job.id) else { return Ok(0) };
+    let last = client.job(&number.to_string())?.events.last().map_or(0, |event| event.sequence);
+    Ok(last.saturating_sub(PAST_EVENTS))
+}

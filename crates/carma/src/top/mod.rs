@@ -1,0 +1,138 @@
+//! `carma top`: the GPUs, the jobs and what happens to them, live on a terminal.
+//!
+//! ```text
+//!  keys ──┐                        ┌──► view ──► screen
+//!  signals┼─ messages ──► model ───┤
+//!  asker ─┘                        └──► requests ──► asker ──► manager
+//! ```
+
+mod ask;
+#[cfg(test)]
+mod fixtures;
+mod looks;
+mod model;
+mod plain;
+mod screen;
+mod view;
+
+use std::io::{IsTerminal, stdin, stdout};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use self::ask::{Asker, listen};
+use self::model::{Departure, Message, Model, Request};
+use self::screen::Screen;
+use self::view::Appearance;
+use crate::manager::Manager;
+
+/// Between pictures.
+const FRAME: Duration = Duration::from_millis(100);
+/// Time passes in steps of this, where nothing else happens.
+const TICK: Duration = Duration::from_secs(1);
+/// What else there is where this cannot be.
+const INSTEAD: &str = "`carma queue` and `carma gpus --watch` print the same as text";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Keys: ? lists them, q leaves. Jobs of others can be looked at and no more, \
+unless you are an operator.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
+pub(crate) struct Arguments {
+    /// Use no colours, as with `NO_COLOR`: jobs are told apart by letters.
+    #[arg(long)]
+    no_color: bool,
+    /// Draw with ASCII alone, as where the locale is not UTF-8.
+    #[arg(long)]
+    ascii: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        bail!("carma top needs a terminal; {INSTEAD}");
+    }
+    if std::env::var_os("TERM").is_none_or(|kind| kind == "dumb" || kind.is_empty()) {
+        bail!("this terminal cannot be drawn on (TERM is dumb or unset); {INSTEAD}");
+    }
+    let client = arguments.manager.connect()?;
+    let appearance = Appearance::of_environment(arguments.no_color, arguments.ascii);
+    let address = client.address().to_string();
+    let (messages, arriving) = channel();
+    let (requests, requested) = channel();
+    let mut screen = Screen::new(appearance)?;
+    let mut model = Model::new(address, screen.rows()?);
+    let (mut listener, asker) = (client.another()?, Asker::new(client, messages.clone()));
+    let heard = messages.clone();
+    hear_signals(messages.clone())?;
+    spawn("asker", move || asker.run(&requested))?;
+    spawn("listener", move || listen(&mut listener, &heard))?;
+    spawn("keys", move || read_keys(&messages))?;
+    match show(&mut screen, &mut model, &arriving, &requests)? {
+        Departure::Wanted => Ok(ExitCode::SUCCESS),
+        Departure::Signalled(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
+    }
+}
+
+/// Takes what comes and draws what became of it, at most ten times a second.
+fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, requests: &Sender<Request>) -> Result<Departure> {
+    let begun = Instant::now();
+    let (mut drawn, mut changed) = (None::<Instant>, true);
+    loop {
+        let due = drawn.map_or(Duration::ZERO, |drawn| FRAME.saturating_sub(drawn.elapsed()));
+        if changed && due.is_zero() {
+            screen.draw(model)?;
+            (drawn, changed) = (Some(Instant::now()), false);
+            continue;
+        }
+        let message = match arriving.recv_timeout(if changed { due } else { TICK }) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout) if changed => continue,
+            Err(RecvTimeoutError::Timeout) => Message::Tick,
+            Err(RecvTimeoutError::Disconnected) => return Ok(Departure::Wanted),
+        };
+        changed = true;
+        for request in model.update(message, begun.elapsed()) {
+            match request {
+                Request::Leave(departure) => return Ok(departure),
+                request => requests.send(request)?,
+            }
+        }
+    }
+}
+
+fn read_keys(messages: &Sender<Message>) {
+    loop {
+        let message = match event::read() {
+            Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => Message::Key(key),
+            Ok(Event::Resize(_, rows)) => Message::Resized(rows),
+            Ok(_) => continue,
+            // The terminal is gone.
+            Err(_) => Message::Leave(Departure::Wanted),
+        };
+        let last = matches!(message, Message::Leave(_));
+        if messages.send(message).is_err() || last {
+            return;
+        }
+    }
+}
+
+fn hear_signals(messages: Sender<Message>) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    spawn("signals", move || {
+        for signal in signals.forever() {
+            let _ = messages.send(Message::Leave(Departure::Signalled(signal)));
+        }
+    })
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! What keys do.
+
+use carma_manager::api::{Act, LogStream, QueueRow};
+use carma_manager::store::Phase;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::panel::{LogPanel, Panel, TextPanel};
+use super::{Departure, Model, Pane, Prompt, Request, Subject};
+use crate::manager::{identity, past};
+use crate::text::printable;
+
+/// Longest text of a filter.
+const LONGEST_FILTER: usize = 200;
+
+impl Model {
+    pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Request> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if control && key.code == KeyCode::Char('c') {
+            return vec![Request::Leave(Departure::Wanted)];
+        }
+        match self.prompt.take() {
+            Some(Prompt::Confirm { name, act, .. }) => match key.code {
+                KeyCode::Char('y' | 'Y') => vec![Request::Act(name, act)],
+                _ => Vec::new(),
+            },
+            Some(Prompt::Filter) => {
+                self.type_filter(key.code, control);
+                Vec::new()
+            }
+            None if self.panel.is_some() => self.press_in_panel(key.code),
+            None => self.press_in_lists(key.code),
+        }
+    }
+
+    fn type_filter(&mut self, key: KeyCode, control: bool) {
+        let text = &mut self.jobs.filter.text;
+        let done = match key {
+            KeyCode::Enter => true,
+            KeyCode::Esc => {
+                text.clear();
+                true
+            }
+            KeyCode::Char('u' | 'w') if control => {
+                text.clear();
+                false
+            }
+            KeyCode::Backspace => {
+                text.pop();
+                false
+            }
+            KeyCode::Char(letter) if !control && text.len() < LONGEST_FILTER => {
+                text.push(letter);
+                false
+            }
+            _ => false,
+        };
+        self.prompt = (!done).then_some(Prompt::Filter);
+        self.jobs.rearrange();
+    }
+
+    fn press_in_panel(&mut self, key: KeyCode) -> Vec<Request> {
+        let rows = self.panel_rows();
+        if let Some(by) = movement(key, rows) {
+            self.panel.iter_mut().for_each(|panel| panel.scroll(by, rows));
+            return Vec::new();
+        }
+        match (key, &mut self.panel) {
+            (KeyCode::Char('e'), Some(Panel::Log(panel))) => {
+                let stream = match panel.stream {
+                    LogStream::Stdout => LogStream::Stderr,
+                    LogStream::Stderr => LogStream::Stdout,
+                };
+                let name = panel.name.clone();
+                self.open_log(name, stream)
+            }
+            (KeyCode::Char('l'), Some(Panel::Job(panel))) => {
+                let name = panel.name.clone();
+                self.open_log(name, LogStream::Stdout)
+            }
+            (KeyCode::Enter, Some(Panel::Log(panel))) => {
+                let name = panel.name.clone();
+                self.open_job(name)
+            }
+            (KeyCode::Esc | KeyCode::Char('q' | '?') | KeyCode::Enter, _) => {
+                self.panel = None;
+                vec![Request::Look(Subject::Nothing)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn press_in_lists(&mut self, key: KeyCode) -> Vec<Request> {
+        if let Some(by) = movement(key, self.panel_rows() / 2) {
+            match self.focus {
+                Pane::Gpus => {
+                    let last = self.seen.as_ref().map_or(0, |seen| seen.gpus.len().saturating_sub(1));
+                    self.gpu = self.gpu.saturating_add_signed(by).min(last);
+                }
+                Pane::Jobs => self.jobs.move_by(by),
+                Pane::Happenings => self.happenings.move_by(by),
+            }
+            return Vec::new();
+        }
+        match key {
+            KeyCode::Char('q') => return vec![Request::Leave(Departure::Wanted)],
+            KeyCode::Char('?') => self.panel = Some(Panel::Help),
+            KeyCode::Char('/') => (self.focus, self.prompt) = (Pane::Jobs, Some(Prompt::Filter)),
+            KeyCode::Char('s') => self.jobs.sort_by_next(),
+            KeyCode::Char('e') => self.happenings.toggle(),
+            KeyCode::Char('u') => {
+                self.jobs.filter.mine = !self.jobs.filter.mine;
+                self.jobs.rearrange();
+            }
+            KeyCode::Esc => {
+                (self.jobs.filter.text, self.jobs.filter.mine) = (String::new(), false);
+                self.jobs.rearrange();
+            }
+            KeyCode::Tab => self.focus = self.focus.next(),
+            KeyCode::BackTab => self.focus = self.focus.next().next(),
+            KeyCode::Enter => return self.enter(),
+            KeyCode::Char('l') => {
+                return self.meant().map_or_else(Vec::new, |name| self.open_log(name, LogStream::Stdout));
+            }
+            KeyCode::Char('c') => self.ask(Act::Cancel),
+            KeyCode::Char('h') => self.ask(Act::Hold),
+            KeyCode::Char('r') => self.ask(Act::Release),
+            KeyCode::Char('R') => self.ask(Act::Requeue),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// A GPU's jobs are listed; of a job or an event, the job is shown.
+    fn enter(&mut self) -> Vec<Request> {
+        if self.focus != Pane::Gpus {
+            return self.meant().map_or_else(Vec::new, |name| self.open_job(name));
+        }
+        if let Some(gpu) = self.seen.as_ref().and_then(|seen| seen.gpus.get(self.gpu)) {
+            self.jobs.filter.text = format!("gpu:{}", crate::manager::devices([gpu.device]));
+            self.focus = Pane::Jobs;
+            self.jobs.rearrange();
+        }
+        Vec::new()
+    }
+
+    /// The job that is meant: that which is selected, or that of the event which is.
+    fn meant(&self) -> Option<String> {
+        match self.focus {
+            Pane::Happenings => Some(self.name_of(self.happenings.selected()?.job?)),
+            Pane::Gpus | Pane::Jobs => self.jobs.selected().map(|row| identity(row.id, row.array)),
+        }
+    }
+
+    fn open_job(&mut self, name: String) -> Vec<Request> {
+        self.panel = Some(Panel::Job(TextPanel { name: name.clone(), lines: Vec::new(), above: 0 }));
+        vec![Request::Look(Subject::Job(name))]
+    }
+
+    fn open_log(&mut self, name: String, stream: LogStream) -> Vec<Request> {
+        self.panel = Some(Panel::Log(LogPanel { name: name.clone(), stream, lines: Vec::new(), below: 0, trouble: None }));
+        vec![Request::Look(Subject::Log(name, stream))]
+    }
+
+    /// Asks whether something is really to be done to the job that is selected, where it can be.
+    fn ask(&mut self, act: Act) {
+        let Some(job) = self.jobs.selected() else { return };
+        let called = called(job);
+        let verb = verb(&act);
+        if !self.may_touch(job.uid) {
+            return self.say(format!("{called} is not yours: it is for {} and operators to {verb} it", printable(&job.user)));
+        }
+        if let Some(fitting) = fitting(&act).filter(|phases| !phases.contains(&job.state)) {
+            let fitting: Vec<String> = fitting.iter().map(ToString::to_string).collect();
+            return self.say(format!("{called} is {}: only what is {} can be {}", job.state, fitting.join(" or "), past(&act)));
+        }
+        self.prompt = Some(Prompt::Confirm {
+            name: identity(job.id, job.array),
+            question: format!("{} {called} of {}?", capital(verb), printable(&job.user)),
+            act,
+        });
+    }
+}
+
+impl Pane {
+    const fn next(self) -> Self {
+        match self {
+            Self::Gpus => Self::Jobs,
+            Self::Jobs => Self::Happenings,
+            Self::Happenings => Self::Gpus,
+        }
+    }
+}
+
+/// How far a key moves, where a page has so many rows.
+fn movement(key: KeyCode, page: usize) -> Option<isize> {
+    let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
+    Some(match key {
+        KeyCode::Up | KeyCode::Char('k') => -1,
+        KeyCode::Down | KeyCode::Char('j') => 1,
+        KeyCode::PageUp => -page,
+        KeyCode::PageDown | KeyCode::Char(' ') => page,
+        KeyCode::Home | KeyCode::Char('g') => isize::MIN,
+        KeyCode::End | KeyCode::Char('G') => isize::MAX,
+        _ => return None,
+    })
+}
+
+/// A job in words.
+fn called(job: &QueueRow) -> String {
+    let name = job.name.as_ref().map_or(String::new(), |name| format!(" {}", crate::text::shortened(&printable(name), 30)));
+    format!("job {}{name}", identity(job.id, job.array))
+}
+
+/// Where a job must stand for an act to make sense; unset: anywhere.
+const fn fitting(act: &Act) -> Option<&'static [Phase]> {
+    match act {
+        Act::Hold => Some(&[Phase::Queued, Phase::Recovering, Phase::Preempted]),
+        Act::Release => Some(&[Phase::Held]),
+        Act::Requeue => Some(&[Phase::Starting, Phase::Running]),
+        Act::Cancel | Act::Change(_) => None,
+    }
+}
+
+const fn verb(act: &Act) -> &'static str {
+    match act {
+        Act::Cancel => "cancel",
+        Act::Hold => "hold",
+        Act::Release => "release",
+        Act::Requeue => "requeue",
+        Act::Change(_) => "change",
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::super::fixtures::{ADA, busy, model_of, press};
+    use super::super::{Message, Seen};
+    use super::*;
+
+    fn operator() -> Seen {
+        let mut seen = busy();
+        (seen.me.uid, seen.me.operator) = (ADA + 7, true);
+        seen
+    }
+
+    #[test]
+    fn nothing_is_done_without_a_yes() {
+        let mut model = model_of(busy());
+        for no in ["cn", "c\x1b", "c\n", "c ", "cq", "cc"] {
+            assert_eq!(press(&mut model, no), [], "{no:?}");
+            assert!(model.prompt.is_none());
+        }
+        assert_eq!(press(&mut model, "cy"), [Request::Act("1".to_owned(), Act::Cancel)]);
+        assert_eq!(press(&mut model, "RY"), [Request::Act("1".to_owned(), Act::Requeue)]);
+    }
+
+    #[test]
+    fn jobs_of_others_can_only_be_looked_at_but_by_operators() {
+        let mut ada = model_of(busy());
+        for act in ["c", "h", "r", "R"] {
+            assert_eq!(press(&mut ada, &format!("gj{act}y")), [], "job 2 is bob's");
+            assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 inception is not yours")), "{act}");
+        }
+        assert_eq!(press(&mut ada, "\n"), [Request::Look(Subject::Job("2".to_owned()))]);
+        assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), Act::Cancel)]);
+    }
+
+    #[test]
+    fn acts_are_for_jobs_that_stand_as_they_must() {
+        let mut model = model_of(busy());
+        assert_eq!(press(&mut model, "hy"), []);
+        assert_eq!(model.notice(), Some("job 1 resnet50 is running: only what is queued or recovering or preempted can be held"));
+        assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), Act::Release)]);
+        assert_eq!(press(&mut model, "Ghy"), [], "it is held");
+        assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), Act::Hold)]);
+        assert_eq!(press(&mut model, "/sweep\ncy"), [Request::Act("12".to_owned(), Act::Cancel)]);
+    }
+
+    #[test]
+    fn a_job_of_an_array_is_meant_alone() {
+        let mut seen = busy();
+        seen.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
+        assert_eq!(press(&mut model_of(seen), "cy"), [Request::Act("1_4".to_owned(), Act::Cancel)], "1 would be all of them");
+    }
+
+    #[test]
+    fn panels_are_opened_scrolled_and_closed() {
+        let mut model = model_of(busy());
+        assert_eq!(press(&mut model, "l"), [Request::Look(Subject::Log("1".to_owned(), LogStream::Stdout))]);
+        let log = |steps| Message::Log("1".to_owned(), Ok("a line\n".repeat(steps).into_bytes()));
+        let below = |model: &Model| match &model.panel {
+            Some(Panel::Log(log)) => (log.lines.len(), log.below),
+            _ => panic!("no log"),
+        };
+        model.update(log(100), Duration::ZERO);
+        press(&mut model, "kkj");
+        model.update(log(200), Duration::ZERO);
+        assert_eq!(below(&model), (100, 1), "who reads is not moved");
+        press(&mut model, "g");
+        assert_eq!(below(&model), (100, 79));
+        press(&mut model, "G");
+        model.update(log(200), Duration::ZERO);
+        assert_eq!(below(&model), (200, 0), "the end follows");
+        model.update(Message::Log("7".to_owned(), Ok(Vec::new())), Duration::ZERO);
+        assert_eq!(below(&model), (200, 0), "another's comes late");
+        assert_eq!(press(&mut model, "e"), [Request::Look(Subject::Log("1".to_owned(), LogStream::Stderr))]);
+        assert_eq!(press(&mut model, "\n"), [Request::Look(Subject::Job("1".to_owned()))]);
+        assert_eq!(press(&mut model, "q"), [Request::Look(Subject::Nothing)], "the panel is left first");
+        assert_eq!(press(&mut model, "q"), [Request::Leave(Departure::Wanted)]);
+    }
+
+    #[test]
+    fn panes_take_their_keys() {
+        let mut model = model_of(busy());
+        assert_eq!(press(&mut model, "\t\n"), [Request::Look(Subject::Job("5".to_owned()))], "the latest event is of job 5");
+        assert_eq!(
+            press(&mut model, "\x1b\tj\nl"),
+            [Request::Look(Subject::Nothing), Request::Look(Subject::Log("2".to_owned(), LogStream::Stdout))]
+        );
+        assert_eq!((model.jobs.filter.text.as_str(), model.jobs.len()), ("gpu:1", 3), "the jobs of the GPU that was selected");
+    }
+
+    #[test]
+    fn control_c_leaves_whatever_is_shown_and_filters_are_typed() {
+        let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        for keys in ["", "c", "/abc", "?", "l", "\n"] {
+            let mut model = model_of(busy());
+            press(&mut model, keys);
+            assert_eq!(model.update(Message::Key(control('c')), Duration::ZERO), [Request::Leave(Departure::Wanted)], "{keys:?}");
+        }
+        let mut model = model_of(busy());
+        press(&mut model, "/quy");
+        assert_eq!(model.jobs.filter.text, "quy", "letters are letters here");
+        model.update(Message::Key(KeyEvent::from(KeyCode::Backspace)), Duration::ZERO);
+        assert_eq!(model.jobs.filter.text, "qu");
+        model.update(Message::Key(control('u')), Duration::ZERO);
+        assert_eq!((model.jobs.filter.text.as_str(), model.prompt.as_ref()), ("", Some(&Prompt::Filter)));
+    }
+}

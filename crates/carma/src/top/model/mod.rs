@@ -1,0 +1,245 @@
+//! What is known and what is looked at. It changes by messages alone, and answers with what is to be done about them.
+
+mod filter;
+mod happenings;
+mod jobs;
+mod keys;
+mod marks;
+mod panel;
+mod recent;
+
+pub(super) use happenings::{Happenings, Weight};
+pub(super) use jobs::{JobList, Sort};
+pub(super) use marks::Mark;
+pub(super) use panel::Panel;
+pub(super) use recent::Traces;
+
+use std::time::Duration;
+
+use carma_core::JobId;
+use carma_manager::api::{Act, GpuDetail, JobDetail, LogStream, Me, Queue, RecentLooks, Status, Why};
+use carma_manager::store::StoredEvent;
+use ratatui::crossterm::event::KeyEvent;
+
+use self::marks::Marks;
+use self::recent::Recent;
+use crate::manager::identity;
+
+/// A manager that answers nothing for so long is said to be silent.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long it is shown what became of an act.
+const NOTICE: Duration = Duration::from_secs(8);
+
+/// What the manager answered in one round.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) status: Status,
+    pub(crate) me: Me,
+    pub(crate) gpus: Vec<GpuDetail>,
+    pub(crate) queue: Queue,
+    /// Looks at GPUs since the last round.
+    pub(crate) looks: Vec<RecentLooks>,
+}
+
+/// Something that changes the model.
+#[derive(Debug, Clone)]
+pub(crate) enum Message {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The terminal has so many rows.
+    Resized(u16),
+    /// The manager answered.
+    Seen(Box<Seen>),
+    /// The manager did not answer, and why.
+    Away(String),
+    /// Something happened.
+    Happened(StoredEvent),
+    /// The job that is looked at closely, or why it cannot be.
+    Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
+    /// The end of the log that is looked at, or why it cannot be.
+    Log(String, Result<Vec<u8>, String>),
+    /// What became of an act, in words.
+    Acted(String),
+    /// It is time to leave.
+    Leave(Departure),
+    /// Time passed.
+    Tick,
+}
+
+/// Why to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Departure {
+    /// Somebody wants to.
+    Wanted,
+    /// A signal told us to.
+    Signalled(i32),
+}
+
+/// What a job is called when the manager is asked about it.
+pub(crate) type JobName = String;
+
+/// Something that is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Leave.
+    Leave(Departure),
+    /// Do this to a job.
+    Act(JobName, Act),
+    /// Look at this more closely, from now on.
+    Look(Subject),
+}
+
+/// What is looked at more closely than all else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Nothing.
+    Nothing,
+    /// All about a job.
+    Job(JobName),
+    /// A log.
+    Log(JobName, LogStream),
+}
+
+/// A part of the screen that keys can be meant for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pane {
+    Gpus,
+    Jobs,
+    Happenings,
+}
+
+/// What keys go to before all else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    /// The text of the filter is typed.
+    Filter,
+    /// An act waits for a yes.
+    Confirm { name: JobName, question: String, act: Act },
+}
+
+/// The model.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// Where the manager is.
+    pub(super) address: String,
+    pub(super) seen: Option<Box<Seen>>,
+    pub(super) recent: Recent,
+    pub(super) jobs: JobList,
+    pub(super) happenings: Happenings,
+    pub(super) marks: Marks,
+    pub(super) focus: Pane,
+    /// Which GPU is selected, by its place.
+    pub(super) gpu: usize,
+    pub(super) panel: Option<Panel>,
+    pub(super) prompt: Option<Prompt>,
+    absence: Option<String>,
+    notice: Option<(Duration, String)>,
+    /// When the manager answered last.
+    heard: Duration,
+    now: Duration,
+    rows: u16,
+}
+
+impl Model {
+    /// Nothing is known yet of the manager at this address.
+    pub(crate) fn new(address: String, rows: u16) -> Self {
+        Self {
+            address,
+            seen: None,
+            recent: Recent::default(),
+            jobs: JobList::default(),
+            happenings: Happenings::default(),
+            marks: Marks::default(),
+            focus: Pane::Jobs,
+            gpu: 0,
+            panel: None,
+            prompt: None,
+            absence: None,
+            notice: None,
+            heard: Duration::ZERO,
+            now: Duration::ZERO,
+            rows,
+        }
+    }
+
+    /// Takes a message that came so long after the start, and says what is to be done.
+    pub(crate) fn update(&mut self, message: Message, now: Duration) -> Vec<Request> {
+        self.now = now;
+        match message {
+            Message::Key(key) => return self.press(key),
+            Message::Resized(rows) => self.rows = rows,
+            Message::Seen(seen) => self.see(seen),
+            Message::Away(why) => self.absence = Some(why),
+            Message::Happened(event) => self.happenings.take(event),
+            Message::Detail(name, detail) => self.show_detail(&name, detail),
+            Message::Log(name, log) => {
+                let rows = self.panel_rows();
+                if let Some(Panel::Log(panel)) = &mut self.panel
+                    && panel.name == name
+                {
+                    panel.take(log, rows);
+                }
+            }
+            Message::Acted(words) => self.say(words),
+            Message::Leave(departure) => return vec![Request::Leave(departure)],
+            Message::Tick => {}
+        }
+        Vec::new()
+    }
+
+    fn see(&mut self, mut seen: Box<Seen>) {
+        (self.absence, self.heard) = (None, self.now);
+        self.recent.take(std::mem::take(&mut seen.looks));
+        self.marks.follow(seen.gpus.iter().flat_map(|gpu| &gpu.tenants).map(|tenant| tenant.attempt.job));
+        self.jobs.take(std::mem::take(&mut seen.queue), seen.me.uid);
+        self.gpu = self.gpu.min(seen.gpus.len().saturating_sub(1));
+        self.seen = Some(seen);
+    }
+
+    fn show_detail(&mut self, name: &str, detail: Result<(Box<JobDetail>, Option<Why>), String>) {
+        let Some(now) = self.seen.as_ref().map(|seen| seen.status.now) else { return };
+        if let Some(Panel::Job(panel)) = &mut self.panel
+            && panel.name == name
+        {
+            panel.lines = match detail {
+                Ok((job, why)) => panel::job_lines(&job, why.as_ref(), now),
+                Err(why) => vec![why],
+            };
+        }
+    }
+
+    /// Shows words for a while.
+    fn say(&mut self, words: String) {
+        self.notice = Some((self.now, words));
+    }
+
+    /// What became of the last act, while it is news.
+    pub(super) fn notice(&self) -> Option<&str> {
+        self.notice.as_ref().filter(|(said, _)| self.now < *said + NOTICE).map(|(_, words)| words.as_str())
+    }
+
+    /// Why what is shown may be old, where it may.
+    pub(super) fn absence(&self) -> Option<String> {
+        let silent = self.now.saturating_sub(self.heard);
+        match &self.absence {
+            Some(why) => Some(format!("{why}; trying again")),
+            None if silent > SILENCE => Some(format!("the manager has not answered for {} s", silent.as_secs())),
+            None => None,
+        }
+    }
+
+    /// Whether we may do anything to a job of this user.
+    pub(super) fn may_touch(&self, uid: u32) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.me.operator || seen.me.uid == uid)
+    }
+
+    /// What a job is called: by its place in an array, where it has one and is known.
+    pub(super) fn name_of(&self, job: JobId) -> JobName {
+        self.jobs.named(job).map_or_else(|| job.0.to_string(), |row| identity(row.id, row.array))
+    }
+
+    /// Rows that a panel has for its text: all but the head, its title and the keys.
+    pub(super) fn panel_rows(&self) -> usize {
+        usize::from(self.rows.saturating_sub(3)).max(1)
+    }
+}

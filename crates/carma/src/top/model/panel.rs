@@ -1,0 +1,83 @@
+//! What can lie over the lists: all about a job, a log, help.
+
+use carma_manager::api::{JobDetail, LogStream, Why};
+use carma_manager::store::UnixMillis;
+use jiff::tz::TimeZone;
+
+use super::super::plain::plain_lines;
+use super::JobName;
+use crate::manager::write_job;
+use crate::text::printable;
+
+/// Something that lies over the lists.
+#[derive(Debug)]
+pub(crate) enum Panel {
+    /// What keys do.
+    Help,
+    /// All about a job.
+    Job(TextPanel),
+    /// What a job printed.
+    Log(LogPanel),
+}
+
+/// A text about a job.
+#[derive(Debug)]
+pub(crate) struct TextPanel {
+    pub(crate) name: JobName,
+    pub(crate) lines: Vec<String>,
+    /// Lines above the screen.
+    pub(crate) above: usize,
+}
+
+/// The end of a log.
+#[derive(Debug)]
+pub(crate) struct LogPanel {
+    pub(crate) name: JobName,
+    pub(crate) stream: LogStream,
+    pub(crate) lines: Vec<String>,
+    /// Lines below the screen; none: it follows as the log grows.
+    pub(crate) below: usize,
+    /// Why there is nothing new.
+    pub(crate) trouble: Option<String>,
+}
+
+impl LogPanel {
+    /// Takes the end of the log as it is now. Who has scrolled back is left in peace.
+    pub(super) fn take(&mut self, log: Result<Vec<u8>, String>, rows: usize) {
+        match log {
+            Ok(bytes) => {
+                if self.below == 0 || self.lines.len() <= rows {
+                    self.lines = plain_lines(&bytes);
+                }
+                self.trouble = None;
+            }
+            Err(why) => self.trouble = Some(why),
+        }
+    }
+}
+
+/// All about a job, as lines: first why it waits, where it does.
+pub(super) fn job_lines(job: &JobDetail, why: Option<&Why>, now: UnixMillis) -> Vec<String> {
+    let mut lines: Vec<String> = why.iter().flat_map(|why| why.text.lines().map(printable)).collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    let mut text = Vec::new();
+    // Nothing keeps one from writing to memory.
+    let _ = write_job(job, now, &TimeZone::system(), &mut text);
+    lines.extend(String::from_utf8_lossy(&text).lines().map(str::to_owned));
+    lines
+}
+
+impl Panel {
+    /// Scrolls so many lines down, where there are any.
+    pub(super) fn scroll(&mut self, by: isize, rows: usize) {
+        match self {
+            Self::Help => {}
+            Self::Job(panel) => panel.above = panel.above.saturating_add_signed(by).min(panel.lines.len().saturating_sub(rows)),
+            Self::Log(panel) => {
+                panel.below = panel.below.saturating_add_signed(by.saturating_neg()).min(panel.lines.len().saturating_sub(rows));
+            }
+        }
+    }
+}

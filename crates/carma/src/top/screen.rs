@@ -1,0 +1,76 @@
+//! The terminal while the view is on it. It is left as it was however this ends: by a key, by a signal, by a panic.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
+use std::panic;
+
+use jiff::tz::TimeZone;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+
+use super::model::Model;
+use super::view::{self, Appearance};
+
+/// A terminal that shows the view until this is dropped.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
+    appearance: Appearance,
+    zone: TimeZone,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    pub(super) fn new(appearance: Appearance) -> io::Result<Self> {
+        // Not through the standard output of the library: its lock is held, and a thread that panics must get through.
+        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(terminal()?)))?;
+        restore_on_panic();
+        enable_raw_mode()?;
+        let this = Self { terminal, appearance, zone: TimeZone::system() };
+        execute!(self::terminal()?, EnterAlternateScreen, Hide)?;
+        Ok(this)
+    }
+
+    /// How many rows it has.
+    pub(super) fn rows(&self) -> io::Result<u16> {
+        Ok(self.terminal.size()?.height)
+    }
+
+    /// Draws what has changed.
+    pub(super) fn draw(&mut self, model: &Model) -> io::Result<()> {
+        let Self { terminal, appearance, zone } = self;
+        terminal.draw(|frame| view::draw(model, zone, *appearance, frame.buffer_mut())).map(drop)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn terminal() -> io::Result<File> {
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Leaves the terminal as it was; one that is gone needs nothing.
+fn restore() {
+    if let Ok(mut terminal) = terminal() {
+        let _ = execute!(terminal, LeaveAlternateScreen, Show);
+        let _ = terminal.flush();
+    }
+    let _ = disable_raw_mode();
+}
+
+/// Whichever thread panics, its words are for a terminal that is as it was, and all of this ends.
+fn restore_on_panic() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        restore();
+        before(panic);
+        std::process::exit(101);
+    }));
+}

@@ -1,0 +1,135 @@
+//! Colours and letters: what a terminal can show decides which.
+
+use std::env;
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::super::model::{Mark, Weight};
+
+/// Colours of jobs: those that every terminal has, but not red, which means trouble.
+const JOBS: [Color; 9] = [
+    Color::Cyan,
+    Color::Yellow,
+    Color::Magenta,
+    Color::Green,
+    Color::Blue,
+    Color::LightCyan,
+    Color::LightMagenta,
+    Color::LightGreen,
+    Color::LightBlue,
+];
+
+/// How things look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Appearance {
+    pub(crate) colour: bool,
+    /// Whether the terminal shows more than ASCII.
+    pub(crate) unicode: bool,
+}
+
+/// Letters that are drawn with.
+pub(super) struct Letters {
+    /// From nothing to all.
+    pub(super) levels: [char; 8],
+    pub(super) promised: char,
+    pub(super) others: char,
+    pub(super) free: char,
+    pub(super) rule: &'static str,
+    pub(super) side: char,
+    /// Of a frame: left and right above, left and right below.
+    pub(super) corners: [char; 4],
+    pub(super) cut: char,
+    pub(super) up_down: &'static str,
+}
+
+const UNICODE: Letters = Letters {
+    levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+    promised: '▒',
+    others: '▓',
+    free: '·',
+    rule: "─",
+    side: '│',
+    corners: ['┌', '┐', '└', '┘'],
+    cut: '…',
+    up_down: "↑↓",
+};
+const ASCII: Letters = Letters {
+    levels: ['_', '.', ':', '-', '=', '+', '*', '#'],
+    promised: ':',
+    others: '%',
+    free: '.',
+    rule: "-",
+    side: '|',
+    corners: ['+'; 4],
+    cut: '~',
+    up_down: "jk",
+};
+
+impl Appearance {
+    /// What the environment and the user want.
+    pub(crate) fn of_environment(no_color: bool, ascii: bool) -> Self {
+        let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_lowercase();
+        let unicode = locale.contains("utf-8") || locale.contains("utf8");
+        Self { colour: !no_color && set("NO_COLOR").is_none(), unicode: unicode && !ascii }
+    }
+
+    pub(super) const fn letters(self) -> &'static Letters {
+        if self.unicode { &UNICODE } else { &ASCII }
+    }
+
+    /// Colours where they are wanted, else what stands in for them.
+    const fn style(self, colour: Color, otherwise: Modifier) -> Style {
+        if self.colour { Style::new().fg(colour) } else { Style::new().add_modifier(otherwise) }
+    }
+
+    /// A job's letter.
+    pub(super) const fn mark(self, mark: Mark) -> Style {
+        self.style(JOBS[mark.among(JOBS.len())], Modifier::BOLD)
+    }
+
+    /// A job's part of a bar.
+    pub(super) const fn bar(self, mark: Mark) -> Style {
+        if self.colour { Style::new().fg(Color::Black).bg(JOBS[mark.among(JOBS.len())]) } else { Style::new() }
+    }
+
+    /// What a job was promised and does not use.
+    pub(super) const fn promise(self, mark: Mark) -> Style {
+        self.style(JOBS[mark.among(JOBS.len())], Modifier::empty())
+    }
+
+    /// Something is wrong.
+    pub(super) const fn alarm(self) -> Style {
+        self.style(Color::Red, Modifier::BOLD).add_modifier(Modifier::BOLD)
+    }
+
+    /// Something is to be noticed.
+    pub(super) const fn notable(self) -> Style {
+        self.style(Color::Yellow, Modifier::BOLD)
+    }
+
+    /// Something goes well.
+    pub(super) const fn good(self) -> Style {
+        self.style(Color::Green, Modifier::empty())
+    }
+
+    /// A figure over time.
+    pub(super) const fn trace(self) -> Style {
+        self.style(Color::Cyan, Modifier::empty())
+    }
+
+    pub(super) const fn weight(self, weight: Weight) -> Style {
+        match weight {
+            Weight::Usual => Style::new(),
+            Weight::Recovery => self.notable(),
+            Weight::Failure => self.alarm(),
+        }
+    }
+}
+
+/// What stands out.
+pub(super) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+/// What matters less. Not by a colour: the grey of some terminals is that of their background.
+pub(super) const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
+/// What is selected where keys go.
+pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);

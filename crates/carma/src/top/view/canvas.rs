@@ -1,0 +1,133 @@
+//! Texts on the screen: cut where they would be too long, and free of what steers a terminal.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::appearance::{Appearance, FAINT, STRONG};
+use crate::text::printable;
+
+/// A row that is written from left to right.
+pub(super) struct Row<'a> {
+    buffer: &'a mut Buffer,
+    appearance: Appearance,
+    x: u16,
+    y: u16,
+    end: u16,
+}
+
+impl<'a> Row<'a> {
+    /// The row of an area that is so far down; unset where there is none.
+    pub(super) fn new(area: Rect, down: usize, appearance: Appearance, buffer: &'a mut Buffer) -> Option<Self> {
+        let down = u16::try_from(down).ok().filter(|down| *down < area.height)?;
+        Some(Self { buffer, appearance, x: area.x, y: area.y + down, end: area.right() })
+    }
+
+    /// Cells that are left.
+    pub(super) const fn left(&self) -> usize {
+        self.end.saturating_sub(self.x) as usize
+    }
+
+    /// Leaves out some cells.
+    pub(super) fn skip(&mut self, cells: usize) -> &mut Self {
+        self.x = self.end.min(self.x.saturating_add(u16::try_from(cells).unwrap_or(u16::MAX)));
+        self
+    }
+
+    /// Writes a text, as long as it is.
+    pub(super) fn text(&mut self, text: &str, style: Style) -> &mut Self {
+        let before = self.x;
+        let width = self.write(text, self.left(), style);
+        self.x = before + width;
+        self
+    }
+
+    /// Writes a text in so many cells, from their left.
+    pub(super) fn cell(&mut self, text: &str, width: usize, style: Style) -> &mut Self {
+        let width = width.min(self.left());
+        self.write(text, width, style);
+        self.skip(width)
+    }
+
+    /// Writes a number in so many cells, to their right.
+    pub(super) fn number(&mut self, text: &str, width: usize, style: Style) -> &mut Self {
+        let free = width.saturating_sub(text.chars().count());
+        self.skip(free).cell(text, width - free, style)
+    }
+
+    /// Writes a text at the end of the row, where there is room for it.
+    pub(super) fn at_end(&mut self, text: &str, style: Style) {
+        let width = Span::raw(text).width();
+        if let Some(free) = self.left().checked_sub(width + 1) {
+            self.skip(free + 1).text(text, style);
+        }
+    }
+
+    /// Writes one letter.
+    pub(super) fn letter(&mut self, letter: char, style: Style) -> &mut Self {
+        if self.left() > 0
+            && let Some(cell) = self.buffer.cell_mut((self.x, self.y))
+        {
+            cell.set_char(letter).set_style(style);
+        }
+        self.skip(1)
+    }
+
+    /// Fills what is left.
+    pub(super) fn fill(&mut self, symbol: &str, style: Style) {
+        for x in self.x..self.end {
+            self.buffer.cell_mut((x, self.y)).map(|cell| cell.set_symbol(symbol).set_style(style));
+        }
+        self.x = self.end;
+    }
+
+    fn write(&mut self, text: &str, width: usize, style: Style) -> u16 {
+        // Nearly all texts are plain, and copied by nobody.
+        let text = if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) { Cow::Borrowed(text) } else { Cow::Owned(printable(text)) };
+        let fits = Span::raw(text.as_ref()).width() <= width;
+        let (mut end, _) = self.buffer.set_stringn(self.x, self.y, text, if fits { width } else { width.saturating_sub(1) }, style);
+        if !fits && width > 0 {
+            let cut = self.appearance.letters().cut;
+            self.buffer.cell_mut((end, self.y)).map(|cell| cell.set_char(cut).set_style(style));
+            end += 1;
+        }
+        end - self.x
+    }
+}
+
+/// A line with a title, above a part of the screen.
+pub(super) fn title(area: Rect, words: &str, more: &str, focused: bool, appearance: Appearance, buffer: &mut Buffer) {
+    let rule = appearance.letters().rule;
+    let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
+    let style = if focused { STRONG.add_modifier(ratatui::style::Modifier::REVERSED) } else { STRONG };
+    row.text(rule, FAINT).text(&format!(" {words} "), style).text(more, Style::new());
+    row.text(if more.is_empty() { "" } else { " " }, Style::new()).fill(rule, FAINT);
+}
+
+/// The first of so many places to show, so that a selected one is in sight.
+pub(super) fn first_in_sight(selected: usize, rows: usize, all: usize) -> usize {
+    selected.saturating_sub(rows / 2).min(all.saturating_sub(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_by_the_cells_they_take() {
+        let area = Rect::new(0, 0, 12, 1);
+        let mut buffer = Buffer::empty(area);
+        let appearance = Appearance { colour: false, unicode: true };
+        let mut row = Row::new(area, 0, appearance, &mut buffer).unwrap();
+        row.cell("日本語の名", 6, Style::new()).letter('|', Style::new()).number("7", 3, Style::new()).text("a\x1b[2J", Style::new());
+        assert_eq!(buffer, Buffer::with_lines(["日本… |  7a…"]));
+    }
+
+    #[test]
+    fn what_is_selected_is_in_sight() {
+        assert_eq!([(0, 5, 20), (10, 5, 20), (19, 5, 20), (2, 5, 3)].map(|(at, rows, all)| first_in_sight(at, rows, all)), [0, 8, 15, 0]);
+    }
+}

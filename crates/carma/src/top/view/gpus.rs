@@ -1,0 +1,273 @@
+//! GPUs: their memory by job, and how busy they are over time. The less room there is, the fewer lines each has.
+
+use carma_core::{CollocationMode, Fraction, MiB};
+use carma_manager::api::{GpuDetail, GpuTenant};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::super::model::{Model, Pane};
+use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
+use super::canvas::{Row, first_in_sight, title};
+use super::memory::{Part, cells};
+use crate::manager::devices;
+use crate::text::{printable, shortened};
+
+/// Where everything of a GPU is in one row: how wide its parts are.
+const MEMORY_WORDS: usize = 9;
+/// The one figure whose numbers have a unit.
+const POWER: &str = "power";
+/// From this width on, a row has room for everything over time.
+const WIDE: usize = 120;
+
+/// Lines that each GPU gets where all may have so many together.
+const fn lines_each(gpus: usize, room: usize) -> usize {
+    match room.checked_div(gpus) {
+        Some(3..) => 3,
+        Some(2) => 2,
+        _ => 1,
+    }
+}
+
+/// Rows that all GPUs want, with their title, of so many.
+pub(super) fn rows_wanted(gpus: usize, room: usize) -> usize {
+    let each = lines_each(gpus, room.saturating_sub(1));
+    let heading = usize::from(each == 1);
+    (1 + heading + gpus.max(1) * each).min(room)
+}
+
+pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
+    let gpus = model.seen.as_ref().map_or(&[][..], |seen| &seen.gpus);
+    let focused = model.focus == Pane::Gpus;
+    let rows = usize::from(area.height).saturating_sub(1);
+    let each = lines_each(gpus.len(), rows);
+    let heading = usize::from(each == 1);
+    let shown = (rows - heading.min(rows)) / each;
+    let first = first_in_sight(model.gpu, shown, gpus.len());
+    let more = if shown < gpus.len() { format!("{}-{} of {}", first + 1, first + shown, gpus.len()) } else { String::new() };
+    title(area, "GPUs", &more, focused, appearance, buffer);
+    if gpus.is_empty()
+        && let Some(mut row) = Row::new(area, 1, appearance, buffer)
+    {
+        row.text(if model.seen.is_some() { " no GPUs are managed" } else { " asking the manager" }, FAINT);
+        return;
+    }
+    let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
+    let view = View { model, widest, appearance };
+    if heading > 0
+        && let Some(mut row) = Row::new(area, 1, appearance, buffer)
+    {
+        view.headings(&mut row);
+    }
+    for (place, gpu) in gpus.iter().enumerate().skip(first).take(shown) {
+        let down = 1 + heading + (place - first) * each;
+        let style = if focused && place == model.gpu { SELECTED } else { STRONG };
+        for line in 0..each {
+            let Some(mut row) = Row::new(area, down + line, appearance, buffer) else { return };
+            match (each, line) {
+                (1, _) => view.all_in_one(gpu, style, &mut row),
+                (_, 0) => view.memory(gpu, style, &mut row),
+                (_, 1) => view.over_time(gpu, &mut row),
+                _ => view.tenants(gpu, &mut row),
+            }
+        }
+    }
+}
+
+/// What all rows have in common.
+struct View<'a> {
+    model: &'a Model,
+    /// Letters of the longest name.
+    widest: usize,
+    appearance: Appearance,
+}
+
+/// One thing over time.
+struct Figure<'a> {
+    name: &'static str,
+    trace: &'a [Option<f64>],
+    /// What fills the whole height.
+    full: f64,
+    now: String,
+}
+
+impl View<'_> {
+    fn memory(&self, gpu: &GpuDetail, style: Style, row: &mut Row<'_>) {
+        let kind = gpu.name.trim_start_matches("NVIDIA ");
+        let standing = standing(gpu);
+        let kind_width = 15.min(row.left() / 5);
+        row.skip(1).number(&devices([gpu.device]), self.widest, style).skip(1).cell(kind, kind_width, style).skip(1);
+        let words = 13 + 5 + if standing.is_empty() { 0 } else { 1 + standing.chars().count().min(24) };
+        let bar = row.left().saturating_sub(words + 3);
+        self.bar(gpu, bar, row);
+        let used = memory_words(gpu);
+        row.skip(1).number(&used, 9, STRONG).text(" GiB", Style::new());
+        row.number(&temperature(gpu), 5, FAINT).skip(1);
+        row.text(&standing, if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
+    }
+
+    fn bar(&self, gpu: &GpuDetail, width: usize, row: &mut Row<'_>) {
+        let letters = self.appearance.letters();
+        row.letter('[', FAINT);
+        let mut before = None;
+        for part in cells(gpu, width) {
+            let mark = match part {
+                Part::Used(job) | Part::Promised(job) => self.model.marks.of(job),
+                Part::Others | Part::Free => None,
+            };
+            let (letter, style) = match (part, mark) {
+                // With colours a letter at the beginning does.
+                (Part::Used(_), Some(mark)) if self.appearance.colour && before == Some(part) => (' ', self.appearance.bar(mark)),
+                (Part::Used(_), Some(mark)) => (mark.letter(), self.appearance.bar(mark)),
+                (Part::Promised(_), Some(mark)) => (letters.promised, self.appearance.promise(mark)),
+                (Part::Free, _) => (letters.free, FAINT),
+                (Part::Others, _) | (_, None) => (letters.others, Style::new()),
+            };
+            row.letter(letter, style);
+            before = Some(part);
+        }
+        row.letter(']', FAINT);
+    }
+
+    fn figures(&self, gpu: &GpuDetail) -> [Figure<'_>; 4] {
+        let traces = self.model.recent.of(gpu.device);
+        let share = |share: Option<Fraction>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", share.get()));
+        let busy = &gpu.utilisation;
+        let watts = gpu.power.map_or_else(|| "-".to_owned(), |watts| format!("{:.0} W", watts.0));
+        let of = |pick: fn(&super::super::model::Traces) -> &Vec<Option<f64>>| traces.map_or(&[][..], |traces| pick(traces));
+        [
+            Figure { name: "SMACT", trace: of(|traces| &traces.smact), full: 1.0, now: share(busy.smact) },
+            Figure { name: "SMOCC", trace: of(|traces| &traces.smocc), full: 1.0, now: share(busy.smocc) },
+            Figure { name: "DRAMA", trace: of(|traces| &traces.drama), full: 1.0, now: share(busy.drama) },
+            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.model.recent.most_power(), now: watts },
+        ]
+    }
+
+    fn over_time(&self, gpu: &GpuDetail, row: &mut Row<'_>) {
+        row.skip(self.widest + 2);
+        // Each has its name, its last number and spaces besides.
+        let width = (row.left().saturating_sub(1) / 4).saturating_sub(12).min(40);
+        for figure in self.figures(gpu) {
+            row.text(figure.name, FAINT).skip(1);
+            self.trace(&figure, width, row);
+            let number = if figure.name == POWER { 5 } else { 4 };
+            row.skip(1).number(&figure.now, number, Style::new()).skip(1);
+        }
+    }
+
+    fn trace(&self, Figure { trace, full, .. }: &Figure<'_>, width: usize, row: &mut Row<'_>) {
+        let levels = self.appearance.letters().levels;
+        let shown = &trace[trace.len().saturating_sub(width)..];
+        row.skip(width - shown.len());
+        for value in shown {
+            let level = |value: f64| levels[((value / full).clamp(0.0, 1.0) * 7.0).round() as usize];
+            row.letter(value.map_or(' ', level), self.appearance.trace());
+        }
+    }
+
+    fn tenants(&self, gpu: &GpuDetail, row: &mut Row<'_>) {
+        row.skip(self.widest + 2);
+        for tenant in &gpu.tenants {
+            if let Some(mark) = self.model.marks.of(tenant.attempt.job) {
+                row.letter(mark.letter(), self.appearance.mark(mark)).skip(1);
+            }
+            row.text(&self.words(tenant), Style::new()).skip(2);
+        }
+        let words = if gpu.tenants.is_empty() && gpu.closed.is_empty() { "nobody is on it".to_owned() } else { gpu.closed.join("; ") };
+        row.text(&words, FAINT);
+    }
+
+    /// A job on a GPU in a few words.
+    fn words(&self, tenant: &GpuTenant) -> String {
+        let id = self.model.name_of(tenant.attempt.job);
+        let name = shortened(&printable(tenant.name.as_deref().unwrap_or_default()), 20);
+        format!("{id} {name} {}", taken(tenant))
+    }
+
+    /// Widths of a row that has everything: of the bar, and of what is drawn over time.
+    fn widths(&self, row: &Row<'_>) -> (usize, usize) {
+        let left = row.left().saturating_sub(self.widest + 2);
+        let fixed = 3 + MEMORY_WORDS + 6 * 3 + 7 + 6;
+        let figures = if row.left() >= WIDE { 4 } else { 1 };
+        let flexible = left.saturating_sub(fixed + figures);
+        // The bar is twice as wide as anything over time.
+        let bar = flexible * 2 / (figures + 2);
+        (bar, flexible.saturating_sub(bar) / figures)
+    }
+
+    fn headings(&self, row: &mut Row<'_>) {
+        let (bar, trace) = self.widths(row);
+        let faint = FAINT;
+        let wide = row.left() >= WIDE;
+        row.skip(self.widest + 2).cell("memory by job", bar + 2, faint).skip(1).number("GiB", MEMORY_WORDS, faint);
+        for (place, name) in ["SMACT", "SMOCC", "DRAMA", POWER].into_iter().enumerate() {
+            let over_time = if wide || place == 0 { 1 + trace } else { 0 };
+            row.number(name, over_time + if name == POWER { 7 } else { 6 }, faint);
+        }
+        row.number("temp", 6, faint);
+    }
+
+    fn all_in_one(&self, gpu: &GpuDetail, style: Style, row: &mut Row<'_>) {
+        let (bar, trace) = self.widths(row);
+        let wide = row.left() >= WIDE;
+        row.skip(1).number(&devices([gpu.device]), self.widest, style).skip(1);
+        self.bar(gpu, bar, row);
+        row.skip(1);
+        if gpu.lost || gpu.drained {
+            row.number(&memory_words(gpu), MEMORY_WORDS, STRONG).skip(1);
+            row.text(&standing(gpu), if gpu.lost { self.appearance.alarm() } else { self.appearance.notable() });
+            return;
+        }
+        row.number(&memory_words(gpu), MEMORY_WORDS, STRONG);
+        for (place, figure) in self.figures(gpu).into_iter().enumerate() {
+            if wide || place == 0 {
+                row.skip(1);
+                self.trace(&figure, trace, row);
+            }
+            row.number(&figure.now, if figure.name == POWER { 7 } else { 6 }, Style::new());
+        }
+        row.number(&temperature(gpu), 6, FAINT);
+    }
+}
+
+/// What a job has of what it was promised on a GPU, and how busy it keeps it.
+pub(super) fn taken(tenant: &GpuTenant) -> String {
+    let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
+    let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
+    format!("{used}/{} GiB{busy}", gibibytes(tenant.promised))
+}
+
+fn gibibytes(MiB(size): MiB) -> String {
+    format!("{:.1}", size as f64 / 1024.0)
+}
+
+/// Memory in use, of all there is.
+fn memory_words(gpu: &GpuDetail) -> String {
+    format!("{}/{}", gpu.memory_used.map_or_else(|| "-".to_owned(), gibibytes), gibibytes(gpu.memory))
+}
+
+fn temperature(gpu: &GpuDetail) -> String {
+    gpu.temperature.map_or_else(String::new, |degrees| format!("{degrees} C"))
+}
+
+/// What people should know of a GPU besides its numbers.
+fn standing(gpu: &GpuDetail) -> String {
+    let mode = match gpu.mode {
+        CollocationMode::Streams => None,
+        CollocationMode::Mps { .. } => Some("MPS".to_owned()),
+        CollocationMode::Mig => Some("MIG".to_owned()),
+    };
+    let words = [
+        gpu.lost.then(|| "LOST".to_owned()),
+        gpu.drained.then(|| "drained".to_owned()),
+        mode,
+        (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What is to be said of a GPU that is selected.
+pub(super) fn about(gpu: &GpuDetail) -> String {
+    let closed = if gpu.closed.is_empty() { "takes jobs".to_owned() } else { gpu.closed.join("; ") };
+    format!("GPU {} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
+}

@@ -1,0 +1,30 @@
+//! What happened of late: the latest first, recoveries and failures in their colours.
+
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::super::model::{Model, Pane};
+use super::appearance::{Appearance, FAINT, SELECTED};
+use super::canvas::{Row, first_in_sight, title};
+use crate::manager::moment;
+
+pub(super) fn draw(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
+    let happenings = &model.happenings;
+    let focused = model.focus == Pane::Happenings;
+    let more = if happenings.unusual_only { "recoveries and failures" } else { "" };
+    title(area, "Events", more, focused, appearance, buffer);
+    let rows = usize::from(area.height).saturating_sub(1);
+    let first = first_in_sight(happenings.place(), rows, happenings.listed().count());
+    for (place, happening) in happenings.listed().enumerate().skip(first).take(rows) {
+        let Some(mut row) = Row::new(area, 1 + place - first, appearance, buffer) else { return };
+        let style = appearance.weight(happening.weight);
+        let at = moment(happening.at, zone);
+        let clock = at.split_once(' ').map_or(at.as_str(), |(_, clock)| clock);
+        row.skip(1).text(clock, if focused && place == happenings.place() { SELECTED } else { FAINT }).skip(1);
+        if let Some(job) = happening.job {
+            row.text(&format!("job {} ", model.name_of(job)), style);
+        }
+        row.text(&happening.words, style);
+    }
+}

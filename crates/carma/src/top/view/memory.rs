@@ -1,0 +1,75 @@
+//! A GPU's memory as a bar: each job its part, what is promised and not used, what others have, what is free.
+
+use carma_core::{JobId, MiB};
+use carma_manager::api::GpuDetail;
+
+/// Whose a part of the memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A job uses it.
+    Used(JobId),
+    /// Processes that are nobody's of ours have it.
+    Others,
+    /// A job may have it.
+    Promised(JobId),
+    Free,
+}
+
+/// What each of so many cells of a bar stands for.
+pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
+    let used = |tenant: &carma_manager::api::GpuTenant| tenant.memory.unwrap_or_default();
+    let ours: u64 = gpu.tenants.iter().map(|tenant| used(tenant).0).sum();
+    let others = MiB(gpu.memory_used.unwrap_or_default().0.saturating_sub(ours));
+    let tenants = || gpu.tenants.iter();
+    let parts = tenants()
+        .map(|tenant| (Part::Used(tenant.attempt.job), used(tenant)))
+        .chain([(Part::Others, others)])
+        .chain(tenants().map(|tenant| (Part::Promised(tenant.attempt.job), MiB(tenant.promised.0.saturating_sub(used(tenant).0)))));
+    let mut cells = Vec::with_capacity(width);
+    let mut sum = 0;
+    for (part, MiB(size)) in parts.filter(|(_, size)| size.0 > 0) {
+        sum += size;
+        let until = (sum as f64 / gpu.memory.0.max(1) as f64 * width as f64).round() as usize;
+        // Whoever is there is seen, however small; what drivers keep for themselves is not.
+        let until = if matches!(part, Part::Used(_)) { until.max(cells.len() + 1) } else { until };
+        cells.resize(until.clamp(cells.len(), width.max(cells.len())), part);
+    }
+    cells.truncate(width);
+    cells.resize(width, Part::Free);
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::fixtures::{gpu, tenant};
+    use super::*;
+
+    fn bar(gpu: &GpuDetail, width: usize) -> String {
+        let letter = |job: JobId, first: u8| char::from(first + u8::try_from(job.0).unwrap());
+        let part = |part: Part| match part {
+            Part::Used(job) => letter(job, b'a'),
+            Part::Promised(job) => letter(job, b'A'),
+            Part::Others => 'x',
+            Part::Free => '.',
+        };
+        cells(gpu, width).into_iter().map(part).collect()
+    }
+
+    #[test]
+    fn every_part_has_its_share_of_the_bar() {
+        let tenants = vec![tenant(0, "a", 10, Some(8)), tenant(1, "b", 12, Some(10))];
+        assert_eq!(bar(&gpu(0, tenants, 22), 20), "aaaabbbbbxxAB.......", "18 of ours, 4 of others, 4 more are promised");
+        assert_eq!(bar(&gpu(0, vec![tenant(0, "a", 10, None)], 0), 20), "AAAAA...............", "not seen yet");
+        assert_eq!(bar(&gpu(0, Vec::new(), 0), 8), "........");
+    }
+
+    #[test]
+    fn small_jobs_are_seen_and_nothing_is_too_wide() {
+        let mut small = gpu(0, vec![tenant(0, "a", 1, Some(0)), tenant(1, "b", 40, Some(39))], 39);
+        small.tenants[0].memory = Some(MiB(100));
+        assert_eq!(bar(&small, 10), "abbbbbbbbb");
+        let crowd = gpu(0, (0..9).map(|job| tenant(job, "a", 10, Some(10))).collect(), 40);
+        assert_eq!(bar(&crowd, 4), "abcd", "more than fits is cut");
+        assert_eq!(bar(&crowd, 0), "");
+    }
+}

@@ -1,0 +1,159 @@
+//! The model as a picture. Nothing is kept here: the same model gives the same picture.
+//!
+//! ```text
+//!  head      which manager, how many GPUs, its clock; what is wrong
+//!  GPUs      memory by job, how busy over time
+//!  jobs      and a line about what is selected
+//!  events
+//!  foot      keys, or what became of the last act
+//! ```
+
+mod appearance;
+mod canvas;
+mod gpus;
+mod happenings;
+mod jobs;
+mod memory;
+mod panel;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use appearance::Appearance;
+
+use carma_manager::api::Status;
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::model::{Model, Pane, Panel, Prompt};
+use appearance::{FAINT, STRONG};
+use canvas::Row;
+
+use crate::manager::moment;
+use crate::units::{count, wrapped_to};
+
+/// Less than this cannot be read.
+const SMALLEST: (u16, u16) = (40, 10);
+
+/// Draws everything.
+pub(super) fn draw(model: &Model, zone: &TimeZone, appearance: Appearance, buffer: &mut Buffer) {
+    let whole = buffer.area;
+    if whole.width < SMALLEST.0 || whole.height < SMALLEST.1 {
+        if let Some(mut row) = Row::new(whole, 0, appearance, buffer) {
+            row.text("too small: q leaves", STRONG);
+        }
+        return;
+    }
+    let (_, rest) = cut(whole, head(model, zone, whole, appearance, buffer));
+    let (body, foot) = cut(rest, rest.height - 1);
+    match &model.panel {
+        Some(panel) => panel::draw(panel, body, appearance, buffer),
+        None => lists(model, zone, body, appearance, buffer),
+    }
+    draw_foot(model, foot, appearance, buffer);
+    if let Some(Prompt::Confirm { question, .. }) = &model.prompt {
+        panel::ask(question, whole, appearance, buffer);
+    }
+}
+
+/// The first rows of an area, and the others.
+const fn cut(area: Rect, rows: u16) -> (Rect, Rect) {
+    let rows = if rows < area.height { rows } else { area.height };
+    (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
+}
+
+fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
+    let height = usize::from(area.height);
+    let gpus = model.seen.as_ref().map_or(0, |seen| seen.gpus.len());
+    // Whatever keys go to may have more.
+    let (for_gpus, for_events) = match model.focus {
+        Pane::Gpus => (height * 2 / 3, 3),
+        Pane::Jobs => (height / 2, 4 + height.saturating_sub(22) / 4),
+        Pane::Happenings => (height * 2 / 5, height * 2 / 5),
+    };
+    let (top, rest) = cut(area, gpus::rows_wanted(gpus, for_gpus) as u16);
+    let (middle, bottom) = cut(rest, rest.height.saturating_sub(for_events as u16));
+    let (list, line) = cut(middle, middle.height.saturating_sub(1));
+    gpus::draw(model, top, appearance, buffer);
+    jobs::draw(model, list, appearance, buffer);
+    happenings::draw(model, zone, bottom, appearance, buffer);
+    if let (Some(mut row), Some(words)) = (Row::new(line, 0, appearance, buffer), about(model)) {
+        row.skip(1).text(&words, FAINT);
+    }
+}
+
+/// What is to be said of what is selected.
+fn about(model: &Model) -> Option<String> {
+    let gpus = &model.seen.as_ref()?.gpus;
+    match model.focus {
+        Pane::Gpus => gpus.get(model.gpu).map(gpus::about),
+        Pane::Jobs => model.jobs.selected().map(|job| jobs::about(job, gpus)),
+        Pane::Happenings => None,
+    }
+}
+
+/// Draws the head, and says how many rows it took.
+fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) -> u16 {
+    if let Some(mut row) = Row::new(area, 0, appearance, buffer) {
+        row.skip(1).text("carma", STRONG).skip(1);
+        if let Some(seen) = &model.seen {
+            let clock = moment(seen.status.now, zone);
+            row.text(&words(&seen.status), Style::new()).at_end(&clock, FAINT);
+        } else {
+            row.text(&model.address, FAINT);
+        }
+    }
+    let troubles = model.seen.iter().flat_map(|seen| &seen.status.troubles).cloned();
+    let all: Vec<String> = model.absence().into_iter().chain(troubles).collect();
+    let text = wrapped_to(&crate::text::printable(&all.join("; ")), usize::from(area.width).saturating_sub(4));
+    let lines: Vec<&str> = text.lines().take(2).filter(|line| !line.is_empty()).collect();
+    for (place, line) in lines.iter().enumerate() {
+        if let Some(mut row) = Row::new(area, 1 + place, appearance, buffer) {
+            row.skip(1).text(if place == 0 { "! " } else { "  " }, appearance.alarm()).text(line, appearance.alarm());
+        }
+    }
+    1 + lines.len() as u16
+}
+
+/// A manager in a few words.
+fn words(status: &Status) -> String {
+    let speed = if status.speed > 1.0 { format!(" ({}x)", status.speed) } else { String::new() };
+    let words = [
+        Some(count(status.gpus as usize, "GPU")),
+        status.emulated.then(|| format!("emulated{speed}")),
+        Some(format!("policy {}", status.policy)),
+        status.observes.then(|| "only observes".to_owned()),
+        status.draining.then(|| "draining".to_owned()),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn draw_foot(model: &Model, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
+    let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
+    row.skip(1);
+    if let Some(notice) = model.notice() {
+        row.text(notice, appearance.notable());
+        return;
+    }
+    let select = appearance.letters().up_down;
+    let keys: &[(&str, &str)] = match (&model.prompt, &model.panel) {
+        (Some(Prompt::Filter), _) => &[("Enter", "keep"), ("Esc", "all jobs"), ("user: state: gpu:", "narrow it down")],
+        (_, Some(Panel::Log(_))) => &[("Esc", "back"), (select, "scroll"), ("End", "follow"), ("e", "other stream"), ("Enter", "job")],
+        (_, Some(Panel::Job(_))) => &[("Esc", "back"), (select, "scroll"), ("l", "log")],
+        (_, Some(Panel::Help)) => &[("Esc", "back")],
+        _ => &[
+            ("?", "keys"),
+            ("Tab", "pane"),
+            ("Enter", "show"),
+            ("l", "log"),
+            ("c", "cancel"),
+            ("h", "hold"),
+            ("/", "filter"),
+            ("q", "leave"),
+        ],
+    };
+    for (key, words) in keys {
+        row.text(key, STRONG).skip(1).text(words, FAINT).skip(2);
+    }
+}

@@ -1,0 +1,200 @@
+//! Pictures of the whole screen, as people see it.
+
+use std::time::Duration;
+
+use carma_core::Outcome;
+use carma_manager::api::ArrayPlace;
+use carma_manager::store::Phase;
+use jiff::tz::TimeZone;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Style};
+
+use super::super::fixtures::{busy, event, gpu, model_of, press, running, seen, tenant, waiting};
+use super::super::model::{Message, Model};
+use super::*;
+use crate::manager::sample;
+
+const PLAIN: Appearance = Appearance { colour: false, unicode: true };
+const COLOURED: Appearance = Appearance { colour: true, unicode: true };
+
+fn drawn(model: &Model, width: u16, height: u16, appearance: Appearance) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(model, &TimeZone::UTC, appearance, frame.buffer_mut())).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    let line = |cells: &[ratatui::buffer::Cell]| cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>();
+    buffer.content.chunks(width).map(|cells| line(cells).trim_end().to_owned() + "\n").collect()
+}
+
+fn picture(model: &Model, width: u16, height: u16) -> String {
+    text(&drawn(model, width, height, PLAIN))
+}
+
+/// Each run of cells that look alike, by how they look.
+fn styles(buffer: &Buffer) -> String {
+    let mut runs: Vec<(Style, String)> = Vec::new();
+    for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
+        for run in cells.chunk_by(|one, next| one.style() == next.style()) {
+            let words: String = run.iter().map(ratatui::buffer::Cell::symbol).collect();
+            if !words.trim().is_empty() || run[0].bg != Color::Reset {
+                runs.push((run[0].style(), words.trim_end().to_owned()));
+            }
+        }
+    }
+    let words = |(style, words): &(Style, String)| {
+        let colour =
+            |name: &str, colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset).map(|colour| format!("{name} {colour}"));
+        let mut looks: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
+        if !style.add_modifier.is_empty() {
+            looks.push(format!("{:?}", style.add_modifier));
+        }
+        format!("{:<32} {words}\n", looks.join(", "))
+    };
+    runs.iter().map(words).collect()
+}
+
+#[test]
+fn a_busy_manager_on_a_small_terminal_and_on_a_large_one() {
+    let model = model_of(busy());
+    insta::assert_snapshot!("busy-80x24", picture(&model, 80, 24));
+    insta::assert_snapshot!("busy-140x40", picture(&model, 140, 40));
+    let ascii = text(&drawn(&model, 80, 24, Appearance { colour: false, unicode: false }));
+    assert!(ascii.is_ascii(), "{ascii}");
+    insta::assert_snapshot!("busy-ascii", ascii);
+}
+
+#[test]
+fn with_colours_jobs_differ_by_them_and_without_by_letters() {
+    let model = model_of(busy());
+    insta::assert_snapshot!("busy-colours", styles(&drawn(&model, 80, 24, COLOURED)));
+    let plain = drawn(&model, 80, 24, PLAIN);
+    assert!(plain.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+}
+
+#[test]
+fn an_empty_manager() {
+    insta::assert_snapshot!("empty", picture(&model_of(seen(Vec::new(), Vec::new())), 80, 24));
+    let unknown = Model::new("https://server:7080".to_owned(), 24);
+    assert!(picture(&unknown, 80, 24).contains("carma https://server:7080"));
+}
+
+#[test]
+fn many_gpus_have_a_row_each_and_scroll() {
+    let gpus = (0..64).map(|ordinal| gpu(ordinal, vec![tenant(ordinal.into(), "job", 20, Some(18))], 18)).collect();
+    let jobs = (0..64).map(|job| running(job, "job", "ada", &[job as u16], 20)).collect();
+    let mut model = model_of(seen(gpus, jobs));
+    insta::assert_snapshot!("many-gpus-80x24", picture(&model, 80, 24));
+    press(&mut model, "\t\tG");
+    insta::assert_snapshot!("many-gpus-140x40", picture(&model, 140, 40));
+}
+
+#[test]
+fn long_and_evil_names_stay_in_their_columns() {
+    let mut busy = busy();
+    let jobs = &mut busy.queue.jobs;
+    jobs[0].name = Some("a-very-long-name-that-somebody-gave-to-a-job-and-it-goes-on".to_owned());
+    jobs[1].name = Some("\x1b[31mred\u{202e}\x07\n".to_owned());
+    jobs[2].name = Some("日本語の名前は幅が二倍です".to_owned());
+    jobs[3].array = Some(ArrayPlace { array: carma_core::ArrayId(123_456), index: 98_765 });
+    (jobs[4].user, jobs[4].devices) = ("somebody-with-a-long-name".to_owned(), running(0, "", "", &[0, 1, 2, 3, 4, 5, 6, 7], 1).devices);
+    busy.gpus[0].name = "a GPU of a kind with a name that does not end in time".to_owned();
+    busy.gpus[0].tenants[0].name = Some("\x1b[2Jevil".to_owned());
+    let model = model_of(busy);
+    let (small, large) = (picture(&model, 80, 24), picture(&model, 140, 40));
+    assert!(![&small, &large].into_iter().any(|picture| picture.chars().any(|letter| letter.is_control() && letter != '\n')));
+    insta::assert_snapshot!("long-names", small);
+}
+
+#[test]
+fn a_lost_gpu_a_drained_one_and_strangers() {
+    let mut busy = busy();
+    busy.status.troubles = vec!["GPU 2 is lost".to_owned()];
+    busy.gpus[1].foreign = 2;
+    (busy.gpus[2].lost, busy.gpus[2].memory_used, busy.gpus[2].power, busy.gpus[2].temperature) = (true, None, None, None);
+    busy.gpus[2].utilisation = carma_core::Utilisation::default();
+    (busy.gpus[3].drained, busy.gpus[3].closed) = (true, vec!["is drained".to_owned()]);
+    let mut model = model_of(busy.clone());
+    press(&mut model, "\t\tG");
+    insta::assert_snapshot!("lost-gpu", picture(&model, 80, 24));
+    let rest = (4..20).map(|ordinal| gpu(ordinal, Vec::new(), 0));
+    busy.gpus.extend(rest);
+    assert!(picture(&model_of(busy), 80, 24).contains("LOST"), "in one row too");
+}
+
+#[test]
+fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
+    let mut model = model_of(busy());
+    let why = "cannot reach the manager at /run/carma/carma.sock: Connection refused (os error 111)";
+    model.update(Message::Away(why.to_owned()), Duration::from_secs(3));
+    insta::assert_snapshot!("away", picture(&model, 80, 24));
+    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(4));
+    assert!(!picture(&model, 80, 24).contains("cannot reach"));
+    model.update(Message::Tick, Duration::from_secs(30));
+    assert!(picture(&model, 80, 24).contains("! the manager has not answered for 26 s"));
+}
+
+#[test]
+fn before_anything_is_done_it_is_asked() {
+    let mut model = model_of(busy());
+    press(&mut model, "c");
+    insta::assert_snapshot!("confirmation", picture(&model, 80, 24));
+    press(&mut model, "njc");
+    assert!(picture(&model, 80, 24).contains("job 2 inception is not yours: it is for bob and operators to cancel it"));
+}
+
+#[test]
+fn a_job_its_log_and_help() {
+    let mut model = model_of(busy());
+    press(&mut model, "jjjjj\n");
+    let mut job = sample();
+    job.state = carma_core::State::Done { at: carma_core::Time::ZERO, outcome: Outcome::Failed { code: 1 } };
+    let told = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
+    model.update(told, Duration::from_secs(2));
+    let shown = picture(&model, 80, 24);
+    assert!(shown.contains("─ Job 5 lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
+    press(&mut model, "l");
+    let log: Vec<String> = (1..=40).map(|step| format!("\x1b[32mstep {step}\x1b[0m")).collect();
+    model.update(Message::Log("5".to_owned(), Ok(log.join("\n").into_bytes())), Duration::from_secs(2));
+    press(&mut model, "kk");
+    insta::assert_snapshot!("log", picture(&model, 80, 24));
+    press(&mut model, "\x1b?");
+    insta::assert_snapshot!("help", picture(&model, 80, 24));
+}
+
+#[test]
+fn filters_and_orders_are_told() {
+    let mut model = model_of(busy());
+    press(&mut model, "su/user:ada sw");
+    let typing = picture(&model, 80, 24);
+    assert!(typing.contains("| 2 listed | by time | mine | /user:ada sw_"), "{typing}");
+    press(&mut model, "xyz\n");
+    assert!(picture(&model, 80, 24).contains("no job fits: Esc shows all"));
+    press(&mut model, "\x1be\t");
+    let events = picture(&model, 80, 24);
+    assert!(events.contains("8 listed") || !events.contains("listed"), "{events}");
+    assert!(events.contains("recoveries and failures") && !events.contains("launched"), "{events}");
+}
+
+#[test]
+fn no_size_is_too_small_to_be_drawn() {
+    let mut model = model_of(busy());
+    press(&mut model, "c");
+    let sizes = [(1, 1), (20, 3), (40, 10), (41, 11), (60, 15), (79, 23), (300, 5), (300, 100)];
+    for panel in ["", "n?", "\x1b\n", "\x1bl"] {
+        press(&mut model, panel);
+        for (width, height) in sizes {
+            picture(&model, width, height);
+        }
+    }
+    model.update(Message::Happened(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
+    let held = carma_manager::api::QueueRow { state: Phase::Held, ..waiting(1, "", "", 1) };
+    let model = model_of(seen(Vec::new(), vec![held]));
+    for (width, height) in sizes {
+        picture(&model, width, height);
+    }
+}

@@ -1,0 +1,159 @@
+//! `carma top` on a real terminal, that of tmux: what it shows, what its keys do, and that it leaves the terminal as it was.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use carma_core::{JobId, Outcome};
+use carma_emu::Machine;
+use carma_manager::request::{JobCommand, JobRequest};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::lab::{program, until};
+use super::up::Up;
+use crate::carma;
+
+/// A terminal of its own in a tmux of its own, with a shell in it.
+struct Tmux {
+    folder: PathBuf,
+    /// Where the manager listens.
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// Unset where there is no tmux, and that is said.
+    fn new(up: &Up) -> Option<Self> {
+        if !Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            eprintln!("not run: it needs tmux");
+            return None;
+        }
+        let this = Self { folder: up.folder().to_owned(), socket: up.places().socket };
+        let size = ["new-session", "-d", "-x", "80", "-y", "24", "sh"];
+        assert!(this.command().args(["-f", "/dev/null"]).args(size).status().unwrap().success());
+        Some(this)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(self.folder.join("tmux"));
+        command.env_remove("TMUX").env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8").env("PS1", "prompt> ").env("TERM", "xterm-256color");
+        command.env("CARMA_SOCKET", &self.socket).env("CARMA", program()).env("HOME", &self.folder);
+        command
+    }
+
+    /// Starts it; when it has ended, its exit code is on the screen.
+    fn start(&self) {
+        let pid = self.folder.join("pid");
+        self.press(&[
+            &format!("clear; stty -g > ~/modes; sh -c 'echo $$ > {}; exec $CARMA top'; echo left with $?", pid.display()),
+            "Enter",
+        ]);
+    }
+
+    /// Sends a signal to it.
+    fn signal(&self, signal: Signal) {
+        let pid = fs::read_to_string(self.folder.join("pid")).unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    fn press(&self, keys: &[&str]) {
+        assert!(self.command().arg("send-keys").args(keys).status().unwrap().success());
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8(self.command().args(["capture-pane", "-p"]).output().unwrap().stdout).unwrap()
+    }
+
+    /// Waits until the screen shows all of this.
+    fn shows(&self, words: &[&str]) -> String {
+        until(|| Some(self.screen()).filter(|screen| words.iter().all(|words| screen.contains(words))))
+    }
+
+    /// Its modes, its screen and its cursor are as they were before it was started.
+    fn is_as_it_was(&self) {
+        self.press(&["clear; stty -g | cmp - ~/modes; echo compared $?", "Enter"]);
+        self.shows(&["compared 0"]);
+        let flags = self.command().args(["display-message", "-p", "#{alternate_on} #{cursor_flag}"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&flags.stdout).trim(), "0 1");
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        // This very server, on a socket of its own.
+        let _ = self.command().arg("kill-server").status();
+    }
+}
+
+fn train(up: &Up, name: &str) -> JobId {
+    let script = format!("echo begun; exec {} emu train --workload mnist_bs32 --seconds 100000", program().display());
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let mut request = JobRequest { name: Some(name.to_owned()), ..JobRequest::new(JobCommand::Program(words), up.folder()) };
+    request.environment.insert("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+    request.environment.insert("CARMA_EMU".to_owned(), up.machine.as_ref().map(Machine::folder).unwrap().display().to_string());
+    up.submit(request)
+}
+
+#[test]
+fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
+    let up = Up::new(Some(("2xA100-40GB", 10.0)), "");
+    let Some(tmux) = Tmux::new(&up) else { return };
+    tmux.start();
+    tmux.shows(&["2 GPUs, emulated", "nothing runs and nothing waits"]);
+    let job = train(&up, "first-job");
+    let screen = tmux.shows(&["first-job", "running", "1 running", "launched (attempt 1)"]);
+    assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    tmux.press(&["l"]);
+    tmux.shows(&["Log of job 1", "following", "begun"]);
+    tmux.press(&["Escape"]);
+    tmux.shows(&["first-job"]);
+    assert!(tmux.command().args(["resize-window", "-x", "120", "-y", "30"]).status().unwrap().success());
+    until(|| tmux.screen().lines().any(|line| line.chars().count() == 120).then_some(()));
+    tmux.press(&["c"]);
+    tmux.shows(&["Cancel job 1 first-job", "y: yes"]);
+    tmux.press(&["n"]);
+    until(|| (!tmux.screen().contains("y: yes")).then_some(()));
+    assert!(up.client().job("1").unwrap().outcome().is_none(), "it was not wanted");
+    tmux.press(&["c"]);
+    tmux.shows(&["y: yes"]);
+    tmux.press(&["y"]);
+    tmux.shows(&["nothing runs and nothing waits", "finished"]);
+    assert_eq!(up.over(job).outcome(), Some(&Outcome::Cancelled));
+    tmux.press(&["q"]);
+    tmux.shows(&["left with 0"]);
+    tmux.is_as_it_was();
+}
+
+#[test]
+fn a_manager_that_goes_away_is_waited_for_and_signals_leave_the_terminal_as_it_was() {
+    let mut up = Up::new(None, "");
+    let Some(tmux) = Tmux::new(&up) else { return };
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        tmux.start();
+        tmux.shows(&["no GPUs are managed"]);
+        tmux.signal(signal);
+        tmux.shows(&[&format!("left with {code}")]);
+        tmux.is_as_it_was();
+    }
+    tmux.start();
+    tmux.shows(&["nothing runs and nothing waits"]);
+    up.kill();
+    tmux.shows(&["trying again", "no GPUs are managed"]);
+    up.start();
+    until(|| (!tmux.screen().contains("trying again")).then_some(()));
+    let mut held = up.plain("true");
+    (held.name, held.schedule.hold) = (Some("after-all".to_owned()), true);
+    up.submit(held);
+    tmux.shows(&["after-all", "1 held", "submitted"]);
+    tmux.press(&["C-c"]);
+    tmux.shows(&["left with 0"]);
+    tmux.is_as_it_was();
+}
+
+#[test]
+fn without_a_terminal_it_says_what_there_is_instead() {
+    let output = carma(&["top"]);
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "carma: carma top needs a terminal; `carma queue` and `carma gpus --watch` print the same as text\n");
+}

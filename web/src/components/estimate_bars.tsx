@@ -1,0 +1,117 @@
+// What was expected of a job's memory, against what it was promised and really used.
+
+import type { AttemptDetail, EstimateDetail } from "../api/types";
+import { memory } from "../lib/format";
+import { AsTable } from "./chart";
+
+const PART_COLOURS = 8;
+
+interface Row {
+  name: string;
+  /** Filled up to here, or from the first to the second. */
+  fill?: [number, number];
+  parts?: { name: string; memory: number }[];
+  /** Marked here. */
+  mark?: number;
+  said: string;
+  colour: string;
+}
+
+function expectedRow({ expected, upper, declared, parts }: EstimateDetail): Row[] {
+  const rows: Row[] = [];
+  if (declared !== null && declared !== undefined) {
+    rows.push({ name: "Declared", fill: [0, declared], said: memory(declared), colour: "var(--neutral)" });
+  }
+  if (expected !== null && expected !== undefined) {
+    const interval = upper !== null && upper !== undefined ? `, ${memory(upper)} at most` : "";
+    rows.push({
+      name: "Expected",
+      fill: [0, expected],
+      ...(parts && parts.length > 0 ? { parts } : {}),
+      ...(upper ? { mark: upper } : {}),
+      said: `${memory(expected)}${interval}`,
+      colour: "var(--busy)",
+    });
+  }
+  return rows;
+}
+
+function attemptRow({ attempt, placement, peaks }: AttemptDetail): Row {
+  const promised = Math.max(0, ...placement.devices.map(device => device.promised));
+  const peak = Math.max(0, ...peaks);
+  const over = peak > promised;
+  return {
+    name: `Attempt ${attempt.number}`,
+    fill: [0, peak],
+    mark: promised,
+    said: `peak ${memory(peak)}, promised ${memory(promised)}${over ? `: ${memory(peak - promised)} more than promised` : ""}`,
+    colour: over ? "var(--memory)" : "var(--good)",
+  };
+}
+
+export function EstimateBars({ estimate, attempts }: { estimate: EstimateDetail; attempts: AttemptDetail[] }) {
+  const rows = [...expectedRow(estimate), ...attempts.filter(({ placement }) => placement.devices.length > 0).map(attemptRow)];
+  const top = Math.max(1, ...rows.flatMap(({ fill, mark }) => [fill?.[1] ?? 0, mark ?? 0]));
+  const share = (value: number) => `${(100 * value) / top}%`;
+  if (rows.length === 0) return <p class="quiet">Nothing was expected of it, and nothing was measured yet.</p>;
+  return (
+    <>
+      <ul class="estimate-bars">
+        {rows.map(({ name, fill, parts, mark, said, colour }) => (
+          <li key={name} class="estimate-row">
+            <span>{name}</span>
+            <div class="track" role="img" aria-label={`${name}: ${said}`}>
+              {fill && <span class="fill" style={{ left: share(fill[0]), width: share(fill[1] - fill[0]), background: colour }} />}
+              {parts && <Parts parts={parts} share={share} />}
+              {mark !== undefined && mark > 0 && <span class="mark" style={{ left: `min(${share(mark)}, calc(100% - 2px))` }} />}
+            </div>
+            <span class="said">{said}</span>
+          </li>
+        ))}
+      </ul>
+      {rows.some(({ mark }) => mark) && (
+        <p class="quiet">The line across a bar is what an attempt was promised, or what the job was expected to stay under.</p>
+      )}
+      {estimate.parts && estimate.parts.length > 0 && <PartsLegend parts={estimate.parts} />}
+    </>
+  );
+}
+
+function Parts({ parts, share }: { parts: { name: string; memory: number }[]; share: (value: number) => string }) {
+  let from = 0;
+  return (
+    <>
+      {parts.map((part, place) => {
+        const left = from;
+        from += part.memory;
+        return (
+          <span
+            key={part.name}
+            class="segment"
+            title={`${part.name}: ${memory(part.memory)}`}
+            style={{ left: share(left), width: share(part.memory), background: `var(--job-${place % PART_COLOURS})` }}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+function PartsLegend({ parts }: { parts: { name: string; memory: number }[] }) {
+  return (
+    <>
+      <ul class="legend" aria-label="What the expected memory is made of">
+        {parts.map(({ name, memory: size }, place) => (
+          <li key={name}>
+            <span class="swatch" style={{ "--colour": `var(--job-${place % PART_COLOURS})` }} />
+            {name} <span class="value">{memory(size)}</span>
+          </li>
+        ))}
+      </ul>
+      <AsTable
+        title="Expected memory"
+        table={{ columns: ["Part", "Memory"], rows: () => parts.map(part => [part.name, memory(part.memory)]) }}
+      />
+    </>
+  );
+}

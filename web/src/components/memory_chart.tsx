@@ -1,0 +1,90 @@
+// Memory of a GPU over time, one job upon the other, against its capacity and what is promised.
+
+import { area, curveStepAfter, line } from "d3-shape";
+import type { GpuStay } from "../api/types";
+import { jobColour } from "../lib/colour";
+import { memory } from "../lib/format";
+import { type Layer, promisedSteps, stacked } from "../lib/stack";
+import { exactly } from "../lib/time";
+import { runs, type Track } from "../lib/track";
+import { type LegendItem, type Plane, TimeChart } from "./chart";
+import { JobLink } from "./marks";
+
+/** Jobs that are named beside the chart; the table has all. */
+const NAMED = 8;
+
+const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
+const nameOf = ({ attempt }: Layer) => (attempt ? `job ${attempt.job}, attempt ${attempt.number}` : "not of our jobs");
+const heightAt = ({ edges }: Layer, index: number) => (edges[index] ? edges[index][1] - edges[index][0] : 0);
+
+function LayerShape({ layer, track, plane }: { layer: Layer; track: Track; plane: Plane }) {
+  const shape = area<number>()
+    .x(index => plane.x(track.at[index] ?? 0))
+    .y0(index => plane.y(layer.edges[index]?.[0] ?? 0))
+    .y1(index => plane.y(layer.edges[index]?.[1] ?? 0));
+  return (
+    <g class="layer" style={{ fill: colourOf(layer) }}>
+      {runs(track.at).map(([start, end]) => (
+        <path key={start} d={shape(Array.from({ length: end - start }, (_, place) => start + place)) ?? ""} />
+      ))}
+    </g>
+  );
+}
+
+export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: number; since: number; until: number }) {
+  const { track, stays, capacity, since, until } = props;
+  const layers = stacked(track);
+  const steps = promisedSteps(stays, since, until);
+  const most = steps.reduce((top, { promised }) => Math.max(top, promised), 0);
+  const top = Math.max(capacity, most) * 1.06;
+  const promisedAt = (index: number) => steps.findLast(({ at }) => at <= (track.at[index] ?? 0))?.promised ?? 0;
+  const promises = line<{ at: number; promised: number }>().curve(curveStepAfter);
+  const names = new Map(stays.map(stay => [stay.attempt.job, stay.name]));
+  const legend: LegendItem[] = layers
+    .filter(layer => layer.attempt === undefined || layers.length <= NAMED || heightAt(layer, track.at.length - 1) > 0)
+    .map(layer => ({
+      key: nameOf(layer),
+      name: layer.attempt ? <JobLink id={layer.attempt.job} name={names.get(layer.attempt.job)} /> : nameOf(layer),
+      colour: colourOf(layer),
+      named: layer.attempt !== undefined,
+      value: index => memory(heightAt(layer, index)),
+    }));
+  legend.push({ key: "promised", name: "promised", colour: "var(--promise)", dashed: true, value: index => memory(promisedAt(index)) });
+  legend.push({ key: "capacity", name: "capacity", colour: "var(--bad)", value: () => memory(capacity) });
+  const used = track.memory.reduce<number>((peak, value) => Math.max(peak, value ?? 0), 0);
+  return (
+    <TimeChart
+      title="Memory"
+      summary={`${memory(used)} of ${memory(capacity)} at most, by ${layers.length} jobs`}
+      at={track.at}
+      since={since}
+      until={until}
+      top={top}
+      height={230}
+      unit={value => `${Math.round(value / 1024)} GiB`}
+      ticks={[0, 0.25, 0.5, 0.75, 1].map(share => share * capacity)}
+      legend={legend}
+      table={{
+        columns: ["Time", "In use", "Promised", ...layers.map(nameOf)],
+        rows: () =>
+          track.at.map((at, index) => [
+            exactly(at),
+            memory(track.memory[index]),
+            memory(promisedAt(index)),
+            ...layers.map(layer => memory(heightAt(layer, index))),
+          ]),
+      }}
+      draw={plane => (
+        <>
+          {layers.map(layer => (
+            <LayerShape key={nameOf(layer)} layer={layer} track={track} plane={plane} />
+          ))}
+          <line class="capacity" x1={plane.x(since)} x2={plane.x(until)} y1={plane.y(capacity)} y2={plane.y(capacity)} />
+          {["limit halo", "limit"].map(kind => (
+            <path key={kind} class={kind} d={promises.x(({ at }) => plane.x(at)).y(({ promised }) => plane.y(promised))(steps) ?? ""} />
+          ))}
+        </>
+      )}
+    />
+  );
+}

@@ -1,0 +1,120 @@
+// Who was on a GPU and when: a bar for each attempt, its end marked by how it ended.
+
+import type { GpuStay } from "../api/types";
+import { endingTone, jobColour, type Tone } from "../lib/colour";
+import { count, duration, memory, UNKNOWN } from "../lib/format";
+import { packed } from "../lib/stack";
+import { exactly } from "../lib/time";
+import { toJob } from "../router";
+import { TimeChart } from "./chart";
+
+const ROW = 24;
+const BAR = 18;
+/** Letters take about so many pixels. */
+const LETTER = 6.6;
+/** Of the frame, beside the rows. */
+const AROUND = 30;
+
+const MARKS: Record<Tone, string> = { good: "✓", bad: "✕", memory: "▲", neutral: "■", busy: "", waiting: "" };
+const KINDS: [Tone, string][] = [
+  ["good", "succeeded"],
+  ["memory", "out of memory"],
+  ["bad", "failed"],
+  ["neutral", "stopped"],
+];
+
+function words(stay: GpuStay, until: number): string {
+  const span = duration(((stay.ended ?? until) - stay.launched) / 1000);
+  return `Job ${stay.attempt.job}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending ?? (stay.ended ? "ended" : "runs")}`;
+}
+
+export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: number; until: number }) {
+  const placed = packed(stays);
+  const rows = Math.max(1, ...placed.map(({ row }) => row + 1));
+  const seen = new Set(stays.map(({ ending }) => (ending ? endingTone(ending) : undefined)));
+  return (
+    <TimeChart
+      title="Placements"
+      summary={`${count(stays.length, "attempt")} in this time`}
+      at={[]}
+      since={since}
+      until={until}
+      top={rows}
+      ticks={[]}
+      unit={String}
+      height={rows * ROW + AROUND}
+      legend={KINDS.filter(([tone]) => seen.has(tone)).map(([tone, name]) => ({
+        key: tone,
+        name: `${MARKS[tone]} ${name}`,
+        colour: `var(--${tone})`,
+        value: () => "",
+      }))}
+      table={{
+        columns: ["Job", "Attempt", "Name", "User", "Launched", "Ended", "Promised", "How it ended"],
+        rows: () =>
+          stays.map(stay => [
+            String(stay.attempt.job),
+            String(stay.attempt.number),
+            stay.name ?? UNKNOWN,
+            stay.user,
+            exactly(stay.launched),
+            stay.ended ? exactly(stay.ended) : "runs",
+            memory(stay.promised),
+            stay.ending ?? UNKNOWN,
+          ]),
+      }}
+      draw={plane =>
+        placed.map(({ stay, row }) => {
+          const left = plane.x(Math.max(stay.launched, since));
+          const right = plane.x(Math.min(stay.ended ?? until, until));
+          const width = Math.max(2, right - left);
+          const label = `${stay.attempt.job}${stay.name ? ` ${stay.name}` : ""}`;
+          const tone = stay.ending ? endingTone(stay.ending) : undefined;
+          const room = Math.floor((width - (tone ? 22 : 8)) / LETTER);
+          return (
+            <a
+              key={`${stay.attempt.job} ${stay.attempt.number}`}
+              class="stay"
+              href={toJob(stay.attempt.job)}
+              aria-label={words(stay, until)}
+            >
+              <title>{words(stay, until)}</title>
+              <rect x={left} y={row * ROW + 6} width={width} height={BAR} rx="3" style={{ fill: jobColour(stay.attempt.job) }} />
+              {room > 2 && (
+                <Inscription x={left + 5} top={row * ROW + 6}>
+                  {label.length > room ? `${label.slice(0, room - 1)}…` : label}
+                </Inscription>
+              )}
+              {tone && <EndMark tone={tone} right={left + width} top={row * ROW + 6} narrow={width < 20} />}
+            </a>
+          );
+        })
+      }
+    />
+  );
+}
+
+/** How it ended, at the end of its bar. */
+function EndMark({ tone, right, top, narrow }: { tone: Tone; right: number; top: number; narrow: boolean }) {
+  const size = narrow ? 4 : 15;
+  return (
+    <>
+      <rect class={`ending ${tone}`} x={right - size} y={top} width={size} height={BAR} rx="2" />
+      {!narrow && (
+        <Inscription x={right - size / 2} top={top} middle>
+          {MARKS[tone]}
+        </Inscription>
+      )}
+    </>
+  );
+}
+
+/** Words on a bar. What they say is in the bar's label already. */
+function Inscription({ x, top, middle = false, children }: { x: number; top: number; middle?: boolean; children: string }) {
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: text of a drawing is not focusable
+    <text x={x} y={top + BAR / 2} dy="0.34em" text-anchor={middle ? "middle" : "start"} aria-hidden="true">
+      {children}
+    </text>
+  );
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { GpuStay, GpuTimeline } from "../src/api/types";
+import { packed, promisedSteps, stacked } from "../src/lib/stack";
+import { fromTimeline, runs, stepAt, type Track, thinned } from "../src/lib/track";
+
+const track = (length: number): Track => {
+  const column = Array.from({ length }, (_, index) => index);
+  return { at: column, memory: column, smact: column.map(() => null), smocc: column, drama: column, power: column, tenants: [] };
+};
+
+const stay = (job: number, launched: number, ended: number | null, promised = 100): GpuStay => ({
+  attempt: { job, number: 1 },
+  name: null,
+  user: "ada",
+  launched,
+  ended,
+  ending: ended === null ? null : "succeeded",
+  promised,
+  memory: [{ at: launched, memory: promised / 2 }],
+});
+
+test("thinning keeps the most memory and the mean load", () => {
+  const thin = thinned(track(10), 4);
+  assert.deepEqual(thin.at, [0, 3, 6, 9]);
+  assert.deepEqual(thin.memory, [2, 5, 8, 9]);
+  assert.deepEqual(thin.power, [1, 4, 7, 9]);
+  assert.deepEqual(thin.smact, [null, null, null, null]);
+  assert.equal(thinned(track(3), 4).at.length, 3);
+});
+
+test("a gap parts the curve", () => {
+  assert.deepEqual(runs([0, 1, 2, 50, 51, 52, 53]), [
+    [0, 3],
+    [3, 7],
+  ]);
+  assert.deepEqual([runs([]), runs([4])], [[], [[0, 1]]]);
+});
+
+test("the step that holds is the last one before", () => {
+  const steps = [2, 4, 6].map(at => ({ at, memory: 10 * at }));
+  assert.deepEqual(
+    [1, 2, 5, 9].map(at => stepAt(steps, at)),
+    [null, 20, 40, 60],
+  );
+});
+
+test("a timeline has a job's memory only while it was there", () => {
+  const minutes = [1, 2, 3].map(minute => ({
+    device: "s0/gpu0",
+    minute,
+    readings: 60,
+    memory_used: 70,
+    utilisation: { smact: 0.5 },
+    power: 100,
+  }));
+  const timeline: GpuTimeline = { since: 0, until: 240_000, minutes, stays: [stay(1, 120_000, 180_000)] };
+  const { at, smact, smocc, tenants } = fromTimeline(timeline);
+  assert.deepEqual(at, [90_000, 150_000, 210_000]);
+  assert.deepEqual(
+    [smact, smocc],
+    [
+      [0.5, 0.5, 0.5],
+      [null, null, null],
+    ],
+  );
+  assert.deepEqual(tenants[0]?.memory, [null, 50, null]);
+});
+
+test("layers stand upon each other, and what is nobody's is on top", () => {
+  const seen: Track = {
+    ...track(2),
+    memory: [60, 50],
+    tenants: [
+      { attempt: { job: 1, number: 1 }, memory: [10, 20] },
+      { attempt: { job: 2, number: 1 }, memory: [null, 30] },
+      { attempt: { job: 3, number: 1 }, memory: [null, null] },
+    ],
+  };
+  assert.deepEqual(
+    stacked(seen).map(({ attempt, edges }) => [attempt?.job, edges]),
+    [
+      [
+        1,
+        [
+          [0, 10],
+          [0, 20],
+        ],
+      ],
+      [
+        2,
+        [
+          [10, 10],
+          [20, 50],
+        ],
+      ],
+      [
+        undefined,
+        [
+          [10, 60],
+          [50, 50],
+        ],
+      ],
+    ],
+  );
+});
+
+test("promises add up from launch to end", () => {
+  assert.deepEqual(promisedSteps([stay(1, 5, 20), stay(2, 10, null, 50), stay(3, 90, null)], 10, 40), [
+    { at: 10, promised: 150 },
+    { at: 20, promised: 50 },
+    { at: 40, promised: 50 },
+  ]);
+});
+
+test("bars that overlap get rows of their own", () => {
+  const rows = packed([stay(3, 20, null), stay(1, 0, 10), stay(2, 5, 15), stay(4, 12, 18)]);
+  assert.deepEqual(
+    rows.map(({ stay: { attempt }, row }) => [attempt.job, row]),
+    [
+      [1, 0],
+      [2, 1],
+      [4, 0],
+      [3, 0],
+    ],
+  );
+});
