@@ -22,6 +22,7 @@ mod profile;
 mod progress;
 mod python;
 mod replay;
+mod report;
 mod service;
 mod shim;
 mod simulate;

@@ -18,10 +18,12 @@ mod wait;
 mod why;
 mod words;
 
-pub(crate) use ask::{Manager, Moment, write_json};
+pub(crate) use ask::{Manager, Moment, user, write_json};
 pub(crate) use attach::attach;
+pub(crate) use energy::day;
+pub(crate) use queue::identity;
 pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{devices, estimate, moment, numbers};
+pub(crate) use words::{devices, estimate, moment, numbers, outcome};
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 /// Where a job stands in an array, or else its number: as it is named in commands.
-pub(super) fn identity(id: carma_core::JobId, array: Option<ArrayPlace>) -> String {
+pub(crate) fn identity(id: carma_core::JobId, array: Option<ArrayPlace>) -> String {
     array.map_or_else(|| id.0.to_string(), |place| format!("{}_{}", place.array.0, place.index))
 }
 
