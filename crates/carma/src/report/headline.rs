@@ -39,7 +39,7 @@ fn busy(material: &Material) -> Tile {
     let (mean, known) = over_gpus(material, |looks| looks.all.busy.get());
     let hours = material.gpu_hours(material.attempts().map(|(_, attempt)| attempt));
     let name = if material.gpus.iter().any(|(_, looks)| looks.smact) { "Mean SM activity" } else { "Mean GPU utilisation" };
-    (name, known.then(|| percent(mean)).unwrap_or_else(|| "not seen".to_owned()), format!("{hours:.1} GPU hours of jobs"))
+    (name, seen(known, mean), format!("{hours:.1} GPU hours of jobs"))
 }
 
 fn in_use(material: &Material) -> Tile {
@@ -47,7 +47,7 @@ fn in_use(material: &Material) -> Tile {
     let (mean, known) = over_gpus(material, |looks| looks.all.memory.get());
     let used = mean * material.gpus.len() as f64;
     let words = format!("of {} on {}", memory(carma_core::MiB(all as u64)), count(material.gpus.len(), "GPU"));
-    ("Memory in use", known.then(|| percent(used / all.max(1.0))).unwrap_or_else(|| "not seen".to_owned()), words)
+    ("Memory in use", seen(known, used / all.max(1.0)), words)
 }
 
 fn oom(material: &Material) -> Tile {
@@ -64,6 +64,10 @@ fn used(material: &Material) -> Tile {
     let cost = material.energy.price.map(|price| format!("{:.2} {}", units * price, material.energy.currency));
     let beside: Vec<String> = carbon.into_iter().chain(cost).collect();
     ("Energy of jobs", energy(joules), beside.join(", "))
+}
+
+fn seen(known: bool, share: f64) -> String {
+    if known { percent(share) } else { "not seen".to_owned() }
 }
 
 /// The mean over GPUs of which something is known, and whether there is any.

@@ -21,7 +21,8 @@ pub(super) fn note(text: &str) -> Element {
 }
 
 pub(super) fn figure(chart: &Chart) -> Element {
-    Element::of_class("figure", "scroll wide").attribute("tabindex", "0").attribute("aria-label", &chart.label).chart(chart)
+    let width = if chart.width > 800.0 { "scroll wide" } else { "scroll narrow" };
+    Element::of_class("figure", width).attribute("tabindex", "0").attribute("aria-label", &chart.label).chart(chart)
 }
 
 /// A column of a table.
@@ -51,7 +52,7 @@ pub(super) fn table<const N: usize>(caption: &str, columns: [Column; N], rows: i
     for row in rows {
         let mut cells = columns.iter().zip(&row);
         let first = cells.next().map(|(column, text)| column.cell("th").attribute("scope", "row").text(text));
-        let line = first.iter().fold(Element::new("tr"), |line, cell| line.child(cell));
+        let line = first.iter().fold(Element::new("tr"), Element::child);
         body = body.child(&cells.fold(line, |line, (column, text)| line.child(&column.cell("td").text(text))));
     }
     let table = Element::new("table").child(&Element::new("caption").text(caption)).child(&Element::new("thead").child(&head)).child(&body);

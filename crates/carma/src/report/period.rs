@@ -31,11 +31,6 @@ impl Period {
         self.until.0.saturating_sub(self.since.0) as f64 / 1000.0
     }
 
-    /// Seconds of it that lie between two moments.
-    pub(super) fn overlap(&self, from: UnixMillis, to: UnixMillis) -> f64 {
-        to.0.min(self.until.0).saturating_sub(from.0.max(self.since.0)) as f64 / 1000.0
-    }
-
     /// How long a column of a chart is, in milliseconds.
     pub(super) fn column(&self) -> u64 {
         let fits = |seconds: &u64| self.seconds() <= (seconds * MOST_COLUMNS) as f64;
@@ -100,7 +95,12 @@ impl Period {
             let at = at.timestamp().as_millisecond();
             (self.since.0.cast_signed()..=self.until.0.cast_signed()).contains(&at)
         };
-        dates.filter(within).map(|at| (at.timestamp().as_millisecond() as f64 / 1000.0, written(&at))).collect()
+        let dates = dates.filter(within).enumerate().map(|(place, at)| {
+            // The day is told once at least.
+            let words = if place == 0 && step < DAY { at.strftime("%-d %b, %H:%M").to_string() } else { written(&at) };
+            (at.timestamp().as_millisecond() as f64 / 1000.0, words)
+        });
+        dates.collect()
     }
 }
 
@@ -118,16 +118,8 @@ mod tests {
         let columns = [1, 24, 168, 24 * 90].map(|hours| (period(hours).column() / 1000, period(hours).columns()));
         assert_eq!(columns, [(60, 60), (600, 144), (3600, 168), (12 * HOUR, 180)]);
         let dates = |hours| period(hours).dates().into_iter().map(|(_, words)| words).collect::<Vec<_>>().join(" ");
-        assert_eq!(dates(1), "10:20 10:30 10:40 10:50 11:00 11:10 11:20");
-        assert_eq!(dates(24), "12:00 16:00 20:00 16 Jan 04:00 08:00");
+        assert_eq!(dates(1), "15 Jan, 10:20 10:30 10:40 10:50 11:00 11:10 11:20");
+        assert_eq!(dates(24), "15 Jan, 12:00 16:00 20:00 16 Jan 04:00 08:00");
         assert_eq!(dates(168), "16 Jan 17 Jan 18 Jan 19 Jan 20 Jan 21 Jan 22 Jan");
-    }
-
-    #[test]
-    fn what_lies_outside_does_not_count() {
-        let day = period(24);
-        let hour = HOUR * 1000;
-        assert_eq!(day.overlap(UnixMillis(day.since.0 - hour), UnixMillis(day.since.0 + hour)).to_bits(), 3600_f64.to_bits());
-        assert_eq!(day.overlap(day.until, UnixMillis(day.until.0 + hour)).to_bits(), 0_f64.to_bits());
     }
 }

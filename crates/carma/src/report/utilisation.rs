@@ -101,7 +101,7 @@ fn heat(
             match tone(&run[0]) {
                 None => chart.line("mark", (from, top + lane / 2.0), (to, top + lane / 2.0)),
                 Some(tone) => {
-                    chart.shaded(class, spot, PALEST + (1.0 - PALEST) * f64::from(tone) / SHADES, &format!("{words}: {}", percent(mean)))
+                    chart.shaded(class, spot, PALEST + (1.0 - PALEST) * f64::from(tone) / SHADES, &format!("{words}: {}", percent(mean)));
                 }
             }
             begin = end;
