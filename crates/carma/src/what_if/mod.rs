@@ -28,6 +28,7 @@ use crate::progress;
 use fate::{fate, mean_fate};
 use machine::{Machine, joules};
 use replayed::Replayed;
+pub(crate) use view::trust;
 
 /// No more jobs than these are replayed, which are the latest: all policies are to be simulated within a minute.
 const MOST_JOBS: usize = 10_000;

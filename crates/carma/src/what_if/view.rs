@@ -49,7 +49,10 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
 
 /// How far the simulator was from what was measured by the rules in force.
 pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
-    let off = |of: fn(&Fate) -> Seconds| format!("{:+.0} %", 100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0));
+    let off = |of: fn(&Fate) -> Seconds| {
+        let percent = (100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0)).round();
+        if percent == 0.0 { "less than 1 %".to_owned() } else { format!("{percent:+.0} %") }
+    };
     format!(
         "By the rules in force the simulator is off by {} in when the last job is done and by {} in the mean completion: trust what it says of \
          other rules no further than that.",
