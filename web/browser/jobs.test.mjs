@@ -52,7 +52,7 @@ test("a form that was filled in wrongly is told so, and nothing is submitted", a
   await visit.sees("a lot is no memory");
   await visit.page.getByLabel("Memory on each GPU").fill("1GiB");
   await visit.press("Submit");
-  await visit.page.locator(".notice.bad").getByText("not/from/the/root").waitFor();
+  await visit.page.locator(".notice.bad").getByText("must be an absolute path").waitFor();
   assert.equal((await set.lab.ask("/v1/history")).length, before);
   await visit.end({ expected: /status of 4\d\d/ });
 });

@@ -21,7 +21,7 @@ test("out of memory first, done in the end", async () => {
     await events.filter({ hasText: words }).first().waitFor();
   }
   // The log of either attempt can be read.
-  await visit.page.getByLabel("Attempt", { exact: true }).selectOption("1");
+  await visit.page.getByRole("combobox", { name: "Attempt" }).selectOption("1");
   await visit.press("stderr");
   await visit.page
     .getByRole("log")
