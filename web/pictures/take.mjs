@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Lab, PROGRAM } from "../browser/lab.mjs";
 import { busy, TOO_SMALL } from "../browser/load.mjs";
-import { arrive } from "../browser/places.mjs";
+import { arrive, places } from "../browser/places.mjs";
 import { until } from "../browser/until.mjs";
 import { openBrowser, Visit } from "../browser/visit.mjs";
 import { terminalPage } from "./terminal.mjs";
@@ -55,13 +55,10 @@ try {
   const begun = (await lab.ask("/v1/status")).now;
   await until("there is a past", async () => (await lab.ask("/v1/status")).now - begun > 1000 * PAST);
   const address = await lab.web();
-  const places = { glance: "", gpu: "gpu/s0%2Fgpu0", job: `job/${jobs[TOO_SMALL.name]}` };
   for (const dark of [false, true]) {
     const visit = await Visit.open(browser, address, { screen: SCREEN, dark });
-    for (const [name, place] of Object.entries(places)) {
-      if (dark && name !== "glance") continue;
-      await arrive(visit, place);
-      if (name === "job") await visit.page.getByRole("log").getByText(/epoch/i).first().waitFor();
+    for (const name of dark ? ["glance"] : ["glance", "gpu", "job"]) {
+      await arrive(visit, places(jobs)[name]);
       await keep(visit.page, name === "glance" ? `${name}-${dark ? "dark" : "light"}` : name);
     }
     await visit.end();
