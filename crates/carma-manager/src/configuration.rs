@@ -61,6 +61,8 @@ section!(
         metrics: MetricsSettings = MetricsSettings::default(),
         /// What energy costs.
         energy: EnergySettings = EnergySettings::default(),
+        /// How users are told what became of their jobs.
+        notifications: NotificationSettings = NotificationSettings::default(),
     }
 );
 
@@ -173,6 +175,18 @@ section!(
     }
 );
 
+section!(
+    /// How users are told what became of their jobs.
+    NotificationSettings {
+        /// Whether they are told at all.
+        enabled: bool = true,
+        /// Seconds without anything new after which all that happened is told together.
+        gather_seconds: f64 = 2.0,
+        /// Seconds between two messages to a user by the same way.
+        every_seconds: f64 = 30.0,
+    }
+);
+
 /// A configuration that cannot be used.
 #[derive(Debug, Error)]
 pub enum ConfigurationError {
@@ -227,6 +241,8 @@ impl ManagerSettings {
         within("manager.keep.sample_days", self.keep.sample_days as f64, 1.0, 36_500.0)?;
         within("manager.limits.seconds_per_job", self.limits.seconds_per_job as f64, 0.0, LONGEST_SPAN.get())?;
         within("manager.estimates.dry_run_seconds", self.estimates.dry_run_seconds as f64, 1.0, 86_400.0)?;
+        within("manager.notifications.gather_seconds", self.notifications.gather_seconds, 0.0, 3600.0)?;
+        within("manager.notifications.every_seconds", self.notifications.every_seconds, 0.0, 86_400.0)?;
         for (what, value) in [("manager.energy.price", self.energy.price), ("manager.energy.carbon", self.energy.carbon)] {
             value.map_or(Ok(()), |value| within(what, value, 0.0, 1e6))?;
         }

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use carma_sim::{Calibration, Catalogue, Scored, calibrate, read_crowds, read_pairs};
+use carma_sim::{Calibration, Catalogue, Scored, calibrate_watched, read_crowds, read_pairs};
 
 use crate::files::{identity, read_observations, read_table};
+use crate::progress::bar;
 
 /// What the model is fitted to.
 #[derive(Debug, clap::Args)]
@@ -39,9 +40,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         .map(|file| read_observations(file, |table| read_crowds(table, &catalogue)))
         .transpose()?
         .unwrap_or_default();
-    let bar = crate::progress::bar(0, "fitting");
-    let Calibration { model, fitted, held_out, crowds } = calibrate(&pairs, &trials, &catalogue);
-    bar.finish_and_clear();
+    let bar = bar(0, "fitting");
+    let calibration = calibrate_watched(&pairs, &trials, &catalogue, |all| bar.step_of(all));
+    drop(bar);
+    let Calibration { model, fitted, held_out, crowds } = calibration;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     writeln!(output, "{} pairs of {} workloads; mean absolute error of their times:", pairs.len(), model.workloads.len())?;
     writeln!(output, "  on what it was fitted to           {:>7}", percent(fitted))?;

@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    policies, profile, replay, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web,
+    notify, policies, profile, replay, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -75,6 +75,9 @@ enum Command {
     Web(web::Arguments),
     /// Make a token by which a user is known over the network.
     Token(token::Arguments),
+    /// Say what you want to be told of, and how: webhook, mail, desktop, command.
+    #[command(subcommand)]
+    Notify(notify::Command),
     /// Run the manager as a service of systemd.
     #[command(subcommand)]
     Service(service::Command),
@@ -88,8 +91,13 @@ enum Command {
     /// Run one attempt of a job under supervision.
     #[command(hide = true)]
     Shim(shim::Arguments),
+    /// Tell a user what became of their jobs.
+    #[command(hide = true)]
+    Deliver(notify::DeliverArguments),
     /// Submit a trace to the manager at its times, and report like compare.
     Replay(replay::Arguments),
+    /// Say what would have become of the manager's jobs by other rules.
+    WhatIf(what_if::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
     ReplayLog {
         /// A log written by `carma up --record`, or by `carma simulate` or `carma
@@ -141,8 +149,11 @@ impl Cli {
             Command::Service(command) => service::run(&command, output),
             Command::Completions { shell } => manual::completions(shell, &Self::command(), output),
             Command::Man(arguments) => manual::man(&arguments, Self::command(), output),
+            Command::Notify(command) => notify::run(&command, output),
+            Command::Deliver(arguments) => notify::deliver(&arguments, output),
             Command::Shim(arguments) => shim::run(&arguments.folder),
             Command::Replay(arguments) => replay::run(&arguments, output),
+            Command::WhatIf(arguments) => what_if::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }?;
         Ok(ExitCode::SUCCESS)

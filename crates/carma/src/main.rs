@@ -17,6 +17,7 @@ mod manager;
 mod manual;
 mod mig;
 mod mps;
+mod notify;
 mod policies;
 mod profile;
 mod progress;
@@ -35,6 +36,7 @@ mod units;
 mod up;
 mod validate;
 mod web;
+mod what_if;
 
 use std::io::ErrorKind;
 use std::path::Path;

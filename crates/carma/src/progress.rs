@@ -1,31 +1,102 @@
-//! Progress on a terminal; nothing where nobody looks.
+//! Progress on a terminal, on standard error; nothing where nobody looks. All long commands show it in one style.
 
-use std::io::IsTerminal;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use carma_estimate::learning::on_all_cores;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// So often it is drawn anew, whether there is progress or not.
+const BEAT: Duration = Duration::from_millis(200);
+
+/// A bar, or a spinner where nobody knows how much there is. It is gone when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+/// A bar for so many of something, with their rate and the time that is left.
+pub(crate) fn bar(length: usize, what: &str) -> Progress {
+    Progress::drawn(Some(length), what, "{msg} {wide_bar} {pos}/{len} {per_sec:.1} {eta} left")
+}
 
 /// Runs all on all cores under a bar; the first error is the answer where there is any.
 pub(crate) fn simulate_all<T: Sync, R: Send, E: Send>(runs: &[T], simulate: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
     let bar = bar(runs.len(), "simulating");
     let results = on_all_cores(runs, |run| {
         let result = simulate(run);
-        bar.inc(1);
+        bar.step();
         result
     });
-    bar.finish_and_clear();
     results.into_iter().collect()
 }
 
-/// A bar for so many runs, with their rate and the time that is left.
-pub(crate) fn bar(runs: usize, what: &str) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {per_sec} {eta} left") {
-        bar.set_style(style);
+/// Takes all there is of something, of which nobody knows how much it is.
+pub(crate) fn counted<T, E: Into<anyhow::Error>>(what: &str, items: impl Iterator<Item = Result<T, E>>) -> anyhow::Result<Vec<T>> {
+    let spinner = Progress::drawn(None, what, "{spinner} {msg} {pos} {per_sec:.1} {elapsed}");
+    items.inspect(|_| spinner.step()).collect::<Result<Vec<T>, E>>().map_err(Into::into)
+}
+
+/// Does something that does not tell how far it is.
+pub(crate) fn awaited<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let _spinner = Progress::spinner(what);
+    work()
+}
+
+/// Runs a program to its end. Where a spinner is shown, what the program says goes through us, or they would write over each other.
+pub(crate) fn ran(what: &str, command: &mut Command) -> io::Result<ExitStatus> {
+    let spinner = Progress::spinner(what);
+    if spinner.0.is_hidden() {
+        return command.status();
     }
-    bar.set_message(what.to_owned());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    thread::scope(|scope| {
+        scope.spawn(|| spinner.pass_on(errors, |line| eprint!("{line}")));
+        spinner.pass_on(output, |line| print!("{line}"));
+    });
+    child.wait()
+}
+
+impl Progress {
+    fn spinner(what: &str) -> Self {
+        Self::drawn(None, what, "{spinner} {msg} {elapsed}")
+    }
+
+    fn drawn(length: Option<usize>, what: &str, template: &str) -> Self {
+        let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(length.map(|length| length as u64), target);
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(BEAT);
+        Self(bar)
+    }
+
+    /// One more is done.
+    pub(crate) fn step(&self) {
+        self.0.inc(1);
+    }
+
+    /// One more is done of what turned out to be so many.
+    pub(crate) fn step_of(&self, all: usize) {
+        self.0.set_length(all as u64);
+        self.step();
+    }
+
+    fn pass_on(&self, from: Option<impl Read>, write: impl Fn(&str)) {
+        let Some(mut lines) = from.map(BufReader::new) else { return };
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            self.0.suspend(|| write(&String::from_utf8_lossy(&line)));
+            line.clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }

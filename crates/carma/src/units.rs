@@ -1,19 +1,7 @@
 //! Numbers with units, for people.
 
-use carma_core::MiB;
 pub(crate) use carma_manager::submission::bytes;
-
-/// A span of seconds in the two largest units that say something.
-pub(crate) fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    let (days, hours, minutes) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60);
-    match whole {
-        0..60 => format!("{seconds:.1} s"),
-        60..3600 => format!("{minutes} min {:02} s", whole % 60),
-        3600..86_400 => format!("{hours} h {minutes:02} min"),
-        _ => format!("{days} d {hours:02} h"),
-    }
-}
+pub(crate) use carma_manager::words::{duration, memory};
 
 /// A span of seconds as clocks show it, in few letters for columns: `0:07`, `1:02:03`, `2-03:04`.
 pub(crate) fn clock(seconds: f64) -> String {
@@ -24,11 +12,6 @@ pub(crate) fn clock(seconds: f64) -> String {
         3600..86_400 => format!("{hours}:{minutes:02}:{seconds:02}"),
         _ => format!("{days}-{hours:02}:{minutes:02}"),
     }
-}
-
-/// Memory in GiB, or in MiB where it is little.
-pub(crate) fn memory(size: MiB) -> String {
-    if size.0 < 1024 { size.to_string() } else { format!("{:.1} GiB", size.0 as f64 / 1024.0) }
 }
 
 /// Energy in the unit that keeps its number short.
@@ -79,7 +62,7 @@ pub(crate) fn wrapped_to(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MiB, clock, count, duration, energy, memory, wrapped};
+    use super::{clock, count, energy, wrapped};
 
     #[test]
     fn long_texts_are_broken_between_words() {
@@ -95,12 +78,6 @@ mod tests {
     #[test]
     fn columns_get_short_numbers() {
         assert_eq!([7.9, 61.0, 3725.0, 90_061.0].map(clock), ["0:07", "1:01", "1:02:05", "1-01:01"]);
-        assert_eq!([512, 40_960].map(|size| memory(MiB(size))), ["512 MiB", "40.0 GiB"]);
         assert_eq!([0.0, 3599.0, 3600.0, 5.4e6].map(energy), ["0 J", "3599 J", "1.00 Wh", "1.50 kWh"]);
-    }
-
-    #[test]
-    fn durations_take_two_units() {
-        assert_eq!([7.25, 61.0, 3725.0, 90_000.0].map(duration), ["7.2 s", "1 min 01 s", "1 h 02 min", "1 d 01 h"]);
     }
 }

@@ -65,8 +65,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let store = Arc::new(Store::open(places.database())?);
     let record = arguments.record.as_ref().map(std::path::absolute).transpose()?;
     let program = std::env::current_exe().context("cannot say which program this is")?;
-    let setup =
-        Setup { places: places.clone(), configuration: configuration.clone(), driver, world, program, observes: arguments.observe, record };
+    let setup = Setup {
+        places: places.clone(),
+        configuration: configuration.clone(),
+        driver,
+        world,
+        program: program.clone(),
+        observes: arguments.observe,
+        record,
+    };
     let words = setup.world.words.clone();
     let (handle, arriving) = Engine::handle();
     // What cannot be listened on is told before anything is launched.
@@ -76,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         places: places.clone(),
         settings: configuration.manager,
         pages: web::FILES,
+        program,
     };
     let server = Server::bind(serving)?;
     let (address, metrics) = (server.address(), server.metrics_address());

@@ -13,4 +13,4 @@ mod shipped;
 
 pub use features::{Features, LayerToken};
 pub use parallel::on_all_cores;
-pub use shipped::{Weights, class_size, replayed_transformers, train, train_all};
+pub use shipped::{Weights, class_size, replayed_transformers, train_all};

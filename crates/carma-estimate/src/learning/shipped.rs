@@ -34,22 +34,30 @@ pub struct Weights {
 ///
 /// Classifiers learn from the random networks of their family, crashed ones too; the learner over graphs from all that has layers and a
 /// measured peak. The same observations and seed give the same files.
-pub fn train_all(observations: &[Observation], seed: u64) -> Result<Vec<Weights>, WeightsError> {
-    let mut files = Vec::new();
+///
+/// Whoever watches is told of each network that is trained, and how many there are in all.
+pub fn train_all(observations: &[Observation], seed: u64, trained: &(dyn Fn(usize) + Sync)) -> Result<Vec<Weights>, WeightsError> {
+    let mut ensembles = Vec::new();
     for family in Family::ALL {
         let random = |row: &&Observation| row.family == Some(family) && !matches!(row.network, Network::FullyConnected(_));
         let rows: Vec<Observation> = observations.iter().filter(random).cloned().collect();
-        for architecture in [Architecture::Mlp, Architecture::Transformer] {
-            if let Some(network) = train(&rows, architecture, class_size(family), seed) {
-                files.push(Weights { file: file_of(family, architecture), text: network.write()? });
-            }
+        if !rows.is_empty() {
+            ensembles.extend([Architecture::Mlp, Architecture::Transformer].map(|architecture| (family, architecture, rows.clone())));
         }
     }
-    let rows = dnnperf::measured(observations);
-    if !rows.is_empty() {
-        let rows: Vec<(&GraphFeatures, f64)> = rows.iter().map(|(_, features, memory)| (features, *memory)).collect();
+    let measured = dnnperf::measured(observations);
+    let all = ensembles.iter().map(|(_, architecture, _)| architecture.members().len()).sum::<usize>() + usize::from(!measured.is_empty());
+    let mut files = Vec::new();
+    for (family, architecture, rows) in ensembles {
+        if let Some(network) = train(&rows, architecture, class_size(family), seed, &|| trained(all)) {
+            files.push(Weights { file: file_of(family, architecture), text: network.write()? });
+        }
+    }
+    if !measured.is_empty() {
+        let rows: Vec<(&GraphFeatures, f64)> = measured.iter().map(|(_, features, memory)| (features, *memory)).collect();
         let text = serde_json::to_string(&DnnPerf::train(&rows, seed))? + "\n";
         files.push(Weights { file: "dnnperf.json".to_owned(), text });
+        trained(all);
     }
     Ok(files)
 }
@@ -76,11 +84,11 @@ pub fn replayed_transformers() -> Vec<Observation> {
 }
 
 /// Trains an ensemble for classes of `size` MiB on observations of one family; nothing where there are none.
-pub fn train(observations: &[Observation], architecture: Architecture, size: f64, seed: u64) -> Option<GpuMemNet> {
+fn train(observations: &[Observation], architecture: Architecture, size: f64, seed: u64, trained: &(dyn Fn() + Sync)) -> Option<GpuMemNet> {
     let rows = labelled(observations, size);
     let classes = Classes::for_all(size, rows.iter().map(|(.., class)| *class));
     let rows: Vec<(&Features, usize)> = rows.iter().map(|(_, features, class)| (features, *class)).collect();
-    (!rows.is_empty()).then(|| GpuMemNet::train(architecture, classes, &rows, seed))
+    (!rows.is_empty()).then(|| GpuMemNet::train_watched(architecture, classes, &rows, seed, trained))
 }
 
 fn file_of(family: Family, architecture: Architecture) -> String {

@@ -14,6 +14,7 @@
 //!  GET  /v1/me                      Me                            GET  /v1/recent     RecentQuery -> [RecentLooks]
 //!  GET, PUT /v1/notifications       [Notification]                GET  /v1/gpus/{gpu}/timeline  SampleQuery -> GpuTimeline
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
+//!  POST /v1/notifications/test      [Tried]
 //! ```
 //!
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
@@ -34,7 +35,7 @@ pub use job::{
     ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryQuery, JobDetail, LogQuery,
     LogStream, MemoryPart, Queue, QueueQuery, QueueRow, WaitQuery, Why,
 };
-pub use notification::{Channel, Happened, Notification, Occasion};
+pub use notification::{Channel, Happened, Notification, Occasion, Tried};
 pub use problem::{Problem, ProblemKind};
 pub use seen::{GpuStay, GpuTimeline, RecentLooks, RecentQuery, RecentTenant};
 pub use status::{ConfigurationDetail, Counts, EventQuery, Me, Reloaded, Shutdown, Status, Told, Update};

@@ -28,7 +28,7 @@ pub enum Occasion {
 }
 
 /// How somebody is told. All of it is done by a process of the user's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
     /// A JSON document is sent to this address (POST).
@@ -57,4 +57,13 @@ pub struct Happened {
     /// Where its log is.
     #[schema(value_type = Option<String>)]
     pub log: Option<PathBuf>,
+}
+
+/// What became of trying a way to tell somebody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tried {
+    /// The way.
+    pub by: Channel,
+    /// What went wrong; unset: nothing.
+    pub problem: Option<String>,
 }

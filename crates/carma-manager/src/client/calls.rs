@@ -20,13 +20,19 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
-    Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, WaitQuery, Why,
+    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, Tried, WaitQuery, WhatIf,
+    WhatIfQuery, Why,
 };
 use crate::places::Places;
-use crate::store::JobSummary;
+use crate::store::{JobSummary, MinuteMean};
 
 /// The longest that a dry run can be allowed to take.
 const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
+/// Simulations have a minute, and whoever asks waits for a turn at most half of one.
+const LONGEST_WHAT_IF: Duration = Duration::from_secs(100);
+
+/// Where wishes are kept.
+const NOTIFICATIONS: &str = "/v1/notifications";
 
 type Answer<T> = Result<T, ClientError>;
 
@@ -144,15 +150,41 @@ impl Client {
         self.get(&with_query(&format!("/v1/gpus/{}/timeline", escaped(gpu)), query)?)
     }
 
+    /// What a GPU did, minute by minute.
+    pub fn samples(&mut self, gpu: &str, query: &SampleQuery) -> Answer<Vec<MinuteMean>> {
+        self.get(&with_query(&format!("/v1/gpus/{}/samples", escaped(gpu)), query)?)
+    }
+
     /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.
     pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
         self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
     }
 
+    /// What would have become of the same jobs by other rules. It may take as long as their simulation, and those before it.
+    pub fn what_if(&mut self, query: &WhatIfQuery) -> Answer<WhatIf> {
+        let path = with_query("/v1/what-if", query)?;
+        self.answer(Question::new(&Method::GET, &path, None).taking(LONGEST_WHAT_IF))
+    }
+
     /// Who we are to the manager.
     pub fn me(&mut self) -> Answer<Me> {
         self.get("/v1/me")
+    }
+
+    /// What we want to be told of.
+    pub fn notifications(&mut self) -> Answer<Vec<Notification>> {
+        self.get(NOTIFICATIONS)
+    }
+
+    /// Says what we want to be told of from now on, and nothing else.
+    pub fn set_notifications(&mut self, notifications: &[Notification]) -> Answer<Vec<Notification>> {
+        self.call(&Method::PUT, NOTIFICATIONS, Some(document(&notifications)?))
+    }
+
+    /// Has something made up told to us by all our ways, and says what became of it.
+    pub fn try_notifications(&mut self) -> Answer<Vec<Tried>> {
+        self.call(&Method::POST, "/v1/notifications/test", None)
     }
 
     /// How the manager is.

@@ -27,7 +27,7 @@ use crate::api::{Problem, ProblemKind};
 /// How long the manager may take to begin an answer, unless what it is asked takes longer by itself.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Certificates that the system trusts, where Debian and its like keep them.
-const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+pub(crate) const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}

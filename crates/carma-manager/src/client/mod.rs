@@ -17,6 +17,7 @@ mod streams;
 
 pub use address::{Address, CA_VARIABLE, HOST_VARIABLE, TOKEN_VARIABLE, Token};
 pub use calls::Client;
+pub(crate) use connection::SYSTEM_ROOTS;
 pub use error::ClientError;
 pub use events::{Event, Events};
 pub use streams::{Export, Log};

@@ -8,7 +8,7 @@ use super::devices::SERVER;
 use super::handle::Reply;
 use super::run::{Condition, Running};
 use super::submit::refused;
-use crate::api::{Act, Acted, JobChange, NotDone, Problem, Shutdown};
+use crate::api::{Act, Acted, JobChange, NotDone, Notification, Problem, Shutdown};
 use crate::store::Change;
 
 impl Running {
@@ -64,6 +64,16 @@ impl Running {
         self.batch.changes.push(if drained { Change::GpuDrained { device, at } } else { Change::GpuResumed { device } });
         self.announce(format!("{device} is {} by {by}", if drained { "drained" } else { "back in use" }));
         self.batch.effects.push(Effect::Answer(Box::new(move |written| drop(reply.send(written)))));
+    }
+
+    pub(super) fn set_notifications(&mut self, uid: u32, notifications: Vec<Notification>, reply: Reply<()>) {
+        self.batch.changes.push(Change::NotificationsSet { uid, notifications });
+        let reload = self.notifier.reload();
+        let answer = move |written: Result<(), Problem>| {
+            reload();
+            drop(reply.send(written));
+        };
+        self.batch.effects.push(Effect::Answer(Box::new(answer)));
     }
 
     pub(super) fn shut_down(&mut self, shutdown: Shutdown, reply: Reply<()>) {

@@ -77,6 +77,8 @@ impl Running {
             Question::Facts { reply } => drop(reply.send(Ok(self.facts()))),
             Question::Settings { reply } => drop(reply.send(Ok(Settings::from(self.core.scheduler().config())))),
             Question::Configure { settings, reply } => self.configure(*settings, reply),
+            Question::Notify { uid, notifications, reply } => self.set_notifications(uid, notifications, reply),
+            Question::TryNotifications { owner, reply } => self.notifier.try_out(owner, reply),
             Question::Shutdown { shutdown, reply } => self.shut_down(shutdown, reply),
         }
     }
@@ -87,7 +89,9 @@ impl Running {
         match question {
             Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
             Question::Act { reply, .. } => drop(reply.send(Err(problem()))),
-            Question::Drain { reply, .. } | Question::Configure { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Drain { reply, .. } | Question::Configure { reply, .. } | Question::Notify { reply, .. } => {
+                drop(reply.send(Err(problem())));
+            }
             Question::Shutdown { reply, .. } if self.condition == Condition::Stopping => drop(reply.send(Ok(()))),
             Question::Status { reply } => drop(reply.send(Ok(self.status(Some(reason))))),
             other => self.answer_with(other),

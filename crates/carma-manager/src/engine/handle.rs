@@ -10,7 +10,10 @@ use tokio::sync::{broadcast, oneshot};
 use super::clock::ClockFace;
 use super::input::Input;
 use super::recent::{Recent, Wanted};
-use crate::api::{Act, Acted, Forecast, GpuDetail, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, Shutdown, Status, Update, Why};
+use crate::api::{
+    Act, Acted, Forecast, GpuDetail, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, Shutdown, Status, Tried, Update,
+    Why,
+};
 use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::{JobRequest, Owner};
@@ -34,6 +37,8 @@ pub(super) enum Question {
     Facts { reply: Reply<Facts> },
     Settings { reply: Reply<Settings> },
     Configure { settings: Box<Settings>, reply: Reply<()> },
+    Notify { uid: u32, notifications: Vec<Notification>, reply: Reply<()> },
+    TryNotifications { owner: Owner, reply: Reply<Vec<Tried>> },
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
 }
 
@@ -121,6 +126,16 @@ impl Handle {
     /// Changes the rules.
     pub async fn configure(&self, settings: Settings) -> Result<(), Problem> {
         self.ask(|reply| Question::Configure { settings: Box::new(settings), reply }).await
+    }
+
+    /// Keeps what a user wants to be told of, which was checked. Answered when it is written down.
+    pub async fn set_notifications(&self, uid: u32, notifications: Vec<Notification>) -> Result<(), Problem> {
+        self.ask(|reply| Question::Notify { uid, notifications, reply }).await
+    }
+
+    /// Tells a user something made up by all their ways, and says what became of it.
+    pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<Tried>, Problem> {
+        self.ask(|reply| Question::TryNotifications { owner, reply }).await
     }
 
     /// Ends the manager; answered when it has understood.

@@ -106,7 +106,7 @@ pub(super) enum StartError {
 }
 
 /// Why an attempt was not launched. Nothing of it ran.
-pub(super) enum NotLaunched {
+pub(crate) enum NotLaunched {
     /// It cannot be, as it was asked for.
     Job(String),
     /// The machine does not let us just now: a full disk, no more processes, users that cannot be looked up.
@@ -115,7 +115,7 @@ pub(super) enum NotLaunched {
 
 impl NotLaunched {
     /// In words.
-    pub(super) fn reason(self) -> String {
+    pub(crate) fn reason(self) -> String {
         let (Self::Job(reason) | Self::Machine(reason)) = self;
         reason
     }
@@ -191,7 +191,7 @@ pub(super) fn stands(attempt: AttemptId, folder: &AttemptFolder, standing: Resul
 }
 
 /// Whom to run a job as: root runs it as its user, and everybody else as themselves.
-pub(super) fn run_as(owner: &Owner) -> Result<Option<RunAs>, NotLaunched> {
+pub(crate) fn run_as(owner: &Owner) -> Result<Option<RunAs>, NotLaunched> {
     if !nix::unistd::geteuid().is_root() || owner.uid == 0 {
         return Ok(None);
     }

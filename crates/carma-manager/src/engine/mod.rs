@@ -39,6 +39,7 @@ mod submit;
 pub(crate) use answers::ORPHANED;
 pub(crate) use attempts::measured;
 pub use handle::Handle;
+pub(crate) use launcher::{NotLaunched, run_as};
 pub(crate) use recent::Wanted;
 pub use run::{Arriving, Engine, EngineError};
 pub use setup::{Setup, World};

@@ -26,6 +26,7 @@ use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
 use crate::measure::Meter;
+use crate::notifications::Notifier;
 use crate::store::{JobFilter, Loaded, Store, StoredAttempt, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
 
@@ -48,6 +49,7 @@ impl Running {
             let _ = ends.send(stands(attempt, &AttemptFolder::of(&folders, attempt), standing, &program));
         })?;
         let estimators = Estimators::start(&setup.program, &setup.configuration.manager.estimates, state.join("estimates"), &inputs)?;
+        let notifier = Notifier::start(setup.program.clone(), state.clone(), &setup.configuration.manager.notifications, &store)?;
         watch_host(&setup, inputs.clone())?;
         Ok(Self {
             reader: store.reader()?,
@@ -65,6 +67,7 @@ impl Running {
             recent: Arc::clone(&handle.recent),
             exits,
             estimators,
+            notifier,
             batch: Batch::default(),
             on_the_way: None,
             jobs: HashMap::new(),
@@ -139,6 +142,8 @@ impl Running {
             self.stop_unwanted_mps(loaded.machine_changes);
         }
         self.start_looking()?;
+        let clock = self.clock;
+        self.notifier.begin(move || clock.wall());
         Ok(())
     }
 

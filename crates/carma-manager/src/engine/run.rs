@@ -29,6 +29,7 @@ use crate::api::{Problem, ProblemKind, Update};
 use crate::host::{HostReading, HostStanding};
 use crate::judge::XidSeen;
 use crate::measure::Meter;
+use crate::notifications::Notifier;
 use crate::request::Owner;
 use crate::store::{Change, Reader, Store, StoreError, UnixMillis, WriteError};
 use crate::supervise::{ExitWatch, Owners};
@@ -138,6 +139,7 @@ pub(super) struct Running {
     pub(super) estimating: BTreeSet<JobId>,
     pub(super) memory: Memory,
     pub(super) estimators: Estimators,
+    pub(super) notifier: Notifier,
     pub(super) devices: Devices,
     /// Those that take nothing new, there or not.
     pub(super) drained: BTreeSet<DeviceId>,
@@ -265,7 +267,10 @@ impl Running {
                 Effect::Launch(order) => self.launcher.launch(order),
                 Effect::Signal(attempt, signal) => self.signal(attempt, signal),
                 Effect::Answer(answer) => answer(Ok(())),
-                Effect::Tell(update) => drop(self.updates.send((self.clock.wall(), update))),
+                Effect::Tell(update) => {
+                    let _ = self.updates.send((self.clock.wall(), update));
+                    self.notifier.look();
+                }
                 Effect::Forget(job) => self.forget(job),
             }
         }

@@ -26,6 +26,7 @@ mod tokens;
 mod turns;
 mod users;
 mod wait;
+mod what_ifs;
 
 use std::io;
 use std::net::SocketAddr;
@@ -51,6 +52,7 @@ use connection::Connections;
 use listen::{Listeners, NetworkListener};
 use readers::Readers;
 use turns::Turns;
+use what_ifs::WhatIfs;
 
 /// What is served.
 #[derive(Debug, Clone)]
@@ -65,6 +67,8 @@ pub struct Serving {
     pub settings: ManagerSettings,
     /// The web page.
     pub pages: &'static [PageFile],
+    /// The program that simulates: this one.
+    pub program: PathBuf,
 }
 
 /// Why nothing could be served.
@@ -125,6 +129,9 @@ struct Shared {
     /// To ask what the engine has to think about.
     deliberations: Turns,
     metrics_told: routes::Told,
+    /// To wait for a simulation.
+    simulations: Turns,
+    what_ifs: Arc<WhatIfs>,
 }
 
 impl Server {
@@ -146,7 +153,7 @@ impl Server {
 
     /// Serves until told to stop, or until whoever could tell is gone.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
-        let Serving { handle, store, places, settings, pages } = self.serving;
+        let Serving { handle, store, places, settings, pages, program } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -154,6 +161,7 @@ impl Server {
             .enable_all()
             .build()?;
         let access = Access::new(&settings, self.listeners.network.as_ref().map(NetworkListener::tokens));
+        let what_ifs = Arc::new(WhatIfs::new(program, places.socket.clone()));
         let shared = Shared {
             handle,
             readers: Arc::new(Readers::new(store)),
@@ -164,6 +172,8 @@ impl Server {
             // Of forecasts some wait for a dry run.
             deliberations: Turns::new(64, 4),
             metrics_told: routes::Told::default(),
+            simulations: Turns::new(8, 2),
+            what_ifs,
         };
         let shared = Arc::new(shared);
         let open = routes::metrics_alone(Arc::clone(&shared));

@@ -111,21 +111,15 @@ fn fit(pairs: &[PairRun], catalogue: &Catalogue) -> InterferenceModel {
     layout.model(&found, catalogue)
 }
 
-/// The error on each group of pairs of a model fitted to all others.
-fn leave_out<Group: Ord>(pairs: &[PairRun], catalogue: &Catalogue, groups: impl Fn(&PairRun) -> Vec<Group>) -> f64 {
+/// The groups that are left out in turn, as places among the pairs.
+fn left_out<Group: Ord>(pairs: &[PairRun], groups: impl Fn(&PairRun) -> Vec<Group>) -> Vec<Vec<usize>> {
     let mut members: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (place, pair) in pairs.iter().enumerate() {
         for group in groups(pair) {
             members.entry(group).or_default().push(place);
         }
     }
-    let unseen = members.into_values().flat_map(|mut out| {
-        out.dedup();
-        let (out, rest): (Vec<_>, Vec<_>) = pairs.iter().cloned().enumerate().partition(|(place, _)| out.contains(place));
-        let [out, rest] = [out, rest].map(|part| part.into_iter().map(|(_, pair)| pair).collect::<Vec<_>>());
-        score(&fit(&rest, catalogue), &out, catalogue)
-    });
-    mean_absolute_error(&unseen.collect::<Vec<_>>())
+    members.into_values().collect()
 }
 
 /// Who was measured with whom, each pairing once: one that was measured twice must not be left out and kept in at the same time.
@@ -162,18 +156,41 @@ fn deviation(scored: &[Scored], alone: impl Iterator<Item = f64>) -> f64 {
 
 /// Fits the model to a server's own measurements.
 pub fn calibrate(pairs: &[PairRun], crowds: &[CrowdTrial], catalogue: &Catalogue) -> Calibration {
+    calibrate_watched(pairs, crowds, catalogue, |_| ())
+}
+
+/// The same; whoever watches is told of each fit, and how many there are in all.
+pub fn calibrate_watched(
+    pairs: &[PairRun],
+    crowds: &[CrowdTrial],
+    catalogue: &Catalogue,
+    mut fitted_one: impl FnMut(usize),
+) -> Calibration {
+    let pairings = pairings(pairs);
+    let rows = left_out(pairs, |pair| vec![fold(&pairings, pair)]);
+    let workloads = left_out(pairs, |pair| pair.workloads.to_vec());
+    let families = left_out(pairs, |pair| pair.workloads.map(|id| catalogue.get(id).family.clone()).to_vec());
+    let all = 1 + rows.len() + workloads.len() + families.len();
     let mut model = fit(pairs, catalogue);
+    fitted_one(all);
     let scored = score(&model, pairs, catalogue);
     model.pair_deviation = (deviation(&scored, pairs.iter().flat_map(|pair| pair.alone)) * 1e4).round() / 1e4;
     if !crowds.is_empty() {
         model.crowd = fit_crowd(&model, crowds, catalogue);
     }
-    let pairings = pairings(pairs);
-    let held_out = HeldOut {
-        rows: leave_out(pairs, catalogue, |pair| vec![fold(&pairings, pair)]),
-        workloads: leave_out(pairs, catalogue, |pair| pair.workloads.to_vec()),
-        families: leave_out(pairs, catalogue, |pair| pair.workloads.map(|id| catalogue.get(id).family.clone()).to_vec()),
+    // How far off each group is when the model was fitted without it.
+    let mut error = |groups: Vec<Vec<usize>>| {
+        let unseen = groups.into_iter().flat_map(|mut out| {
+            out.dedup();
+            let (out, rest): (Vec<_>, Vec<_>) = pairs.iter().cloned().enumerate().partition(|(place, _)| out.contains(place));
+            let [out, rest] = [out, rest].map(|part| part.into_iter().map(|(_, pair)| pair).collect::<Vec<_>>());
+            let scored = score(&fit(&rest, catalogue), &out, catalogue);
+            fitted_one(all);
+            scored
+        });
+        mean_absolute_error(&unseen.collect::<Vec<_>>())
     };
+    let held_out = HeldOut { rows: error(rows), workloads: error(workloads), families: error(families) };
     let crowds = crowds.iter().map(|trial| model.score_crowd(catalogue, trial)).collect();
     Calibration { model, fitted: mean_absolute_error(&scored), held_out, crowds }
 }

@@ -19,7 +19,7 @@ mod partition;
 mod score;
 mod together;
 
-pub use calibration::{Calibration, HeldOut, calibrate};
+pub use calibration::{Calibration, HeldOut, calibrate, calibrate_watched};
 pub use coverage::Extrapolated;
 pub use model::{Character, Effect, InterferenceModel, ModelError, Neighbours, PressureExponents, SensitivityExponents};
 pub use observations::{CrowdTrial, Observations, PairRun, read_crowds, read_pairs};

@@ -97,13 +97,18 @@ impl<'a> Simulation<'a> {
 
     /// Runs it.
     pub fn run(&self) -> Result<Run, SimulationError> {
-        let scheduler = Scheduler::new(self.settings.check()?);
-        world::World::new(self, scheduler)?.run()
+        self.run_watched(&mut || ())
     }
 
-    /// Runs it, writing down all the scheduler hears and decides.
-    pub fn run_logged(&self, log: impl Write) -> Result<Run, SimulationError> {
+    /// Runs it; whoever watches is told of each job that is over.
+    pub fn run_watched(&self, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
+        let scheduler = Scheduler::new(self.settings.check()?);
+        world::World::new(self, scheduler)?.run(over)
+    }
+
+    /// The same, writing down all the scheduler hears and decides.
+    pub fn run_logged(&self, log: impl Write, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
         let log = EventLog::new(self.settings, log)?;
-        world::World::new(self, log)?.run()
+        world::World::new(self, log)?.run(over)
     }
 }

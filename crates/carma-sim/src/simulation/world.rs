@@ -147,9 +147,12 @@ impl<'a, D: Decider> World<'a, D> {
         self.publish()
     }
 
-    pub(super) fn run(mut self) -> Result<Run, SimulationError> {
-        let mut submitted = 0;
+    /// Until all jobs are over; whoever watches is told of each.
+    pub(super) fn run(mut self, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
+        let (mut submitted, mut told) = (0, 0);
         while self.over < self.records.len() {
+            (told..self.over).for_each(|_| over());
+            told = self.over;
             let arrival = self.records.get(submitted).map(|job| job.submitted);
             let wakeup = self.decider.scheduler().next_wakeup().map(|wakeup| wakeup.max(self.now));
             let Some(next) = [arrival, wakeup, self.agenda.next()].into_iter().flatten().min() else { break };

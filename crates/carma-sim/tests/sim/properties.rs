@@ -147,8 +147,8 @@ proptest! {
     fn the_same_seed_gives_the_same_bytes_and_the_log_replays(case in cases()) {
         let world = World::of(&case);
         let (mut one, mut other) = (Vec::new(), Vec::new());
-        let run = world.simulation(&case).run_logged(&mut one).unwrap();
-        prop_assert_eq!(&run, &world.simulation(&case).run_logged(&mut other).unwrap());
+        let run = world.simulation(&case).run_logged(&mut one, &mut || ()).unwrap();
+        prop_assert_eq!(&run, &world.simulation(&case).run_logged(&mut other, &mut || ()).unwrap());
         prop_assert_eq!(&run, &world.simulation(&case).run().unwrap(), "a log changes nothing");
         prop_assert!(one == other);
         let (events, scheduler) = replay(&one[..]).unwrap();

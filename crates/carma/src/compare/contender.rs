@@ -13,7 +13,7 @@ pub(super) struct Entry {
 }
 
 /// The rules of a policy as it is written in lists: `or-magm`, `magm/aegis`, `or-lug/aegis/no-screen`.
-pub(super) fn settings(written: &str, base: &Settings) -> Result<Settings> {
+pub(crate) fn settings(written: &str, base: &Settings) -> Result<Settings> {
     let mut parts = written.split('/');
     let mut settings = Settings { policy: parts.next().map(str::to_owned), ..base.clone() };
     for part in parts {

@@ -18,6 +18,7 @@ use crate::files::write_charts;
 use crate::progress::simulate_all;
 use crate::simulate::{SERVERS, World, WorldArguments};
 use contender::Entry;
+pub(crate) use contender::settings;
 use sweep::Sweep;
 
 /// What is compared.

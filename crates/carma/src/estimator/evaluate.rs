@@ -120,7 +120,7 @@ impl RowArguments {
 pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path, rows: &[Observation]) -> Result<Vec<Judged>> {
     let summaries = arguments.summaries.clone().unwrap_or_else(|| file.parent().unwrap_or(Path::new(".")).join("summaries"));
     let mut source = Source::new(arguments.python.as_deref(), arguments.keep.as_deref())?;
-    let bar = progress::bar(rows.len(), "rows");
+    let bar = progress::bar(rows.len(), "estimating");
     let mut asked = Vec::new();
     let mut left_out = Vec::new();
     for row in rows {
@@ -128,9 +128,9 @@ pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path,
             Ok(found) => asked.push((row, found)),
             Err(error) => left_out.push(format!("{}: {error:#}", row.name)),
         }
-        bar.inc(1);
+        bar.step();
     }
-    bar.finish_and_clear();
+    drop(bar);
     for reason in left_out.iter().take(5) {
         eprintln!("carma: left out: {reason}");
     }

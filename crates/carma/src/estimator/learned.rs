@@ -10,6 +10,7 @@ use carma_estimate::learning::gpumemnet::{Architecture, Classes, GpuMemNet, labe
 use carma_estimate::learning::{Features, class_size};
 
 use super::evaluate::{Arguments, Judged};
+use crate::progress::bar;
 
 pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observation]) -> Result<Vec<Judged>> {
     let folds = Folds { count: usize::from(arguments.folds), seed: arguments.rows.seed };
@@ -25,15 +26,20 @@ fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
     if measured.is_empty() {
         bail!("the learner needs rows whose layers are known");
     }
+    let bar = bar(folds.count, "training");
     let train = |seen: &[&(&Observation, GraphFeatures, f64)], seed| {
         let rows: Vec<(&GraphFeatures, f64)> = seen.iter().map(|(_, features, memory)| (features, *memory)).collect();
-        DnnPerf::train(&rows, seed)
+        let learner = DnnPerf::train(&rows, seed);
+        bar.step();
+        learner
     };
     let ask = |learner: &DnnPerf, (row, features, _): &(&Observation, GraphFeatures, f64)| {
         let (point, bound) = learner.predict(features);
         Judged { name: row.name.clone(), family: row.family, answer: Answer::to(row, point, bound) }
     };
-    Ok(k_fold(&measured, folds, train, ask))
+    let judged = k_fold(&measured, folds, train, ask);
+    drop(bar);
+    Ok(judged)
 }
 
 fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
@@ -44,9 +50,12 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
         bail!("the classifier needs rows whose layers are known");
     }
     let all = Classes::for_all(size, labelled.iter().map(|(.., class)| *class));
+    let bar = bar(folds.count, "training");
     let train = |seen: &[&(&Observation, Features, usize)], seed| {
         let rows: Vec<(&Features, usize)> = seen.iter().map(|(_, features, class)| (features, *class)).collect();
-        GpuMemNet::train(architecture, all, &rows, seed)
+        let network = GpuMemNet::train(architecture, all, &rows, seed);
+        bar.step();
+        network
     };
     let ask = |network: &GpuMemNet, (row, features, class): &(&Observation, Features, usize)| {
         let prediction = network.predict(features);
@@ -62,6 +71,7 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
         judged.push(row);
         pairs.push((class, predicted));
     }
+    drop(bar);
     let right = pairs.iter().filter(|(class, predicted)| class == predicted).count() as f64 / pairs.len() as f64;
     eprintln!("carma: {} folds, classes of {} GB: accuracy {right:.4}", folds.count, size / 1024.0);
     super::plots::write(arguments, &labelled, all, &pairs, &judged)?;

@@ -11,6 +11,7 @@ use carma_estimate::learning::{replayed_transformers, train_all};
 use clap::Args;
 
 use super::evaluate;
+use crate::progress::{awaited, bar};
 use crate::{estimate, files};
 
 #[derive(Debug, Args)]
@@ -41,8 +42,11 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         rows.extend(files::read_table(file, data::read)?);
     }
     // Few Transformers have been measured: most of what the classifiers learn from are drawn, and labelled by the static estimator.
-    rows.extend(replayed_transformers());
-    let files = train_all(&rows, arguments.seed).context("the weights cannot be written down")?;
+    rows.extend(awaited("drawing networks", replayed_transformers));
+    let bar = bar(0, "training");
+    let files = train_all(&rows, arguments.seed, &|all| bar.step_of(all)).context("the weights cannot be written down");
+    drop(bar);
+    let files = files?;
     if files.is_empty() {
         bail!("no row to learn from");
     }

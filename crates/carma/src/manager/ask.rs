@@ -1,6 +1,7 @@
 //! What commands that ask a manager have in common: which manager, whose jobs, which times.
 
 use std::io::Write;
+use std::str::FromStr;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
@@ -9,8 +10,9 @@ use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{JobSummary, UnixMillis};
 use carma_manager::submission::span_with_unit;
 use clap::Args;
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
-use jiff::{SignedDuration, Zoned};
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 /// Jobs asked for at a time, where there may be many.
@@ -117,17 +119,47 @@ fn user(text: &str) -> Result<UserId, String> {
 }
 
 fn since(text: &str) -> Result<UnixMillis, String> {
-    moment(text, &Zoned::now()).ok_or_else(|| "give how long ago, as in 7d, 12h or 30m, or a date as in 2027-01-31".to_owned())
+    text.parse().map(|moment: Moment| moment.at(UnixMillis::now()))
 }
 
-/// So long ago, or a date, with a time or without.
-fn moment(text: &str, now: &Zoned) -> Option<UnixMillis> {
-    let zoned = match span_with_unit(text) {
-        Some(seconds) => now.checked_sub(SignedDuration::from_secs(seconds.try_into().ok()?)).ok()?,
-        None if text.contains(':') => text.parse::<DateTime>().ok()?.to_zoned(now.time_zone().clone()).ok()?,
-        None => text.parse::<Date>().ok()?.to_zoned(now.time_zone().clone()).ok()?,
-    };
-    u64::try_from(zoned.timestamp().as_millisecond()).ok().map(UnixMillis)
+/// A time as people give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// So many seconds ago.
+    Ago(u64),
+    /// By the calendar.
+    At(UnixMillis),
+}
+
+impl Moment {
+    /// The moment, by a clock that shows this: the manager's need not be ours.
+    pub(crate) const fn at(self, UnixMillis(now): UnixMillis) -> UnixMillis {
+        match self {
+            Self::Ago(seconds) => UnixMillis(now.saturating_sub(seconds.saturating_mul(1000))),
+            Self::At(moment) => moment,
+        }
+    }
+
+    /// So long ago, or a date, with a time or without, of this time zone unless it names one.
+    fn parse(text: &str, zone: &TimeZone) -> Option<Self> {
+        if let Some(seconds) = span_with_unit(text) {
+            return Some(Self::Ago(seconds));
+        }
+        let timestamp = match text.parse::<Timestamp>() {
+            Ok(timestamp) => timestamp,
+            Err(_) if text.contains(':') => text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok()?.timestamp(),
+            Err(_) => text.parse::<Date>().ok()?.to_zoned(zone.clone()).ok()?.timestamp(),
+        };
+        u64::try_from(timestamp.as_millisecond()).ok().map(|moment| Self::At(UnixMillis(moment)))
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || "give how long ago, as in 7d, 12h or 30m, or a date as in 2027-01-31".to_owned();
+        Self::parse(text, &TimeZone::system()).ok_or_else(form)
+    }
 }
 
 /// The jobs that a name means: all of an array where it is named as a whole, which shows as its first, else one.
@@ -176,15 +208,18 @@ pub(crate) fn write_json(answer: &impl Serialize, output: &mut impl Write) -> Re
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::{self, TimeZone};
+    use jiff::tz;
 
     use super::*;
 
     #[test]
     fn times_are_spans_back_from_now_or_dates_of_the_callers_zone() {
-        let now = jiff::civil::date(2027, 1, 31).at(12, 0, 0, 0).to_zoned(TimeZone::fixed(tz::offset(2))).unwrap();
-        let ago = |text: &str| moment(text, &now).map(|at| (now.timestamp().as_millisecond() - at.0.cast_signed()) / 3_600_000);
+        let zone = TimeZone::fixed(tz::offset(2));
+        let now = jiff::civil::date(2027, 1, 31).at(12, 0, 0, 0).to_zoned(zone.clone()).unwrap().timestamp().as_millisecond();
+        let now = UnixMillis(now.try_into().unwrap());
+        let ago = |text: &str| Moment::parse(text, &zone).map(|moment| (now.0 - moment.at(now).0) / 3_600_000);
         assert_eq!(["7d", "12h", "2027-01-31", "2027-01-30T10:00"].map(ago), [Some(168), Some(12), Some(12), Some(26)]);
+        assert_eq!(["2027-01-30T10:00:00Z", "2027-01-30T10:00:00.000+02:00"].map(ago), [Some(24), Some(26)]);
         assert_eq!(["", "7", "d", "yesterday", "2027-02-30", "-7d"].map(ago), [None; 6]);
     }
 

@@ -20,7 +20,7 @@ mod why;
 mod words;
 
 pub(crate) use act::past;
-pub(crate) use ask::{Manager, write_json};
+pub(crate) use ask::{Manager, Moment, write_json};
 pub(crate) use attach::attach;
 pub(crate) use queue::identity;
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl Figures {
 }
 
 /// A job as the simulator would have recorded it. Its time alone and its GPUs are not asked for.
-fn record(job: &JobDetail) -> JobRecord {
+pub(crate) fn record(job: &JobDetail) -> JobRecord {
     let attempt = |attempt: &AttemptDetail| AttemptRecord {
         launched: time(attempt.launched),
         ended: attempt.ended.map(time),

@@ -18,10 +18,10 @@ use carma_sim::trace::ReadLimits;
 use carma_sim::{Catalogue, Estimates, Estimator, Trace};
 use clap::Args;
 
-pub(crate) use figures::Figures;
+pub(crate) use figures::{Figures, record};
 pub(crate) use follow::{Replayed, replay};
 pub(crate) use plan::{Planned, Training};
-pub(crate) use prediction::predict;
+pub(crate) use prediction::{predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
 use crate::files::{read_table, tell_skipped};
@@ -147,11 +147,9 @@ fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue:
 /// Replays under a bar.
 fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
     let progress = bar(planned.len(), "jobs that are over");
-    let replayed = replay(client, planned, speed, |_, Told { update, .. }| {
+    replay(client, planned, speed, |_, Told { update, .. }| {
         if matches!(update, Update::Job { state: Phase::Done, .. }) {
-            progress.inc(1);
+            progress.step();
         }
-    });
-    progress.finish_and_clear();
-    replayed
+    })
 }

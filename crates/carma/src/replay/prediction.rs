@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use carma_core::Settings;
 use carma_emu::Profile;
 use carma_manager::api::GpuDetail;
-use carma_sim::{Catalogue, Estimates, Estimator, InterferenceModel, Knowledge, Servers, Simulation, SimulationError, Trace};
+use carma_sim::{Catalogue, Estimates, Estimator, GpuType, InterferenceModel, Knowledge, Servers, Simulation, SimulationError, Trace};
 
 use super::figures::Figures;
 use crate::progress::simulate_all;
@@ -44,13 +44,17 @@ fn as_declared(estimator: &Estimator, catalogue: &Catalogue) -> Estimator {
     })
 }
 
+/// The kind of a GPU, where the simulator knows it.
+pub(crate) fn simulated_kind(gpu: &GpuDetail) -> Option<&'static GpuType> {
+    Profile::all().iter().find(|profile| profile.facts.product == gpu.name).map(|profile| profile.kind)
+}
+
 /// The GPUs of a manager as the simulator knows them.
 pub(super) fn servers(gpus: &[GpuDetail]) -> Result<Servers> {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for gpu in gpus {
-        let known = Profile::all().iter().find(|profile| profile.facts.product == gpu.name);
-        let Some(known) = known else { bail!("nothing is known of {} that could be simulated", gpu.name) };
-        *kinds.entry(known.kind.name).or_default() += 1;
+        let Some(kind) = simulated_kind(gpu) else { bail!("nothing is known of {} that could be simulated", gpu.name) };
+        *kinds.entry(kind.name).or_default() += 1;
     }
     let groups: Vec<String> = kinds.iter().map(|(kind, gpus)| format!("{gpus}x{kind}")).collect();
     groups.join(",").parse().context("the manager has no GPUs that could be simulated")

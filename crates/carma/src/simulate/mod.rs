@@ -14,6 +14,7 @@ pub(crate) use arguments::{World, WorldArguments};
 
 use crate::configuration::ConfigArguments;
 use crate::files::create;
+use crate::progress::bar;
 use crate::units::wrapped;
 
 /// Where nobody says on what: the published evaluation's server.
@@ -54,15 +55,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let knowledge = arguments.world.knowledge(&arguments.estimator, &world.catalogue)?;
     let trace = world.read_trace(&arguments.trace)?;
     let simulation = world.simulation(&trace, &settings, &knowledge, arguments.seed);
+    let bar = bar(trace.jobs.len(), "simulating");
+    let over = &mut || bar.step();
     let run = match &arguments.event_log {
-        None => simulation.run()?,
+        None => simulation.run_watched(over)?,
         Some(file) => {
             let mut log = create(file)?;
-            let run = simulation.run_logged(&mut log)?;
+            let run = simulation.run_logged(&mut log, over)?;
             log.flush().with_context(|| format!("cannot write {}", file.display()))?;
             run
         }
     };
+    drop(bar);
     if let Some(file) = &arguments.jobs {
         let mut table = create(file)?;
         let lines = jobs::lines(&run, &trace, &world.catalogue);

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::view;
 use crate::manager::{Manager, devices, estimate};
+use crate::progress::awaited;
 use crate::text::printable;
 use crate::units::wrapped;
 
@@ -46,8 +47,9 @@ fn forecasts(submissions: &[Submission], manager: &Manager) -> Result<Vec<Vec<Fo
         Err(ClientError::NoManager(_)) => Ok(Vec::new()),
         client => {
             let mut client = client?;
-            let forecasts = submissions.iter().map(|submission| client.forecast(&Submit::from(submission.clone())));
-            Ok(forecasts.collect::<Result<_, _>>()?)
+            let mut forecast = |submission: &Submission| client.forecast(&Submit::from(submission.clone()));
+            // The manager may dry-run each.
+            Ok(awaited("estimating", || submissions.iter().map(&mut forecast).collect::<Result<_, _>>())?)
         }
     }
 }

@@ -45,7 +45,7 @@ const ENCODERS: [EncoderShape; 2] = [
 impl Architecture {
     /// Untrained members: an encoder, if any, and the depth of the stack. Encoders read the layers too well to be left alone: stacks that see
     /// only the whole keep them honest.
-    fn members(self) -> Vec<(Option<EncoderShape>, i32)> {
+    pub(crate) fn members(self) -> Vec<(Option<EncoderShape>, i32)> {
         let plain = DEPTHS.map(|depth| (None, depth)).into_iter();
         match self {
             Self::Mlp => plain.collect(),
@@ -65,11 +65,33 @@ fn widths(depth: i32) -> Vec<usize> {
 impl GpuMemNet {
     /// Trains an ensemble on features and their classes. The same seed gives the same weights, whatever the number of threads.
     pub fn train(architecture: Architecture, classes: Classes, rows: &[(&Features, usize)], seed: u64) -> Self {
-        Self::train_for(architecture, classes, rows, seed, Schedule::default())
+        Self::train_watched(architecture, classes, rows, seed, &|| ())
+    }
+
+    /// The same; whoever watches is told of each member that is trained.
+    pub fn train_watched(
+        architecture: Architecture,
+        classes: Classes,
+        rows: &[(&Features, usize)],
+        seed: u64,
+        trained: &(dyn Fn() + Sync),
+    ) -> Self {
+        Self::train_members(architecture, classes, rows, seed, Schedule::default(), trained)
     }
 
     /// The same, for longer or shorter.
     pub fn train_for(architecture: Architecture, classes: Classes, rows: &[(&Features, usize)], seed: u64, schedule: Schedule) -> Self {
+        Self::train_members(architecture, classes, rows, seed, schedule, &|| ())
+    }
+
+    fn train_members(
+        architecture: Architecture,
+        classes: Classes,
+        rows: &[(&Features, usize)],
+        seed: u64,
+        schedule: Schedule,
+        trained: &(dyn Fn() + Sync),
+    ) -> Self {
         let scaling = Scaling::of(rows.iter().map(|(features, _)| *features));
         let weights = classes.weights(rows.iter().map(|(_, class)| *class));
         let samples = rows.iter().map(|(features, class)| {
@@ -83,7 +105,9 @@ impl GpuMemNet {
         let shapes: Vec<_> = architecture.members().into_iter().enumerate().collect();
         let members = on_all_cores(&shapes, |(turn, (encoder, depth))| {
             let member = Member::new(width, *encoder, &widths(*depth), classes.count);
-            train_member(member, &samples, schedule, seed.wrapping_mul(1009).wrapping_add(*turn as u64))
+            let member = train_member(member, &samples, schedule, seed.wrapping_mul(1009).wrapping_add(*turn as u64));
+            trained();
+            member
         });
         let family = rows.first().map_or(Family::Mlp, |(features, _)| features.family);
         Self { family, architecture, classes, scaling, members }

@@ -6,8 +6,10 @@ mod jobs;
 mod lists;
 mod manager;
 mod metrics;
+mod notifications;
 mod submit;
 mod terminal;
+mod what_if;
 
 pub(super) use metrics::{Told, alone as metrics_alone};
 pub(super) use submit::submission_turns;
@@ -85,6 +87,9 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(gpus::recent))
         .routes(routes!(gpus::drain))
         .routes(routes!(gpus::resume))
+        .routes(routes!(notifications::show, notifications::set))
+        .routes(routes!(notifications::test))
+        .routes(routes!(what_if::what_if))
         .routes(routes!(manager::status))
         .routes(routes!(manager::me))
         .routes(routes!(manager::configuration))

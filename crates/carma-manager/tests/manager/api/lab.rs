@@ -61,10 +61,11 @@ impl Lab {
         };
         let settings = configuration.manager.clone();
         let program = env::current_exe().unwrap();
-        let setup = Setup { places: places.clone(), configuration, driver: None, world, program, observes: true, record: None };
+        let setup =
+            Setup { places: places.clone(), configuration, driver: None, world, program: program.clone(), observes: true, record: None };
         let (handle, arriving) = Engine::handle();
         let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving).unwrap();
-        let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings, pages: PAGES };
+        let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings, pages: PAGES, program };
         let (stop, stopped) = oneshot::channel();
         let server = Server::bind(serving)?;
         let address = server.address();

@@ -1,5 +1,6 @@
 //! A manager that is a process of its own, as people run it: started, killed, and started again on the same state.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +23,7 @@ pub(super) struct Up {
     folder: TempDir,
     pub(super) machine: Option<Machine>,
     process: Option<Child>,
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Up {
@@ -32,7 +34,7 @@ impl Up {
         let create =
             |(gpus, speed): (&str, f64)| Machine::create(&folder.path().join("gpus"), &gpus.parse().unwrap(), speed, Some(program()));
         let machine = gpus.map(create).transpose().unwrap();
-        Self { folder, machine, process: None }
+        Self { folder, machine, process: None, variables: Vec::new() }
     }
 
     /// A manager that answers.
@@ -40,6 +42,11 @@ impl Up {
         let mut up = Self::down(gpus, configuration);
         up.start();
         up
+    }
+
+    /// Has it started with this in its environment.
+    pub(super) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.variables.push((name, value.into()));
     }
 
     /// The command that starts it.
@@ -50,6 +57,7 @@ impl Up {
             Some(machine) => command.env(VARIABLE, machine.folder()),
             None => command.arg("--no-gpus"),
         };
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let log = File::options().create(true).append(true).open(self.log()).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command

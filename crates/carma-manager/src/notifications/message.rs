@@ -1,0 +1,139 @@
+//! What is told at once by one way, and its words.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::api::{Channel, Happened, Occasion};
+use crate::store::UnixMillis;
+
+/// So many happenings are told one by one; the rest is counted.
+pub(super) const MOST_LISTED: usize = 20;
+/// So many letters of one happening are told in a text.
+const LONGEST_LINE: usize = 400;
+/// So many letters of a text: where others have a limit, it is 2000.
+const LONGEST_TEXT: usize = 1900;
+
+/// Something to tell a user by one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// How it is told.
+    pub by: Channel,
+    /// The machine where it happened.
+    pub server: String,
+    /// What happened, the first first. Of very many, not all are here.
+    pub happened: Vec<Happened>,
+    /// How many of each kind happened in all.
+    pub counts: BTreeMap<Occasion, u64>,
+}
+
+impl Message {
+    /// One about something made up, to see whether it arrives.
+    pub(super) fn sample(by: Channel, server: &str, at: UnixMillis) -> Self {
+        let text = "this is a test: so you are told what becomes of your jobs".to_owned();
+        let happened = Happened { occasion: Occasion::Done, job: 0, name: Some("test".to_owned()), text, at, log: None };
+        Self { by, server: server.to_owned(), counts: BTreeMap::from([(happened.occasion, 1)]), happened: vec![happened] }
+    }
+
+    /// What it is about, in one short line.
+    pub(super) fn subject(&self) -> String {
+        match self.happened.as_slice() {
+            [one] if self.total() == 1 => {
+                let name = one.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
+                format!("job {}{name}: {}", one.job, word(one.occasion))
+            }
+            _ => {
+                let counted = self.counts.iter().map(|(occasion, count)| format!("{count} {}", word(*occasion)));
+                format!("jobs: {}", counted.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// What happened, a line each.
+    pub(super) fn body(&self) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        let (mut letters, most) = (0, LONGEST_TEXT);
+        for happened in self.happened.iter().take(MOST_LISTED) {
+            let line = one_line(&happened.text, LONGEST_LINE);
+            letters += line.chars().count() + 1;
+            if letters > most && !lines.is_empty() {
+                break;
+            }
+            lines.push(line);
+        }
+        let more = self.total().saturating_sub(lines.len() as u64);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        lines.join("\n")
+    }
+
+    /// All of it in one text, for where there is no subject.
+    pub(super) fn text(&self) -> String {
+        if self.total() == 1 {
+            format!("{}: {}", self.server, self.body())
+        } else {
+            format!("{}: {}\n{}", self.server, self.subject(), self.body())
+        }
+    }
+
+    /// As webhooks and commands get it: `text` is what Slack and Mattermost show, `content` what Discord does.
+    pub(super) fn document(&self) -> Value {
+        json!({ "text": self.text(), "content": self.text(), "server": self.server, "happened": self.happened, "counts": self.counts })
+    }
+
+    fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}
+
+/// The word for an occasion, as it is written in JSON too.
+pub(super) const fn word(occasion: Occasion) -> &'static str {
+    match occasion {
+        Occasion::Done => "done",
+        Occasion::Failed => "failed",
+        Occasion::Recovered => "recovered",
+    }
+}
+
+/// The beginning of a text as one line, without anything that could steer whoever shows it.
+pub(super) fn one_line(text: &str, longest: usize) -> String {
+    let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if line.chars().count() <= longest { line } else { line.chars().take(longest - 1).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn happened(occasion: Occasion, job: u64, text: &str) -> Happened {
+        Happened { occasion, job, name: Some("näme".to_owned()), text: text.to_owned(), at: UnixMillis(1_800_000_000_000), log: None }
+    }
+
+    pub(crate) fn message(by: Channel, happened: Vec<Happened>) -> Message {
+        let mut counts = BTreeMap::new();
+        for happened in &happened {
+            *counts.entry(happened.occasion).or_default() += 1;
+        }
+        Message { by, server: "gpu1".to_owned(), happened, counts }
+    }
+
+    #[test]
+    fn one_thing_is_a_sentence_and_many_are_counted() {
+        let one = message(Channel::Desktop, vec![happened(Occasion::Failed, 7, "job 7 failed\r\nBcc: all")]);
+        assert_eq!((one.subject().as_str(), one.text().as_str()), ("job 7 \"näme\": failed", "gpu1: job 7 failed  Bcc: all"));
+        let mut many: Vec<_> = (1..=25).map(|job| happened(Occasion::Done, job, &format!("job {job} succeeded"))).collect();
+        many[3].occasion = Occasion::Recovered;
+        let many = message(Channel::Desktop, many);
+        assert_eq!(many.subject(), "jobs: 24 done, 1 recovered");
+        assert!(many.text().starts_with("gpu1: jobs: 24 done, 1 recovered\njob 1 succeeded\njob 2 "), "{}", many.text());
+        assert!(many.body().ends_with("job 20 succeeded\nand 5 more"), "{}", many.body());
+    }
+
+    #[test]
+    fn texts_stay_short_whatever_is_in_them() {
+        let long = message(Channel::Desktop, vec![happened(Occasion::Done, 1, &"x".repeat(5000)); 30]);
+        assert!(long.text().chars().count() < 2000 && long.body().ends_with("and 26 more"), "{}", long.body());
+    }
+}

@@ -1,0 +1,216 @@
+//! What of a job's events is worth telling, and how it is said.
+
+use std::path::Path;
+
+use carma_core::{AttemptId, MiB, Outcome, Verdict};
+use serde::Deserialize;
+
+use super::message::one_line;
+use crate::api::{Happened, Occasion};
+use crate::store::{JobHistory, StoredAttempt, StoredEvent};
+use crate::supervise::AttemptFolder;
+use crate::words::{duration, memory};
+
+/// So many letters of a name, or of a reason, are told.
+const LONGEST: usize = 200;
+
+/// How a job ended, as it was written down.
+#[derive(Debug, Deserialize)]
+struct Finished {
+    outcome: Outcome,
+}
+
+/// Why a job waits again, as it was written down.
+#[derive(Debug, Deserialize)]
+struct Requeued {
+    floor: Option<MiB>,
+    #[serde(default)]
+    whole_gpu: bool,
+    reason: Again,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Again {
+    After(Verdict),
+    Requested,
+}
+
+/// Who did something to a job, and what is said of an attempt's end.
+#[derive(Debug, Deserialize)]
+struct Note {
+    by: Option<String>,
+    attempt: Option<u32>,
+    because: Option<String>,
+}
+
+/// What an event of a job means to its user, if anything; logs are below the folder of the manager's state.
+pub(super) fn happened(history: &JobHistory, stored: &StoredEvent, state: &Path) -> Option<Happened> {
+    let attempt = last_attempt(history, stored);
+    let (occasion, words, sequel) = match stored.event.kind.as_str() {
+        "finished" => {
+            let (occasion, words) = ended(history, &Finished::deserialize(&stored.event.body).ok()?.outcome)?;
+            (occasion, words, String::new())
+        }
+        "requeued" => {
+            let requeued = Requeued::deserialize(&stored.event.body).ok()?;
+            (Occasion::Recovered, setback(&requeued.reason)?.to_owned(), waits_again(&requeued))
+        }
+        _ => return None,
+    };
+    let job = &history.job;
+    let name = job.request.name.clone();
+    let called = name.as_ref().map_or(String::new(), |name| format!(" {:?}", one_line(name, LONGEST)));
+    let ran = attempt.map_or_else(String::new, ran);
+    let because = attempt.filter(|_| occasion != Occasion::Done).and_then(|attempt| because(history, attempt.attempt));
+    let because = because.map_or(String::new(), |because| format!(": {}", one_line(&because, LONGEST)));
+    let log = attempt.map(|attempt| {
+        let folder = AttemptFolder::of(state, attempt.attempt);
+        // Why something failed is usually said there.
+        if occasion == Occasion::Done { folder.output() } else { folder.errors() }
+    });
+    let id = job.job.id();
+    Some(Happened { occasion, job: id.0, name, text: format!("{id}{called} {words}{ran}{because}{sequel}"), at: stored.event.at, log })
+}
+
+/// The attempt that had ended when this happened: later ones may have begun since.
+fn last_attempt<'a>(history: &'a JobHistory, stored: &StoredEvent) -> Option<&'a StoredAttempt> {
+    history.attempts.iter().rfind(|attempt| attempt.end.as_ref().is_some_and(|end| end.at <= stored.event.at))
+}
+
+/// How a job ended; nobody is told what they did themselves.
+fn ended(history: &JobHistory, outcome: &Outcome) -> Option<(Occasion, String)> {
+    match outcome {
+        Outcome::Succeeded => Some((Occasion::Done, outcome.to_string())),
+        Outcome::Cancelled => {
+            let by = notes(history, "cancelled").find_map(|note| note.by);
+            (by.as_ref() != Some(&history.job.owner.name))
+                .then(|| (Occasion::Failed, format!("was cancelled{}", by.map_or(String::new(), |by| format!(" by {by}")))))
+        }
+        Outcome::DependencyFailed { .. } => Some((Occasion::Failed, format!("was {outcome}"))),
+        _ => Some((Occasion::Failed, outcome.to_string())),
+    }
+}
+
+/// What happened to a job that waits again, where that was not its own failure and nobody asked for it.
+fn setback(reason: &Again) -> Option<&'static str> {
+    let Again::After(verdict) = reason else { return None };
+    match verdict {
+        Verdict::OutOfMemory => Some("ran out of GPU memory"),
+        Verdict::HostOutOfMemory => Some("ended because the host ran out of memory"),
+        Verdict::GpuLost => Some("lost its GPU"),
+        Verdict::MpsServerDied => Some("lost its MPS server"),
+        Verdict::SupervisorLost => Some("ended with its supervisor, which was killed"),
+        Verdict::Succeeded | Verdict::Failed { .. } | Verdict::CouldNotStart { .. } => None,
+    }
+}
+
+fn waits_again(requeued: &Requeued) -> String {
+    let wants = match requeued {
+        Requeued { whole_gpu: true, .. } => " for a GPU of its own".to_owned(),
+        Requeued { floor: Some(floor), .. } => format!(" for {} at least", memory(*floor)),
+        _ => String::new(),
+    };
+    format!("; it waits again{wants}")
+}
+
+/// How long an attempt took, where, and the most it used.
+fn ran(attempt: &StoredAttempt) -> String {
+    let Some(end) = &attempt.end else { return String::new() };
+    let took = duration(end.at.0.saturating_sub(attempt.launched.0) as f64 / 1000.0);
+    let devices: Vec<String> = attempt.placement.devices.iter().map(|granted| granted.device.to_string()).collect();
+    let place = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
+    let peak = end.measured.peaks.iter().max().filter(|peak| peak.0 > 0);
+    format!(" after {took}{place}{}", peak.map_or(String::new(), |peak| format!(", with {} at most", memory(*peak))))
+}
+
+fn because(history: &JobHistory, attempt: AttemptId) -> Option<String> {
+    notes(history, "ended").find(|note| note.attempt == Some(attempt.number))?.because
+}
+
+/// What was noted under this kind, the latest first.
+fn notes<'a>(history: &'a JobHistory, kind: &'a str) -> impl Iterator<Item = Note> + 'a {
+    let of_kind = history.events.iter().rev().filter(move |stored| stored.event.kind == kind);
+    of_kind.filter_map(|stored| Note::deserialize(&stored.event.body).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{DeviceId, Granted, JobId, JobSpec, Limits, Placement, ServerId};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::request::{JobCommand, JobRequest, Owner};
+    use crate::store::{AttemptEnd, Measured, NewEvent, StoredJob, UnixMillis};
+
+    const START: u64 = 1_800_000_000_000;
+
+    fn event(kind: &str, after: u64, body: Value) -> StoredEvent {
+        let event = NewEvent { at: UnixMillis(START + after), job: Some(JobId(12)), kind: kind.to_owned(), body };
+        StoredEvent { sequence: after, event }
+    }
+
+    /// A job of Ada's whose first attempt took four minutes, and its second one more.
+    fn history(name: Option<&str>, events: Vec<StoredEvent>) -> JobHistory {
+        let job = json!({
+            "spec": JobSpec::new(JobId(12)), "state": {"state": "queued", "since": 0.0}, "submitted_at": 0.0, "sequence": 1, "attempts": 0,
+            "climb": carma_core::Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
+        });
+        let request = JobRequest { name: name.map(str::to_owned), ..JobRequest::new(JobCommand::Program(vec!["x".to_owned()]), "/") };
+        let owner = Owner { uid: 7, gid: 7, name: "ada".to_owned() };
+        let granted = Granted { device: DeviceId::gpu(ServerId(0), 3), promised: MiB(1), limits: Limits::Streams };
+        let attempt = |number: u32, launched: u64, ended: u64| StoredAttempt {
+            attempt: AttemptId { job: JobId(12), number },
+            placement: Placement { server: ServerId(0), devices: vec![granted] },
+            launched: UnixMillis(START + launched),
+            supervisor: None,
+            end: Some(AttemptEnd {
+                at: UnixMillis(START + ended),
+                exit: None,
+                verdict: Verdict::OutOfMemory,
+                measured: Measured { peaks: vec![MiB(17_408 * u64::from(number))], ..Measured::default() },
+            }),
+        };
+        JobHistory {
+            job: StoredJob { request, owner, job: serde_json::from_value(job).unwrap(), submitted: UnixMillis(START), ended: None },
+            attempts: vec![attempt(1, 0, 240_000), attempt(2, 300_000, 360_000)],
+            events,
+        }
+    }
+
+    fn told(history: &JobHistory, event: &StoredEvent) -> Option<(Occasion, String)> {
+        happened(history, event, "/state".as_ref()).map(|happened| (happened.occasion, happened.text))
+    }
+
+    #[test]
+    fn an_end_is_told_with_where_how_long_and_why() {
+        let notes = vec![
+            event("ended", 240_000, json!({"attempt": 1, "because": "its log says: CUDA out of memory"})),
+            event("ended", 360_000, json!({"attempt": 2, "because": "it exited with\ncode 1"})),
+        ];
+        let history = history(Some("resnet"), notes);
+        let finished = |outcome: Value| event("finished", 360_000, json!({ "outcome": outcome, "text": "" }));
+        let (done, failed) = (finished(json!("succeeded")), finished(json!({"failed": {"code": 1}})));
+        let after = "after 1 min 00 s on s0/gpu3, with 34.0 GiB at most";
+        assert_eq!(told(&history, &done), Some((Occasion::Done, format!("job 12 \"resnet\" succeeded {after}"))));
+        let words = format!("job 12 \"resnet\" failed with exit code 1 {after}: it exited with code 1");
+        assert_eq!(told(&history, &failed), Some((Occasion::Failed, words)));
+        let back = event("requeued", 240_001, json!({"floor": 20_480, "whole_gpu": false, "reason": {"after": "out_of_memory"}}));
+        let words = "job 12 \"resnet\" ran out of GPU memory after 4 min 00 s on s0/gpu3, with 17.0 GiB at most: \
+                     its log says: CUDA out of memory; it waits again for 20.0 GiB at least";
+        assert_eq!(told(&history, &back), Some((Occasion::Recovered, words.to_owned())));
+        assert_eq!(happened(&history, &back, "/state".as_ref()).unwrap().log, Some("/state/attempts/12/1/stderr.log".into()));
+        assert_eq!(happened(&history, &done, "/state".as_ref()).unwrap().log, Some("/state/attempts/12/2/stdout.log".into()));
+    }
+
+    #[test]
+    fn nobody_is_told_what_they_did_themselves() {
+        let cancelled = event("finished", 1, json!({"outcome": "cancelled"}));
+        let by = |by: &str| told(&history(None, vec![event("cancelled", 0, json!({ "by": by }))]), &cancelled);
+        assert_eq!((by("ada"), by("root")), (None, Some((Occasion::Failed, "job 12 was cancelled by root".to_owned()))));
+        let requeued = |reason: Value| told(&history(None, Vec::new()), &event("requeued", 1, json!({ "floor": null, "reason": reason })));
+        assert_eq!(requeued(json!("requested")), None);
+        assert_eq!(requeued(json!({"after": {"failed": {"code": 1}}})), None, "a retry that was asked for");
+        assert_eq!(requeued(json!({"after": "gpu_lost"})), Some((Occasion::Recovered, "job 12 lost its GPU; it waits again".to_owned())));
+    }
+}

@@ -1,0 +1,22 @@
+//! `carma deliver`: what a manager starts for each message, as the user it is for, and people never do.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use carma_manager::notifications::{Message, TOLD, deliver};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The file of the message
+    file: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let file = File::open(&arguments.file).with_context(|| format!("cannot read {}", arguments.file.display()))?;
+    let message: Message = serde_json::from_reader(BufReader::new(file)).context("this is no message")?;
+    deliver(&message)?;
+    Ok(writeln!(output, "{TOLD}")?)
+}

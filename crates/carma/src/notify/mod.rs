@@ -1,0 +1,129 @@
+//! `carma notify`: what you want to be told of, and how.
+
+mod deliver;
+mod wish;
+
+pub(crate) use deliver::{Arguments as DeliverArguments, run as deliver};
+
+use std::io::Write;
+
+use anyhow::{Result, ensure};
+use carma_manager::api::{Channel, Notification};
+use clap::{Args, Subcommand};
+
+use crate::manager::{Manager, write_json};
+use crate::text::{left, printable, right, write_table};
+use crate::units::count;
+use wish::AddArguments;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List what you are told of.
+    List(ListArguments),
+    /// Be told by another way, or by the same on other occasions.
+    Add(AddArguments),
+    /// Be told no longer by these ways.
+    Remove(RemoveArguments),
+    /// Be told something now, by all ways, and see which of them work.
+    Test(ListArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArguments {
+    /// Their numbers in the list.
+    #[arg(required_unless_present = "all", value_name = "N")]
+    numbers: Vec<usize>,
+    /// All of them.
+    #[arg(long, conflicts_with = "numbers")]
+    all: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
+    match command {
+        Command::List(arguments) => list(arguments, output),
+        Command::Add(arguments) => add(arguments, output),
+        Command::Remove(arguments) => remove(arguments, output),
+        Command::Test(arguments) => test(arguments, output),
+    }
+}
+
+fn list(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
+    let wishes = arguments.manager.connect()?.notifications()?;
+    if arguments.json {
+        return write_json(&wishes, output);
+    }
+    if wishes.is_empty() {
+        eprintln!("carma: you are told of nothing; see carma notify add --help");
+        return Ok(());
+    }
+    let row = |(place, wish): (usize, &Notification)| [(place + 1).to_string(), occasions(wish), shown(&wish.by)];
+    let rows: Vec<_> = wishes.iter().enumerate().map(row).collect();
+    Ok(write_table([right("N", 3), left("WHEN", 21), left("HOW", 200)], &rows, output)?)
+}
+
+fn add(arguments: &AddArguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    let mut wishes = client.notifications()?;
+    let wish = arguments.wish();
+    // The same way again means other occasions.
+    match wishes.iter_mut().find(|other| other.by == wish.by) {
+        Some(other) => other.on.clone_from(&wish.on),
+        None => wishes.push(wish.clone()),
+    }
+    client.set_notifications(&wishes)?;
+    Ok(writeln!(output, "on {} you are told by: {}", occasions(&wish).replace(',', ", "), printable(&wish.by.to_string()))?)
+}
+
+fn remove(arguments: &RemoveArguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    let wishes = client.notifications()?;
+    for number in &arguments.numbers {
+        ensure!((1..=wishes.len()).contains(number), "there is no number {number}: see carma notify list");
+    }
+    let goes = |place: usize| arguments.all || arguments.numbers.contains(&(place + 1));
+    let (gone, stay): (Vec<_>, Vec<_>) = wishes.into_iter().enumerate().partition(|(place, _)| goes(*place));
+    let stay: Vec<Notification> = stay.into_iter().map(|(_, wish)| wish).collect();
+    client.set_notifications(&stay)?;
+    Ok(writeln!(output, "removed {}", count(gone.len(), "notification"))?)
+}
+
+fn test(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
+    let tried = arguments.manager.connect()?.try_notifications()?;
+    if arguments.json {
+        write_json(&tried, output)?;
+    } else {
+        for (place, tried) in tried.iter().enumerate() {
+            let became = tried.problem.as_ref().map_or_else(|| "told".to_owned(), |problem| format!("NOT TOLD: {problem}"));
+            writeln!(output, "{} {}: {}", place + 1, printable(&tried.by.to_string()), printable(&became))?;
+        }
+    }
+    ensure!(!tried.is_empty(), "you are told of nothing; see carma notify add --help");
+    let failed = tried.iter().filter(|tried| tried.problem.is_some()).count();
+    ensure!(failed == 0, "{failed} of {} did not work", count(tried.len(), "way"));
+    Ok(())
+}
+
+/// When somebody is told, in one word.
+fn occasions(wish: &Notification) -> String {
+    let word = |occasion| serde_json::to_value(occasion).ok().and_then(|word| word.as_str().map(str::to_owned));
+    wish.on.iter().filter_map(word).collect::<Vec<_>>().join(",")
+}
+
+/// How, as its own user may see it; the address of a webhook is a secret even on their screen.
+fn shown(channel: &Channel) -> String {
+    match channel {
+        Channel::Command(command) => format!("command: {command}"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,87 @@
+//! What is said to `carma notify add`: when, and how.
+
+use carma_manager::api::{Channel, Notification, Occasion};
+use clap::{Args, ValueEnum};
+
+use crate::manager::Manager;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  carma notify add --mail ada@example.org --on failed\n  \
+carma notify add --webhook https://hooks.example.org/services/T0KEN\n  \
+carma notify add --command 'echo \"$CARMA_TEXT\" >> jobs.txt'\n\n\
+The command is run by sh in your home. CARMA_OCCASION, CARMA_JOB, CARMA_JOB_NAME, CARMA_TEXT, CARMA_SERVER and \
+CARMA_LOG say what happened; its input has the same as JSON. Whatever the way, all of it is done as you.")]
+#[group(id = "how", required = true, multiple = false, args = ["webhook", "mail", "desktop", "command"])]
+pub(crate) struct AddArguments {
+    /// Send JSON to this address; Slack, Mattermost and Discord show it.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+    /// Write to this address, by this machine's sendmail.
+    #[arg(long, value_name = "ADDRESS")]
+    mail: Option<String>,
+    /// Show it on your desktop on this machine, by notify-send.
+    #[arg(long)]
+    desktop: bool,
+    /// Run this command.
+    #[arg(long, value_name = "SHELL")]
+    command: Option<String>,
+    /// When; unset: on all of these.
+    #[arg(long, value_delimiter = ',', value_name = "OCCASIONS")]
+    on: Vec<When>,
+    #[command(flatten)]
+    pub(super) manager: Manager,
+}
+
+/// When somebody is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// A job has ended well.
+    Done,
+    /// A job has ended otherwise, and will not run again.
+    Failed,
+    /// A job ran out of memory, or lost its GPU, and was put back.
+    Recovered,
+}
+
+impl AddArguments {
+    /// The wish.
+    pub(super) fn wish(&self) -> Notification {
+        let by = match (&self.webhook, &self.mail, &self.command) {
+            (Some(url), ..) => Channel::Webhook(url.clone()),
+            (_, Some(address), _) => Channel::Mail(address.clone()),
+            (.., Some(command)) => Channel::Command(command.clone()),
+            (None, None, None) => Channel::Desktop,
+        };
+        let on = if self.on.is_empty() { When::value_variants() } else { &self.on };
+        let occasion = |when: &When| match when {
+            When::Done => Occasion::Done,
+            When::Failed => Occasion::Failed,
+            When::Recovered => Occasion::Recovered,
+        };
+        Notification { on: on.iter().map(occasion).collect(), by }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: AddArguments,
+    }
+
+    #[test]
+    fn one_way_is_needed_and_all_occasions_are_usual() {
+        let read = |words: &[&str]| Line::try_parse_from([&["add"], words].concat()).map(|line| line.arguments.wish());
+        let all = vec![Occasion::Done, Occasion::Failed, Occasion::Recovered];
+        assert_eq!(read(&["--desktop"]).unwrap(), Notification { on: all, by: Channel::Desktop });
+        let failed = Notification { on: vec![Occasion::Failed, Occasion::Done], by: Channel::Mail("ada".to_owned()) };
+        assert_eq!(read(&["--mail", "ada", "--on", "failed,done"]).unwrap(), failed);
+        assert!(read(&[]).unwrap_err().to_string().contains("--webhook <URL>|--mail <ADDRESS>|--desktop|--command <SHELL>"));
+        assert!(read(&["--desktop", "--mail", "ada"]).is_err() && read(&["--desktop", "--on", "never"]).is_err());
+    }
+}

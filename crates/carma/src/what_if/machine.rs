@@ -1,0 +1,133 @@
+//! The manager's GPUs, as the simulator knows them.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, bail, ensure};
+use carma_core::{CollocationMode, DeviceId};
+use carma_manager::api::{GpuDetail, SampleQuery};
+use carma_manager::client::Client;
+use carma_manager::store::{MinuteMean, UnixMillis};
+use carma_sim::{GPU_TYPES, GpuType, ServerGroup, Servers, Sharing};
+
+use crate::replay::simulated_kind;
+
+/// Seconds in which GPUs tell of their power, as a share of all: where fewer are known, so is nothing of their energy.
+const LEAST_KNOWN: f64 = 0.9;
+
+/// The GPUs of a server.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) servers: Servers,
+    pub(super) sharing: Sharing,
+    /// What is assumed of them.
+    pub(super) notes: Vec<String>,
+    kinds: Vec<&'static GpuType>,
+    places: HashMap<DeviceId, usize>,
+}
+
+impl Machine {
+    pub(super) fn of(gpus: &[GpuDetail]) -> Result<Self> {
+        ensure!(!gpus.is_empty(), "the manager has no GPUs, so there is nothing to simulate");
+        let any = |is: fn(CollocationMode) -> bool| gpus.iter().any(|gpu| is(gpu.mode));
+        if any(|mode| mode == CollocationMode::Mig) {
+            bail!("GPUs that are cut into MIG instances are not replayed");
+        }
+        let mut notes = Vec::new();
+        let mps = any(|mode| matches!(mode, CollocationMode::Mps { .. }));
+        if mps && any(|mode| mode == CollocationMode::Streams) {
+            notes.push("Some GPUs are shared by MPS and some are not: all are simulated as if they were.".to_owned());
+        }
+        let mut kinds = Vec::new();
+        for gpu in gpus {
+            kinds.push(simulated_kind(gpu).unwrap_or_else(|| {
+                let kind = nearest(gpu);
+                notes.push(format!("Nothing is known of {}: it is simulated as {}, the nearest by memory.", gpu.name, kind.name));
+                kind
+            }));
+        }
+        notes.sort_unstable();
+        notes.dedup();
+        let groups = kinds.iter().map(|kind| ServerGroup { servers: 1, gpus: 1, kind });
+        let mut merged: Vec<ServerGroup> = Vec::new();
+        for group in groups {
+            match merged.iter_mut().find(|known| known.kind == group.kind) {
+                Some(known) => known.gpus += 1,
+                None => merged.push(group),
+            }
+        }
+        let places = gpus.iter().enumerate().map(|(place, gpu)| (gpu.device, place)).collect();
+        let sharing = if mps { Sharing::Mps } else { Sharing::Streams };
+        Ok(Self { servers: Servers { groups: merged }, sharing, notes, kinds, places })
+    }
+
+    /// A GPU's place; one that is gone counts as the first.
+    pub(super) fn place(&self, device: DeviceId) -> usize {
+        self.places.get(&device).copied().unwrap_or_default()
+    }
+
+    pub(super) fn kind(&self, place: usize) -> &'static GpuType {
+        self.kinds.get(place).copied().unwrap_or_else(GpuType::reference)
+    }
+
+    pub(super) fn gpus(&self) -> usize {
+        self.kinds.len()
+    }
+}
+
+fn nearest(gpu: &GpuDetail) -> &'static GpuType {
+    GPU_TYPES.iter().min_by_key(|kind| kind.memory.0.abs_diff(gpu.memory.0)).unwrap_or_else(|| GpuType::reference())
+}
+
+/// What all GPUs took from one time to another, as their power was seen; unset where too little of it was.
+pub(super) fn joules(client: &mut Client, gpus: &[GpuDetail], (since, until): (UnixMillis, UnixMillis)) -> Result<Option<f64>> {
+    let query = SampleQuery { since: Some(since), until: Some(UnixMillis(until.0 + 60_000)) };
+    let mut sum = Some(0.0);
+    for gpu in gpus {
+        let minutes = client.samples(&gpu.device.to_string(), &query)?;
+        sum = sum.zip(energy(&minutes, (since.0 as f64 / 1000.0, until.0 as f64 / 1000.0))).map(|(sum, more)| sum + more);
+    }
+    Ok(sum)
+}
+
+/// Energy of one GPU between two times in seconds; minutes of which little is missing count for what is missing.
+fn energy(minutes: &[MinuteMean], (since, until): (f64, f64)) -> Option<f64> {
+    let (mut known, mut joules) = (0.0, 0.0);
+    for minute in minutes {
+        let begins = minute.minute.0 as f64 * 60.0;
+        let within = ((begins + 60.0).min(until) - begins.max(since)).max(0.0);
+        if let Some(power) = minute.power {
+            known += within;
+            joules += within * power.0;
+        }
+    }
+    let all = until - since;
+    (all > 0.0 && known >= LEAST_KNOWN * all).then(|| joules * all / known)
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{MiB, ServerId, Utilisation, Watts};
+    use carma_manager::store::UnixMinute;
+
+    use super::*;
+
+    fn minute(minute: u64, power: Option<f64>) -> MinuteMean {
+        MinuteMean {
+            device: DeviceId::gpu(ServerId(0), 0),
+            minute: UnixMinute(minute),
+            readings: 12,
+            memory_used: MiB(0),
+            utilisation: Utilisation::default(),
+            power: power.map(Watts),
+        }
+    }
+
+    #[test]
+    fn energy_is_power_over_time_and_not_told_where_too_little_was_seen() {
+        let minutes = [minute(1, Some(100.0)), minute(2, Some(300.0))];
+        assert_eq!(energy(&minutes, (90.0, 150.0)), Some(30.0 * 100.0 + 30.0 * 300.0));
+        assert_eq!(energy(&minutes, (60.0, 190.0)), Some(24_000.0 * 130.0 / 120.0));
+        assert_eq!(energy(&minutes, (0.0, 180.0)), None);
+        assert_eq!(energy(&[minute(1, None)], (60.0, 120.0)), None);
+    }
+}

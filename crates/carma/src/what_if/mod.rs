@@ -1,0 +1,145 @@
+//! `carma what-if`: the manager's own jobs once more, in the simulator, by other rules.
+//!
+//! ```text
+//!  jobs as they were ─► stays on GPUs ─► time alone (interference undone) ─► trace ─► simulated by each policy ─► Fate
+//! ```
+
+mod alone;
+mod fate;
+mod machine;
+mod replayed;
+mod usual;
+mod view;
+
+use std::io::Write;
+
+use anyhow::{Result, ensure};
+use carma_core::Settings;
+use carma_manager::api::{Fate, HistoryQuery, JobDetail, WhatIf};
+use carma_manager::client::Client;
+use carma_manager::store::UnixMillis;
+use carma_sim::{InterferenceModel, JobRecord, Simulation, SimulationError};
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use crate::compare::settings;
+use crate::manager::{Manager, Moment, write_json};
+use crate::progress;
+use fate::{fate, mean_fate};
+use machine::{Machine, joules};
+use replayed::Replayed;
+
+/// No more jobs than these are replayed, which are the latest: all policies are to be simulated within a minute.
+const MOST_JOBS: usize = 10_000;
+/// Runs of each policy, of which the mean is told: many where jobs are few. They come in mirrored pairs, so it is an even number.
+const MOST_SEEDS: usize = 20;
+/// So many jobs are simulated for each policy, over all its runs.
+const MOST_RUNS: usize = 20_000;
+/// Policies that differ much, besides those in force.
+const USUAL: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "lucid"];
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each job is put back to the time it takes alone, from what was measured beside \
+others, and then simulated on the same GPUs: by the rules in force, which shows \
+how far to trust the simulator, and by others.\n\n\
+Example:\n  carma what-if --since 1d --policy exclusive,or-magm/aegis")]
+pub(crate) struct Arguments {
+    /// Jobs submitted from this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
+    #[arg(long, value_name = "TIME", default_value = "1d")]
+    since: Moment,
+    /// And before this time, written in the same way; unset: until now.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+    /// Policies, as `carma compare` takes them; unset: a few that differ much.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+/// Replays the manager's jobs, and prints what would have become of them.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    let now = client.status()?.now;
+    let until = arguments.until.map_or(now, |until| until.at(now));
+    // Back from the end, where that is given and the beginning is not by the calendar.
+    let since = arguments.since.at(until);
+    let jobs = latest(client, since, until)?;
+    let answer = what_if(client, &jobs, &arguments.policy)?;
+    if arguments.json {
+        return write_json(&answer, output);
+    }
+    view::write(&answer, (since, until), &TimeZone::system(), output)
+}
+
+/// The latest jobs of a time.
+fn latest(client: &mut Client, since: UnixMillis, until: UnixMillis) -> Result<Vec<JobDetail>> {
+    let limit = Some(MOST_JOBS as u32 + 1);
+    let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };
+    progress::counted("jobs read", client.export(&query)?)
+}
+
+/// What would have become of these jobs by these policies, or by some that differ much.
+pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[String]) -> Result<WhatIf> {
+    let (status, gpus, rules) = (client.status()?, client.gpus()?, client.configuration()?.rules);
+    let others = others(policies, &status.policy, &rules)?;
+    let machine = Machine::of(&gpus)?;
+    let model = InterferenceModel::shipped();
+    let replayed = Replayed::of(newest(jobs), &machine, &model, status.now)?;
+    let contenders: Vec<(&str, &Settings)> =
+        [(status.policy.as_str(), &rules)].into_iter().chain(others.iter().map(|(name, settings)| (name.as_str(), settings))).collect();
+    let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
+    let simulated = fates.remove(0);
+    let measured = fate(&status.policy, &replayed.measured, joules(client, &gpus, replayed.span)?);
+    let more = (jobs.len() > MOST_JOBS).then(|| format!("Earlier ones are left out: the latest {MOST_JOBS} are looked at."));
+    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).collect();
+    Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: fates })
+}
+
+/// They come in no certain order.
+fn newest(jobs: &[JobDetail]) -> &[JobDetail] {
+    &jobs[..jobs.len().min(MOST_JOBS)]
+}
+
+/// The policies to compare with, and their rules.
+fn others(asked: &[String], in_force: &str, rules: &Settings) -> Result<Vec<(String, Settings)>> {
+    let usual = || USUAL.into_iter().filter(|name| *name != in_force).map(str::to_owned).collect();
+    let mut names: Vec<String> = if asked.is_empty() { usual() } else { asked.iter().map(|name| name.trim().to_lowercase()).collect() };
+    ensure!(names.len() <= 12, "{} policies are more than the 12 that are simulated at once", names.len());
+    names.dedup();
+    names.into_iter().map(|name| settings(&name, rules).map(|settings| (name, settings))).collect()
+}
+
+/// What becomes of the jobs by each policy, and of which jobs nothing does.
+fn simulate(
+    contenders: &[(&str, &Settings)],
+    replayed: &Replayed,
+    machine: &Machine,
+    model: &InterferenceModel,
+) -> Result<(Vec<Fate>, Vec<String>)> {
+    let seeds = (MOST_RUNS / replayed.measured.len().max(1)).clamp(2, MOST_SEEDS) & !1;
+    let runs: Vec<(usize, u64)> = (0..contenders.len()).flat_map(|policy| (0..seeds as u64).map(move |seed| (policy, seed))).collect();
+    let results = progress::simulate_all(&runs, |(policy, seed)| -> Result<(Fate, bool), SimulationError> {
+        let (name, settings) = contenders[*policy];
+        let Replayed { trace, catalogue, knowledge, .. } = replayed;
+        let simulation = Simulation::new((catalogue, model), trace, &machine.servers, settings, knowledge);
+        let run = Simulation { seed: *seed, sharing: machine.sharing, ..simulation }.run()?;
+        let joules = run.gpus.iter().map(|gpu| gpu.totals.joules).sum();
+        let all_ended = run.jobs.iter().all(|job: &JobRecord| job.ended.is_some());
+        Ok((fate(name, &run.jobs, Some(joules)), all_ended))
+    })?;
+    let mut fates = Vec::new();
+    let mut never = Vec::new();
+    for ((name, _), results) in contenders.iter().zip(results.chunks_exact(seeds)) {
+        let (runs, all_ended): (Vec<Fate>, Vec<bool>) = results.iter().cloned().unzip();
+        fates.push(mean_fate(name, &runs));
+        if all_ended.contains(&false) {
+            never.push(format!("By {name}, some jobs would never have ended, and count in no time."));
+        }
+    }
+    Ok((fates, never))
+}

@@ -1,0 +1,179 @@
+//! From jobs as they were to jobs that can be simulated: which are, how long each takes alone, and what the scheduler was told of it.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, ensure};
+use carma_core::{ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, PerRank, Seconds, Time, UserId, Verdict};
+use carma_manager::api::{AttemptDetail, JobDetail};
+use carma_manager::store::UnixMillis;
+use carma_sim::{Catalogue, InterferenceModel, JobRecord, Knowledge, Physics, RankProfile, Trace, TraceJob, Workload};
+
+use super::alone::{Alone, Sharing, Stay};
+use super::machine::Machine;
+use super::usual::Usual;
+use crate::replay::record;
+use crate::units::count;
+
+/// Jobs that can be simulated, with what was measured of them, in order of submission.
+#[derive(Debug)]
+pub(super) struct Replayed {
+    pub(super) trace: Trace,
+    pub(super) catalogue: Catalogue,
+    pub(super) knowledge: Knowledge,
+    pub(super) measured: Vec<JobRecord>,
+    /// From the first submission to the last end.
+    pub(super) span: (UnixMillis, UnixMillis),
+    /// Those that are not there, and what is assumed of those that are.
+    pub(super) notes: Vec<String>,
+}
+
+/// Why a job is not replayed.
+const NO_GPU: &str = "asked for no GPU";
+const NEVER_RAN: &str = "never ran";
+const NOT_OVER: &str = "not over yet";
+const NEVER_FITTED: &str = "ran out of memory to the last";
+
+impl Replayed {
+    /// Of the jobs of a time, at the end of it.
+    pub(super) fn of(jobs: &[JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
+        let mut jobs: Vec<&JobDetail> = jobs.iter().collect();
+        jobs.sort_by_key(|job| (job.submitted, job.id));
+        let (replayed, mut notes) = choose(&jobs);
+        ensure!(!replayed.is_empty(), "{}", nothing(&notes));
+        let usual = Usual::new();
+        let mut stays = Vec::new();
+        let mut places: HashMap<(JobId, u32), usize> = HashMap::new();
+        // Whoever ran beside them counts, replayed or not.
+        for job in &jobs {
+            for attempt in &job.attempts {
+                places.insert((job.id, attempt.attempt.number), stays.len());
+                stays.push(usual.stay(job, attempt, machine, now));
+            }
+        }
+        let physics = Physics::default();
+        let sharing = Sharing { model, physics: &physics, mode: machine.sharing.mode(), gpus: machine.gpus() };
+        let alone = sharing.undone(&stays);
+        let (first, mut last) = (replayed[0].submitted, UnixMillis::default());
+        let mut trace = Trace::default();
+        let mut workloads = Vec::new();
+        for job in &replayed {
+            let work: Vec<usize> = work(job).filter_map(|attempt| places.get(&(job.id, attempt.attempt.number)).copied()).collect();
+            workloads.push(workload(job, &work, (&stays, &alone), machine));
+            last = last.max(job.ended.unwrap_or_default());
+            let submitted = Seconds::new((job.submitted.0 - first.0) as f64 / 1000.0)?;
+            let owner = Some(job.owner.name.clone());
+            trace.jobs.push(TraceJob { name: job.id.to_string(), submitted, gpus: gpus(job), workload: None, duration: None, owner });
+        }
+        let catalogue = Catalogue::measured_by("this server", workloads)?;
+        let mut knowledge = Knowledge::default();
+        let ids: HashMap<JobId, JobId> = (1..).map(JobId).zip(&replayed).map(|(here, job)| (job.id, here)).collect();
+        for (((id, _), traced), job) in catalogue.iter().zip(&mut trace.jobs).zip(&replayed) {
+            traced.workload = Some(id);
+            knowledge.requests.insert(id, request(job, &ids, first));
+        }
+        let assumed = replayed.iter().filter(|job| work(job).any(|attempt| attempt.utilisation.smact.is_none())).count();
+        if assumed > 0 {
+            notes.push(format!(
+                "Of {} no counters were measured: what was estimated counts, or else the mean of known workloads.",
+                count(assumed, "job")
+            ));
+        }
+        let measured = replayed.iter().map(|job| record(job)).collect();
+        Ok(Self { trace, catalogue, knowledge, measured, span: (first, last), notes })
+    }
+}
+
+fn nothing(notes: &[String]) -> String {
+    let why = if notes.is_empty() { "no job was submitted in this time".to_owned() } else { notes.join("; ") };
+    format!("there is nothing to replay: {why}")
+}
+
+/// Those that can be replayed, and how many cannot.
+fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
+    let obstacle = |job: &JobDetail| match () {
+        () if job.request.resources.gpus == 0 => Some(NO_GPU),
+        () if job.ended.is_none() => Some(NOT_OVER),
+        () if work(job).next().is_some() => None,
+        () if job.attempts.iter().any(|attempt| attempt.verdict == Some(Verdict::OutOfMemory)) => Some(NEVER_FITTED),
+        () => Some(NEVER_RAN),
+    };
+    let replayed = jobs.iter().copied().filter(|job| obstacle(job).is_none()).collect();
+    let left_out = |why: &str| {
+        let many = jobs.iter().filter(|job| obstacle(job) == Some(why)).count();
+        (many > 0).then(|| format!("{} left out: {why}", count(many, "job")))
+    };
+    (replayed, [NO_GPU, NEVER_RAN, NOT_OVER, NEVER_FITTED].into_iter().filter_map(left_out).collect())
+}
+
+/// The attempts that did a job's work. Running out of memory is not work; a job that begins anew each time did it in its last attempt; one that
+/// failed by itself, or was cancelled, did what it did until then.
+fn work(job: &JobDetail) -> impl Iterator<Item = &AttemptDetail> {
+    let ran = |attempt: &&AttemptDetail| {
+        let lost = matches!(attempt.verdict, Some(Verdict::OutOfMemory | Verdict::CouldNotStart { .. }));
+        !lost && attempt.ended.is_some() && !attempt.placement.devices.is_empty()
+    };
+    let attempts = if job.request.may_checkpoint { usize::MAX } else { 1 };
+    job.attempts.iter().rev().filter(ran).take(attempts)
+}
+
+fn gpus(job: &JobDetail) -> u32 {
+    job.request.resources.gpus
+}
+
+/// A job as a workload of its own, as it would be alone on the simulator's reference GPU.
+fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[Alone]), machine: &Machine) -> Workload {
+    let mut seconds = 0.0;
+    let mut ranks: Vec<RankProfile> = Vec::new();
+    for place in work {
+        let Alone { seconds: took, training, ranks: here } = &alone[*place];
+        let there = stays[*place].ranks.iter().zip(here).map(|((gpu, _), rank)| machine.kind(*gpu).unstretch(rank));
+        let (times, profiles): (Vec<f64>, Vec<RankProfile>) = there.unzip();
+        let slowest = times.into_iter().fold(f64::MIN_POSITIVE, f64::max);
+        seconds += took - training + training / slowest;
+        // The latest attempt comes first.
+        if ranks.is_empty() {
+            ranks = profiles;
+        }
+    }
+    Workload {
+        name: job.id.to_string(),
+        model: String::new(),
+        dataset: String::new(),
+        batch: None,
+        epochs: None,
+        family: String::new(),
+        seconds: Seconds::new(seconds).unwrap_or_default().max(Seconds::TICK),
+        ranks,
+        aliases: Vec::new(),
+        source: String::new(),
+        note: None,
+    }
+}
+
+/// What the core was told of a job, but for what the simulator has nothing of: holds, the host, and ways of sharing.
+fn request(job: &JobDetail, ids: &HashMap<JobId, JobId>, first: UnixMillis) -> JobSpec {
+    let (request, estimate) = (&job.request, &job.estimate);
+    let after = |after: &carma_manager::request::After| {
+        let job = ids.get(&JobId(after.job.parse().ok()?))?;
+        Some(Dependency { job: *job, condition: after.condition })
+    };
+    let begin = request.schedule.begin.map(|second| Seconds::from_secs(second.saturating_sub(first.0 / 1000)));
+    let expected = estimate.expected.map(|expected| MemoryEstimate { expected, upper: estimate.upper.unwrap_or(expected).max(expected) });
+    JobSpec {
+        user: UserId(job.owner.uid),
+        group: GroupId(job.owner.gid),
+        gpus: gpus(job),
+        memory: MemoryNeed { known: estimate.declared.map(PerRank::Same), estimated: expected.map(PerRank::Same) },
+        utilisation: estimate.utilisation,
+        expected_duration: estimate.duration,
+        time_limit: request.resources.time_limit,
+        priority: request.schedule.priority,
+        dependencies: request.schedule.after.iter().filter_map(after).collect(),
+        array: job.array.map(|place| ArrayMember { array: place.array, index: place.index, at_most: request.schedule.at_most }),
+        begin: begin.map(|begin| Time::ZERO + begin),
+        exclusive: request.resources.exclusive,
+        may_checkpoint: request.may_checkpoint,
+        retries: request.retries,
+        ..JobSpec::new(job.id)
+    }
+}

@@ -1,0 +1,59 @@
+//! The answer for people, in 80 columns.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_core::Seconds;
+use carma_manager::api::{Fate, WhatIf};
+use carma_manager::store::UnixMillis;
+use carma_sim::ratio;
+use jiff::tz::TimeZone;
+
+use crate::manager::moment;
+use crate::text::{left, right, write_table};
+use crate::units::{count, duration, energy, wrapped};
+
+/// Prints what was measured, and the rest as ratios to it.
+pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), zone: &TimeZone, output: &mut impl Write) -> Result<()> {
+    let [since, until] = [since, until].map(|at| moment(at, zone).chars().take(16).collect::<String>());
+    writeln!(output, "{} submitted from {since} to {until}", count(answer.jobs as usize, "job"))?;
+    writeln!(output, "Times and energy but waits are shares of what was measured.\n")?;
+    let WhatIf { measured, simulated, others, .. } = answer;
+    let times = |fate: &Fate| [fate.makespan, fate.completion, fate.completion_p95].map(Seconds::get);
+    let row = |name: String, fate: &Fate, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
+        let attempts = format!("{:.1}", fate.out_of_memory);
+        [name, makespan, duration(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
+    };
+    let joules = measured.energy.map(|joules| joules.0);
+    let mut rows = vec![row(format!("{} measured", measured.policy), measured, times(measured).map(duration), joules.map(energy))];
+    let simulated = [(format!("{} simulated", simulated.policy), simulated)];
+    for (name, fate) in simulated.into_iter().chain(others.iter().map(|fate| (fate.policy.clone(), fate))) {
+        let mut whole = times(measured).into_iter();
+        let shares = times(fate).map(|part| format!("{:.2}", ratio(part, whole.next().unwrap_or_default())));
+        let energy = fate.energy.zip(joules).map(|(part, whole)| format!("{:.2}", ratio(part.0, whole)));
+        rows.push(row(name, fate, shares, energy));
+    }
+    let columns = [
+        left("", 24),
+        right("LAST DONE", 11),
+        right("WAIT", 11),
+        right("COMPLETION", 11),
+        right("ITS P95", 11),
+        right("ENERGY", 10),
+        right("OOM", 6),
+    ];
+    write_table(columns, &rows, output)?;
+    writeln!(output, "\n{}", wrapped(&trust(answer)))?;
+    answer.left_out.iter().try_for_each(|note| Ok(writeln!(output, "{}", wrapped(note))?))
+}
+
+/// How far the simulator was from what was measured by the rules in force.
+pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
+    let off = |of: fn(&Fate) -> Seconds| format!("{:+.0} %", 100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0));
+    format!(
+        "By the rules in force the simulator is off by {} in when the last job is done and by {} in the mean completion: trust what it says of \
+         other rules no further than that.",
+        off(|fate| fate.makespan),
+        off(|fate| fate.completion)
+    )
+}

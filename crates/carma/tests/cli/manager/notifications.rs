@@ -1,0 +1,321 @@
+//! Users are told what became of their jobs: by every way, once, together, and as themselves.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use carma_core::{Condition, Outcome};
+use carma_manager::api::{Act, Channel, Happened, Notification, Occasion, Shutdown, Submit};
+use carma_manager::client::ClientError;
+use carma_manager::request::After;
+use serde_json::Value;
+
+use super::lab::{PATIENCE, program, until};
+use super::up::{Gpus, Up, one};
+
+const QUICK: &str = "[manager.notifications]\ngather_seconds = 0.1\nevery_seconds = 0.2\n";
+const ALL: [Occasion; 3] = [Occasion::Done, Occasion::Failed, Occasion::Recovered];
+
+/// A manager of a user with a home and programs of their own.
+struct Home(Up);
+
+impl Home {
+    fn new(gpus: Gpus<'_>, configuration: &str) -> Self {
+        let mut up = Up::down(gpus, configuration);
+        let home = Self::of(&up);
+        fs::create_dir_all(home.join("bin")).unwrap();
+        up.set("HOME", &home);
+        up.set("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", home.join("bin").display()));
+        up.set("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent");
+        up.start();
+        Self(up)
+    }
+
+    fn of(up: &Up) -> PathBuf {
+        up.folder().join("home")
+    }
+
+    /// A stand-in for a program, which keeps its arguments and its input in files of its name.
+    fn install(&self, name: &str) {
+        let program = Self::of(&self.0).join("bin").join(name);
+        fs::write(&program, format!("#!/bin/sh\ncat >> \"$HOME/{name}.in\"\nprintf '%s\\n' \"$@\" >> \"$HOME/{name}.args\"\n")).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// What is in a file at home, once all of these words are.
+    fn kept(&self, name: &str, words: &[&str]) -> String {
+        let path = Self::of(&self.0).join(name);
+        until(|| fs::read_to_string(&path).ok().filter(|text| words.iter().all(|word| text.contains(word))))
+    }
+
+    fn carma(&self, words: &[&str]) -> Output {
+        Command::new(program()).args(words).env("CARMA_SOCKET", self.0.places().socket).output().unwrap()
+    }
+
+    /// Waits until no message is on its way.
+    fn settled(&self) {
+        until(|| fs::read_dir(self.0.state().join("notifications")).unwrap().next().is_none().then_some(()));
+    }
+
+    fn wishes(&self, channels: impl IntoIterator<Item = Channel>) {
+        let wishes: Vec<_> = channels.into_iter().map(|by| Notification { on: ALL.to_vec(), by }).collect();
+        assert_eq!(self.0.client().set_notifications(&wishes).unwrap(), wishes);
+    }
+}
+
+/// A web server that keeps what it is sent, and answers with this status.
+struct Server {
+    address: String,
+    bodies: Receiver<Value>,
+}
+
+impl Server {
+    fn answering(status: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (tell, bodies) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let Some(body) = answer(stream, status) else { continue };
+                if tell.send(body).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { address, bodies }
+    }
+
+    fn channel(&self) -> Channel {
+        Channel::Webhook(format!("http://{}/services/T0KEN", self.address))
+    }
+
+    fn next(&self) -> Value {
+        self.bodies.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// Messages until so many things were told, and those things.
+    fn told(&self, count: u64) -> (Vec<Value>, Vec<Happened>) {
+        let (mut messages, mut all) = (Vec::new(), 0);
+        while all < count {
+            let body = self.next();
+            all += body["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>();
+            messages.push(body);
+        }
+        assert_eq!(all, count, "{messages:?}");
+        let happened = messages.iter().flat_map(|body| serde_json::from_value::<Vec<Happened>>(body["happened"].clone()).unwrap());
+        let happened = happened.collect();
+        (messages, happened)
+    }
+}
+
+fn answer(mut stream: TcpStream, status: &str) -> Option<Value> {
+    let (mut received, mut piece) = (Vec::new(), [0; 4096]);
+    let body = loop {
+        let read = stream.read(&mut piece).ok().filter(|read| *read > 0)?;
+        received.extend_from_slice(&piece[..read]);
+        let text = String::from_utf8_lossy(&received).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        assert!(head.starts_with("POST /services/T0KEN HTTP/1.1"), "{head}");
+        let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+        if body.len() >= length.unwrap() {
+            break serde_json::from_str(body).unwrap();
+        }
+    };
+    let _ = stream.write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").as_bytes());
+    Some(body)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn done_failed_and_recovered_are_told_by_every_way() {
+    let home = Home::new(Some(("1xA100-40GB", 60.0)), QUICK);
+    let server = Server::answering("200 OK");
+    ["sendmail", "notify-send"].iter().for_each(|program| home.install(program));
+    let command = "cat >> command.in; echo \"$CARMA_OCCASION $CARMA_JOB $CARMA_JOB_NAME\" >> command.args";
+    home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Desktop, Channel::Command(command.to_owned())]);
+    let carma = program().display();
+    let train = |memory: &str| format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory {memory} --seconds 10");
+    let script = format!("if test -e again; then exec {}; else touch again; exec {}; fi", train("4GiB"), train("60GiB"));
+    let mut recovers = home.0.plain(&script);
+    recovers.name = Some("Größe".to_owned());
+    recovers.resources.gpus = 1;
+    let recovers = home.0.submit(recovers);
+    assert_eq!(home.0.over(recovers).outcome(), Some(&Outcome::Succeeded));
+    let fails = home.0.submit(home.0.plain("echo so it goes >&2; exit 3"));
+    // Who cancels their own job knows.
+    let cancelled = home.0.submit(home.0.plain("sleep 1000"));
+    home.0.client().act(&cancelled.0.to_string(), &Act::Cancel).unwrap();
+    assert_eq!(home.0.over(cancelled).outcome(), Some(&Outcome::Cancelled));
+    let last = home.0.submit(home.0.plain("true"));
+
+    let (messages, happened) = server.told(4);
+    let told: BTreeMap<(u64, Occasion), &Happened> =
+        happened.iter().map(|happened| ((happened.job, happened.occasion), happened)).collect();
+    let expected = [(recovers.0, Occasion::Done), (recovers.0, Occasion::Recovered), (fails.0, Occasion::Failed), (last.0, Occasion::Done)];
+    assert_eq!(told.keys().copied().collect::<Vec<_>>(), expected, "{messages:?}");
+    let recovered = &told[&(recovers.0, Occasion::Recovered)].text;
+    assert!(recovered.contains("\"Größe\" ran out of GPU memory after") && recovered.contains(" on s0/gpu0"), "{recovered}");
+    assert!(recovered.contains("; it waits again for "), "{recovered}");
+    let failed = told[&(fails.0, Occasion::Failed)];
+    assert!(failed.text.starts_with(&format!("job {} failed with exit code 3 after ", fails.0)), "{}", failed.text);
+    assert_eq!(fs::read_to_string(failed.log.as_ref().unwrap()).unwrap(), "so it goes\n");
+    let named = |message: &Value| message["text"] == message["content"] && message["text"].as_str().unwrap().contains("job ");
+    assert!(messages.iter().all(named), "{messages:?}");
+
+    let (fails, last) = (fails.0.to_string(), last.0.to_string());
+    let letters = home.kept("sendmail.in", &["ran out of GPU memory", "failed with exit code 3", &format!("job {last} succeeded")]);
+    assert!(letters.contains("To: ada@example.org\nSubject: ") && letters.contains("\nAuto-Submitted: auto-generated\n"), "{letters}");
+    assert!(home.kept("sendmail.args", &["-t\n-i\n"]).lines().all(|word| ["-t", "-i"].contains(&word)));
+    home.kept("notify-send.args", &["--app-name=carma\n--\n", "ran out of GPU memory", "failed with exit code 3"]);
+    home.kept("command.in", &["\"happened\":", "\"occasion\":\"recovered\"", "\"occasion\":\"failed\""]);
+    let lines = home.kept("command.args", &["Größe"]);
+    let job = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
+    assert!(lines.lines().all(|line| [recovers.0.to_string(), fails.clone(), last.clone()].contains(&job(line))), "{lines}");
+}
+
+#[test]
+fn a_storm_is_few_messages() {
+    let home = Home::new(None, "[manager.notifications]\ngather_seconds = 0.5\nevery_seconds = 3600\n");
+    let server = Server::answering("204 No Content");
+    home.wishes([server.channel()]);
+    // All that wait for it end with it.
+    let go = home.0.folder().join("go");
+    let first = home.0.submit(home.0.plain(&format!("until test -e {}; do sleep 0.05; done; exit 1", go.display())));
+    let mut later = home.0.plain("true");
+    later.schedule.after = vec![After { job: first.0.to_string(), condition: Condition::Ok }];
+    let submit = Submit { array: Some((1..=200).collect()), ..one(later) };
+    assert_eq!(home.0.client().submit(&submit).unwrap().jobs.len(), 200);
+    fs::write(go, "").unwrap();
+    let (messages, happened) = server.told(201);
+    assert_eq!((messages.len(), happened.len()), (1, 201));
+    let words = messages[0]["text"].as_str().unwrap();
+    assert!(words.contains("jobs: 201 failed\n") && words.contains("\nand 181 more"), "{words}");
+}
+
+#[test]
+fn what_a_killed_manager_had_not_told_is_told_by_the_next_and_nothing_twice() {
+    let mut home = Home::new(None, "[manager.notifications]\ngather_seconds = 3600\nevery_seconds = 3600\n");
+    let (server, other) = (Server::answering("200 OK"), Server::answering("200 OK"));
+    home.wishes([server.channel()]);
+    let first = home.0.submit(home.0.plain("true"));
+    assert_eq!(home.0.over(first).outcome(), Some(&Outcome::Succeeded));
+    home.0.kill();
+    fs::write(home.0.folder().join("carma.toml"), QUICK).unwrap();
+    home.0.start();
+    assert_eq!(server.told(1).1[0].job, first.0);
+    // A way that is new begins with what happens from now on.
+    home.wishes([server.channel(), other.channel()]);
+    for _ in 0..2 {
+        let job = home.0.submit(home.0.plain("true"));
+        assert_eq!([server.told(1).1[0].job, other.told(1).1[0].job], [job.0, job.0]);
+        home.settled();
+        home.0.client().shutdown(Shutdown::default()).unwrap();
+        assert!(home.0.ended());
+        home.0.start();
+    }
+    let last = home.0.submit(home.0.plain("true"));
+    assert_eq!([server.told(1).1[0].job, other.told(1).1[0].job], [last.0, last.0]);
+}
+
+#[test]
+fn what_cannot_be_told_is_noted_without_secrets() {
+    let home = Home::new(None, QUICK);
+    let server = Server::answering("404 Not Found");
+    home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Command("echo T0KEN; nonsense".to_owned())]);
+    let job = home.0.submit(home.0.plain("true")).0.to_string();
+    let noted = until(|| {
+        let shown = text(&home.carma(&["show", &job]).stdout);
+        (shown.matches("not told: ").count() == 3).then_some(shown)
+    });
+    assert!(noted.contains(&format!("not told: webhook at {}: {} answered", server.address, server.address)), "{noted}");
+    assert!(!noted.contains("T0KEN") && !home.0.said().contains("T0KEN"), "{noted}");
+    assert_eq!(server.bodies.try_iter().count(), 3, "tried three times");
+
+    let tested = home.carma(&["notify", "test"]);
+    let said = text(&tested.stdout);
+    assert!(!tested.status.success() && text(&tested.stderr).contains("3 of 3 ways did not work"), "{said}{}", text(&tested.stderr));
+    assert!(said.contains("answered 404 Not Found") && said.contains("nonsense: not found") && !said.contains("T0KEN"), "{said}");
+    assert!(
+        said.contains("mail to ada@example.org: NOT TOLD: there is no sendmail here") || fs::exists("/usr/sbin/sendmail").unwrap(),
+        "{said}"
+    );
+    home.install("sendmail");
+    home.wishes([Channel::Mail("ada@example.org".to_owned()), Channel::Command("test -z \"$CARMA_LOG\"".to_owned())]);
+    let tested = home.carma(&["notify", "test"]);
+    assert_eq!(text(&tested.stdout), "1 mail to ada@example.org: told\n2 command: told\n", "{}", text(&tested.stderr));
+    home.kept("sendmail.in", &["this is a test"]);
+}
+
+#[test]
+fn wishes_are_listed_changed_and_refused() {
+    let home = Home::new(None, "");
+    let run = |words: &[&str]| {
+        let output = home.carma(&[&["notify"], words].concat());
+        format!("$ carma notify {}\n{}{}", words.join(" "), text(&output.stdout), text(&output.stderr))
+    };
+    let steps = [
+        run(&["list"]),
+        run(&["add", "--mail", "ada@example.org", "--on", "failed,recovered"]),
+        run(&["add", "--webhook", "https://hooks.example.org/services/T0KEN"]),
+        run(&["add", "--command", "beep"]),
+        run(&["add", "--mail", "ada@example.org", "--on", "done"]),
+        run(&["list"]),
+        run(&["remove", "4"]),
+        run(&["remove", "1", "3"]),
+        run(&["add", "--webhook", "hooks.example.org"]),
+        run(&["add", "--mail", "ada@example.org\nBcc: all@example.org"]),
+        run(&["add", "--command", " "]),
+        run(&["list"]),
+    ];
+    insta::assert_snapshot!("notify", steps.join("\n"));
+    let kept = home.0.client().notifications().unwrap();
+    let many: Vec<_> = (0..21).map(|number| Notification { on: ALL.to_vec(), by: Channel::Mail(format!("ada{number}")) }).collect();
+    let refused = home.0.client().set_notifications(&many).unwrap_err();
+    assert!(matches!(&refused, ClientError::Refused(_)) && refused.to_string().contains("20 are taken at most"), "{refused:?}");
+    assert_eq!(home.0.client().notifications().unwrap(), kept);
+    assert!(home.carma(&["notify", "remove", "--all"]).status.success());
+    assert!(text(&home.carma(&["notify", "test"]).stderr).contains("you are told of nothing"));
+}
+
+#[test]
+fn where_it_is_switched_off_nobody_is_promised_anything() {
+    let home = Home::new(None, "[manager.notifications]\nenabled = false\n");
+    let refused = home.carma(&["notify", "add", "--desktop"]);
+    assert!(!refused.status.success() && text(&refused.stderr).contains("switched off"), "{}", text(&refused.stderr));
+    assert!(text(&home.carma(&["notify", "test"]).stderr).contains("switched off"));
+}
+
+#[test]
+fn everybody_is_told_as_themselves_and_of_their_own() {
+    let Some(mut nobody) = super::super::as_nobody(program()) else { return };
+    let mut up = Up::down(None, QUICK);
+    fs::set_permissions(up.folder(), Permissions::from_mode(0o755)).unwrap();
+    let square = up.folder().join("square");
+    fs::create_dir(&square).unwrap();
+    fs::set_permissions(&square, Permissions::from_mode(0o1777)).unwrap();
+    up.set("SECRET_OF_ROOT", "x");
+    up.start();
+    let home = Home(up);
+    let command = format!("{{ id -u; id -G; env; cat; }} > {}/told", square.display());
+    nobody.args(["notify", "add", "--command", &command]).current_dir(&square).env("CARMA_SOCKET", home.0.places().socket);
+    assert!(nobody.status().unwrap().success());
+    assert_eq!(home.0.client().notifications().unwrap(), [], "operators are nobody else");
+    let mut submit = super::super::as_nobody(program()).unwrap();
+    submit.args(["submit", "--gpus", "0", "--", "true"]).current_dir(&square).env("CARMA_SOCKET", home.0.places().socket);
+    let roots = home.0.submit(home.0.plain("true"));
+    assert!(submit.status().unwrap().success());
+    let told = square.join("told");
+    let said = until(|| fs::read_to_string(&told).ok().filter(|said| said.contains("happened")));
+    assert!(said.starts_with("65534\n65534\n") && !said.contains("SECRET_OF_ROOT"), "{said}");
+    assert!(!said.contains(&format!("\"job\":{}", roots.0)), "{said}");
+    assert_eq!(fs::metadata(&told).unwrap().uid(), 65_534);
+}
