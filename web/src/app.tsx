@@ -37,7 +37,7 @@ const PAGES: Record<string, { title: string; page: ComponentType<{ argument: str
 };
 
 export function App() {
-  const { page: name, argument } = useObservable(route);
+  const { page: name, argument, visit } = useObservable(route);
   const given = useObservable(token);
   const refused = useObservable(signedOut);
   const main = useRef<HTMLElement>(null);
@@ -72,7 +72,7 @@ export function App() {
       <Header current={name} />
       <Banner />
       <main id="main" ref={main} tabIndex={-1}>
-        {refused ? <SignIn /> : Page ? <Page key={place} argument={argument} /> : <p>There is no such page.</p>}
+        {refused ? <SignIn /> : Page ? <Page key={visit} argument={argument} /> : <p>There is no such page.</p>}
       </main>
       <Keys />
     </>

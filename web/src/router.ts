@@ -7,9 +7,11 @@ export interface Route {
   page: string;
   argument: string;
   query: URLSearchParams;
+  /** Counts how often an address was gone to. */
+  visit: number;
 }
 
-export function parseRoute(hash: string): Route {
+export function parseRoute(hash: string, visit = 0): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [page = "", argument = ""] = path.split("/", 2);
   let decoded = argument;
@@ -18,7 +20,7 @@ export function parseRoute(hash: string): Route {
   } catch {
     // A stray percent sign: taken as it is.
   }
-  return { page, argument: decoded, query: new URLSearchParams(query) };
+  return { page, argument: decoded, query: new URLSearchParams(query), visit };
 }
 
 /** An address within the page. */
@@ -34,15 +36,15 @@ export const toGpu = (device: string) => to("gpu", device);
 export const route = new Observable<Route>(parseRoute(""));
 
 export function followAddress(): void {
-  const read = () => route.set(parseRoute(location.hash));
+  const read = () => route.set(parseRoute(location.hash, route.get().visit + 1));
   addEventListener("hashchange", read);
   read();
 }
 
 /** Changes the query of the page that is shown, without a step in the browser's history. */
 export function setQuery(changes: Record<string, string>): void {
-  const { page, argument, query } = route.get();
+  const { page, argument, query, visit } = route.get();
   const address = to(page, argument || undefined, { ...Object.fromEntries(query), ...changes });
   history.replaceState(null, "", address);
-  route.set(parseRoute(address));
+  route.set(parseRoute(address, visit));
 }

@@ -23,10 +23,11 @@ const DOINGS: { doing: Doing; name: string; phases: Phase[]; effect: string; dan
     effect: "It is stopped, after a checkpoint if it can write one, and put back into the queue.",
   },
   { doing: "priority", name: "Priority", phases: [...WAITING, ...LAUNCHED, "held"], effect: "Higher goes first." },
+  { doing: "cancel", name: "Cancel", phases: [...WAITING, "held"], effect: "It will not run.", danger: true },
   {
     doing: "cancel",
     name: "Cancel",
-    phases: [...WAITING, ...LAUNCHED, "held"],
+    phases: LAUNCHED,
     effect: "It is told to end, and killed if it does not. What it has done since its last checkpoint is lost.",
     danger: true,
   },
@@ -43,7 +44,8 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
   const [priority, setPriorityText] = useState(String(job.request.schedule?.priority ?? 0));
   if (job.phase === "done") return null;
   if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators act on it.</p>;
-  const chosen = DOINGS.find(({ doing }) => doing === asked);
+  const possible = DOINGS.filter(({ phases }) => phases.includes(job.phase));
+  const chosen = possible.find(({ doing }) => doing === asked);
   const act = async () => {
     if (asked === "priority") insist(await setPriority(job.id, Number(priority)));
     else if (asked) insist(await actOn(job.id, asked));
@@ -51,7 +53,7 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
   };
   return (
     <div class="buttons">
-      {DOINGS.filter(({ phases }) => phases.includes(job.phase)).map(({ doing, name, danger }) => (
+      {possible.map(({ doing, name, danger }) => (
         <button key={doing} type="button" class={danger ? "danger" : undefined} onClick={() => setAsked(doing)}>
           {name}
         </button>

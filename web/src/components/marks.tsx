@@ -5,6 +5,7 @@ import { jobColour, type Tone } from "../lib/colour";
 import { ago, deviceName } from "../lib/format";
 import { exactly, moment } from "../lib/time";
 import { managerNow } from "../live/clock";
+import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
@@ -67,6 +68,17 @@ export function Pending({ problem }: { problem: string | undefined }) {
     <p class="quiet" role="status">
       Loading …
     </p>
+  );
+}
+
+/** What was loaded, dimmed while something else is awaited; or that it is awaited. */
+export function Loaded<T>({ live, children }: { live: Live<T>; children: (data: T) => ComponentChildren }) {
+  if (live.data === undefined) return <Pending problem={live.problem} />;
+  return (
+    <div class={live.stale ? "stale" : undefined} aria-busy={live.stale}>
+      {live.stale && live.problem && <Pending problem={live.problem} />}
+      {children(live.data)}
+    </div>
   );
 }
 

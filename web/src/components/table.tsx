@@ -12,6 +12,9 @@ export interface ColumnOf<Row> {
   number?: boolean;
 }
 
+/** Rows that are shown unless somebody wants all. */
+const MOST = 200;
+
 interface Sorting {
   column: string;
   down: boolean;
@@ -36,9 +39,11 @@ export function Table<Row>(props: {
 }) {
   const { caption, columns, rows, keyOf, empty = "Nothing." } = props;
   const [sorting, setSorting] = useState<Sorting>();
+  const [all, setAll] = useState(false);
   if (rows.length === 0) return <p class="quiet">{empty}</p>;
   const turn = (column: string) => setSorting(before => ({ column, down: before?.column === column ? !before.down : false }));
   const direction = (column: string) => (sorting?.column !== column ? "none" : sorting.down ? "descending" : "ascending");
+  const shown = sorted(rows, columns, sorting).slice(0, all ? rows.length : MOST);
   return (
     <div class="table-box">
       <table class="folding">
@@ -60,7 +65,7 @@ export function Table<Row>(props: {
           </tr>
         </thead>
         <tbody>
-          {sorted(rows, columns, sorting).map(row => (
+          {shown.map(row => (
             <tr key={keyOf(row)}>
               {columns.map(({ name, cell, number }) => (
                 <td key={name} data-label={name} class={number ? "number" : undefined}>
@@ -71,6 +76,11 @@ export function Table<Row>(props: {
           ))}
         </tbody>
       </table>
+      {shown.length < rows.length && (
+        <button type="button" class="plain" onClick={() => setAll(true)}>
+          Show all {rows.length}
+        </button>
+      )}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 // What the manager tells as it happens: one connection for the whole page, which comes back by itself.
 
-import { Away, Refused, stream } from "../api/request";
+import { Away, Refused, reasonOf, stream } from "../api/request";
 import { signedOut } from "../api/session";
 import { EventParser } from "../api/sse";
 import type { Told } from "../api/types";
@@ -19,6 +19,10 @@ export interface Happening {
 const KEPT = 100;
 const SHORTEST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
+/** A manager that has not answered by then is away. */
+const LATE = 5000;
+/** A page that nobody saw for so long need not listen. */
+const UNSEEN = 60_000;
 
 export type Connection = "connecting" | "open" | "away";
 
@@ -62,32 +66,69 @@ function take(told: Told): void {
   tell(told.update === "job" ? ["jobs", `job ${told.job}`] : ["machine", "gpus"]);
 }
 
-/** Listens until it is told to stop. */
+/** Aborts when the page was out of sight for a while: browsers have few connections, and pages are many. */
+function whileSeen(outer: AbortSignal): { signal: AbortSignal; done: () => void } {
+  const inner = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const end = () => inner.abort();
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(end, UNSEEN);
+  };
+  look();
+  document.addEventListener("visibilitychange", look);
+  outer.addEventListener("abort", end);
+  const done = () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+    outer.removeEventListener("abort", end);
+  };
+  return { signal: inner.signal, done };
+}
+
+/** Waits until the page is in sight. */
+const seen = () =>
+  new Promise<void>(resolve => {
+    const look = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
+
+/** Listens once, for as long as it goes. */
+async function listenOnce(signal: AbortSignal, opened: () => void): Promise<void> {
+  const parser = new EventParser(event => take(JSON.parse(event.data) as Told));
+  const late = setTimeout(() => connection.get() === "connecting" && connection.set("away"), LATE);
+  try {
+    await stream("/v1/events", signal, text => parser.add(text), opened);
+  } catch (error) {
+    if (error instanceof Refused && error.status === 401) signedOut.set(true);
+    else if (!signal.aborted && !(error instanceof Away)) console.warn(reasonOf(error));
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** Listens until it is told to stop, or that we are signed out. */
 export async function follow(signal: AbortSignal): Promise<void> {
   let wait = SHORTEST_WAIT;
+  connection.set("connecting");
   while (!signal.aborted) {
-    const parser = new EventParser(event => take(JSON.parse(event.data) as Told));
-    let opened = false;
-    const opening = setTimeout(() => connection.get() === "connecting" && connection.set("away"), 5000);
-    try {
-      await stream(
-        "/v1/events",
-        signal,
-        text => parser.add(text),
-        () => {
-          opened = true;
-          wait = SHORTEST_WAIT;
-          const back = connection.get() !== "open";
-          connection.set("open");
-          if (back) tell(ALL);
-        },
-      );
-    } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof Refused && error.status === 401) return signedOut.set(true);
-      if (!(error instanceof Away) && !opened) console.warn(error);
-    } finally {
-      clearTimeout(opening);
+    const sight = whileSeen(signal);
+    await listenOnce(sight.signal, () => {
+      wait = SHORTEST_WAIT;
+      connection.set("open");
+      tell(ALL);
+    });
+    sight.done();
+    if (signal.aborted || signedOut.get()) return;
+    if (sight.signal.aborted) {
+      connection.set("connecting");
+      await seen();
+      continue;
     }
     connection.set("away");
     await new Promise(resolve => setTimeout(resolve, wait));

@@ -6,6 +6,8 @@ import { concerns, listen, type Topic } from "./feed";
 
 export interface Live<T> {
   data: T | undefined;
+  /** The data is for another key: what is wanted now is still loading. */
+  stale: boolean;
   /** Why the latest attempt to load it failed. */
   problem: string | undefined;
   reload: () => void;
@@ -13,10 +15,10 @@ export interface Live<T> {
 
 /**
  * Loads at once, whenever the key changes, and when one of the topics changes: at most once in `every` milliseconds,
- * one at a time, and not while nobody looks. What was loaded stays until the next is there, or the key is another.
+ * one at a time, and not while nobody looks. What was loaded stays until the next is there.
  */
 export function useLive<T>(load: (signal: AbortSignal) => Promise<T>, topics: readonly Topic[], key = "", every = 1000): Live<T> {
-  const [held, setHeld] = useState<{ key: string; data?: T; problem?: string }>({ key });
+  const [held, setHeld] = useState<{ key?: string; data?: T; problem?: string }>({});
   const latest = useRef({ load, topics });
   latest.current = { load, topics };
   const again = useRef<() => void>(() => {});
@@ -41,7 +43,7 @@ export function useLive<T>(load: (signal: AbortSignal) => Promise<T>, topics: re
         const data = await latest.current.load(ended.signal);
         if (!ended.signal.aborted) setHeld({ key, data });
       } catch (error) {
-        if (!ended.signal.aborted) setHeld(before => ({ ...(before.key === key ? before : {}), key, problem: reasonOf(error) }));
+        if (!ended.signal.aborted) setHeld(before => ({ ...before, problem: reasonOf(error) }));
       }
       loading = false;
       consider();
@@ -67,5 +69,5 @@ export function useLive<T>(load: (signal: AbortSignal) => Promise<T>, topics: re
   }, [key, every]);
 
   const reload = useCallback(() => again.current(), []);
-  return held.key === key ? { data: held.data, problem: held.problem, reload } : { data: undefined, problem: undefined, reload };
+  return { data: held.data, stale: held.key !== key, problem: held.problem, reload };
 }

@@ -3,9 +3,9 @@
 import { energy as loadEnergy } from "../api/calls";
 import type { EnergyKind, EnergyReport, EnergySum } from "../api/types";
 import { Choices } from "../components/choices";
-import { Fact, JobLink, Pending } from "../components/marks";
+import { Fact, JobLink, Loaded } from "../components/marks";
 import { type ColumnOf, Table } from "../components/table";
-import { carbon, count, energy, money, UNKNOWN } from "../lib/format";
+import { carbon, energy, money, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { dayNumber, minutesAhead } from "../lib/time";
 import { managerNow } from "../live/clock";
@@ -17,7 +17,6 @@ const DAY = 86_400_000;
 const SPANS = { "1": "24 h", "7": "7 d", "30": "30 d", all: "all" };
 const JOULES = 3.6e6;
 const BARS = 20;
-const ROWS = 500;
 
 const nameOf = ({ of }: EnergySum): string => ("day" in of ? dayNumber(of.day) : "user" in of ? of.user[1] : `job ${of.job}`);
 const keyOf = ({ of }: EnergySum): number => ("day" in of ? of.day : "user" in of ? of.user[0] : of.job);
@@ -27,7 +26,12 @@ export function Energy() {
   const by = (query.get("by") ?? "") in KINDS ? (query.get("by") as EnergyKind) : "user";
   const span = (query.get("span") ?? "") in SPANS ? (query.get("span") as keyof typeof SPANS) : "7";
   const since = () => (span === "all" ? undefined : Math.floor(managerNow() - Number(span) * DAY));
-  const live = useLive(signal => loadEnergy({ by, since: since(), ahead: minutesAhead() }, signal), ["jobs"], `${by} ${span}`, 5000);
+  const live = useLive(
+    async signal => ({ by, report: await loadEnergy({ by, since: since(), ahead: minutesAhead() }, signal) }),
+    ["jobs"],
+    `${by} ${span}`,
+    5000,
+  );
   return (
     <>
       <h1>Energy</h1>
@@ -36,7 +40,7 @@ export function Energy() {
         <Choices label="Span" options={SPANS} chosen={span} choose={chosen => setQuery({ span: chosen })} />
       </div>
       <p class="quiet">Energy of GPUs, shared out to the jobs on them, of attempts that ended in this time.</p>
-      {live.data ? <Report report={live.data} by={by} /> : <Pending problem={live.problem} />}
+      <Loaded live={live}>{data => <Report {...data} />}</Loaded>
     </>
   );
 }
@@ -71,12 +75,7 @@ function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
       <Bars sums={ordered.slice(0, BARS)} left={ordered.length - BARS} />
       <section aria-labelledby="sums-title">
         <h2 id="sums-title">Sums</h2>
-        <Table caption="Energy" columns={columns} rows={ordered.slice(0, ROWS)} keyOf={keyOf} />
-        {ordered.length > ROWS && (
-          <p class="quiet">
-            The first {ROWS} of {count(ordered.length, "sum")}; carma energy has all.
-          </p>
-        )}
+        <Table caption="Energy" columns={columns} rows={ordered} keyOf={keyOf} />
       </section>
     </>
   );

@@ -6,7 +6,7 @@ import type { GpuDetail, GpuStay, GpuTenant } from "../api/types";
 import { Choices } from "../components/choices";
 import { ConfirmDialog } from "../components/dialog";
 import { GpuState } from "../components/gpu_card";
-import { Ago, Fact, JobLink, Pending } from "../components/marks";
+import { Ago, Fact, JobLink, Loaded, Pending } from "../components/marks";
 import { MemoryBar } from "../components/memory_bar";
 import { MemoryChart } from "../components/memory_chart";
 import { PowerChart } from "../components/power_chart";
@@ -153,7 +153,7 @@ function OverTime({ gpu }: { gpu: GpuDetail }) {
         <h2 id="over-time-title">Over time</h2>
         <Choices label="Span" options={NAMES} chosen={span} choose={chosen => setQuery({ span: chosen })} />
       </header>
-      {live.data ? <Charts gpu={gpu} {...live.data} /> : <Pending problem={live.problem} />}
+      <Loaded live={live}>{data => <Charts gpu={gpu} {...data} />}</Loaded>
     </section>
   );
 }

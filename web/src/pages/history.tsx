@@ -4,14 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import { history as loadHistory } from "../api/calls";
 import { reasonOf } from "../api/request";
 import type { JobSummary } from "../api/types";
-import { Badge, JobLink, Pending, When } from "../components/marks";
+import { Badge, JobLink, Loaded, When } from "../components/marks";
 import { type ColumnOf, Table } from "../components/table";
 import { endingTone, phaseTone } from "../lib/colour";
 import { duration, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { startOfDay } from "../lib/time";
 import { endingWords } from "../lib/words";
-import { managerStatus, myself } from "../live/manager";
+import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
 
@@ -97,7 +97,7 @@ export function History() {
           mine alone
         </label>
       </search>
-      <Found key={JSON.stringify(wanted)} wanted={wanted} />
+      <Found wanted={wanted} />
     </>
   );
 }
@@ -106,49 +106,48 @@ type Wanted = Parameters<typeof loadHistory>[0];
 
 /** The first page, which changes as jobs do, and those before it, which are fetched when they are wanted. */
 function Found({ wanted }: { wanted: Wanted }) {
-  const status = useObservable(managerStatus);
-  const first = useLive(signal => loadHistory(wanted, signal), ["jobs"], "", 2000);
-  const [earlier, setEarlier] = useState<JobSummary[]>([]);
-  const [over, setOver] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  if (!first.data) return <Pending problem={first.problem} />;
-  const oldest = Math.min(...first.data.map(({ id }) => id));
-  const rows = [...first.data, ...earlier.filter(({ id }) => id < oldest)];
-  const last = rows.at(-1);
-  const more = async () => {
+  const key = JSON.stringify(wanted);
+  const first = useLive(signal => loadHistory(wanted, signal), ["jobs"], key, 2000);
+  const [before, setBefore] = useState<{ key: string; jobs: JobSummary[]; over: boolean; problem?: string }>({
+    key,
+    jobs: [],
+    over: false,
+  });
+  const earlier = before.key === key ? before : { key, jobs: [], over: false };
+  const more = async (last: number | undefined) => {
     try {
-      const page = await loadHistory({ ...wanted, before: last?.id });
-      setEarlier(before => [...before, ...page]);
-      setOver(page.length < PAGE);
-      setProblem(undefined);
+      const page = await loadHistory({ ...wanted, before: last });
+      setBefore({ key, jobs: [...earlier.jobs, ...page], over: page.length < PAGE });
     } catch (error) {
-      setProblem(reasonOf(error));
+      setBefore({ ...earlier, problem: reasonOf(error) });
     }
   };
   return (
-    <>
-      <p class="quiet unseen" role="status">
-        {rows.length} jobs found
-      </p>
-      <Table
-        caption="Jobs, the latest first"
-        columns={COLUMNS}
-        rows={rows}
-        keyOf={({ id }) => id}
-        empty={status ? "No job is as asked for." : "No jobs."}
-      />
-      {first.data.length === PAGE && !over && (
-        <div class="buttons left">
-          <button type="button" onClick={more}>
-            Earlier jobs
-          </button>
-        </div>
-      )}
-      {problem && (
-        <p class="notice bad" role="alert">
-          {problem}
-        </p>
-      )}
-    </>
+    <Loaded live={first}>
+      {latest => {
+        const oldest = Math.min(...latest.map(({ id }) => id));
+        const rows = [...latest, ...earlier.jobs.filter(({ id }) => id < oldest)];
+        return (
+          <>
+            <p class="unseen" role="status">
+              {rows.length} jobs found
+            </p>
+            <Table caption="Jobs, the latest first" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} empty="No job is as asked for." />
+            {latest.length === PAGE && !earlier.over && (
+              <div class="buttons left">
+                <button type="button" onClick={() => more(rows.at(-1)?.id)}>
+                  Earlier jobs
+                </button>
+              </div>
+            )}
+            {before.problem && (
+              <p class="notice bad" role="alert">
+                {before.problem}
+              </p>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
   );
 }

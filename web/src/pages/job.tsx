@@ -1,5 +1,6 @@
 // A job: where it stands and why, what was expected of it, its attempts, its log.
 
+import { useRef } from "preact/hooks";
 import { job as loadJob, why as loadWhy } from "../api/calls";
 import type { AttemptDetail, JobDetail } from "../api/types";
 import { EstimateBars } from "../components/estimate_bars";
@@ -23,7 +24,10 @@ const LAUNCHED = ["starting", "running"];
 
 export function JobPage({ argument }: { argument: string }) {
   const id = Number(argument);
-  const live = useLive(signal => loadJob(id, signal), [`job ${id}`, "gpus"], argument);
+  const over = useRef(false);
+  // What it uses is known anew with every look at the GPUs, until it is over.
+  const live = useLive(signal => loadJob(id, signal), over.current ? [`job ${id}`] : [`job ${id}`, "gpus"], argument);
+  over.current = live.data?.phase === "done";
   const me = useObservable(myself);
   if (!live.data) return <Pending problem={live.problem} />;
   const job = live.data;
