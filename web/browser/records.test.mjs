@@ -33,7 +33,10 @@ test("history is searched by what is typed, and by state", async () => {
 });
 
 test("the queue is filtered and sorted", async () => {
-  const jobs = [await set.lab.submit("--hold", "--name", "zebra", "--", "true"), await set.lab.submit("--hold", "--name", "aardvark", "--", "true")];
+  const jobs = [
+    await set.lab.submit("--hold", "--name", "zebra", "--", "true"),
+    await set.lab.submit("--hold", "--name", "aardvark", "--", "true"),
+  ];
   const visit = await set.visit();
   await visit.go("queue");
   const rows = visit.page.getByRole("table").locator("tbody tr");

@@ -1,5 +1,6 @@
 // The name, the pages, and the switch of light and dark.
 
+import { useEffect, useRef } from "preact/hooks";
 import { signOut, token } from "../api/session";
 import { useObservable } from "../lib/observable";
 import { setTheme, type Theme, theme } from "../lib/theme";
@@ -24,6 +25,9 @@ export function Header({ current }: { current: string }) {
   const me = useObservable(myself);
   const given = useObservable(token);
   const chosen = useObservable(theme);
+  const here = useRef<HTMLAnchorElement>(null);
+  // On a phone not all names have room.
+  useEffect(() => here.current?.scrollIntoView({ block: "nearest", inline: "center" }), [current]);
   return (
     <header class="top">
       <a class="brand" href={to("")}>
@@ -34,7 +38,7 @@ export function Header({ current }: { current: string }) {
         <ul>
           {PLACES.map(({ page, name }) => (
             <li key={page}>
-              <a href={to(page)} aria-current={page === current ? "page" : undefined}>
+              <a href={to(page)} ref={page === current ? here : null} aria-current={page === current ? "page" : undefined}>
                 {name}
               </a>
             </li>
