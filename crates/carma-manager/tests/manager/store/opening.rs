@@ -59,6 +59,18 @@ fn the_first_schema_is_read_for_ever() {
 }
 
 #[test]
+fn an_old_store_is_migrated_though_a_placement_in_it_cannot_be_read() {
+    let lab = Lab::new();
+    let fixture = Connection::open(lab.path()).unwrap();
+    fixture.execute_batch(include_str!("first-schema.sql")).unwrap();
+    fixture.execute_batch("UPDATE attempts SET placement = 'nonsense' WHERE job = 2").unwrap();
+    drop(fixture);
+    let reader = lab.open().reader().unwrap();
+    assert_eq!(reader.stays(GPU, UnixMillis(0)..UnixMillis(NOW.0 + 1)).unwrap().len(), 1);
+    assert_eq!(reader.load().unwrap().unreadable.len(), 1);
+}
+
+#[test]
 fn a_store_of_a_later_version_is_refused_and_left_alone() {
     let lab = Lab::new();
     drop(lab.open());
