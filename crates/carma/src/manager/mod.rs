@@ -22,6 +22,8 @@ pub(crate) use ask::{Manager, Moment, user, write_json};
 pub(crate) use attach::attach;
 pub(crate) use energy::day;
 pub(crate) use queue::identity;
+#[cfg(test)]
+pub(crate) use show::sample;
 pub(crate) use wait::{Ends, ending, exit_code};
 pub(crate) use words::{devices, estimate, moment, numbers, outcome};
 

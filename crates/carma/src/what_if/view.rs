@@ -60,3 +60,39 @@ pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
         off(|fate| fate.completion)
     )
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use carma_manager::store::Joules;
+
+    use super::*;
+
+    /// Jobs that share GPUs, against one a GPU.
+    pub(crate) fn sample() -> WhatIf {
+        let fate = |policy: &str, makespan, wait| Fate {
+            policy: policy.to_owned(),
+            makespan: Seconds::from_secs(makespan),
+            wait: Seconds::from_secs(wait),
+            completion: Seconds::from_secs(makespan / 2),
+            completion_p95: Seconds::from_secs(makespan - 60),
+            energy: Some(Joules(makespan as f64 * 400.0)),
+            out_of_memory: 1.5,
+        };
+        WhatIf {
+            jobs: 12,
+            left_out: vec!["1 job left out: never ran".to_owned()],
+            measured: Fate { energy: None, ..fate("magm", 3600, 30) },
+            simulated: fate("magm", 3500, 20),
+            others: vec![fate("exclusive", 7200, 900), fate("or-magm/aegis/no-screen", 3650, 0)],
+        }
+    }
+
+    #[test]
+    fn the_answer_fits_the_terminal() {
+        let mut output = Vec::new();
+        write(&sample(), (UnixMillis(1_800_000_000_000), UnixMillis(1_800_086_400_000)), &TimeZone::UTC, &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "too wide");
+        insta::assert_snapshot!("what-if", text);
+    }
+}

@@ -27,4 +27,4 @@ pub(super) fn run(Arguments { question }: &Arguments, output: &mut impl Write) -
 }
 
 #[cfg(test)]
-pub(super) use blocks::tests::sample;
+pub(crate) use blocks::tests::sample;
