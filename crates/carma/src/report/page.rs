@@ -73,7 +73,7 @@ fn method(material: &Material) -> Element {
         "Jobs are those that were submitted in this time, and all they did until now; those submitted before are not here, though they may have run in it. Of \
          jobs of others, readers without an operator's rights see what the manager shows them.",
         "GPUs were looked at every few seconds, and means are kept minute by minute; they count whoever used a GPU. Energy of a job is its share of what its \
-         GPUs took: where several share one, by how busy the driver says each is, and for nothing less than what an idle GPU takes.",
+         GPUs took: where several share one, by how busy the driver says each is.",
         "To compare with one job a GPU, each job's measured run is put back to the time it takes alone by the model of interference of carma simulate, and all \
          are simulated on the same kinds of GPUs. That the simulator meets what was measured by the rules in force says that its schedule and its memory are \
          right; how much jobs slow each other down is from the same model in both directions, and is as good as that model.",

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 
 use crate::manager::moment;
 use crate::text::{left, right, write_table};
-use crate::units::{count, duration, energy, wrapped};
+use crate::units::{clock, count, energy, wrapped};
 
 /// Prints what was measured, and the rest as ratios to it.
 pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), zone: &TimeZone, output: &mut impl Write) -> Result<()> {
@@ -22,10 +22,10 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
     let times = |fate: &Fate| [fate.makespan, fate.completion, fate.completion_p95].map(Seconds::get);
     let row = |name: String, fate: &Fate, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
         let attempts = format!("{:.1}", fate.out_of_memory);
-        [name, makespan, duration(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
+        [name, makespan, clock(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
     };
     let joules = measured.energy.map(|joules| joules.0);
-    let mut rows = vec![row(format!("{} measured", measured.policy), measured, times(measured).map(duration), joules.map(energy))];
+    let mut rows = vec![row(format!("{} measured", measured.policy), measured, times(measured).map(clock), joules.map(energy))];
     let simulated = [(format!("{} simulated", simulated.policy), simulated)];
     for (name, fate) in simulated.into_iter().chain(others.iter().map(|fate| (fate.policy.clone(), fate))) {
         let mut whole = times(measured).into_iter();
