@@ -73,3 +73,20 @@ fn run(mut command: Command) -> Result<()> {
         thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browser_is_given_a_profile_of_its_own_and_asks_nobody_anything() {
+        let command = command("chromium".as_ref(), "/tmp/x".as_ref(), "/tmp/x/report.html".as_ref(), "/tmp/x/report.pdf".as_ref());
+        let words: Vec<_> = command.get_args().filter_map(|word| word.to_str()).collect();
+        for word in ["--headless", "--user-data-dir=/tmp/x/profile", "--print-to-pdf=/tmp/x/report.pdf", "--disable-background-networking"]
+        {
+            assert!(words.contains(&word), "{words:?}");
+        }
+        assert_eq!(words.contains(&"--no-sandbox"), nix::unistd::geteuid().is_root());
+        assert_eq!(words.last(), Some(&"file:///tmp/x/report.html"));
+    }
+}
