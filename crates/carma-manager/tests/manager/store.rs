@@ -7,5 +7,6 @@ mod keeping;
 pub(crate) mod lab;
 mod listing;
 mod model;
+mod notifications;
 mod opening;
 mod pruning;
