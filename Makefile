@@ -27,6 +27,7 @@ docs:
 
 # nextest where it is installed; documentation examples run in either case.
 tests: clients
+	tools/install prometheus
 	tools/install tmux
 	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi

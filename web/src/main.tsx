@@ -9,6 +9,7 @@ import { followAddress } from "./router";
 
 restoreTheme();
 restoreToken();
+addEventListener("hashchange", restoreToken);
 followAddress();
 
 const root = document.getElementById("app");

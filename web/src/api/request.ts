@@ -72,7 +72,10 @@ export async function stream(path: string, signal: AbortSignal, take: (text: str
   const reader = answer.body?.getReader();
   const decoder = new TextDecoder();
   while (reader) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(error => {
+      if (signal.aborted) throw error;
+      throw new Away("the manager stopped answering");
+    });
     if (done) return;
     take(decoder.decode(value, { stream: true }));
   }

@@ -365,6 +365,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who asks, as the manager knows them. */
+        get: operations["me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/queue": {
         parameters: {
             query?: never;
@@ -481,6 +498,17 @@ export interface components {
             verdict?: Record<string, never> | null;
             whose?: null | components["schemas"]["Whose"];
         };
+        /** @description How somebody is told. All of it is done by a process of the user's own. */
+        Channel: {
+            /** @description A JSON document is sent to this address (POST). */
+            webhook: string;
+        } | {
+            /** @description A letter is sent by `sendmail` to this address. */
+            mail: string;
+        } | "desktop" | {
+            /** @description The shell runs this in the user's home, with what happened in its environment and, as JSON, on its standard input. */
+            command: string;
+        };
         /** @description The configuration in force. */
         ConfigurationDetail: {
             /** @description The file it is read from, which need not be there. */
@@ -566,6 +594,8 @@ export interface components {
             expected?: number | null;
             /** @description What there is to say about it. */
             notes: string[];
+            /** @description What the expected memory is made of, where the estimator tells. */
+            parts?: components["schemas"]["MemoryPart"][];
             /** @description Who said so: `declared`, `history`, `static`, `dry-run`. */
             source?: string | null;
             /**
@@ -575,7 +605,6 @@ export interface components {
             upper?: number | null;
             /** @description How busy it should keep a GPU. */
             utilisation: Record<string, never>;
-            parts?: components["schemas"]["MemoryPart"][];
         };
         /** @description What helps to estimate a job. */
         EstimateHints: {
@@ -595,6 +624,37 @@ export interface components {
              * @default null
              */
             model: string | null;
+        };
+        /** @description What became of jobs by some rules. */
+        Fate: {
+            /**
+             * Format: double
+             * @description Mean time from submission to the end.
+             */
+            completion: number;
+            /**
+             * Format: double
+             * @description The time that one in twenty jobs took longer than, from submission to the end.
+             */
+            completion_p95: number;
+            energy?: null | components["schemas"]["Joules"];
+            /**
+             * Format: double
+             * @description From the first submission to the last end.
+             */
+            makespan: number;
+            /**
+             * Format: double
+             * @description Attempts that ran out of memory.
+             */
+            out_of_memory: number;
+            /** @description The rules: a policy's name. */
+            policy: string;
+            /**
+             * Format: double
+             * @description Mean time from submission to the (last) start.
+             */
+            wait: number;
         };
         /** @description What would become of a job that is submitted now. */
         Forecast: {
@@ -662,10 +722,34 @@ export interface components {
             /** @description As the driver names it. */
             uuid: string;
         };
+        /** @description An attempt's time on a GPU. */
+        GpuStay: {
+            /** @description Which attempt. */
+            attempt: Record<string, never>;
+            ended?: null | components["schemas"]["UnixMillis"];
+            /** @description How it ended, in a word or two. */
+            ending?: string | null;
+            /** @description When it was launched. */
+            launched: components["schemas"]["UnixMillis"];
+            /** @description Memory it had, from each of these times on. */
+            memory: components["schemas"]["MemoryStep"][];
+            /** @description What people call the job. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description Memory it was promised.
+             */
+            promised: number;
+            /** @description Whose it is. */
+            user: string;
+        };
         /** @description One of our jobs on a GPU. */
         GpuTenant: {
             /** @description Which attempt. */
             attempt: Record<string, never>;
+            energy?: null | components["schemas"]["Joules"];
+            /** @description When it was launched. */
+            launched: components["schemas"]["UnixMillis"];
             /**
              * Format: int64
              * @description Memory it was seen with.
@@ -678,11 +762,24 @@ export interface components {
              * @description Memory it was promised.
              */
             promised: number;
+            /**
+             * Format: double
+             * @description Its part of the GPU's SMACT when last seen; where jobs share a GPU it goes by what the driver tells of processes, or in equal parts.
+             */
+            smact?: number | null;
             /** @description Whose it is. */
             user: string;
-            smact?: number | null;
-            energy?: null | components["schemas"]["Joules"];
-            launched: components["schemas"]["UnixMillis"];
+        };
+        /** @description What a GPU did, and who was on it. */
+        GpuTimeline: {
+            /** @description How busy it was. */
+            minutes: components["schemas"]["MinuteMean"][];
+            /** @description From when. */
+            since: components["schemas"]["UnixMillis"];
+            /** @description Those who were on it, by when they were launched. */
+            stays: components["schemas"]["GpuStay"][];
+            /** @description Until when. */
+            until: components["schemas"]["UnixMillis"];
         };
         /** @description A container. */
         Image: {
@@ -834,6 +931,38 @@ export interface components {
          * @enum {string}
          */
         LogStream: "stdout" | "stderr";
+        /** @description Who asks, as the manager knows them. */
+        Me: {
+            /** @description The user's name. */
+            name: string;
+            /** @description They may see to everybody's jobs, and to the GPUs. */
+            operator: boolean;
+            /**
+             * Format: int32
+             * @description The user's number.
+             */
+            uid: number;
+        };
+        /** @description A part of the memory that is expected of a job. */
+        MemoryPart: {
+            /**
+             * Format: int64
+             * @description How much.
+             */
+            memory: number;
+            /** @description What it is for: `weights`, `gradients`, `optimizer`, `activations`, `workspace`, `fragmentation`, `context`. */
+            name: string;
+        };
+        /** @description From this time on, an attempt had so much memory on a GPU. */
+        MemoryStep: {
+            /** @description From when. */
+            at: components["schemas"]["UnixMillis"];
+            /**
+             * Format: int64
+             * @description So much.
+             */
+            memory: number;
+        };
         /** @description The mean of a device's samples over one minute. */
         MinuteMean: {
             /** @description Which device. */
@@ -882,6 +1011,18 @@ export interface components {
             /** @description Why. */
             reason: string;
         };
+        /** @description A wish of a user's: to be told, by this way, when this happens to a job of theirs. */
+        Notification: {
+            /** @description How. */
+            by: components["schemas"]["Channel"];
+            /** @description When. */
+            on: components["schemas"]["Occasion"][];
+        };
+        /**
+         * @description When somebody is told.
+         * @enum {string}
+         */
+        Occasion: "done" | "failed" | "recovered";
         /** @description Whose a job is. */
         Owner: {
             /**
@@ -976,6 +1117,34 @@ export interface components {
             uid: number;
             /** @description Whose it is. */
             user: string;
+        };
+        /** @description The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`. */
+        RecentLooks: {
+            /** @description When it was looked at. */
+            at: components["schemas"]["UnixMillis"][];
+            /** @description Which GPU. */
+            device: string;
+            /** @description Share of time that the memory was read or written. */
+            drama: (number | null)[];
+            /** @description Share of time that any kernel ran. */
+            gpu: (number | null)[];
+            /** @description Memory in use by anybody. */
+            memory: number[];
+            /** @description Power drawn. */
+            power: (number | null)[];
+            /** @description Share of time that multiprocessors had work, to three decimals. */
+            smact: (number | null)[];
+            /** @description Share of warps that were resident. */
+            smocc: (number | null)[];
+            /** @description Our jobs that were on it. */
+            tenants: components["schemas"]["RecentTenant"][];
+        };
+        /** @description One of our jobs, over the same looks. */
+        RecentTenant: {
+            /** @description Which attempt. */
+            attempt: Record<string, never>;
+            /** @description Memory it had at each look; unset where it was not there, or the driver does not tell. */
+            memory: (number | null)[];
         };
         /** @description The configuration was read again, and its rules are in force. */
         Reloaded: {
@@ -1083,6 +1252,8 @@ export interface components {
             gpus: number;
             /** @description Jobs that are not over. */
             jobs: components["schemas"]["Counts"];
+            /** @description What time it is for the manager: where GPUs are emulated faster than ours, times go on faster too. */
+            now: components["schemas"]["UnixMillis"];
             /** @description It watches, and launches nothing. */
             observes: boolean;
             /**
@@ -1110,7 +1281,6 @@ export interface components {
             version: string;
             /** @description Which GPUs it manages, in words. */
             world: string;
-            now: components["schemas"]["UnixMillis"];
         };
         /** @description An event and its number. */
         StoredEvent: {
@@ -1185,6 +1355,22 @@ export interface components {
             /** @enum {string} */
             update: "machine";
         };
+        /** @description What became of the jobs, and what would have. */
+        WhatIf: {
+            /**
+             * Format: int64
+             * @description The jobs that were replayed.
+             */
+            jobs: number;
+            /** @description Those that were not, and why, for people. */
+            left_out: string[];
+            /** @description What was measured of them. */
+            measured: components["schemas"]["Fate"];
+            /** @description What it makes of them by other rules. */
+            others: components["schemas"]["Fate"][];
+            /** @description What the simulator makes of them by the rules in force: how far this is from what was measured tells how far to trust the rest. */
+            simulated: components["schemas"]["Fate"];
+        };
         /**
          * @description Whose doing the end of an attempt was.
          * @enum {string}
@@ -1205,90 +1391,6 @@ export interface components {
             state: Record<string, never>;
             /** @description All of it, for people. */
             text: string;
-        };
-        /** @description Who asks */
-        Me: {
-            /** Format: int64 */
-            uid: number;
-            name: string;
-            operator: boolean;
-        };
-        RecentTenant: {
-            attempt: Record<string, never>;
-            memory: (number | null)[];
-        };
-        RecentLooks: {
-            device: string;
-            at: components["schemas"]["UnixMillis"][];
-            memory: number[];
-            smact: (number | null)[];
-            smocc: (number | null)[];
-            drama: (number | null)[];
-            gpu: (number | null)[];
-            power: (number | null)[];
-            tenants: components["schemas"]["RecentTenant"][];
-        };
-        MemoryStep: {
-            at: components["schemas"]["UnixMillis"];
-            /** Format: int64 */
-            memory: number;
-        };
-        GpuStay: {
-            attempt: Record<string, never>;
-            name: string | null;
-            user: string;
-            launched: components["schemas"]["UnixMillis"];
-            ended: null | components["schemas"]["UnixMillis"];
-            ending: string | null;
-            /** Format: int64 */
-            promised: number;
-            memory: components["schemas"]["MemoryStep"][];
-        };
-        GpuTimeline: {
-            since: components["schemas"]["UnixMillis"];
-            until: components["schemas"]["UnixMillis"];
-            minutes: components["schemas"]["MinuteMean"][];
-            stays: components["schemas"]["GpuStay"][];
-        };
-        /** @enum {string} */
-        Occasion: "done" | "failed" | "recovered";
-        Channel: {
-            webhook: string;
-        } | {
-            mail: string;
-        } | "desktop" | {
-            command: string;
-        };
-        Notification: {
-            on: components["schemas"]["Occasion"][];
-            by: components["schemas"]["Channel"];
-        };
-        Fate: {
-            policy: string;
-            /** Format: double */
-            makespan: number;
-            /** Format: double */
-            wait: number;
-            /** Format: double */
-            completion: number;
-            /** Format: double */
-            completion_p95: number;
-            energy: null | components["schemas"]["Joules"];
-            /** Format: double */
-            out_of_memory: number;
-        };
-        WhatIf: {
-            /** Format: int64 */
-            jobs: number;
-            left_out: string[];
-            measured: components["schemas"]["Fate"];
-            simulated: components["schemas"]["Fate"];
-            others: components["schemas"]["Fate"][];
-        };
-        MemoryPart: {
-            name: string;
-            /** Format: int64 */
-            memory: number;
         };
     };
     responses: never;
@@ -1454,6 +1556,8 @@ export interface operations {
                 state?: components["schemas"]["Phase"];
                 /** @description With this in its name. */
                 name?: string;
+                /** @description With this in its name or in its user's, or as its number. */
+                text?: string;
                 /** @description Of this array. */
                 array?: number;
                 /** @description Submitted at this time or later. */
@@ -1683,6 +1787,8 @@ export interface operations {
                 state?: components["schemas"]["Phase"];
                 /** @description With this in its name. */
                 name?: string;
+                /** @description With this in its name or in its user's, or as its number. */
+                text?: string;
                 /** @description Of this array. */
                 array?: number;
                 /** @description Submitted at this time or later. */
@@ -2118,6 +2224,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Why"];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
                 };
             };
             /** @description Why not: nothing was changed. */

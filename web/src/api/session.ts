@@ -16,6 +16,7 @@ export function restoreToken(): void {
   if (given) {
     sessionStorage.setItem(KEY, decodeURIComponent(given));
     history.replaceState(null, "", `${location.pathname}#/`);
+    signedOut.set(false);
   }
   token.set(sessionStorage.getItem(KEY));
 }

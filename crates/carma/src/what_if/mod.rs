@@ -26,8 +26,13 @@ use crate::compare::settings;
 use crate::manager::{Manager, Moment, write_json};
 use crate::progress;
 use fate::{fate, mean_fate};
+#[cfg(test)]
+pub(crate) use machine::tests::gpu as sample_gpu;
 use machine::{Machine, joules};
 use replayed::Replayed;
+#[cfg(test)]
+pub(crate) use view::tests::sample;
+pub(crate) use view::trust;
 
 /// No more jobs than these are replayed, which are the latest: all policies are to be simulated within a minute.
 const MOST_JOBS: usize = 10_000;
