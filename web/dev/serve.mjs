@@ -14,7 +14,8 @@ const FILES = {
   "/assets/favicon.svg": ["favicon.svg", "image/svg+xml"],
 };
 // As strict as the manager is.
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:";
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const socketPath = process.env.CARMA_SOCKET;
 const port = Number(process.env.PORT ?? 7390);

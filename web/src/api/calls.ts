@@ -17,6 +17,7 @@ import type {
   Status,
   SubmitBody,
   Submitted,
+  Tried,
   WhatIf,
   Why,
 } from "./types";
@@ -39,6 +40,7 @@ export const whatIf = (query: Query, signal?: Signal) => get<WhatIf>("/v1/what-i
 export const notifications = (signal?: Signal) => get<Notification[]>("/v1/notifications", {}, signal);
 
 export const saveNotifications = (wishes: Notification[]) => act<unknown>("PUT", "/v1/notifications", wishes);
+export const tryNotifications = () => act<Tried[]>("POST", "/v1/notifications/test");
 export const forecast = (body: SubmitBody) => act<Forecast[]>("POST", "/v1/forecast", body);
 export const submit = (body: SubmitBody) => act<Submitted>("POST", "/v1/jobs", body);
 export const drain = (gpu: string) => act<unknown>("POST", `${gpuPath(gpu)}/drain`);

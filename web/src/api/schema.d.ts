@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Metrics in Prometheus's text format. */
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/configuration": {
         parameters: {
             query?: never;
@@ -169,6 +186,23 @@ export interface paths {
         };
         /** What a GPU did, minute by minute. */
         get: operations["samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/gpus/{gpu}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a GPU did, and who was on it. */
+        get: operations["timeline"];
         put?: never;
         post?: never;
         delete?: never;
@@ -382,6 +416,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What whoever asks wants to be told of. */
+        get: operations["notifications"];
+        /** Sets all that whoever asks wants to be told of. */
+        put: operations["set_notifications"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells whoever asks something made up, by all their ways, and says what became of it. */
+        post: operations["test_notifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/queue": {
         parameters: {
             query?: never;
@@ -391,6 +460,23 @@ export interface paths {
         };
         /** Jobs that are not over. */
         get: operations["queue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/recent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The last minutes of GPUs, look by look. */
+        get: operations["recent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -425,6 +511,23 @@ export interface paths {
         };
         /** How the manager is. */
         get: operations["status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What would have become of the jobs of a time by other rules, simulated. It may take a minute; the same question is answered at once for another. */
+        get: operations["what_if"];
         put?: never;
         post?: never;
         delete?: never;
@@ -772,7 +875,7 @@ export interface components {
         };
         /** @description What a GPU did, and who was on it. */
         GpuTimeline: {
-            /** @description How busy it was. */
+            /** @description How busy it was; of more than a day, means of several minutes, by the first of them. */
             minutes: components["schemas"]["MinuteMean"][];
             /** @description From when. */
             since: components["schemas"]["UnixMillis"];
@@ -1313,6 +1416,13 @@ export interface components {
             /** @description When. */
             at: components["schemas"]["UnixMillis"];
         };
+        /** @description What became of trying a way to tell somebody. */
+        Tried: {
+            /** @description The way. */
+            by: components["schemas"]["Channel"];
+            /** @description What went wrong; unset: nothing. */
+            problem?: string | null;
+        };
         /**
          * Format: int64
          * @description A time of the wall clock, in milliseconds since 1970. It may jump, so nothing is ordered by it that has a number.
@@ -1401,6 +1511,39 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     configuration: {
         parameters: {
             query?: never;
@@ -1760,6 +1903,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MinuteMean"][];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    timeline: {
+        parameters: {
+            query?: {
+                /** @description From the minute of this time on; unset: an hour before the end. */
+                since?: components["schemas"]["UnixMillis"];
+                /** @description Before the minute of this time; unset: until now. */
+                until?: components["schemas"]["UnixMillis"];
+            };
+            header?: never;
+            path: {
+                /** @description `s0/gpu3` (with / as %2F), `gpu3` or `3`. */
+                gpu: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GpuTimeline"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -2275,6 +2459,109 @@ export interface operations {
             };
         };
     };
+    notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"][];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    set_notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Notification"][];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notification"][];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    test_notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tried"][];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     queue: {
         parameters: {
             query?: {
@@ -2295,6 +2582,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Queue"];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    recent: {
+        parameters: {
+            query?: {
+                /** @description Later than this; unset: all that are kept, which is those of ten minutes. */
+                since?: components["schemas"]["UnixMillis"];
+                /** @description Of this GPU alone, as `carma gpus` names it. */
+                gpu?: string;
+                /** @description At most so many of each GPU, evenly over the time; unset: all. */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecentLooks"][];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -2363,6 +2690,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    what_if: {
+        parameters: {
+            query?: {
+                /** @description Submitted at this time or later; unset: within a day before the end. */
+                since?: components["schemas"]["UnixMillis"];
+                /** @description Submitted before this time; unset: until now. */
+                until?: components["schemas"]["UnixMillis"];
+                /** @description Policies, separated by commas; unset: a few that differ much. */
+                policies?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIf"];
                 };
             };
             /** @description Why not: nothing was changed. */

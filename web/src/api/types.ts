@@ -17,6 +17,7 @@ export type WhatIf = Schemas["WhatIf"];
 export type LogStream = Schemas["LogStream"];
 export type EnergyKind = Schemas["EnergyKind"];
 export type Notification = Schemas["Notification"];
+export type Tried = Schemas["Tried"];
 export type Occasion = Schemas["Occasion"];
 export type MemoryStep = Schemas["MemoryStep"];
 export type Told = Schemas["Told"];

@@ -76,9 +76,11 @@ export function Keys() {
     <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => setOpen(false)}>
       <h2 id="keys-title">Keys</h2>
       <KeyList />
-      <form method="dialog" class="buttons">
-        <button type="submit">Close</button>
-      </form>
+      <div class="buttons">
+        <button type="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </div>
     </dialog>
   );
 }

@@ -1,9 +1,9 @@
 // What one wants to be told of, and how.
 
 import { useState } from "preact/hooks";
-import { notifications as loadWishes, saveNotifications } from "../api/calls";
+import { notifications as loadWishes, saveNotifications, tryNotifications } from "../api/calls";
 import { reasonOf } from "../api/request";
-import type { Notification, Occasion } from "../api/types";
+import type { Notification, Occasion, Tried } from "../api/types";
 import { Pending } from "../components/marks";
 import { useLive } from "../live/use_live";
 
@@ -44,24 +44,39 @@ export function Notifications() {
   );
 }
 
+/** What became of trying them. */
+function triedWords(tried: Tried[]): { good: boolean; text: string } {
+  const problems = tried.flatMap(({ by, problem }) => (problem ? [`${WAYS[wayOf(by)[0]].name}: ${problem}`] : []));
+  return problems.length > 0 ? { good: false, text: problems.join("; ") } : { good: true, text: "All were sent." };
+}
+
 function Wishes({ kept }: { kept: Notification[] }) {
   // Wishes have no names of their own; numbers keep their fields apart while they are edited.
   const [wishes, setWishes] = useState(kept.map((wish, key) => ({ key, wish })));
+  const [saved, setSaved] = useState(kept.length);
   const [said, setSaid] = useState<{ good: boolean; text: string }>();
   const next = Math.max(-1, ...wishes.map(({ key }) => key)) + 1;
   const replace = (key: number, wish: Notification) => {
     setSaid(undefined);
     setWishes(before => before.map(other => (other.key === key ? { key, wish } : other)));
   };
-  const save = async (event: Event) => {
-    event.preventDefault();
+  const saying = async (act: () => Promise<{ good: boolean; text: string }>) => {
+    setSaid(undefined);
     try {
-      await saveNotifications(wishes.map(({ wish }) => wish));
-      setSaid({ good: true, text: "Saved." });
+      setSaid(await act());
     } catch (error) {
       setSaid({ good: false, text: reasonOf(error) });
     }
   };
+  const save = (event: Event) => {
+    event.preventDefault();
+    void saying(async () => {
+      await saveNotifications(wishes.map(({ wish }) => wish));
+      setSaved(wishes.length);
+      return { good: true, text: "Saved." };
+    });
+  };
+  const tryAll = () => saying(async () => triedWords(await tryNotifications()));
   return (
     <form onSubmit={save}>
       {wishes.length === 0 && <p>You are told of nothing.</p>}
@@ -83,6 +98,9 @@ function Wishes({ kept }: { kept: Notification[] }) {
         </button>
         <button type="submit" class="primary">
           Save
+        </button>
+        <button type="button" onClick={tryAll} disabled={saved === 0}>
+          Try those that are saved
         </button>
       </div>
       <p role="status" class={said ? `notice ${said.good ? "good" : "bad"}` : "unseen"}>

@@ -155,7 +155,7 @@ function Result({ result }: { result: WhatIf }) {
       />
       {result.left_out.map(words => (
         <p key={words} class="quiet">
-          Left out: {words}
+          {words}
         </p>
       ))}
     </>
