@@ -16,7 +16,7 @@ const LARGEST = 200_000;
 const SCREEN = { width: 1280, height: 860 };
 const TERMINAL = { columns: 118, rows: 34 };
 /** How much of the past the charts are to show, in emulated seconds. */
-const PAST = 600;
+const PAST = 400;
 
 const [folder = "."] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
