@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GpuStay, GpuTimeline } from "../src/api/types";
 import { packed, promisedSteps, stacked } from "../src/lib/stack";
-import { fromTimeline, runs, stepAt, type Track, thinned } from "../src/lib/track";
+import { fromTimeline, meanOver, runs, type Track, thinned } from "../src/lib/track";
 
 const track = (length: number): Track => {
   const column = Array.from({ length }, (_, index) => index);
@@ -37,12 +37,11 @@ test("a gap parts the curve", () => {
   assert.deepEqual([runs([]), runs([4])], [[], [[0, 1]]]);
 });
 
-test("the step that holds is the last one before", () => {
-  const steps = [2, 4, 6].map(at => ({ at, memory: 10 * at }));
-  assert.deepEqual(
-    [1, 2, 5, 9].map(at => stepAt(steps, at)),
-    [null, 20, 40, 60],
-  );
+test("memory of a minute is the mean of its steps, and nothing before and after the stay", () => {
+  const memory = [10, 20, 40].map(at => ({ at, memory: 10 * at }));
+  const over = (ended: number | null, from: number, to: number) => meanOver({ launched: 10, ended, memory }, from, to);
+  assert.deepEqual([over(60, 0, 10), over(60, 10, 20), over(60, 10, 30), over(60, 50, 70), over(60, 60, 80)], [null, 100, 150, 200, null]);
+  assert.equal(over(null, 90, 100), 400);
 });
 
 test("a timeline has a job's memory only while it was there", () => {
@@ -54,7 +53,7 @@ test("a timeline has a job's memory only while it was there", () => {
     utilisation: { smact: 0.5 },
     power: 100,
   }));
-  const timeline: GpuTimeline = { since: 0, until: 240_000, minutes, stays: [stay(1, 120_000, 180_000)] };
+  const timeline: GpuTimeline = { since: 0, until: 240_000, minutes, stays: [stay(1, 150_000, 180_000)] };
   const { at, smact, smocc, tenants } = fromTimeline(timeline);
   assert.deepEqual(at, [90_000, 150_000, 210_000]);
   assert.deepEqual(
@@ -64,7 +63,7 @@ test("a timeline has a job's memory only while it was there", () => {
       [null, null, null],
     ],
   );
-  assert.deepEqual(tenants[0]?.memory, [null, 50, null]);
+  assert.deepEqual(tenants[0]?.memory, [null, 25, null]);
 });
 
 test("layers stand upon each other, and what is nobody's is on top", () => {

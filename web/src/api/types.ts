@@ -19,7 +19,6 @@ export type EnergyKind = Schemas["EnergyKind"];
 export type Notification = Schemas["Notification"];
 export type Tried = Schemas["Tried"];
 export type Occasion = Schemas["Occasion"];
-export type MemoryStep = Schemas["MemoryStep"];
 export type Told = Schemas["Told"];
 
 export interface Utilisation {

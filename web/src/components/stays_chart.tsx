@@ -68,9 +68,11 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
           const left = plane.x(Math.max(stay.launched, since));
           const right = plane.x(Math.min(stay.ended ?? until, until));
           const width = Math.max(2, right - left);
-          const label = `${stay.attempt.job}${stay.name ? ` ${stay.name}` : ""}`;
+          const labels = [`${stay.attempt.job} ${stay.name ?? ""}`.trim(), `${stay.attempt.job}`];
           const tone = stay.ending ? endingTone(stay.ending) : undefined;
           const room = Math.floor((width - (tone ? 22 : 8)) / LETTER);
+          // What is read on a bar is part of its name, so nothing is cut off.
+          const label = labels.find(({ length }) => length <= room);
           return (
             <a
               key={`${stay.attempt.job} ${stay.attempt.number}`}
@@ -80,9 +82,9 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
             >
               <title>{words(stay, until)}</title>
               <rect x={left} y={row * ROW + 6} width={width} height={BAR} rx="3" style={{ fill: jobColour(stay.attempt.job) }} />
-              {room > 2 && (
+              {label && (
                 <Inscription x={left + 5} top={row * ROW + 6}>
-                  {label.length > room ? `${label.slice(0, room - 1)}…` : label}
+                  {label}
                 </Inscription>
               )}
               {tone && <EndMark tone={tone} right={left + width} top={row * ROW + 6} narrow={width < 20} />}
@@ -109,11 +111,10 @@ function EndMark({ tone, right, top, narrow }: { tone: Tone; right: number; top:
   );
 }
 
-/** Words on a bar. What they say is in the bar's label already. */
+/** Words on a bar. */
 function Inscription({ x, top, middle = false, children }: { x: number; top: number; middle?: boolean; children: string }) {
   return (
-    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: text of a drawing is not focusable
-    <text x={x} y={top + BAR / 2} dy="0.34em" text-anchor={middle ? "middle" : "start"} aria-hidden="true">
+    <text x={x} y={top + BAR / 2} dy="0.34em" text-anchor={middle ? "middle" : "start"}>
       {children}
     </text>
   );

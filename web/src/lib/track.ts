@@ -1,6 +1,6 @@
 // What was seen of a GPU over time, in columns, from the looks of the last minutes or from means by the minute.
 
-import type { AttemptId, GpuStay, GpuTimeline, MemoryStep, RecentLooks } from "../api/types";
+import type { AttemptId, GpuStay, GpuTimeline, RecentLooks } from "../api/types";
 
 export type Column = (number | null)[];
 
@@ -21,31 +21,32 @@ export function fromLooks(looks: RecentLooks): Track {
   return { at, memory, smact, smocc, drama, power, tenants };
 }
 
-/** The step that holds at a time. */
-export function stepAt(steps: readonly MemoryStep[], at: number): number | null {
-  let low = 0;
-  let high = steps.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((steps[middle]?.at ?? 0) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return steps[low - 1]?.memory ?? null;
+/** The mean memory of a stay over a time, counted as nothing while it was not there; unset where it was not there at all. */
+export function meanOver(
+  { launched, ended, memory }: Pick<GpuStay, "launched" | "ended" | "memory">,
+  from: number,
+  to: number,
+): number | null {
+  const [start, end] = [Math.max(from, launched), Math.min(to, ended ?? to)];
+  if (start >= end) return null;
+  const sum = memory.reduce((total, step, place) => {
+    const until = Math.min(end, memory[place + 1]?.at ?? end);
+    return total + step.memory * Math.max(0, until - Math.max(start, step.at));
+  }, 0);
+  return sum / (to - from);
 }
 
 export function fromTimeline({ minutes, stays }: GpuTimeline): Track {
-  const at = minutes.map(({ minute }) => minute * MINUTE + MINUTE / 2);
+  const starts = minutes.map(({ minute }) => minute * MINUTE);
   const known = (value: number | undefined | null) => value ?? null;
-  const during = (stay: GpuStay, time: number) =>
-    time >= stay.launched && time <= (stay.ended ?? Number.POSITIVE_INFINITY) ? stepAt(stay.memory, time) : null;
   return {
-    at,
+    at: starts.map(start => start + MINUTE / 2),
     memory: minutes.map(minute => minute.memory_used),
     smact: minutes.map(({ utilisation }) => known(utilisation.smact)),
     smocc: minutes.map(({ utilisation }) => known(utilisation.smocc)),
     drama: minutes.map(({ utilisation }) => known(utilisation.drama)),
     power: minutes.map(minute => known(minute.power)),
-    tenants: stays.map(stay => ({ attempt: stay.attempt, memory: at.map(time => during(stay, time)) })),
+    tenants: stays.map(stay => ({ attempt: stay.attempt, memory: starts.map(start => meanOver(stay, start, start + MINUTE)) })),
   };
 }
 

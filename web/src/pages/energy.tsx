@@ -8,7 +8,7 @@ import { type ColumnOf, Table } from "../components/table";
 import { carbon, energy, money, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { dayNumber, minutesAhead } from "../lib/time";
-import { managerNow } from "../live/clock";
+import { managerTime } from "../live/clock";
 import { useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
 
@@ -25,9 +25,9 @@ export function Energy() {
   const { query } = useObservable(route);
   const by = (query.get("by") ?? "") in KINDS ? (query.get("by") as EnergyKind) : "user";
   const span = (query.get("span") ?? "") in SPANS ? (query.get("span") as keyof typeof SPANS) : "7";
-  const since = () => (span === "all" ? undefined : Math.floor(managerNow() - Number(span) * DAY));
+  const since = async () => (span === "all" ? undefined : Math.floor((await managerTime()) - Number(span) * DAY));
   const live = useLive(
-    async signal => ({ by, report: await loadEnergy({ by, since: since(), ahead: minutesAhead() }, signal) }),
+    async signal => ({ by, report: await loadEnergy({ by, since: await since(), ahead: minutesAhead() }, signal) }),
     ["jobs"],
     `${by} ${span}`,
     5000,

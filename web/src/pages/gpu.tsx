@@ -17,7 +17,7 @@ import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/form
 import { useObservable } from "../lib/observable";
 import { fromLooks, fromTimeline, type Track, thinned } from "../lib/track";
 import { readable } from "../lib/words";
-import { managerNow } from "../live/clock";
+import { managerTime } from "../live/clock";
 import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
@@ -131,7 +131,7 @@ interface Seen {
 }
 
 async function seen(device: string, span: Span, signal: AbortSignal): Promise<Seen> {
-  const until = managerNow();
+  const until = await managerTime();
   const since = Math.floor(until - SPANS[span]);
   const [line, looks] = await Promise.all([
     timeline(device, { since }, signal),

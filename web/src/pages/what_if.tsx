@@ -7,7 +7,7 @@ import type { Fate, WhatIf } from "../api/types";
 import { Choices } from "../components/choices";
 import { type ColumnOf, Table } from "../components/table";
 import { change, count, duration, energy, figures, UNKNOWN } from "../lib/format";
-import { managerNow } from "../live/clock";
+import { managerTime } from "../live/clock";
 
 const HOUR = 3_600_000;
 const SPANS = { "6": "6 h", "24": "24 h", "72": "3 d", "168": "7 d" };
@@ -33,7 +33,7 @@ export function WhatIfPage() {
     const ended = new AbortController();
     under.current = ended;
     setAnswer({ asked: performance.now() });
-    const since = Math.floor(managerNow() - Number(span) * HOUR);
+    const since = Math.floor((await managerTime()) - Number(span) * HOUR);
     try {
       const result = await whatIf({ since, policies: policies.replace(/\s+/g, "") }, ended.signal);
       if (!ended.signal.aborted) setAnswer({ result });
