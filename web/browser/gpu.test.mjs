@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { violations } from "./accessible.mjs";
 import { scene } from "./scene.mjs";
 
 const set = scene({ gpus: "1xA100-40GB" });
@@ -40,6 +41,7 @@ test("who is on it, its charts and their figures, for each span of time", async 
     .getByRole("cell", { name: /GiB/ })
     .first()
     .waitFor();
+  assert.deepEqual(await violations(visit.page), []);
   await visit.end();
 });
 

@@ -51,7 +51,10 @@ test("keys lead to the pages, to the search and to the list of keys, and Tab to 
   await visit.sees("launches jobs");
   await keyboard.press("Tab");
   const skip = visit.page.getByRole("button", { name: "To the content" });
-  assert.ok(await skip.evaluate(element => element === document.activeElement));
+  assert.ok(
+    await skip.evaluate(element => element === document.activeElement),
+    await visit.page.evaluate("document.activeElement.outerHTML"),
+  );
   await keyboard.press("Enter");
   assert.equal(await visit.page.evaluate("document.activeElement.id"), "main");
   for (const [key, heading] of Object.entries({ q: "Queue", h: "History", e: "Energy", w: "What if", t: "Notifications", a: "Help" })) {

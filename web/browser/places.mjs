@@ -3,9 +3,8 @@
 /** The pages, for the jobs that `busy` has started; each with what is done there before it is looked at. */
 export const places = jobs => ({
   glance: { place: "" },
-  gpu: { place: "gpu/s0%2Fgpu0" },
+  gpu: { place: "gpu/s0%2Fgpu1" },
   "gpu-hour": { place: "gpu/s0%2Fgpu3?span=1h" },
-  "gpu-table": { place: "gpu/s0%2Fgpu0", act: visit => visit.page.getByText("Show as table").first().click() },
   job: { place: `job/${jobs["llama3-8layer"]}`, act: visit => visit.page.getByRole("log").getByText(/epoch/).first().waitFor() },
   "job-failed": { place: `job/${jobs.broken}`, act: visit => visit.press("stderr") },
   "job-waiting": { place: `job/${jobs.waiting}` },

@@ -14,9 +14,9 @@ import { terminalPage } from "./terminal.mjs";
 const run = promisify(execFile);
 const LARGEST = 200_000;
 const SCREEN = { width: 1280, height: 860 };
-const TERMINAL = { columns: 118, rows: 38 };
+const TERMINAL = { columns: 118, rows: 34 };
 /** How much of the past the charts are to show, in emulated seconds. */
-const PAST = 600;
+const PAST = 400;
 
 const [folder = "."] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
@@ -29,7 +29,7 @@ async function top(lab) {
   const given = Object.entries(variables).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
   await tmux("new-session", "-d", ...size, ...given, PROGRAM, "top");
   try {
-    const shown = async () => (await tmux("capture-pane", "-e", "-p")).stdout;
+    const shown = async () => (await tmux("capture-pane", "-e", "-N", "-p")).stdout;
     return await until("carma top shows jobs", async () => {
       const text = await shown();
       return text.includes(TOO_SMALL.name.slice(0, 6)) && text;

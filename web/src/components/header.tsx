@@ -26,8 +26,11 @@ export function Header({ current }: { current: string }) {
   const given = useObservable(token);
   const chosen = useObservable(theme);
   const here = useRef<HTMLAnchorElement>(null);
-  // On a phone not all names have room.
-  useEffect(() => here.current?.scrollIntoView({ block: "nearest", inline: "center" }), [current]);
+  // On a phone not all names have room. To scroll the list itself leaves Tab where it is.
+  useEffect(() => {
+    const [link, list] = [here.current, here.current?.closest("ul")];
+    if (link && list) list.scrollLeft += link.getBoundingClientRect().left - list.getBoundingClientRect().left - list.clientWidth / 3;
+  }, [current]);
   return (
     <header class="top">
       <a class="brand" href={to("")}>
