@@ -139,7 +139,9 @@ fn text(bytes: &[u8]) -> String {
 fn done_failed_and_recovered_are_told_by_every_way() {
     let home = Home::new(Some(("1xA100-40GB", 60.0)), QUICK);
     let server = Server::answering("200 OK");
-    ["sendmail", "notify-send"].iter().for_each(|program| home.install(program));
+    for program in ["sendmail", "notify-send"] {
+        home.install(program);
+    }
     let command = "cat >> command.in; echo \"$CARMA_OCCASION $CARMA_JOB $CARMA_JOB_NAME\" >> command.args";
     home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Desktop, Channel::Command(command.to_owned())]);
     let carma = program().display();
