@@ -119,7 +119,9 @@ impl Desk {
                 order => order.ok(),
             };
             let news = read_again.is_some() || matches!(&order, Some(Order::Begin(_) | Order::Look | Order::Reload));
-            order.into_iter().for_each(|order| self.take(order));
+            if let Some(order) = order {
+                self.take(order);
+            }
             let looked = if news { self.look() } else { Ok(()) };
             read_again = looked.err().map(|error| {
                 eprintln!("carma: what users are to be told cannot be read: {}", Problem::from(error));
