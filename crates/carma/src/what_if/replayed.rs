@@ -34,17 +34,15 @@ const NOT_OVER: &str = "not over yet";
 const NEVER_FITTED: &str = "ran out of memory to the last";
 
 impl Replayed {
-    /// Of the jobs of a time, at the end of it.
-    pub(super) fn of(jobs: &[JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
-        let mut jobs: Vec<&JobDetail> = jobs.iter().collect();
-        jobs.sort_by_key(|job| (job.submitted, job.id));
-        let (replayed, mut notes) = choose(&jobs);
+    /// Of jobs in order of submission, at this time.
+    pub(super) fn of(jobs: &[&JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
+        let (replayed, mut notes) = choose(jobs);
         ensure!(!replayed.is_empty(), "{}", nothing(&notes));
         let usual = Usual::new();
         let mut stays = Vec::new();
         let mut places: HashMap<(JobId, u32), usize> = HashMap::new();
         // Whoever ran beside them counts, replayed or not.
-        for job in &jobs {
+        for job in jobs {
             for attempt in &job.attempts {
                 places.insert((job.id, attempt.attempt.number), stays.len());
                 stays.push(usual.stay(job, attempt, machine, now));
@@ -196,7 +194,7 @@ mod tests {
         plain.request.resources.gpus = 0;
         let mut burst = JobDetail { id: JobId(19), ..sample() };
         burst.attempts.pop();
-        let jobs = [burst, plain, runs, never, failed];
+        let jobs = [&burst, &plain, &runs, &never, &failed];
         let machine = Machine::of(&[gpu(3, "NVIDIA A100-SXM4-40GB")]).unwrap();
         let model = InterferenceModel::shipped();
         let replayed = Replayed::of(&jobs[3..], &machine, &model, UnixMillis(1_800_003_000_000)).unwrap();

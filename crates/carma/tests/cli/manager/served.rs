@@ -66,10 +66,6 @@ impl Served {
         Client::at(Address::Socket(self.socket())).unwrap()
     }
 
-    pub(super) fn client(&self) -> Client {
-        Client::at(Address::Socket(self.folder.path().join("carma.sock"))).unwrap()
-    }
-
     /// What a command that must succeed prints as JSON.
     pub(super) fn json(&self, arguments: &[&str]) -> Value {
         let output = self.carma(arguments);
