@@ -7,7 +7,7 @@ const set = scene({ gpus: "1xA100-40GB" });
 
 test("out of memory first, done in the end", async () => {
   const { lab } = set;
-  const large = await lab.submit("--name", "large", "--mem", "37GiB", "--", ...lab.train({ memory: "36GiB", seconds: 400 }));
+  const large = await lab.submit("--name", "large", "--mem", "35GiB", "--", ...lab.train({ memory: "34GiB", seconds: 400 }));
   await lab.reaches(large, "running");
   const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "12GiB", seconds: 60 }));
   const visit = await set.visit();

@@ -21,7 +21,7 @@ const set = scene(
     speed: 1,
     state: async folder => {
       mkdirSync(folder);
-      await promisify(execFile)(SEED, [folder]);
+      await promisify(execFile)(SEED, [folder, "--days", "7"]);
     },
   },
   lab => lab.submit("--hold", "--array", "1-200", "--name", "held-back", "--", "true"),
