@@ -1,6 +1,7 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests python clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
+TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -8,7 +9,7 @@ help: ## What can be made
 demo: ## Build, and show two managers at work on emulated GPUs: one job a GPU, and sharing (about 70 s)
 	@cargo run --quiet --release --package carma -- demo
 
-test: format lint deny docs tests python ## All checks and all tests; installs what they need
+test: format lint deny docs tests python browser ## All checks and all tests; installs what they need
 
 format:
 	cargo fmt --all --check
@@ -26,6 +27,7 @@ docs:
 
 # nextest where it is installed; documentation examples run in either case.
 tests: clients
+	tools/install prometheus
 	tools/install tmux
 	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
@@ -44,6 +46,28 @@ python:
 	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m unittest discover -s tests -t .; \
 	else echo "no PyTorch for /usr/bin/python3: the dry run's tests are not run"; fi
 
+web: web/node_modules/installed ## Build the web page, which the program holds
+	cd web && npm run --silent build
+
+# All that needs npm is left out where its packages cannot be had; where they can, a page that is not what its sources give fails.
+web/node_modules/installed: web/package-lock.json
+	tools/install npm
+	if cd web && npm ci --silent; then touch node_modules/installed; else echo "npm or its packages cannot be had: the web page is not tested"; fi
+
+browser: web/node_modules/installed ## Check the web page, and test it in a real browser; pictures in target/screenshots
+	tools/install chromium
+	cargo build --package carma --package carma-seed
+	if [ -e web/node_modules/installed ]; then cd web && npm run --silent check && npm test --silent; fi
+	if [ ! -e web/node_modules/installed ] || ! command -v chromium >/dev/null; then echo "no npm or chromium: the tests in a browser are not run"; \
+	else cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent browser; fi
+
+pictures: web/node_modules/installed ## Take the pictures of the README from a run on emulated GPUs
+	tools/install chromium
+	tools/install tmux
+	tools/install pngquant
+	cargo build --package carma
+	cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent pictures ../docs/images
+
 torch: target/torch/installed ## Set up current PyTorch with torchvision, timm and transformers (about 6 GB)
 
 target/torch/installed: tools/torch-requirements.txt
@@ -57,7 +81,6 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	tools/compare-estimators
 
 PREFIX ?= $(HOME)/.local
-TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
 	cargo build --release --package carma

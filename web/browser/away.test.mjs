@@ -14,6 +14,9 @@ test("a manager that is stopped is missed, and found again without a reload", as
   await set.lab.up();
   await banner.waitFor({ state: "detached" });
   const job = await set.lab.submit("--gpus", "0", "--name", "afterwards", "--", "sleep", "1000");
-  await visit.page.getByRole("table", { name: "Running jobs" }).getByRole("link", { name: `${job} afterwards` }).waitFor();
+  await visit.page
+    .getByRole("table", { name: "Running jobs" })
+    .getByRole("link", { name: `${job} afterwards` })
+    .waitFor();
   await visit.end({ expected: /status of 503|ERR_INCOMPLETE_CHUNKED_ENCODING/ });
 });

@@ -10,7 +10,10 @@ const set = scene();
 async function lightness(visit) {
   await visit.sees("launches jobs");
   const colour = await visit.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const parts = colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const parts = colour
+    .match(/[\d.]+/g)
+    .slice(0, 3)
+    .map(Number);
   return parts.reduce((sum, part) => sum + part, 0) / 3;
 }
 

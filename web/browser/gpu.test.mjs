@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { violations } from "./accessible.mjs";
 import { scene } from "./scene.mjs";
 
 const set = scene({ gpus: "1xA100-40GB" });
@@ -9,7 +10,10 @@ const set = scene({ gpus: "1xA100-40GB" });
 test("who is on it, its charts and their figures, for each span of time", async () => {
   const { lab } = set;
   const jobs = [];
-  for (const [name, memory] of [["first", "6GiB"], ["second", "4GiB"]]) {
+  for (const [name, memory] of [
+    ["first", "6GiB"],
+    ["second", "4GiB"],
+  ]) {
     jobs.push(await lab.submit("--name", name, "--mem", "8GiB", "--", ...lab.train({ memory, seconds: 100_000 })));
   }
   for (const job of jobs) await lab.reaches(job, "running");
@@ -22,14 +26,22 @@ test("who is on it, its charts and their figures, for each span of time", async 
   for (const span of ["10 min", "1 h", "24 h", "7 d"]) {
     await visit.press(span);
     await visit.page.getByRole("button", { name: span, exact: true, pressed: true }).waitFor();
-    await visit.page.locator("figure svg").nth(charts.length - 1).waitFor();
+    await visit.page
+      .locator("figure svg")
+      .nth(charts.length - 1)
+      .waitFor();
     for (const label of await visit.page.locator("figure svg").evaluateAll(all => all.map(svg => svg.getAttribute("aria-label")))) {
       assert.match(label, /\w+\. \S+/, "a chart says what it shows");
     }
   }
   await visit.press("10 min");
   await visit.page.getByText("Show as table").first().click();
-  await visit.page.getByRole("region", { name: /as a table/ }).getByRole("cell", { name: /GiB/ }).first().waitFor();
+  await visit.page
+    .getByRole("region", { name: /as a table/ })
+    .getByRole("cell", { name: /GiB/ })
+    .first()
+    .waitFor();
+  assert.deepEqual(await violations(visit.page), []);
   await visit.end();
 });
 

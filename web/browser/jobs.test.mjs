@@ -46,13 +46,13 @@ test("a form that was filled in wrongly is told so, and nothing is submitted", a
   await visit.go("submit");
   const before = (await set.lab.ask("/v1/history")).length;
   await visit.page.getByLabel("Command").fill("true");
-  await visit.page.getByLabel("Directory").fill("/");
+  await visit.page.getByLabel("Directory").fill("not/from/the/root");
   await visit.page.getByLabel("Memory on each GPU").fill("a lot");
   await visit.press("Submit");
   await visit.sees("a lot is no memory");
-  await visit.page.getByLabel("Memory on each GPU").fill("900GiB");
+  await visit.page.getByLabel("Memory on each GPU").fill("1GiB");
   await visit.press("Submit");
-  await visit.page.locator(".notice.bad").getByText(/GiB|MiB/).waitFor();
+  await visit.page.locator(".notice.bad").getByText("must be an absolute path").waitFor();
   assert.equal((await set.lab.ask("/v1/history")).length, before);
   await visit.end({ expected: /status of 4\d\d/ });
 });

@@ -81,9 +81,9 @@ export class Lab {
     return (await run(first, rest, { env: this.environment, cwd: join(this.folder, "square") })).stdout;
   }
 
-  /** Submits a job, and gives its number. */
+  /** Submits a job, or an array of them, and gives the first number. */
   async submit(...words) {
-    return Number(await this.carma("submit", "--quiet", ...words));
+    return Number.parseInt(await this.carma("submit", "--quiet", ...words), 10);
   }
 
   /** The words of a training-like job: for how many emulated seconds, and with how much memory; unset: as the workload has it. */

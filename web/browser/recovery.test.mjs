@@ -7,9 +7,9 @@ const set = scene({ gpus: "1xA100-40GB" });
 
 test("out of memory first, done in the end", async () => {
   const { lab } = set;
-  const large = await lab.submit("--name", "large", "--mem", "25GiB", "--", ...lab.train({ memory: "24GiB", seconds: 400 }));
+  const large = await lab.submit("--name", "large", "--mem", "35GiB", "--", ...lab.train({ memory: "34GiB", seconds: 400 }));
   await lab.reaches(large, "running");
-  const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "20GiB", seconds: 60 }));
+  const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "12GiB", seconds: 60 }));
   const visit = await set.visit();
   await visit.go(`job/${job}`);
   const attempts = visit.page.getByRole("table", { name: "Attempts" });
@@ -21,8 +21,12 @@ test("out of memory first, done in the end", async () => {
     await events.filter({ hasText: words }).first().waitFor();
   }
   // The log of either attempt can be read.
-  await visit.page.getByLabel("Attempt", { exact: true }).selectOption("1");
+  await visit.page.getByRole("combobox", { name: "Attempt" }).selectOption("1");
   await visit.press("stderr");
-  await visit.page.getByRole("log").getByText(/CUDA out of memory/).first().waitFor();
+  await visit.page
+    .getByRole("log")
+    .getByText(/CUDA out of memory/)
+    .first()
+    .waitFor();
   await visit.end();
 });

@@ -18,10 +18,10 @@ use carma_seed::{Past, seed};
 const GPUS: u16 = 64;
 const JOBS: u64 = 10_000;
 const DAYS: u64 = 90;
-/// Jobs that run, and as many again that wait.
-const LIVE: u32 = 128;
+/// Jobs of which one a GPU runs at once, and others later or not at all.
+const LIVE: u32 = 256;
 const CALLS: usize = 40;
-/// Nobody waits for a page whose questions take no longer than this, in all.
+/// No question of a page may take longer than this: it asks a few, and is to be there at once.
 const LONGEST: Duration = Duration::from_millis(50);
 
 /// A question, as a page asks it.
@@ -60,13 +60,13 @@ impl Site {
 
     /// Some jobs run, and some wait for them.
     fn fill(&self, client: &mut Client) {
-        let train = format!("exec {} emu train --memory 9000 --seconds 100000", env!("CARGO_BIN_EXE_carma"));
+        let train = format!("exec {} emu train --workload dlrm_criteo_bs32768 --memory 9000 --seconds 100000", env!("CARGO_BIN_EXE_carma"));
         let mut request = JobRequest::new(JobCommand::Program(["sh", "-c", &train].map(str::to_owned).to_vec()), self.folder.path());
         request.environment.insert("PATH".to_owned(), "/usr/bin:/bin".to_owned());
         request.resources.memory = Some(carma_core::MiB(19_000));
-        let array = Some((0..2 * LIVE).collect());
+        let array = Some((0..LIVE).collect());
         client.submit(&Submit { job: request, array, parameters: Vec::new() }).unwrap();
-        until(|| (client.status().unwrap().jobs.running >= u64::from(LIVE)).then_some(()));
+        until(|| (client.status().unwrap().jobs.running >= u64::from(GPUS)).then_some(()));
     }
 }
 

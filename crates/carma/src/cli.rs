@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::configuration::ConfigArguments;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    notify, policies, profile, replay, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web, what_if,
+    notify, policies, profile, replay, report, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web, what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -96,6 +96,8 @@ enum Command {
     Deliver(notify::DeliverArguments),
     /// Submit a trace to the manager at its times, and report like compare.
     Replay(replay::Arguments),
+    /// Write what happened on the GPUs as one page: use, waits, energy, estimates.
+    Report(report::Arguments),
     /// Say what would have become of the manager's jobs by other rules.
     WhatIf(what_if::Arguments),
     /// Replay an event log and check that it leads to the same decisions.
@@ -153,6 +155,7 @@ impl Cli {
             Command::Deliver(arguments) => notify::deliver(&arguments, output),
             Command::Shim(arguments) => shim::run(&arguments.folder),
             Command::Replay(arguments) => replay::run(&arguments, output),
+            Command::Report(arguments) => report::run(&arguments, output),
             Command::WhatIf(arguments) => what_if::run(&arguments, output),
             Command::ReplayLog { file } => event_log::replay(&file, output),
         }?;

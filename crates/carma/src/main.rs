@@ -23,6 +23,7 @@ mod profile;
 mod progress;
 mod python;
 mod replay;
+mod report;
 mod service;
 mod shim;
 mod simulate;

@@ -52,7 +52,7 @@ export type AttemptDetail = With<
   Schemas["AttemptDetail"],
   { attempt: AttemptId; placement: Placement; verdict?: Ending | null; utilisation: Utilisation }
 >;
-export type JobEvent = With<Schemas["NewEvent"], { body: Record<string, unknown> }>;
+export type JobEvent = With<Schemas["NewEvent"], { body: Record<string, unknown> | null }>;
 export type StoredEvent = With<Schemas["StoredEvent"], { event: JobEvent }>;
 export type JobDetail = With<
   Schemas["JobDetail"],

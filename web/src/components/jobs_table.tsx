@@ -48,6 +48,7 @@ export function JobsTable({
   kind: "running" | "waiting" | "all";
   empty: string;
 }) {
-  const columns = { running: RUNNING, waiting: WAITING, all: ALL }[kind];
+  const told = rows.some(row => row.progress !== null && row.progress !== undefined);
+  const columns = { running: RUNNING, waiting: WAITING, all: ALL }[kind].filter(column => column !== progress || told);
   return <Table caption={caption} columns={columns} rows={rows} keyOf={row => row.id} empty={empty} />;
 }

@@ -21,8 +21,9 @@ function devicesOf(body: Record<string, unknown>): string[] {
   return (devices ?? []).map(({ device, promised }) => `${device.replace(/^s\d+\//, "")} with ${memory(promised)} promised`);
 }
 
-/** What happened to a job, and what is said of it. */
-export function eventWords({ kind, body }: JobEvent): string {
+/** What happened to a job, and what is said of it; of others' jobs nothing is. */
+export function eventWords({ kind, body: told }: JobEvent): string {
+  const body = told ?? {};
   const attempt = typeof body.attempt === "number" ? ` (attempt ${body.attempt})` : "";
   const devices = devicesOf(body);
   const on = devices.length > 0 ? ` on ${devices.join(", ")}` : "";

@@ -71,3 +71,28 @@ fn labels(gpu: &GpuFacts, host: &str) -> Labels {
     };
     labels.with("Hostname", host)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use carma_gpu::profiling::read_counters;
+
+    use super::super::facts::example::{instance, whole};
+    use super::*;
+
+    #[test]
+    fn names_units_and_labels_are_dcgm_exporters() {
+        let mut page = Page::default();
+        write(&mut page, &[whole(), instance()], "node7");
+        let text = page.into_text();
+        insta::assert_snapshot!("dcgm", text.lines().filter(|line| !line.starts_with("# HELP")).collect::<Vec<_>>().join("\n"));
+        // Whoever reads dcgm-exporter's page reads this one.
+        let read = read_counters(&text, Instant::now());
+        let expected = instance();
+        assert_eq!(
+            (read.len(), read[&expected.unit].smact, read[&expected.unit].drama),
+            (1, expected.counters.unwrap().smact, expected.counters.unwrap().drama)
+        );
+    }
+}

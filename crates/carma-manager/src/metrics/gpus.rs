@@ -72,3 +72,21 @@ fn labels(gpu: &GpuFacts) -> Labels {
 fn describe(labels: Labels, gpu: &GpuFacts) -> Labels {
     labels.with("model", &gpu.detail.name).with("mode", kind_of(&gpu.detail.mode)).with("counters", &gpu.detail.counters)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::facts::example::{instance, whole};
+    use super::*;
+
+    #[test]
+    fn of_a_gpu_that_is_cut_memory_is_its_instances() {
+        let mut page = Page::default();
+        write(&mut page, &[whole(), instance()]);
+        let text = page.into_text();
+        let told =
+            |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(told("carma_gpu_memory_bytes"), ["carma_gpu_memory_bytes{gpu=\"s0/gpu3/mig1\",uuid=\"MIG-7\"} 21072183296"]);
+        assert_eq!(told("carma_gpu_power_watts"), ["carma_gpu_power_watts{gpu=\"s0/gpu3\",uuid=\"GPU-3\"} 250.5"]);
+        assert_eq!(told("carma_gpu_lost").len(), 2);
+    }
+}

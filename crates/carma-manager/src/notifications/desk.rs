@@ -16,7 +16,7 @@ use super::message::Message;
 use super::news::happened;
 use super::outbox::{Letter, Outbox, Rhythm};
 use super::trials::{Reply, Trials};
-use crate::api::Notification;
+use crate::api::{Notification, Problem};
 use crate::configuration::NotificationSettings;
 use crate::request::Owner;
 use crate::store::{Change, NewEvent, Reader, Store, StoreError, StoredEvent, StoredNotification, UnixMillis};
@@ -119,10 +119,12 @@ impl Desk {
                 order => order.ok(),
             };
             let news = read_again.is_some() || matches!(&order, Some(Order::Begin(_) | Order::Look | Order::Reload));
-            order.into_iter().for_each(|order| self.take(order));
+            if let Some(order) = order {
+                self.take(order);
+            }
             let looked = if news { self.look() } else { Ok(()) };
             read_again = looked.err().map(|error| {
-                eprintln!("carma: what users are to be told cannot be read: {error}");
+                eprintln!("carma: what users are to be told cannot be read: {}", Problem::from(error));
                 Instant::now() + READ_AGAIN
             });
             self.send_due();

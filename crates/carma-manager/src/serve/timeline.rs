@@ -11,15 +11,15 @@ use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
 
 /// Milliseconds that are shown where nothing is said.
 const USUAL: u64 = 3_600_000;
-/// More than the minutes of a day are too many to draw: of longer spans, several minutes are one.
-const MOST_MINUTES: u64 = 1440;
+/// More than the minutes of a day and an hour are too many to draw: of longer spans, several minutes are one.
+const MOST_MINUTES: u64 = 1500;
 
 impl Shared {
     pub(super) async fn timeline(&self, device: DeviceId, query: SampleQuery) -> Result<GpuTimeline, Problem> {
         let until = query.until.unwrap_or_else(|| self.handle.now());
         let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(USUAL)));
         let span = since.minute()..UnixMillis(until.0.saturating_add(59_999)).minute();
-        let minutes = thinned(&self.minutes(device, span.clone()).await?, &span);
+        let minutes = thinned(&self.minutes(device, span).await?, until.0.saturating_sub(since.0));
         let stays = self.readers.read(move |reader| Ok(reader.stays(device, since..until)?)).await?;
         Ok(GpuTimeline { since, until, minutes, stays: stays.into_iter().map(GpuStay::from).collect() })
     }
@@ -39,9 +39,9 @@ impl Shared {
     }
 }
 
-/// So few that they can be drawn.
-fn thinned(minutes: &[MinuteMean], span: &Range<UnixMinute>) -> Vec<MinuteMean> {
-    let every = span.end.0.saturating_sub(span.start.0).div_ceil(MOST_MINUTES).max(1);
+/// So few that they can be drawn, of a span of so many milliseconds.
+fn thinned(minutes: &[MinuteMean], span: u64) -> Vec<MinuteMean> {
+    let every = span.div_ceil(MOST_MINUTES * 60_000).max(1);
     minutes.chunk_by(|one, other| one.minute.0 / every == other.minute.0 / every).filter_map(mean).collect()
 }
 
@@ -115,9 +115,9 @@ mod tests {
             power,
         };
         let minutes = [minute(2, 10, 100, None), minute(3, 30, 500, Some(Watts(60.0))), minute(4, 1, 7, None)];
-        assert_eq!(thinned(&minutes, &(UnixMinute(0)..UnixMinute(1440))), minutes);
-        let fewer = thinned(&minutes, &(UnixMinute(0)..UnixMinute(2880)));
+        assert_eq!(thinned(&minutes, 90_000_000), minutes);
+        let fewer = thinned(&minutes, 90_000_001);
         assert_eq!(fewer, [minute(2, 40, 400, Some(Watts(60.0))), minute(4, 1, 7, None)]);
-        assert_eq!(thinned(&[], &(UnixMinute(5)..UnixMinute(5))), []);
+        assert_eq!(thinned(&[], 0), []);
     }
 }

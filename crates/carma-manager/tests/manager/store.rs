@@ -7,6 +7,7 @@ mod keeping;
 pub(crate) mod lab;
 mod listing;
 mod model;
+mod notifications;
 mod opening;
 mod pruning;
 mod stays;

@@ -13,5 +13,5 @@ pub use axis::{across, legend, up};
 pub use page::page;
 pub use palette::{Colours, job_class};
 pub use scale::{Scale, Unit};
-pub use svg::{Anchor, Chart, Element, coordinate, escape};
+pub use svg::{Anchor, Chart, Element, Spot, coordinate, escape};
 pub use wording::{count, duration, energy, number, thousands, unique_slug};

@@ -110,6 +110,9 @@ pub enum Anchor {
     End,
 }
 
+/// The upper left corner of a rectangle, and its size.
+pub type Spot = ((f64, f64), (f64, f64));
+
 /// A chart: a name for its file, a sentence for who cannot see it, and what is drawn.
 #[derive(Debug, Clone)]
 pub struct Chart {
@@ -140,6 +143,13 @@ impl Chart {
     pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tooltip: &str) {
         let places = [("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0))];
         self.draw(&Element::of_class("rect", class).at(places).tooltip(tooltip));
+    }
+
+    /// The same in a shade of its colour, from 0 to 1.
+    pub fn shaded(&mut self, class: &str, ((x, y), (width, height)): Spot, shade: f64, tooltip: &str) {
+        let places = [("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0))];
+        let element = Element::of_class("rect", &format!("bar {class}")).at(places).attribute("fill-opacity", &format!("{shade:.2}"));
+        self.draw(&element.tooltip(tooltip));
     }
 
     /// A straight line.

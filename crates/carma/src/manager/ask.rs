@@ -110,7 +110,7 @@ pub(super) fn myself() -> UserId {
     UserId(nix::unistd::geteuid().as_raw())
 }
 
-fn user(text: &str) -> Result<UserId, String> {
+pub(crate) fn user(text: &str) -> Result<UserId, String> {
     if let Ok(number) = text.parse() {
         return Ok(UserId(number));
     }

@@ -84,11 +84,14 @@ fn named(of: &EnergyOf) -> String {
     match of {
         EnergyOf::Job(job) => job.0.to_string(),
         EnergyOf::User(_, name) => name.clone(),
-        EnergyOf::Day(days) => {
-            let day = Date::constant(1970, 1, 1).checked_add(SignedDuration::from_hours(i64::from(*days) * 24));
-            day.map_or_else(|_| days.to_string(), |day| day.to_string())
-        }
+        EnergyOf::Day(days) => day(*days),
     }
+}
+
+/// A day's date, counted from 1970-01-01.
+pub(crate) fn day(days: u32) -> String {
+    let day = Date::constant(1970, 1, 1).checked_add(SignedDuration::from_hours(i64::from(days) * 24));
+    day.map_or_else(|_| days.to_string(), |day| day.to_string())
 }
 
 fn grams_of(grams: f64) -> String {

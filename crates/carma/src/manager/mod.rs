@@ -20,14 +20,15 @@ mod why;
 mod words;
 
 pub(crate) use act::past;
-pub(crate) use ask::{Manager, Moment, write_json};
+pub(crate) use ask::{Manager, Moment, user, write_json};
 pub(crate) use attach::attach;
+pub(crate) use energy::day;
 pub(crate) use queue::identity;
 #[cfg(test)]
 pub(crate) use show::sample;
 pub(crate) use show::{happened, write as write_job};
 pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{devices, estimate, moment, numbers};
+pub(crate) use words::{devices, estimate, moment, numbers, outcome};
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -58,7 +58,7 @@ pub(super) fn verdict(verdict: &Verdict) -> String {
 }
 
 /// How a job ended, in a word or two, for columns.
-pub(super) fn outcome(outcome: &Outcome) -> String {
+pub(crate) fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Succeeded => "succeeded".to_owned(),
         Outcome::Failed { code } => format!("failed {code}"),

@@ -6,11 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::JobId;
-use carma_manager::api::{Act, Acted, HistoryQuery, LogQuery, Me, QueueQuery};
+use carma_manager::api::{Act, Acted, HistoryQuery, LogQuery, Me, QueueQuery, RecentQuery};
 use carma_manager::client::{Client, ClientError};
-use carma_manager::store::StoredEvent;
+use carma_manager::store::{StoredEvent, UnixMillis};
 
-use super::looks::looks_of;
 use super::model::{Message, Request, Seen, Subject};
 use crate::manager::past;
 use crate::text::printable;
@@ -21,6 +20,8 @@ const ROUND: Duration = Duration::from_secs(1);
 const MOST_JOBS: u32 = 1000;
 /// Lines of a log that can be scrolled through.
 const LOG_LINES: u32 = 2000;
+/// Looks of before that are asked for, in milliseconds: what is drawn goes no further back.
+const PAST_LOOKS: u64 = 120_000;
 /// Events of before that are shown.
 const PAST_EVENTS: u64 = 200;
 
@@ -30,6 +31,8 @@ pub(super) struct Asker {
     messages: Sender<Message>,
     /// Who we are; unset: to be asked.
     me: Option<Me>,
+    /// The last look at GPUs that is known.
+    looked: Option<UnixMillis>,
     subject: Subject,
 }
 
@@ -38,7 +41,7 @@ struct Over;
 
 impl Asker {
     pub(super) const fn new(client: Client, messages: Sender<Message>) -> Self {
-        Self { client, messages, me: None, subject: Subject::Nothing }
+        Self { client, messages, me: None, looked: None, subject: Subject::Nothing }
     }
 
     /// Asks, and does what it is told to, until nobody wants to know any more.
@@ -89,7 +92,10 @@ impl Asker {
         let status = client.status()?;
         let gpus = client.gpus()?;
         let queue = client.queue(&QueueQuery { user: None, limit: Some(MOST_JOBS) })?;
-        let looks = looks_of(&gpus, status.now);
+        // A clock that went back must not keep us waiting for it.
+        let since = self.looked.unwrap_or(UnixMillis(status.now.0.saturating_sub(PAST_LOOKS))).min(status.now);
+        let looks = client.recent(&RecentQuery { since: Some(since), ..RecentQuery::default() })?;
+        self.looked = looks.iter().filter_map(|looks| looks.at.last()).max().copied().or(self.looked);
         Ok(Seen { status, me, gpus, queue, looks })
     }
 

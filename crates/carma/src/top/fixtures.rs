@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use carma_core::{AttemptId, CollocationMode, DeviceId, Fraction, JobId, MiB, Priority, Seconds, ServerId, Utilisation, Watts};
-use carma_manager::api::{Counts, GpuDetail, GpuTenant, Me, Queue, QueueRow, Status};
+use carma_manager::api::{Counts, GpuDetail, GpuTenant, Me, Queue, QueueRow, RecentLooks, Status};
 use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::json;
 
-use super::looks::looks_of;
 use super::model::{Message, Model, Request, Seen};
 
 /// Who looks, unless a test says otherwise.
@@ -102,6 +101,23 @@ fn status(gpus: &[GpuDetail]) -> Status {
         jobs: Counts::default(),
         troubles: Vec::new(),
     }
+}
+
+/// One look at each GPU.
+fn looks_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentLooks> {
+    let share = |share: Option<Fraction>| vec![share.map(Fraction::get)];
+    let look = |gpu: &GpuDetail| RecentLooks {
+        device: gpu.device,
+        at: vec![now],
+        memory: vec![gpu.memory_used.unwrap_or_default()],
+        smact: share(gpu.utilisation.smact),
+        smocc: share(gpu.utilisation.smocc),
+        drama: share(gpu.utilisation.drama),
+        gpu: share(gpu.utilisation.gpu),
+        power: vec![gpu.power],
+        tenants: Vec::new(),
+    };
+    gpus.iter().map(look).collect()
 }
 
 /// What a manager with these GPUs and jobs answers to ada, who is no operator.

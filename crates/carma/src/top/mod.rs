@@ -9,7 +9,6 @@
 mod ask;
 #[cfg(test)]
 mod fixtures;
-mod looks;
 mod model;
 mod plain;
 mod screen;

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::panic;
+use std::sync::Mutex;
+use std::thread;
 
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
@@ -14,6 +16,9 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, d
 
 use super::model::Model;
 use super::view::{self, Appearance};
+
+/// Held while something is drawn, and by a thread that panics until all of this has ended.
+static DRAWING: Mutex<()> = Mutex::new(());
 
 /// A terminal that shows the view until this is dropped.
 pub(super) struct Screen {
@@ -42,6 +47,7 @@ impl Screen {
     /// Draws what has changed.
     pub(super) fn draw(&mut self, model: &Model) -> io::Result<()> {
         let Self { terminal, appearance, zone } = self;
+        let _held = DRAWING.lock();
         terminal.draw(|frame| view::draw(model, zone, *appearance, frame.buffer_mut())).map(drop)
     }
 }
@@ -65,10 +71,13 @@ fn restore() {
     let _ = disable_raw_mode();
 }
 
-/// Whichever thread panics, its words are for a terminal that is as it was, and all of this ends.
+/// Whichever thread panics, its words are for a terminal that is as it was and on which nothing more is drawn, and all of this ends.
 fn restore_on_panic() {
     let before = panic::take_hook();
+    let draws = thread::current().id();
     panic::set_hook(Box::new(move |panic| {
+        // The thread that draws may hold it already, and draws no more.
+        let _held = (thread::current().id() != draws).then(|| DRAWING.lock());
         restore();
         before(panic);
         std::process::exit(101);

@@ -181,7 +181,7 @@ mod tests {
             |(id, _)| TraceJob { name: String::new(), submitted: Seconds::ZERO, gpus: 1, workload: Some(id), duration: None, owner: None };
         let trace = Trace { jobs: catalogue.iter().map(job).collect(), ..Trace::default() };
         let servers: Servers = "1xA100-40GB".parse().unwrap();
-        let settings = toml::from_str("policy = \"or-magm\"\n[gate]\nseconds = 0\n").unwrap();
+        let settings = toml::from_str("policy = \"or-magm\"\n").unwrap();
         let knowledge = Knowledge::default();
         let simulation = Simulation::new((&catalogue, &model), &trace, &servers, &settings, &knowledge);
         let run = Simulation { physics: physics.clone(), ..simulation }.run().unwrap();

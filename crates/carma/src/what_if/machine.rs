@@ -105,11 +105,46 @@ fn energy(minutes: &[MinuteMean], (since, until): (f64, f64)) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use carma_core::{MiB, ServerId, Utilisation, Watts};
     use carma_manager::store::UnixMinute;
 
     use super::*;
+
+    /// A GPU of 40 GiB that nobody is on.
+    pub(crate) fn gpu(ordinal: u16, name: &str) -> GpuDetail {
+        GpuDetail {
+            device: DeviceId::gpu(ServerId(0), ordinal),
+            uuid: format!("GPU-{ordinal}").parse().unwrap(),
+            name: name.to_owned(),
+            mode: CollocationMode::Streams,
+            lost: false,
+            drained: false,
+            memory: MiB(40_960),
+            memory_used: None,
+            promised: MiB(0),
+            available: MiB(40_960),
+            utilisation: Utilisation::default(),
+            power: None,
+            energy: None,
+            temperature: None,
+            tenants: Vec::new(),
+            foreign: 0,
+            obstacles: Vec::new(),
+            closed: Vec::new(),
+            counters: String::new(),
+        }
+    }
+
+    #[test]
+    fn gpus_of_which_nothing_is_known_are_the_nearest_by_memory() {
+        let machine = Machine::of(&[gpu(0, "NVIDIA A100-SXM4-40GB"), gpu(1, "something new")]).unwrap();
+        assert_eq!(machine.servers.to_string(), "2xA100-40GB");
+        assert_eq!(machine.notes, ["Nothing is known of something new: it is simulated as A100-40GB, the nearest by memory."]);
+        assert!(Machine::of(&[]).is_err());
+        let cut = GpuDetail { mode: CollocationMode::Mig, ..gpu(0, "NVIDIA A100-SXM4-40GB") };
+        assert!(Machine::of(&[cut]).unwrap_err().to_string().contains("MIG"));
+    }
 
     fn minute(minute: u64, power: Option<f64>) -> MinuteMean {
         MinuteMean {

@@ -26,8 +26,13 @@ use crate::compare::settings;
 use crate::manager::{Manager, Moment, write_json};
 use crate::progress;
 use fate::{fate, mean_fate};
+#[cfg(test)]
+pub(crate) use machine::tests::gpu as sample_gpu;
 use machine::{Machine, joules};
 use replayed::Replayed;
+#[cfg(test)]
+pub(crate) use view::tests::sample;
+pub(crate) use view::trust;
 
 /// No more jobs than these are replayed, which are the latest: all policies are to be simulated within a minute.
 const MOST_JOBS: usize = 10_000;
@@ -89,7 +94,7 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
     let others = others(policies, &status.policy, &rules)?;
     let machine = Machine::of(&gpus)?;
     let model = InterferenceModel::shipped();
-    let replayed = Replayed::of(newest(jobs), &machine, &model, status.now)?;
+    let replayed = Replayed::of(&newest(jobs), &machine, &model, status.now)?;
     let contenders: Vec<(&str, &Settings)> =
         [(status.policy.as_str(), &rules)].into_iter().chain(others.iter().map(|(name, settings)| (name.as_str(), settings))).collect();
     let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
@@ -100,9 +105,11 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
     Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: fates })
 }
 
-/// They come in no certain order.
-fn newest(jobs: &[JobDetail]) -> &[JobDetail] {
-    &jobs[..jobs.len().min(MOST_JOBS)]
+/// The latest, in order of submission.
+fn newest(jobs: &[JobDetail]) -> Vec<&JobDetail> {
+    let mut jobs: Vec<&JobDetail> = jobs.iter().collect();
+    jobs.sort_by_key(|job| (job.submitted, job.id));
+    jobs.split_off(jobs.len().saturating_sub(MOST_JOBS))
 }
 
 /// The policies to compare with, and their rules.

@@ -34,17 +34,15 @@ const NOT_OVER: &str = "not over yet";
 const NEVER_FITTED: &str = "ran out of memory to the last";
 
 impl Replayed {
-    /// Of the jobs of a time, at the end of it.
-    pub(super) fn of(jobs: &[JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
-        let mut jobs: Vec<&JobDetail> = jobs.iter().collect();
-        jobs.sort_by_key(|job| (job.submitted, job.id));
-        let (replayed, mut notes) = choose(&jobs);
+    /// Of jobs in order of submission, at this time.
+    pub(super) fn of(jobs: &[&JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
+        let (replayed, mut notes) = choose(jobs);
         ensure!(!replayed.is_empty(), "{}", nothing(&notes));
         let usual = Usual::new();
         let mut stays = Vec::new();
         let mut places: HashMap<(JobId, u32), usize> = HashMap::new();
         // Whoever ran beside them counts, replayed or not.
-        for job in &jobs {
+        for job in jobs {
             for attempt in &job.attempts {
                 places.insert((job.id, attempt.attempt.number), stays.len());
                 stays.push(usual.stay(job, attempt, machine, now));
@@ -175,5 +173,39 @@ fn request(job: &JobDetail, ids: &HashMap<JobId, JobId>, first: UnixMillis) -> J
         may_checkpoint: request.may_checkpoint,
         retries: request.retries,
         ..JobSpec::new(job.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{MiB, State};
+
+    use super::super::machine::tests::gpu;
+    use super::*;
+    use crate::manager::sample;
+
+    #[test]
+    fn jobs_are_replayed_with_the_time_they_ran_and_those_that_are_not_are_counted() {
+        // It ran out of memory, and then failed by itself.
+        let failed = sample();
+        let never = JobDetail { id: JobId(16), attempts: Vec::new(), ..sample() };
+        let runs = JobDetail { id: JobId(17), ended: None, state: State::Queued { since: Time::ZERO }, ..sample() };
+        let mut plain = JobDetail { id: JobId(18), ..sample() };
+        plain.request.resources.gpus = 0;
+        let mut burst = JobDetail { id: JobId(19), ..sample() };
+        burst.attempts.pop();
+        let jobs = [&burst, &plain, &runs, &never, &failed];
+        let machine = Machine::of(&[gpu(3, "NVIDIA A100-SXM4-40GB")]).unwrap();
+        let model = InterferenceModel::shipped();
+        let replayed = Replayed::of(&jobs[3..], &machine, &model, UnixMillis(1_800_003_000_000)).unwrap();
+        let [job] = replayed.trace.jobs.as_slice() else { panic!("{:?}", replayed.trace) };
+        let workload = replayed.catalogue.get(job.workload.unwrap());
+        assert!((workload.seconds.get() - 242.0).abs() < 0.01, "its last attempt, which nobody shared a GPU with: {workload:?}");
+        assert_eq!(workload.ranks[0].peak, MiB(17_002));
+        let request = &replayed.knowledge.requests[&job.workload.unwrap()];
+        assert_eq!(request.memory.known, Some(PerRank::Same(MiB(20_480))));
+        assert_eq!(replayed.notes, ["1 job left out: never ran"]);
+        let Err(nothing) = Replayed::of(&jobs[..4], &machine, &model, UnixMillis(1_800_003_000_000)) else { panic!() };
+        insta::assert_snapshot!(nothing, @"there is nothing to replay: 1 job left out: asked for no GPU; 1 job left out: never ran; 1 job left out: not over yet; 1 job left out: ran out of memory to the last");
     }
 }

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 
 use crate::manager::moment;
 use crate::text::{left, right, write_table};
-use crate::units::{count, duration, energy, wrapped};
+use crate::units::{clock, count, energy, wrapped};
 
 /// Prints what was measured, and the rest as ratios to it.
 pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), zone: &TimeZone, output: &mut impl Write) -> Result<()> {
@@ -22,10 +22,10 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
     let times = |fate: &Fate| [fate.makespan, fate.completion, fate.completion_p95].map(Seconds::get);
     let row = |name: String, fate: &Fate, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
         let attempts = format!("{:.1}", fate.out_of_memory);
-        [name, makespan, duration(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
+        [name, makespan, clock(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
     };
     let joules = measured.energy.map(|joules| joules.0);
-    let mut rows = vec![row(format!("{} measured", measured.policy), measured, times(measured).map(duration), joules.map(energy))];
+    let mut rows = vec![row(format!("{} measured", measured.policy), measured, times(measured).map(clock), joules.map(energy))];
     let simulated = [(format!("{} simulated", simulated.policy), simulated)];
     for (name, fate) in simulated.into_iter().chain(others.iter().map(|fate| (fate.policy.clone(), fate))) {
         let mut whole = times(measured).into_iter();
@@ -49,11 +49,50 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
 
 /// How far the simulator was from what was measured by the rules in force.
 pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
-    let off = |of: fn(&Fate) -> Seconds| format!("{:+.0} %", 100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0));
+    let off = |of: fn(&Fate) -> Seconds| {
+        let percent = (100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0)).round();
+        if percent == 0.0 { "less than 1 %".to_owned() } else { format!("{percent:+.0} %") }
+    };
     format!(
         "By the rules in force the simulator is off by {} in when the last job is done and by {} in the mean completion: trust what it says of \
          other rules no further than that.",
         off(|fate| fate.makespan),
         off(|fate| fate.completion)
     )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use carma_manager::store::Joules;
+
+    use super::*;
+
+    /// Jobs that share GPUs, against one a GPU.
+    pub(crate) fn sample() -> WhatIf {
+        let fate = |policy: &str, makespan, wait| Fate {
+            policy: policy.to_owned(),
+            makespan: Seconds::from_secs(makespan),
+            wait: Seconds::from_secs(wait),
+            completion: Seconds::from_secs(makespan / 2),
+            completion_p95: Seconds::from_secs(makespan - 60),
+            energy: Some(Joules(makespan as f64 * 400.0)),
+            out_of_memory: 1.5,
+        };
+        WhatIf {
+            jobs: 12,
+            left_out: vec!["1 job left out: never ran".to_owned()],
+            measured: Fate { energy: None, ..fate("magm", 3600, 30) },
+            simulated: fate("magm", 3500, 20),
+            others: vec![fate("exclusive", 7200, 900), fate("or-magm/aegis/no-screen", 3650, 0)],
+        }
+    }
+
+    #[test]
+    fn the_answer_fits_the_terminal() {
+        let mut output = Vec::new();
+        write(&sample(), (UnixMillis(1_800_000_000_000), UnixMillis(1_800_086_400_000)), &TimeZone::UTC, &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "too wide");
+        insta::assert_snapshot!("what-if", text);
+    }
 }

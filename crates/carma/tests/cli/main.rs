@@ -11,6 +11,7 @@ mod manager;
 mod manual;
 mod mps;
 mod profile;
+mod progress;
 mod service;
 mod shim;
 mod simulations;

@@ -32,7 +32,7 @@ pub enum DeliveryError {
         source: io::Error,
     },
     /// A program did not do it.
-    #[error("{program} ended with {status}")]
+    #[error("{program}: {status}")]
     Failed {
         /// The program.
         program: String,
@@ -48,21 +48,11 @@ pub enum DeliveryError {
         reason: String,
     },
     /// Nobody answered.
-    #[error("{host} cannot be reached: {reason}")]
-    Unreachable {
-        /// The host.
-        host: String,
-        /// Why not.
-        reason: String,
-    },
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
     /// It was not taken.
-    #[error("{host} answered {status}")]
-    Refused {
-        /// The host.
-        host: String,
-        /// The status.
-        status: String,
-    },
+    #[error("answered {0}")]
+    Refused(String),
 }
 
 /// Tells whoever is to be told, as whoever runs this.

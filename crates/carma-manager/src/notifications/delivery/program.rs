@@ -19,7 +19,7 @@ pub(super) fn find(name: &'static str) -> Result<PathBuf, DeliveryError> {
 
 /// Runs a program to its end. What it says to its errors is said to ours.
 pub(super) fn run(program: &Path, input: Vec<u8>, prepare: impl FnOnce(&mut Command)) -> Result<(), DeliveryError> {
-    let name = || program.display().to_string();
+    let name = || program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |source| DeliveryError::NotRun { program: name(), source };
     let mut command = Command::new(program);
     prepare(&mut command);

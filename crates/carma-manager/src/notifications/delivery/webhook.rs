@@ -18,15 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Sends it.
 pub(super) fn post(url: &str, message: &Message) -> Result<(), DeliveryError> {
-    let host = host(url);
     let request = agent(url.starts_with("https:"))?.post(url).header("content-type", "application/json");
     let response = request.send(message.document().to_string()).map_err(|error| {
         // Whatever it quotes, it is not the secret in the address.
-        let reason = error.to_string().replace(url, &host);
-        DeliveryError::Unreachable { host: host.clone(), reason }
+        DeliveryError::Unreachable(error.to_string().replace(url, &host(url)))
     })?;
     let status = response.status();
-    if status.is_success() { Ok(()) } else { Err(DeliveryError::Refused { host, status: status.to_string() }) }
+    if status.is_success() { Ok(()) } else { Err(DeliveryError::Refused(status.to_string())) }
 }
 
 fn agent(encrypted: bool) -> Result<Agent, DeliveryError> {

@@ -9,9 +9,11 @@ CREATE TABLE stays (
     PRIMARY KEY (job, number, device),
     FOREIGN KEY (job, number) REFERENCES attempts (job, number) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+-- A placement that cannot be read is one job's trouble and nobody else's.
 INSERT INTO stays
-    SELECT job, number, json_extract(value, '$.device'), sum(json_extract(value, '$.promised')), launched, ended
-    FROM attempts, json_each(placement, '$.devices') GROUP BY job, number, json_extract(value, '$.device');
+    SELECT job, number, json_extract(placement, fullkey || '.device') AS device, ifnull(sum(json_extract(placement, fullkey || '.promised')), 0), launched, ended
+    FROM attempts, json_each(iif(json_valid(placement), placement, '{}'), '$.devices')
+    GROUP BY job, number, device HAVING typeof(device) = 'text';
 CREATE INDEX stays_by_device ON stays (device, ended, launched);
 
 -- Memory that an attempt had on a device, from each of these times on.

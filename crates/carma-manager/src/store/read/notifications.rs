@@ -56,8 +56,9 @@ impl Reader {
     /// What followed an event, as far as somebody may want to be told of it; at most so many events.
     pub fn news_after(&self, sequence: u64, most: u32) -> Result<News, StoreError> {
         // In the order of the events and not of the jobs, of which there are many more.
-        let sql = "SELECT sequence, at, job, kind, body, uid FROM events CROSS JOIN jobs ON jobs.id = events.job
-            WHERE sequence > ?1 AND kind IN ('finished', 'requeued') AND uid IN (SELECT uid FROM notifications) ORDER BY sequence LIMIT ?2";
+        let sql = "SELECT events.sequence, at, job, kind, body, uid FROM events CROSS JOIN jobs ON jobs.id = events.job
+            WHERE events.sequence > ?1 AND kind IN ('finished', 'requeued') AND uid IN (SELECT uid FROM notifications)
+            ORDER BY events.sequence LIMIT ?2";
         self.at_once(|| {
             let events = self.rows(sql, params![sequence, most], |row| Ok((row.get(5)?, read_event(row)?)))?;
             let last = self.first("SELECT max(sequence) FROM events", [], |row| row.get::<_, Option<u64>>(0))?.flatten();

@@ -45,6 +45,7 @@ fn whoever_has_a_token_is_its_user_and_nobody_else_is_answered() {
     assert_eq!(status(address, ""), 401);
     // The page itself holds nothing that is anybody's.
     assert_eq!((status_of(address, "/", ""), status_of(address, "/metrics", "")), (200, 401));
+    assert_eq!(status_of(address, "/metrics", "authorization: Bearer secret\r\n"), 200);
 }
 
 #[test]

@@ -157,3 +157,23 @@ fn whoever_does_not_wait_is_told_when_it_is_kept() {
     drop(store);
     assert_eq!(told.try_recv().unwrap(), Err(WriteError::Refused(Refusal::DuplicateJob(id))));
 }
+
+#[test]
+fn counts_add_up_and_what_another_version_counts_is_passed_over() {
+    use carma_manager::metrics::{Histogram, Tallies, Tally};
+
+    let lab = Lab::new();
+    let store = lab.open();
+    let mut more = Tallies::default();
+    more.count(Tally::Ended("out_of_memory".to_owned()));
+    more.add(Tally::Energy("alice".to_owned()), 0.25);
+    more.observe(Histogram::Wait, 2.0);
+    for _ in 0..4 {
+        store.write([Change::Tallied(more.clone())]).wait().unwrap();
+    }
+    drop(store);
+    // A later version may count something else.
+    Connection::open(lab.path()).unwrap().execute("INSERT INTO tallies VALUES ('{\"wonders\":7}', 7)", []).unwrap();
+    let kept = lab.open().reader().unwrap().tallies().unwrap();
+    assert_eq!(kept.0, more.0.into_iter().map(|(tally, much)| (tally, much * 4.0)).collect());
+}

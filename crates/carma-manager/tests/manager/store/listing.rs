@@ -67,7 +67,8 @@ fn history_is_filtered_and_comes_in_pages_without_gaps() {
     assert_eq!(found(JobFilter { name: Some("%".to_owned()), ..any() }), [5], "no letter has a second meaning");
     let text = |text: &str| found(JobFilter { text: Some(text.to_owned()), ..any() });
     assert_eq!((text("Train"), text("BO"), text(&jobs[1].0.to_string())), (vec![0, 2, 4], vec![4, 5], vec![1]));
-    assert_eq!((text("TRAIN-B"), text("%"), text("nobody")), (vec![2], vec![5], vec![]));
+    assert_eq!((text("TRAIN-B"), text("%"), text("_")), (vec![2], vec![5], vec![]));
+    assert_eq!((text("\\"), text(&"long".repeat(20_000))), (vec![], vec![]));
     assert_eq!(found(JobFilter { array: Some(ArrayId(jobs[0].0)), ..any() }), [0, 1]);
     let span = Span { since: Some(UnixMillis(NOW.0 + 1)), until: Some(UnixMillis(NOW.0 + 3)) };
     assert_eq!(found(JobFilter { submitted: span, phase: Some(Phase::Queued), ..any() }), [2]);

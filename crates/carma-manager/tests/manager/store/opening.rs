@@ -59,6 +59,18 @@ fn the_first_schema_is_read_for_ever() {
 }
 
 #[test]
+fn an_old_store_is_migrated_though_a_placement_in_it_cannot_be_read() {
+    let lab = Lab::new();
+    let fixture = Connection::open(lab.path()).unwrap();
+    fixture.execute_batch(include_str!("first-schema.sql")).unwrap();
+    fixture.execute_batch("UPDATE attempts SET placement = 'nonsense' WHERE job = 2").unwrap();
+    drop(fixture);
+    let reader = lab.open().reader().unwrap();
+    assert_eq!(reader.stays(GPU, UnixMillis(0)..UnixMillis(NOW.0 + 1)).unwrap().len(), 1);
+    assert_eq!(reader.load().unwrap().unreadable.len(), 1);
+}
+
+#[test]
 fn a_store_of_a_later_version_is_refused_and_left_alone() {
     let lab = Lab::new();
     drop(lab.open());
@@ -110,8 +122,8 @@ fn damage_is_found_by_looking() {
     assert_eq!(store.reader().unwrap().damage().unwrap(), [""; 0]);
     drop(store);
     let mut bytes = fs::read(lab.path()).unwrap();
-    let last_page = bytes.len() - 4_096;
-    bytes[last_page..].fill(0xa5);
+    let of_events = |page: &&mut [u8]| page.windows(4).any(|word| word == b"tick");
+    bytes.chunks_mut(4_096).filter(of_events).last().unwrap().fill(0xa5);
     fs::write(lab.path(), bytes).unwrap();
     assert!(!lab.open().reader().unwrap().damage().unwrap().is_empty());
 }

@@ -5,10 +5,12 @@ mod prometheus;
 mod rules;
 mod scraped;
 
+use std::collections::BTreeSet;
+
+use carma_core::{JobId, MiB};
+
 use super::lab::program;
 use super::up::Up;
-use carma_core::JobId;
-use carma_manager::request::JobCommand;
 
 /// Everything on, on a port that is free.
 const LISTEN: &str = "[manager.metrics]\nlisten = \"127.0.0.1:0\"\n";
@@ -26,9 +28,8 @@ impl Up {
         let train =
             format!("echo 0.5 > \"$CARMA_PROGRESS\"; exec {} emu train --workload resnet50_imagenet_bs64 {arguments}", program().display());
         let mut request = self.plain(&train);
-        request.command = JobCommand::Program(["sh", "-c", &train].map(str::to_owned).to_vec());
         request.name = Some(name.to_owned());
-        (request.resources.gpus, request.resources.memory) = (1, Some(carma_core::MiB(declared)));
+        (request.resources.gpus, request.resources.memory) = (1, Some(MiB(declared)));
         self.submit(request)
     }
 }
@@ -38,6 +39,11 @@ fn fetch(url: &str) -> (u16, String) {
     let agent = ureq::Agent::new_with_config(ureq::Agent::config_builder().http_status_as_error(false).build());
     let mut answer = agent.get(url).call().unwrap();
     (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+}
+
+/// The names of all metrics on a page.
+fn names(page: &str) -> BTreeSet<&str> {
+    page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect()
 }
 
 /// A value of a page, by the sample's name and labels as they are written.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::served::Served;
 
 /// Light and heavy jobs that two GPUs can share.
-const LOAD: &str = "submit,workload,duration\n\
+pub(super) const LOAD: &str = "submit,workload,duration\n\
     0,inception_imagenet_bs128,500\n\
     10,bert_base_wiki_bs32,450\n\
     60,resnet18_cifar100_bs32_50e,400\n\

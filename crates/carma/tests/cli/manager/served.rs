@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use carma_emu::{Machine, VARIABLE};
+use carma_manager::client::{Address, Client};
 use carma_manager::places::SOCKET_VARIABLE;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -42,9 +43,27 @@ impl Served {
     }
 
     pub(super) fn carma(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Where nothing else is installed.
+    pub(super) fn carma_without_programs(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).env("PATH", "/nonexistent").output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
-        command.args(arguments).env(SOCKET_VARIABLE, self.folder.path().join("carma.sock")).env(VARIABLE, self.machine.folder());
-        command.env("XDG_CONFIG_HOME", "/nonexistent").output().unwrap()
+        command.args(arguments).env(SOCKET_VARIABLE, self.socket()).env(VARIABLE, self.machine.folder());
+        command.env("XDG_CONFIG_HOME", "/nonexistent");
+        command
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("carma.sock")
+    }
+
+    pub(super) fn client(&self) -> Client {
+        Client::at(Address::Socket(self.socket())).unwrap()
     }
 
     /// What a command that must succeed prints as JSON.

@@ -1,13 +1,11 @@
 //! The page itself: to whom it is told, what of it lasts, and what it costs.
 
-use std::collections::BTreeSet;
-
 use carma_core::Outcome;
 use serde_json::json;
 
 use super::super::lab::until;
 use super::super::up::Up;
-use super::{LISTEN, fetch, value};
+use super::{LISTEN, fetch, names, value};
 
 #[test]
 fn anybody_who_reaches_the_port_is_told_metrics_and_nothing_else() {
@@ -21,11 +19,6 @@ fn anybody_who_reaches_the_port_is_told_metrics_and_nothing_else() {
     }
     let told = up.client().metrics().unwrap();
     assert_eq!(names(&told), names(&page), "the API tells the same");
-}
-
-/// The names of all metrics on a page.
-fn names(page: &str) -> BTreeSet<&str> {
-    page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect()
 }
 
 #[test]
@@ -43,7 +36,7 @@ fn counts_go_on_after_a_manager_is_killed() {
         ("carma_attempt_run_seconds_count", 2.0),
         ("carma_job_wait_seconds_bucket{le=\"+Inf\"}", 2.0),
     ];
-    let mut all_counted = |up: &mut Up| {
+    let all_counted = |up: &mut Up| {
         let page = up.client().metrics().unwrap();
         counted.iter().all(|(sample, count)| value(&page, sample) == Some(*count)).then_some(())
     };

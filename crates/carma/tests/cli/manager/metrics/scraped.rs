@@ -1,23 +1,32 @@
 //! A real Prometheus asks a manager whose jobs share a GPU, run out of memory and recover, and whose other GPU is lost in the end.
 
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use carma_core::{Outcome, Verdict};
 use carma_emu::fault::Fault;
 
-use super::super::lab::until;
+use super::super::lab::{PATIENCE, until};
 use super::super::up::Up;
 use super::prometheus::{Prometheus, promtool};
 use super::rules::dashboard_queries;
-use super::{LISTEN, fetch, value};
+use super::{LISTEN, fetch, names, value};
 
 #[test]
 fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
     let up = Up::new(Some(("2xA100-40GB", 60.0)), LISTEN);
     let target = up.metrics_address();
     let prometheus = Prometheus::asking(&target);
+    // What is counted before the first look is no increase.
+    if let Some(prometheus) = &prometheus {
+        until(|| (prometheus.numbers("up{job=\"carma\"}") == [1.0]).then_some(()));
+    }
     share_and_recover(&up);
 
     let (_, page) = fetch(&format!("http://{target}/metrics"));
     attributed(&page);
+    described(&page);
     if let Some(checked) = promtool(&["check", "metrics"], Some(&page)) {
         let said = String::from_utf8(checked.stderr).unwrap();
         // dcgm-exporter's names are what they are.
@@ -26,7 +35,6 @@ fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
     }
 
     let Some(prometheus) = prometheus else { return };
-    until(|| (prometheus.numbers("up{job=\"carma\"}") == [1.0]).then_some(()));
     until(|| {
         let groups = prometheus.get("rules", &[]);
         let rules: Vec<_> = groups["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
@@ -34,16 +42,28 @@ fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
         assert!(rules.iter().all(|rule| rule["health"] != "err"), "{groups}");
         rules.iter().all(|rule| rule["health"] == "ok").then_some(())
     });
-    let mut empty = dashboard_queries();
-    until(|| {
+    let (mut empty, end) = (dashboard_queries(), Instant::now() + PATIENCE);
+    while !empty.is_empty() {
         empty.retain(|query| !prometheus.numbers(query).iter().any(|number| number.is_finite()));
-        empty.is_empty().then_some(())
-    });
+        assert!(Instant::now() < end, "no data: {empty:#?}");
+        thread::sleep(Duration::from_millis(100));
+    }
 
     assert!(firing(&prometheus, "CarmaGpuLost").is_empty());
     up.machine.as_ref().unwrap().with(|state| Fault::Lost { gpu: 1 }.strike(state)).unwrap().unwrap();
     let lost = until(|| Some(firing(&prometheus, "CarmaGpuLost")).filter(|gpus| !gpus.is_empty()));
     assert_eq!(lost, ["s0/gpu1"]);
+}
+
+/// Every metric is in the documentation, and there is no other in it.
+fn described(page: &str) {
+    const DOCUMENT: &str = include_str!("../../../../../../docs/metrics.md");
+    let words: BTreeSet<&str> = DOCUMENT.split('`').filter(|word| word.starts_with("carma_") || word.starts_with("process_")).collect();
+    let told: BTreeSet<&str> = names(page).into_iter().filter(|name| !name.starts_with("DCGM_")).collect();
+    // Patterns, and names of files, are no metrics.
+    let written: BTreeSet<&str> = words.into_iter().filter(|word| !word.contains('.')).collect();
+    assert_eq!(written, told);
+    assert!(names(page).iter().filter(|name| name.starts_with("DCGM_")).all(|name| DOCUMENT.contains(&format!("`{name}`"))));
 }
 
 /// The GPUs that an alert is told of.

@@ -1,0 +1,74 @@
+//! Energy, what it costs, and the CO2 it stands for: by user, and by day.
+
+use std::iter::once;
+
+use carma_manager::store::EnergyOf;
+use carma_sim::draw::Element;
+
+use super::material::Material;
+use super::parts::{Column, classes, figure, note, or_dash, paragraph, section, table};
+use crate::manager::day;
+use crate::units::energy as joules_in_words;
+
+pub(super) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
+
+pub(super) fn energy(material: &Material) -> Element {
+    let page = section("energy", "Energy and CO2");
+    let users = material.users();
+    if users.is_empty() {
+        return page.child(&paragraph("No energy was accounted to jobs that ended in this time."));
+    }
+    let report = &material.energy;
+    let hours = |user: Option<&str>| {
+        let of = |name: &str| user.is_none_or(|user| user == name);
+        material.gpu_hours(material.attempts().filter(|(job, _)| of(&job.owner.name)).map(|(_, attempt)| attempt))
+    };
+    let row = |name: &str, joules: f64, attempts: u64, hours: f64| {
+        let units = joules / JOULES_PER_KILOWATT_HOUR;
+        let cost = report.price.map(|price| format!("{:.2} {}", units * price, report.currency));
+        [
+            name.to_owned(),
+            attempts.to_string(),
+            format!("{hours:.1}"),
+            joules_in_words(joules),
+            or_dash(cost),
+            or_dash(report.carbon.map(|carbon| grams(units * carbon))),
+        ]
+    };
+    let all = row("all", material.joules(), users.iter().map(|(.., attempts)| attempts).sum(), hours(None));
+    let rows = users.iter().map(|(name, joules, attempts)| row(name, *joules, *attempts, hours(Some(name)))).chain(once(all));
+    let columns = [
+        Column::Words("User"),
+        Column::Number("Attempts"),
+        Column::Number("GPU hours"),
+        Column::Number("Energy"),
+        Column::Number("Cost"),
+        Column::Number("CO2"),
+    ];
+    let days: Vec<(String, f64)> = material
+        .days
+        .sums
+        .iter()
+        .map(|sum| {
+            let name = if let EnergyOf::Day(days) = sum.of { day(days) } else { String::new() };
+            (name, sum.energy.0 / JOULES_PER_KILOWATT_HOUR)
+        })
+        .collect();
+    let page = page.child(&table("Energy by user, of attempts that ended in this time", columns, rows));
+    let page = if days.len() > 1 {
+        let label = "Energy of jobs by the day on which their attempts ended";
+        page.child(&figure(&classes("days", label, "kWh a day", &days, |units| joules_in_words(units * JOULES_PER_KILOWATT_HOUR))))
+    } else {
+        page
+    };
+    match (report.price, report.carbon) {
+        (Some(_), Some(_)) => page,
+        _ => page.child(&note(
+            "What a kilowatt-hour costs, and its CO2, are told where [manager.energy] of the configuration has price and carbon.",
+        )),
+    }
+}
+
+pub(super) fn grams(grams: f64) -> String {
+    if grams < 1000.0 { format!("{grams:.0} g") } else { format!("{:.2} kg", grams / 1000.0) }
+}

@@ -1,0 +1,82 @@
+//! How far what was expected of jobs' memory was from what they took.
+
+use carma_core::{MiB, Verdict};
+use carma_manager::api::JobDetail;
+use carma_sim::draw::Element;
+
+use super::material::{Material, Spread, grouped};
+use super::parts::{Column, classes, figure, note, or_dash, paragraph, percent, section, table};
+use crate::units::count;
+
+const BOUNDS: [f64; 8] = [-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0];
+const NAMES: [&str; 9] = ["half or less", "to −25 %", "to −10 %", "to 0", "to +10 %", "to +25 %", "to +50 %", "to twice", "more"];
+
+/// A job whose need was told before, and seen.
+struct Told<'a> {
+    source: &'a str,
+    /// How much more it took than was expected, as a share of that.
+    error: f64,
+    /// It stayed under the bound that was given, where one was.
+    within: Option<bool>,
+    /// What of the bound it left, as a share.
+    left: Option<f64>,
+}
+
+pub(super) fn estimates(material: &Material) -> Element {
+    let page = section("estimates", "Estimates of memory");
+    let told: Vec<Told<'_>> = material.jobs.iter().filter_map(told).collect();
+    if told.is_empty() {
+        return page.child(&paragraph("Of no job that succeeded both is known: what was expected of its memory, and what it took."));
+    }
+    let errors = Spread::of(told.iter().map(|job| job.error));
+    let counted: Vec<(String, f64)> =
+        NAMES.iter().zip(errors.classes(&BOUNDS)).map(|(name, jobs)| ((*name).to_owned(), jobs as f64)).collect();
+    let label = "Jobs by how much more or less memory they took than was expected of them";
+    let chart = classes("errors", label, "Jobs, by what they took beyond what was expected", &counted, |jobs| count(jobs as usize, "job"));
+    let rows = grouped(told.iter(), |job| job.source).into_iter().map(|(source, jobs)| {
+        let errors = Spread::of(jobs.iter().map(|job| job.error));
+        let sizes = Spread::of(jobs.iter().map(|job| job.error.abs()));
+        let bounded: Vec<bool> = jobs.iter().filter_map(|job| job.within).collect();
+        let within = bounded.iter().filter(|within| **within).count() as f64 / bounded.len().max(1) as f64;
+        let left = Spread::of(jobs.iter().filter_map(|job| job.left));
+        [
+            source.to_owned(),
+            jobs.len().to_string(),
+            signed(errors.share(0.5)),
+            percent(sizes.share(0.5)),
+            percent(sizes.share(0.9)),
+            or_dash((!bounded.is_empty()).then(|| percent(within))),
+            or_dash((left.count() > 0).then(|| percent(left.share(0.5)))),
+        ]
+    });
+    let columns = [
+        Column::Words("Who said so"),
+        Column::Number("Jobs"),
+        Column::Number("Median error"),
+        Column::Number("Median size of it"),
+        Column::Number("nine in ten below"),
+        Column::Number("Stayed under the bound"),
+        Column::Number("Median left of it"),
+    ];
+    page.child(&figure(&chart)).child(&table("Errors by who estimated", columns, rows)).child(&note(
+        "Jobs that succeeded: the most memory seen on any of their GPUs against what was expected, or declared. An error of +10 % is a job that took a tenth \
+         more than was expected.",
+    ))
+}
+
+fn told(job: &JobDetail) -> Option<Told<'_>> {
+    let ran = job.attempts.iter().rfind(|attempt| attempt.verdict == Some(Verdict::Succeeded))?;
+    let peak = ran.peaks.iter().copied().max().filter(|peak| *peak > MiB::ZERO)?;
+    let expected = job.estimate.expected.or(job.estimate.declared).filter(|expected| *expected > MiB::ZERO)?;
+    let bound = job.estimate.upper.or(job.estimate.declared);
+    Some(Told {
+        source: job.estimate.source.as_deref().unwrap_or("declared"),
+        error: peak.0 as f64 / expected.0 as f64 - 1.0,
+        within: bound.map(|bound| peak <= bound),
+        left: bound.filter(|bound| peak <= *bound).map(|bound| 1.0 - peak.0 as f64 / bound.0 as f64),
+    })
+}
+
+fn signed(share: f64) -> String {
+    format!("{:+.0} %", share * 100.0).replace('-', "−")
+}

@@ -1,0 +1,88 @@
+//! The jobs that took the most, and those that did not succeed.
+
+use carma_core::Outcome;
+use carma_manager::api::JobDetail;
+use carma_sim::draw::Element;
+
+use super::material::{Material, grouped};
+use super::parts::{Column, or_dash, paragraph, percent, section, table};
+use crate::manager::{identity, numbers, outcome};
+use crate::units::{duration, energy};
+
+/// So many are named.
+const MOST: usize = 10;
+
+pub(super) fn largest(material: &Material) -> Element {
+    let page = section("largest", "Largest jobs");
+    let mut jobs: Vec<(&JobDetail, f64)> = material.jobs.iter().map(|job| (job, material.gpu_hours(job.attempts.iter()))).collect();
+    jobs.retain(|(_, hours)| *hours > 0.0);
+    jobs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let all: f64 = jobs.iter().map(|(_, hours)| hours).sum();
+    if jobs.is_empty() {
+        return page.child(&paragraph("No job had a GPU."));
+    }
+    let rows = jobs.iter().take(MOST).map(|(job, hours)| {
+        [
+            identity(job.id, job.array),
+            job.request.name.clone().unwrap_or_default(),
+            job.owner.name.clone(),
+            job.request.resources.gpus.to_string(),
+            duration(job.attempts.iter().map(|attempt| material.ran(attempt)).sum()),
+            format!("{hours:.1}"),
+            percent(hours / all),
+            or_dash(job.energy.map(|joules| energy(joules.0))),
+            job.outcome().map_or_else(|| job.phase.to_string(), outcome),
+        ]
+    });
+    let columns = [
+        Column::Number("Job"),
+        Column::Words("Name"),
+        Column::Words("User"),
+        Column::Number("GPUs"),
+        Column::Number("Ran"),
+        Column::Number("GPU hours"),
+        Column::Number("of all"),
+        Column::Number("Energy"),
+        Column::Words("Outcome"),
+    ];
+    page.child(&table("Jobs that had GPUs the longest", columns, rows))
+}
+
+pub(super) fn failures(material: &Material) -> Element {
+    let page = section("failures", "Failures");
+    let failed = || material.jobs.iter().filter_map(|job| Some((job, job.outcome().filter(|outcome| !outcome.succeeded())?)));
+    if failed().next().is_none() {
+        return page.child(&paragraph("All jobs that are over succeeded."));
+    }
+    let over = material.jobs.iter().filter(|job| job.outcome().is_some()).count();
+    let rows = grouped(failed(), |(_, outcome)| reason(outcome)).into_iter().map(|(reason, jobs)| {
+        let latest: Vec<_> = jobs.iter().rev().take(5).map(|(job, _)| job.id).rev().collect();
+        let users = grouped(jobs.iter(), |(job, _)| &job.owner.name);
+        let users: Vec<&str> = users.iter().map(|(user, _)| *user).take(4).collect();
+        [reason.to_owned(), jobs.len().to_string(), percent(jobs.len() as f64 / over as f64), users.join(", "), numbers(&latest)]
+    });
+    let columns = [
+        Column::Words("Reason"),
+        Column::Number("Jobs"),
+        Column::Number("of all over"),
+        Column::Words("Users"),
+        Column::Words("Latest jobs"),
+    ];
+    page.child(&table("Jobs that did not succeed, by reason", columns, rows))
+}
+
+const fn reason(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Succeeded => "succeeded",
+        Outcome::Failed { .. } => "failed by themselves",
+        Outcome::OutOfMemory => "ran out of GPU memory",
+        Outcome::HostOutOfMemory => "the host ran out of memory",
+        Outcome::TimeLimit => "reached their time limit",
+        Outcome::Cancelled => "cancelled",
+        Outcome::GpuLost => "lost their GPU",
+        Outcome::MpsServerDied => "lost their MPS server",
+        Outcome::CouldNotStart { .. } => "could not start",
+        Outcome::SupervisorLost => "ended with their supervisor",
+        Outcome::DependencyFailed { .. } => "came after a job that did not succeed",
+    }
+}

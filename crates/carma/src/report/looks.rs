@@ -1,0 +1,71 @@
+//! What was seen of a GPU, column by column of a chart.
+
+use carma_manager::store::MinuteMean;
+
+use super::period::Period;
+
+/// A mean in the making.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.weight += 1.0;
+        }
+    }
+
+    pub(super) fn get(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+/// Means over a column.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Column {
+    /// SMACT, or the share of time that any kernel ran where SMACT is not told.
+    pub(super) busy: Mean,
+    /// MiB in use.
+    pub(super) memory: Mean,
+    pub(super) watts: Mean,
+}
+
+/// What was seen of a GPU.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Looks {
+    pub(super) columns: Vec<Column>,
+    /// Over all of it.
+    pub(super) all: Column,
+    /// Minutes in which it was looked at.
+    pub(super) minutes: u64,
+    /// SMACT is told.
+    pub(super) smact: bool,
+}
+
+impl Looks {
+    pub(super) fn of(minutes: &[MinuteMean], period: &Period) -> Self {
+        let mut looks = Self { columns: vec![Column::default(); period.columns()], ..Self::default() };
+        for minute in minutes {
+            let place = (minute.minute.0 * 60_000).saturating_sub(period.since.0) / period.column();
+            let Some(column) = looks.columns.get_mut(place as usize) else { continue };
+            looks.minutes += 1;
+            looks.smact |= minute.utilisation.smact.is_some();
+            let busy = minute.utilisation.smact.or(minute.utilisation.gpu).map(carma_core::Fraction::get);
+            for means in [column, &mut looks.all] {
+                means.busy.add(busy);
+                means.memory.add(Some(minute.memory_used.0 as f64));
+                means.watts.add(minute.power.map(|power| power.0));
+            }
+        }
+        looks
+    }
+
+    /// Energy of the minutes in which it was looked at.
+    pub(super) fn joules(&self) -> Option<f64> {
+        self.all.watts.get().map(|watts| watts * self.minutes as f64 * 60.0)
+    }
+}

@@ -1,0 +1,189 @@
+//! What a report is made from, as the manager tells it.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use carma_core::{UserId, Verdict};
+use carma_manager::api::{
+    AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, GpuDetail, HistoryQuery, JobDetail, SampleQuery, Status, WhatIf,
+};
+use carma_manager::client::Client;
+use carma_manager::store::{EnergyOf, EnergySum, UnixMillis};
+use carma_sim::{mean, percentile};
+use jiff::Zoned;
+
+use super::looks::Looks;
+use super::period::Period;
+use crate::{progress, what_if};
+
+/// Everything a report shows.
+#[derive(Debug)]
+pub(super) struct Material {
+    /// The time that was asked for, and the part of it of which something is known.
+    pub(super) asked: Period,
+    pub(super) period: Period,
+    /// Whose jobs alone.
+    pub(super) user: Option<String>,
+    pub(super) status: Status,
+    pub(super) gpus: Vec<(GpuDetail, Looks)>,
+    /// By when they were submitted.
+    pub(super) jobs: Vec<JobDetail>,
+    pub(super) energy: EnergyReport,
+    pub(super) days: EnergyReport,
+    /// The same jobs simulated, or why not.
+    pub(super) what_if: Result<WhatIf, String>,
+    /// The command that makes it again.
+    pub(super) command: String,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) period: Period,
+    pub(super) user: Option<UserId>,
+    pub(super) command: String,
+}
+
+impl Material {
+    pub(super) fn gather(client: &mut Client, status: Status, question: Question) -> Result<Self> {
+        let Question { period: asked, user, command } = question;
+        let (since, until) = (Some(asked.since), Some(asked.until));
+        let query = HistoryQuery { user, since, until, ..HistoryQuery::default() };
+        let mut jobs: Vec<JobDetail> = progress::counted("reading jobs", client.export(&query)?)?;
+        jobs.sort_by_key(|job| (job.submitted, job.id));
+        let gpus = client.gpus()?;
+        let bar = progress::bar(gpus.len(), "reading GPUs");
+        let mut minutes = Vec::new();
+        for gpu in &gpus {
+            minutes.push(client.samples(&gpu.device.to_string(), &SampleQuery { since, until })?);
+            bar.step();
+        }
+        drop(bar);
+        let seen = minutes.iter().filter_map(|minutes| minutes.first()).map(|first| UnixMillis(first.minute.0 * 60_000));
+        let first = jobs.first().map(|job| job.submitted).into_iter().chain(seen).min();
+        // A manager that is younger than what is asked for leaves no empty half of a chart.
+        let period = Period { since: first.map_or(asked.since, |first| first.max(asked.since)), ..asked.clone() };
+        let gpus = gpus.into_iter().zip(&minutes).map(|(gpu, minutes)| (gpu, Looks::of(minutes, &period))).collect();
+        let ahead = Zoned::now().offset().seconds() / 60;
+        let mut energy = |by| client.energy(&EnergyQuery { by, ahead, user, since, until });
+        let (energy, days) = (energy(EnergyKind::User)?, energy(EnergyKind::Day)?);
+        let what_if = match user {
+            Some(_) => Err("one user's jobs alone cannot be replayed without those they shared GPUs with".to_owned()),
+            None => what_if::what_if(client, &jobs, &["exclusive".to_owned()]).map_err(|error| format!("{error:#}")),
+        };
+        let name = |uid: UserId| jobs.first().map_or_else(|| uid.to_string(), |job| job.owner.name.clone());
+        Ok(Self { asked, period, user: user.map(name), status, gpus, energy, days, what_if, command, jobs })
+    }
+
+    /// Energy of all attempts that ended in this time.
+    pub(super) fn joules(&self) -> f64 {
+        self.energy.sums.iter().map(|sum| sum.energy.0).fold(0.0, std::ops::Add::add)
+    }
+
+    /// Energy by user, the most first.
+    pub(super) fn users(&self) -> Vec<(&str, f64, u64)> {
+        let mut users = Vec::new();
+        for EnergySum { of, energy, attempts } in &self.energy.sums {
+            if let EnergyOf::User(_, name) = of {
+                users.push((name.as_str(), energy.0, *attempts));
+            }
+        }
+        users.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
+        users
+    }
+
+    /// All attempts, with their jobs.
+    pub(super) fn attempts(&self) -> impl Iterator<Item = (&JobDetail, &AttemptDetail)> {
+        self.jobs.iter().flat_map(|job| job.attempts.iter().map(move |attempt| (job, attempt)))
+    }
+
+    /// Seconds that an attempt has run.
+    pub(super) fn ran(&self, attempt: &AttemptDetail) -> f64 {
+        span(attempt.launched, attempt.ended.unwrap_or(self.status.now))
+    }
+
+    /// Hours that jobs had GPUs, each GPU of each job counted.
+    pub(super) fn gpu_hours<'a>(&self, attempts: impl Iterator<Item = &'a AttemptDetail>) -> f64 {
+        attempts.map(|attempt| self.ran(attempt) * attempt.placement.devices.len() as f64 / 3600.0).fold(0.0, std::ops::Add::add)
+    }
+}
+
+/// Seconds from one moment to another.
+pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
+    to.0.saturating_sub(from.0) as f64 / 1000.0
+}
+
+/// Seconds that a job waited until it first started; unset where it never did.
+pub(super) fn waited(job: &JobDetail) -> Option<f64> {
+    job.attempts.first().map(|first| span(job.submitted, first.launched))
+}
+
+pub(super) fn out_of_memory(attempt: &AttemptDetail) -> bool {
+    attempt.verdict == Some(Verdict::OutOfMemory)
+}
+
+/// Values in order, in the few numbers by which they are told.
+#[derive(Debug, Clone)]
+pub(super) struct Spread(Vec<f64>);
+
+impl Spread {
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_unstable_by(f64::total_cmp);
+        Self(values)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn share(&self, share: f64) -> f64 {
+        percentile(&self.0, share)
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        mean(&self.0)
+    }
+
+    pub(super) fn most(&self) -> f64 {
+        self.0.last().copied().unwrap_or_default()
+    }
+
+    /// How many lie in each class; each goes up to before its bound, the last has none.
+    pub(super) fn classes(&self, bounds: &[f64]) -> Vec<usize> {
+        let mut counts = vec![0; bounds.len() + 1];
+        for value in &self.0 {
+            counts[bounds.partition_point(|bound| bound <= value)] += 1;
+        }
+        counts
+    }
+}
+
+/// Things by a name of theirs, the most first.
+pub(super) fn grouped<'a, T>(things: impl Iterator<Item = T>, name: impl Fn(&T) -> &'a str) -> Vec<(&'a str, Vec<T>)> {
+    let mut groups: BTreeMap<&str, Vec<T>> = BTreeMap::new();
+    for thing in things {
+        groups.entry(name(&thing)).or_default().push(thing);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, things)| std::cmp::Reverse(things.len()));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_fall_into_classes_by_their_bounds() {
+        let spread = Spread::of([5.0, 0.0, 10.0, 99.0].into_iter());
+        assert_eq!(spread.classes(&[5.0, 10.0]), [1, 1, 2]);
+        assert_eq!((spread.count(), spread.most()), (4, 99.0));
+        assert_eq!(Spread::of([].into_iter()).classes(&[1.0]), [0, 0]);
+    }
+
+    #[test]
+    fn the_largest_group_comes_first() {
+        assert_eq!(grouped(["a", "b", "b"].into_iter(), |name| name), [("b", vec!["b", "b"]), ("a", vec!["a"])]);
+    }
+}

@@ -1,0 +1,96 @@
+//! `carma report`: a time on the manager's GPUs, as one page to read, to keep and to print.
+//!
+//! ```text
+//!  the manager ─► Material (jobs, minutes of GPUs, energy, a simulated run) ─► sections ─► one HTML file ─► a browser's PDF
+//! ```
+
+mod energy;
+mod estimates;
+mod headline;
+mod jobs;
+mod looks;
+mod material;
+mod page;
+mod parts;
+mod pdf;
+mod period;
+mod recoveries;
+mod sharing;
+mod utilisation;
+mod waiting;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use carma_core::UserId;
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use crate::manager::{Manager, Moment, user};
+use crate::units::quoted;
+use material::{Material, Question};
+use period::Period;
+
+/// Where nobody says where to.
+const FILE: &str = "carma-report.html";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page is one file that needs no other and no script. Jobs are those that \
+were submitted in this time. For a PDF a browser is needed: chromium, Chrome or \
+Edge.\n\n\
+Examples:\n  carma report --since 7d --pdf week.pdf\n  carma report --since 2027-01-01 --until 2027-02-01 --user ada -o ada.html")]
+pub(crate) struct Arguments {
+    /// From this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
+    #[arg(long, value_name = "TIME", default_value = "7d")]
+    since: Moment,
+    /// Before this time, written in the same way; unset: until now.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+    /// Of this user's jobs alone, by name or number.
+    #[arg(short, long, value_parser = user)]
+    user: Option<UserId>,
+    /// Write the page to this file, - for standard output [default:
+    /// carma-report.html, unless a PDF is wanted].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print it to this file, by a browser that is there.
+    #[arg(long, value_name = "FILE")]
+    pdf: Option<PathBuf>,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+/// Asks the manager, and writes the page.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.manager.connect()?;
+    let status = client.status()?;
+    let until = arguments.until.map_or(status.now, |until| until.at(status.now)).min(status.now);
+    let period = Period { since: arguments.since.at(until), until, zone: TimeZone::system() };
+    ensure!(period.since < period.until, "the time that is asked for ends before it begins");
+    let question = Question { period, user: arguments.user, command: command() };
+    let html = page::html(&Material::gather(client, status, question)?);
+    let file = arguments.output.as_deref().or_else(|| arguments.pdf.is_none().then_some(Path::new(FILE)));
+    match file {
+        Some(dash) if dash == Path::new("-") => output.write_all(html.as_bytes())?,
+        Some(file) => {
+            fs::write(file, &html).with_context(|| format!("cannot write {}", file.display()))?;
+            eprintln!("carma: wrote {}", file.display());
+        }
+        None => {}
+    }
+    if let Some(file) = &arguments.pdf {
+        pdf::print(&html, file)?;
+        eprintln!("carma: wrote {}", file.display());
+    }
+    Ok(())
+}
+
+/// What was typed, so that it can be typed again.
+fn command() -> String {
+    let plain = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=,@".contains(letter));
+    let words = std::env::args().skip(1).map(|word| if plain(&word) { word } else { quoted(&word) });
+    ["carma".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,209 @@
+//! The page: what it is about, its sections, and how they were made.
+
+use carma_sim::draw::{Element, page};
+
+use super::energy::energy;
+use super::estimates::estimates;
+use super::headline::headline;
+use super::jobs::{failures, largest};
+use super::material::Material;
+use super::parts::{joined, note, paragraph, section};
+use super::recoveries::recoveries;
+use super::sharing::sharing;
+use super::utilisation::utilisation;
+use super::waiting::waiting;
+use crate::units::count;
+
+const STYLE: &str = include_str!("report.css");
+
+/// Sections, as the contents name them.
+const CONTENTS: [(&str, &str); 9] = [
+    ("utilisation", "Utilisation"),
+    ("waiting", "Waiting"),
+    ("sharing", "Collocation"),
+    ("memory", "Out of memory"),
+    ("estimates", "Estimates"),
+    ("energy", "Energy and CO2"),
+    ("largest", "Largest jobs"),
+    ("failures", "Failures"),
+    ("method", "Method"),
+];
+
+/// All of it as one file.
+pub(super) fn html(material: &Material) -> String {
+    let title = match &material.user {
+        Some(user) => format!("GPU report of {user}"),
+        None => "GPU report".to_owned(),
+    };
+    let facts = format!(
+        "{} · {} · {} · policy {}",
+        material.asked.words(),
+        count(material.gpus.len(), "GPU"),
+        material.status.world,
+        material.status.policy
+    );
+    let mut parts = vec![Element::new("h1").text(&title), Element::of_class("p", "facts").text(&facts)];
+    if material.jobs.is_empty() && material.gpus.iter().all(|(_, looks)| looks.minutes == 0) {
+        parts.push(paragraph(
+            "Nothing happened in this time that is known of: no job was submitted, and nothing is kept of the GPUs. Ask for more time, as in carma report \
+             --since 30d, or come back when jobs have run.",
+        ));
+        parts.push(method(material));
+        return page(&title, STYLE, &joined(&parts));
+    }
+    let link = |list: Element, (id, name): &(&str, &str)| list.child(&Element::new("a").attribute("href", &format!("#{id}")).text(name));
+    parts.push(CONTENTS.iter().fold(Element::new("nav").attribute("aria-label", "Contents"), link));
+    parts.push(headline(material));
+    parts.extend([
+        utilisation(material),
+        waiting(material),
+        sharing(material),
+        recoveries(material),
+        estimates(material),
+        energy(material),
+        largest(material),
+        failures(material),
+        method(material),
+    ]);
+    page(&title, STYLE, &joined(&parts))
+}
+
+fn method(material: &Material) -> Element {
+    let said = [
+        "Jobs are those that were submitted in this time, and all they did until now; those submitted before are not here, though they may have run in it. Of \
+         jobs of others, readers without an operator's rights see what the manager shows them.",
+        "GPUs were looked at every few seconds, and means are kept minute by minute; they count whoever used a GPU. Energy of a job is its share of what its \
+         GPUs took: where several share one, by how busy the driver says each is.",
+        "To compare with one job a GPU, each job's measured run is put back to the time it takes alone by the model of interference of carma simulate, and all \
+         are simulated on the same kinds of GPUs. That the simulator meets what was measured by the rules in force says that its schedule and its memory are \
+         right; how much jobs slow each other down is from the same model in both directions, and is as good as that model.",
+    ];
+    let made =
+        format!("Made on {} by carma {} with: {}", material.asked.moment(material.status.now), env!("CARGO_PKG_VERSION"), material.command);
+    let page = section("method", "Method and limits").attribute("class", "method");
+    let page = said.iter().fold(page, |page, words| page.child(&note(words)));
+    let emulated = note("The GPUs are emulated: times and energy are theirs.");
+    let page = if material.status.emulated { page.child(&emulated) } else { page };
+    page.child(&note(&made))
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{Fraction, MiB, Outcome, Seconds, State, Time, UserId, Utilisation, Verdict, Watts};
+    use carma_manager::api::{Counts, EnergyReport, JobDetail, Status};
+    use carma_manager::store::{EnergyOf, EnergySum, Joules, MinuteMean, UnixMillis, UnixMinute};
+    use jiff::tz::TimeZone;
+
+    use super::super::looks::Looks;
+    use super::super::period::Period;
+    use super::*;
+    use crate::manager::sample;
+    use crate::what_if;
+
+    const BEGIN: u64 = 1_800_000_000_000;
+
+    fn material() -> Material {
+        let succeeded = |mut job: JobDetail| {
+            job.state = State::Done { at: Time::ZERO, outcome: Outcome::Succeeded };
+            job.attempts[1].verdict = Some(Verdict::Succeeded);
+            job.owner.name = "<grace & co>".to_owned();
+            job
+        };
+        let period = Period { since: UnixMillis(BEGIN), until: UnixMillis(BEGIN + 3_600_000), zone: TimeZone::UTC };
+        let gpu = what_if::sample_gpu(3, "NVIDIA A100-SXM4-40GB");
+        let minute = |minute: u64| MinuteMean {
+            device: gpu.device,
+            minute: UnixMinute(BEGIN / 60_000 + minute),
+            readings: 12,
+            memory_used: MiB(minute * 500),
+            utilisation: Utilisation { smact: Some(Fraction::clamped(minute as f64 / 60.0)), ..Utilisation::default() },
+            power: Some(Watts(300.0)),
+        };
+        let looks = Looks::of(&(20..50).map(minute).collect::<Vec<_>>(), &period);
+        let report = |of: Vec<EnergyOf>| EnergyReport {
+            sums: of.into_iter().map(|of| EnergySum { of, energy: Joules(5.4e6), attempts: 2 }).collect(),
+            price: Some(0.3),
+            currency: "EUR".to_owned(),
+            carbon: Some(380.0),
+        };
+        let status = Status {
+            version: String::new(),
+            pid: 1,
+            now: period.until,
+            started: period.since,
+            up: Seconds::from_secs(3600),
+            observes: false,
+            draining: false,
+            world: "NVIDIA GPUs".to_owned(),
+            emulated: false,
+            speed: 1.0,
+            gpus: 1,
+            policy: "magm".to_owned(),
+            jobs: Counts::default(),
+            troubles: Vec::new(),
+        };
+        Material {
+            asked: period.clone(),
+            period,
+            user: None,
+            status,
+            gpus: vec![(gpu, looks)],
+            jobs: vec![sample(), succeeded(sample())],
+            energy: report(vec![EnergyOf::User(UserId(1), "ada".to_owned())]),
+            days: report(vec![EnergyOf::Day(20_833), EnergyOf::Day(20_834)]),
+            what_if: Ok(what_if::sample()),
+            command: "carma report --since 1h".to_owned(),
+        }
+    }
+
+    fn body(material: &Material) -> String {
+        let page = html(material);
+        page.split_once("</style>").unwrap().1.replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    }
+
+    #[test]
+    fn a_page_has_every_section_and_nothing_on_it_asks_for_anything_else() {
+        let page = html(&material());
+        for (id, _) in CONTENTS {
+            assert_eq!(page.matches(&format!("<section id=\"{id}\"")).count(), 1, "{id}");
+        }
+        // The name space of SVG is a name, not an address to ask.
+        let plain = page.replace("http://www.w3.org/2000/svg", "");
+        for asks in ["http:", "https:", "src=", "url(", "@import", "<script", "<link", "<grace"] {
+            assert!(!plain.contains(asks), "{asks}");
+        }
+        insta::assert_snapshot!("page", body(&material()));
+    }
+
+    #[test]
+    fn where_nothing_happened_it_says_so() {
+        let empty = Material {
+            jobs: Vec::new(),
+            gpus: Vec::new(),
+            what_if: Err("there is nothing to replay".to_owned()),
+            user: Some("ada".to_owned()),
+            ..material()
+        };
+        insta::assert_snapshot!("empty", body(&empty));
+    }
+
+    #[test]
+    fn sections_without_anything_in_them_say_so() {
+        let mut quiet = material();
+        quiet.jobs.clear();
+        quiet.energy.sums.clear();
+        quiet.what_if = Err("there is nothing to replay: no job was submitted in this time".to_owned());
+        let page = body(&quiet);
+        for said in [
+            "No job was started in this time.",
+            "The same jobs were not simulated: there is nothing to replay: no job was submitted in this time.",
+            "No job ran out of GPU memory.",
+            "Of no job that succeeded both is known",
+            "No energy was accounted",
+            "No job had a GPU.",
+            "All jobs that are over succeeded.",
+        ] {
+            assert!(page.contains(said), "{said}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A page printed by a browser that is there, as its print styles have it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::progress::awaited;
+
+/// Browsers that print without a window, by their names in `PATH`.
+const BROWSERS: [&str; 7] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge"];
+/// A browser that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Prints a page to a file.
+pub(super) fn print(html: &str, file: &Path) -> Result<()> {
+    let found = BROWSERS.into_iter().find_map(|name| carma_gpu::find_program(Path::new(name)));
+    let Some(browser) = found else {
+        bail!(
+            "no browser is there to print a PDF with (looked for {}): write the page with --output FILE.html, open it, and print it from there",
+            BROWSERS.join(", ")
+        )
+    };
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, html).with_context(|| format!("cannot write {}", page.display()))?;
+    let printed = folder.path().join("report.pdf");
+    awaited("printing", || run(command(&browser, folder.path(), &page, &printed)))?;
+    ensure!(
+        printed.exists(),
+        "{} printed nothing: write the page with --output FILE.html, open it, and print it from there",
+        browser.display()
+    );
+    // Copied, as it may be another disk.
+    std::fs::copy(&printed, file).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(())
+}
+
+fn command(browser: &Path, folder: &Path, page: &Path, printed: &Path) -> Command {
+    let mut command = Command::new(browser);
+    command.args([
+        "--headless",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ]);
+    // Its sandbox does not work for root, and the page is our own.
+    command.args(nix::unistd::geteuid().is_root().then_some("--no-sandbox"));
+    command.arg(format!("--user-data-dir={}", folder.join("profile").display())).arg("--no-pdf-header-footer");
+    command.arg(format!("--print-to-pdf={}", printed.display())).arg(format!("file://{}", page.display()));
+    // It leaves crash reports and caches outside its profile too.
+    for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+        command.env(variable, folder);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn run(mut command: Command) -> Result<()> {
+    let browser = PathBuf::from(command.get_program());
+    let mut child = command.spawn().with_context(|| format!("cannot start {}", browser.display()))?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            ensure!(status.success(), "{} did not print the page ({status})", browser.display());
+            return Ok(());
+        }
+        if Instant::now() > end {
+            child.kill()?;
+            child.wait()?;
+            bail!("{} did not print the page within {} s", browser.display(), PATIENCE.as_secs());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browser_is_given_a_profile_of_its_own_and_asks_nobody_anything() {
+        let command = command("chromium".as_ref(), "/tmp/x".as_ref(), "/tmp/x/report.html".as_ref(), "/tmp/x/report.pdf".as_ref());
+        let words: Vec<_> = command.get_args().filter_map(|word| word.to_str()).collect();
+        for word in ["--headless", "--user-data-dir=/tmp/x/profile", "--print-to-pdf=/tmp/x/report.pdf", "--disable-background-networking"]
+        {
+            assert!(words.contains(&word), "{words:?}");
+        }
+        assert_eq!(words.contains(&"--no-sandbox"), nix::unistd::geteuid().is_root());
+        assert_eq!(words.last(), Some(&"file:///tmp/x/report.html"));
+    }
+}

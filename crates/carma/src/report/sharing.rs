@@ -1,0 +1,141 @@
+//! How much of their time GPUs had no job, one, or several, and what became of jobs by it.
+
+use carma_core::DeviceId;
+use carma_manager::api::{Fate, WhatIf};
+use carma_manager::store::UnixMillis;
+use carma_sim::draw::{Anchor, Chart, Element, Scale, Unit, across};
+use carma_sim::ratio;
+
+use super::material::Material;
+use super::parts::{Column, figure, heading, note, or_dash, paragraph, percent, section, table};
+use crate::units::{duration, energy};
+use crate::what_if::trust;
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 84.0;
+const RIGHT: f64 = 946.0;
+const TOP: f64 = 30.0;
+/// GPUs with no job, one, two, and three or more.
+const CROWDS: [(&str, &str); 4] = [("no job", "s0"), ("one job", "s1"), ("two jobs", "s3"), ("three or more", "s2")];
+
+pub(super) fn sharing(material: &Material) -> Element {
+    let page = section("sharing", "Collocation");
+    if let Some(user) = &material.user {
+        let words = format!("Who shared GPUs with whom is told of everybody's jobs together: this report is about those of {user} alone.");
+        return page.child(&paragraph(&words));
+    }
+    let shares: Vec<(String, [f64; 4])> =
+        material.gpus.iter().map(|(gpu, _)| (gpu.device.to_string(), crowds(material, gpu.device))).collect();
+    if shares.is_empty() {
+        return page.child(&paragraph("The manager has no GPUs."));
+    }
+    let all = std::array::from_fn(|crowd| shares.iter().map(|(_, shares)| shares[crowd]).sum::<f64>() / shares.len() as f64);
+    let rows = shares.iter().map(|(gpu, shares)| (gpu.as_str(), *shares)).chain([("all GPUs", all)]);
+    let columns =
+        [Column::Words("GPU"), Column::Number("No job"), Column::Number("One job"), Column::Number("Two"), Column::Number("Three or more")];
+    let cells =
+        rows.clone().map(|(gpu, [none, one, two, more])| [gpu.to_owned(), percent(none), percent(one), percent(two), percent(more)]);
+    page.child(&figure(&stacked(&rows.collect::<Vec<_>>())))
+        .child(&table("Shares of time by how many jobs a GPU had", columns, cells))
+        .child(&heading("Against one job a GPU"))
+        .child(&gain(&material.what_if))
+}
+
+/// Shares of the time in which a GPU had no job, one, two, or more.
+fn crowds(material: &Material, device: DeviceId) -> [f64; 4] {
+    let on_it = material.attempts().filter(|(_, attempt)| attempt.placement.devices.iter().any(|granted| granted.device == device));
+    let period = &material.period;
+    let within = |at: UnixMillis| at.clamp(period.since, period.until.max(period.since));
+    let mut turns: Vec<(UnixMillis, i32)> = on_it
+        .flat_map(|(_, attempt)| [(within(attempt.launched), 1), (within(attempt.ended.unwrap_or(period.until)), -1)])
+        .chain([(period.until, 0)])
+        .collect();
+    turns.sort_unstable();
+    let mut shares = [0.0; 4];
+    let (mut now, mut jobs) = (period.since, 0_i32);
+    for (at, change) in turns {
+        shares[jobs.clamp(0, 3) as usize] += at.0.saturating_sub(now.0) as f64 / 1000.0 / period.seconds().max(0.001);
+        (now, jobs) = (at, jobs + change);
+    }
+    shares
+}
+
+fn stacked(rows: &[(&str, [f64; 4])]) -> Chart {
+    let mut chart = Chart::new("sharing", "Shares of time that each GPU had no job, one job, two jobs, or three or more", WIDTH);
+    let scale = Scale::linear((0.0, 100.0), (LEFT, RIGHT), Unit::Number);
+    let lane = (420.0 / rows.len().max(1) as f64).clamp(12.0, 24.0);
+    let bottom = TOP + lane * rows.len() as f64;
+    let mut left = LEFT;
+    for (name, class) in CROWDS {
+        chart.rectangle(&format!("bar {class}"), (left, 8.0), (12.0, 10.0), name);
+        chart.text("", Anchor::Start, (left + 18.0, 17.0), name);
+        left += 150.0;
+    }
+    across(&mut chart, &scale, (TOP, bottom), "% of the time");
+    for (place, (gpu, shares)) in rows.iter().enumerate() {
+        let top = TOP + lane * place as f64;
+        chart.text("small", Anchor::End, (LEFT - 8.0, top + lane / 2.0 + 3.5), gpu);
+        let mut before = 0.0;
+        for ((name, class), share) in CROWDS.iter().zip(shares) {
+            let [from, to] = [before, before + share].map(|share| scale.place(share * 100.0));
+            if to - from > 0.05 {
+                chart.rectangle(
+                    &format!("bar {class}"),
+                    (from, top + 2.0),
+                    (to - from, lane - 4.0),
+                    &format!("{gpu}, {name}: {}", percent(*share)),
+                );
+            }
+            before += share;
+        }
+    }
+    chart.height = bottom + 44.0;
+    chart
+}
+
+/// The same jobs, one a GPU.
+fn gain(what_if: &Result<WhatIf, String>) -> Element {
+    let answer = match what_if {
+        Ok(answer) => answer,
+        Err(why) => return paragraph(&format!("The same jobs were not simulated: {why}.")),
+    };
+    let WhatIf { jobs, left_out, measured, simulated, others } = answer;
+    let Some(exclusive) = others.first() else { return paragraph("There is nothing to compare with.") };
+    let share = |of: fn(&Fate) -> f64| percent(ratio(of(simulated), of(exclusive)));
+    let words = format!(
+        "By the rules in force the last of {jobs} jobs is done after {} of the time that one job a GPU takes, and jobs take {} of the time from submission to \
+         end on average; both are simulated.",
+        share(|fate| fate.makespan.get()),
+        share(|fate| fate.completion.get())
+    );
+    let row = |name: String, fate: &Fate| {
+        [
+            name,
+            duration(fate.makespan.get()),
+            duration(fate.wait.get()),
+            duration(fate.completion.get()),
+            duration(fate.completion_p95.get()),
+            or_dash(fate.energy.map(|joules| energy(joules.0))),
+            format!("{:.1}", fate.out_of_memory),
+        ]
+    };
+    let rows = [
+        row(format!("{}, measured", measured.policy), measured),
+        row(format!("{}, simulated", simulated.policy), simulated),
+        row("one job a GPU, simulated".to_owned(), exclusive),
+    ];
+    let columns = [
+        Column::Words("Rules"),
+        Column::Number("Last job done"),
+        Column::Number("Mean wait"),
+        Column::Number("Mean completion"),
+        Column::Number("95th percentile"),
+        Column::Number("Energy of GPUs"),
+        Column::Number("Out of memory"),
+    ];
+    let parts = Element::new("div")
+        .child(&paragraph(&words))
+        .child(&table("The same jobs by other rules", columns, rows))
+        .child(&note(&trust(answer)));
+    left_out.iter().fold(parts, |parts, words| parts.child(&note(words)))
+}

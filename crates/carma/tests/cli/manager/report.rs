@@ -1,0 +1,54 @@
+//! `carma report`: a page of what happened, and its PDF where a browser is there.
+
+use std::fs;
+use std::path::Path;
+
+use super::served::Served;
+
+#[test]
+fn a_run_becomes_a_page_and_a_pdf() {
+    let served = Served::start("2xA100-40GB", 200.0, "[manager.energy]\nprice = 0.3\ncarbon = 380.0\n");
+    let page = served.write("report.html", "");
+    let report = |arguments: &[&str]| {
+        let output = served.carma(&[&["report"], arguments].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let empty = report(&["--output", "-"]);
+    assert!(empty.contains("Nothing happened in this time") || empty.contains("No job was started"), "{empty}");
+    let trace = served.write("two.csv", "submit,workload,duration\n0,unet_voc,120\n5,bert_base_wiki_bs32,120\n9,gpt2_large_wiki_bs8,90\n");
+    served.json(&["replay", &trace, "--estimator", "none", "--json"]);
+    assert_eq!(report(&["--since", "1d", "-o", &page]), "", "it goes to the file");
+    let html = fs::read_to_string(&page).unwrap();
+    let pieces = [
+        "<h1>GPU report</h1>",
+        "unet_voc",
+        "bert_base_wiki_bs32",
+        "one job a GPU, simulated",
+        "The GPUs are emulated",
+        "of CO2",
+        "carma report --since 1d",
+    ];
+    for said in pieces {
+        assert!(html.contains(said), "{said}: {html}");
+    }
+    let me = rustix::process::geteuid().as_raw().to_string();
+    let mine = report(&["--user", &me, "-o", "-"]);
+    assert!(mine.contains("GPU report of ") && mine.contains("this report is about those of") && mine.contains("unet_voc"), "{mine}");
+    let refused = served.carma(&["report", "--since", "2020-02-01", "--until", "2020-01-01"]);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("ends before it begins"), "{refused:?}");
+    let pdf = Path::new(&page).with_extension("pdf");
+    if carma_gpu::find_program("chromium".as_ref()).is_none() {
+        return eprintln!("not run: it needs chromium");
+    }
+    report(&["--pdf", pdf.to_str().unwrap()]);
+    assert!(fs::read(&pdf).unwrap().starts_with(b"%PDF-"));
+}
+
+#[test]
+fn without_a_browser_it_says_what_to_do() {
+    let served = Served::without_gpus();
+    let output = served.carma_without_programs(&["report", "--pdf", "/nonexistent/report.pdf"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("--output FILE.html, open it, and print it from there"), "{said}");
+}

@@ -1,0 +1,48 @@
+//! What is seen of GPUs and of those who share them: now, in the last minutes, and over time.
+
+use carma_manager::api::{Act, RecentQuery, SampleQuery};
+
+use super::lab::{program, until};
+use super::served::Served;
+
+#[test]
+fn those_who_share_a_gpu_are_seen_apart_now_lately_and_over_time() {
+    let served = Served::start("1xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
+    let train = ["emu", "train", "--workload", "dlrm_criteo_bs32768", "--seconds", "100000"];
+    for (name, memory) in [("small", "3000"), ("large", "9000")] {
+        let submit = ["submit", "--name", name, "--mem", "12GiB", "--", program().to_str().unwrap()];
+        assert!(served.carma(&[&submit[..], &train[..], &["--memory", memory]].concat()).status.success());
+    }
+    let client = &mut served.client();
+    let tenants = until(|| {
+        let tenants = client.gpus().unwrap().remove(0).tenants;
+        let seen = tenants.iter().filter(|tenant| tenant.memory.is_some_and(|memory| memory.0 > 2500) && tenant.smact > Some(0.0));
+        (seen.count() == 2).then_some(tenants)
+    });
+    let now = client.status().unwrap().now;
+    assert!(tenants.iter().all(|tenant| tenant.energy.unwrap().0 > 0.0 && tenant.launched < now), "{tenants:?}");
+
+    let [looks] = client.recent(&RecentQuery { gpu: Some("gpu0".to_owned()), ..RecentQuery::default() }).unwrap().try_into().unwrap();
+    let columns = [looks.memory.len(), looks.smact.len(), looks.power.len(), looks.tenants[0].memory.len(), looks.tenants[1].memory.len()];
+    assert_eq!(columns, [looks.at.len(); 5]);
+    assert!(looks.tenants.iter().all(|tenant| tenant.memory.last().unwrap().is_some()), "{looks:?}");
+    assert!(looks.at.is_sorted() && looks.at.last().unwrap().0 + 60_000 > now.0, "by the manager's clock: {now:?} {looks:?}");
+    let fewer = &client.recent(&RecentQuery { points: Some(2), ..RecentQuery::default() }).unwrap()[0];
+    assert_eq!(fewer.at.len(), 2);
+
+    let timeline = client.timeline("0", &SampleQuery::default()).unwrap();
+    assert!(timeline.until >= now && timeline.until.0 - timeline.since.0 == 3_600_000);
+    assert_eq!(timeline.minutes.last().unwrap().minute, timeline.until.minute(), "the minute that is under way is there");
+    let stays: Vec<_> = timeline.stays.iter().map(|stay| (stay.name.as_deref().unwrap(), stay.launched, stay.ended)).collect();
+    assert_eq!(stays, [("small", tenants[0].launched, None), ("large", tenants[1].launched, None)]);
+    until(|| {
+        let stays = client.timeline("0", &SampleQuery::default()).unwrap().stays;
+        let most = |place: usize| stays[place].memory.iter().map(|step| step.memory.0).max();
+        (most(0) > Some(2500) && most(1) > Some(8500)).then_some(())
+    });
+
+    client.act("@large", &Act::Cancel).unwrap();
+    let ended = until(|| client.timeline("0", &SampleQuery::default()).unwrap().stays.pop().filter(|stay| stay.ended.is_some()));
+    assert_eq!(ended.ending.as_deref(), Some("cancelled"));
+    assert!(!served.json(&["history", "--search", "LARG", "--json"]).as_array().unwrap().is_empty());
+}

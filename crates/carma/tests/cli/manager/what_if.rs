@@ -1,0 +1,38 @@
+//! `carma what-if` and `/v1/what-if`: what was measured, once more in the simulator.
+
+use carma_manager::api::{WhatIf, WhatIfQuery};
+
+use super::prediction::LOAD;
+use super::served::Served;
+
+#[test]
+fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
+    let served = Served::start("2xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
+    let nothing = served.carma(&["what-if"]);
+    let said = String::from_utf8(nothing.stderr).unwrap();
+    assert!(!nothing.status.success() && said.contains("there is nothing to replay: no job was submitted in this time"), "{said}");
+    let trace = served.write("load.csv", LOAD);
+    let replayed = served.json(&["replay", &trace, "--against", "exclusive", "--json"]);
+    let answer: WhatIf = serde_json::from_value(served.json(&["what-if", "--json"])).unwrap();
+    assert_eq!((answer.jobs, answer.left_out.len()), (5, 0), "{answer:#?}");
+    let off = |one: f64, other: f64| (one / other - 1.0).abs();
+    assert!(off(answer.simulated.makespan.get(), answer.measured.makespan.get()) < 0.15, "{answer:#?}");
+    assert!(off(answer.simulated.completion.get(), answer.measured.completion.get()) < 0.15, "{answer:#?}");
+    let exclusive = answer.others.iter().find(|fate| fate.policy == "exclusive").unwrap();
+    assert!(exclusive.makespan > answer.measured.makespan && exclusive.wait > answer.measured.wait, "{answer:#?}");
+    // Simulated from what was measured of shared GPUs, it is what is simulated from what is known of the jobs alone.
+    let known = replayed["against"]["simulated"]["makespan"].as_f64().unwrap();
+    assert!(off(exclusive.makespan.get(), known) < 0.15, "{known}: {answer:#?}");
+    // A page that asks is answered by the same program.
+    let query = WhatIfQuery { policies: Some("exclusive".to_owned()), ..WhatIfQuery::default() };
+    let mut client = served.client();
+    let served_answer = client.what_if(&query).unwrap();
+    assert_eq!((served_answer.others.len(), &served_answer.measured.makespan), (1, &answer.measured.makespan));
+    let wrong = client.what_if(&WhatIfQuery { policies: Some("best".to_owned()), ..WhatIfQuery::default() }).unwrap_err();
+    assert!(wrong.to_string().contains("\"best\" cannot be used"), "{wrong}");
+    let table = String::from_utf8(served.carma(&["what-if", "--policy", "exclusive,lug"]).stdout).unwrap();
+    assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
+    for said in ["5 jobs submitted from", "magm measured", "magm simulated", "exclusive", "lug", "trust what it says"] {
+        assert!(table.contains(said), "{said}: {table}");
+    }
+}
