@@ -87,8 +87,8 @@ export class Lab {
   }
 
   /** The words of a training-like job: for how many emulated seconds, and with how much memory; unset: as the workload has it. */
-  train({ seconds = 120, memory = undefined, workload = "resnet50_imagenet_bs64", program = PROGRAM } = {}) {
-    const words = [program, "emu", "train", "--workload", workload, "--seconds", `${seconds}`];
+  train({ seconds = 120, memory = undefined, workload = "resnet50_imagenet_bs64" } = {}) {
+    const words = ["carma", "emu", "train", "--workload", workload, "--seconds", `${seconds}`];
     return memory ? [...words, "--memory", memory] : words;
   }
 

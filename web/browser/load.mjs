@@ -20,7 +20,7 @@ const SMALL = [
 ];
 
 function train(lab, { name, workload, ask, seconds }) {
-  return lab.submit("--name", name, "--mem", ask, "--", ...lab.train({ workload, seconds, program: "carma" }));
+  return lab.submit("--name", name, "--workdir", "/tmp", "--mem", ask, "--", ...lab.train({ workload, seconds }));
 }
 
 /** Gives the manager of four GPUs all that a page may have to show, and the numbers of the jobs by their names. */
