@@ -99,9 +99,13 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
         [(status.policy.as_str(), &rules)].into_iter().chain(others.iter().map(|(name, settings)| (name.as_str(), settings))).collect();
     let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
     let simulated = fates.remove(0);
-    let measured = fate(&status.policy, &replayed.measured, joules(client, &gpus, replayed.span)?);
+    // What GPUs took goes to those too who are not replayed.
+    let others_ran = jobs.iter().any(|job| job.ended.is_none() && !job.attempts.is_empty());
+    let joules = if others_ran { None } else { joules(client, &gpus, replayed.span)? };
+    let not_compared = others_ran.then(|| "Energy is not compared: jobs that are not over had GPUs as well.".to_owned());
+    let measured = fate(&status.policy, &replayed.measured, joules);
     let more = (jobs.len() > MOST_JOBS).then(|| format!("Earlier ones are left out: the latest {MOST_JOBS} are looked at."));
-    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).collect();
+    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).chain(not_compared).collect();
     Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: fates })
 }
 
