@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GpuStay, GpuTimeline } from "../src/api/types";
+import type { GpuStay, GpuTimeline, RecentLooks } from "../src/api/types";
 import { packed, promisedSteps, stacked } from "../src/lib/stack";
-import { fromTimeline, meanOver, runs, type Track, thinned } from "../src/lib/track";
-
-const track = (length: number): Track => {
-  const column = Array.from({ length }, (_, index) => index);
-  return { at: column, memory: column, smact: column.map(() => null), smocc: column, drama: column, power: column, tenants: [] };
-};
+import { fromLooks, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
 const stay = (job: number, launched: number, ended: number | null, promised = 100): GpuStay => ({
   attempt: { job, number: 1 },
@@ -20,13 +15,60 @@ const stay = (job: number, launched: number, ended: number | null, promised = 10
   memory: [{ at: launched, memory: promised / 2 }],
 });
 
-test("thinning keeps the most memory and the mean load", () => {
-  const thin = thinned(track(10), 4);
-  assert.deepEqual(thin.at, [0, 3, 6, 9]);
-  assert.deepEqual(thin.memory, [2, 5, 8, 9]);
-  assert.deepEqual(thin.power, [1, 4, 7, 9]);
-  assert.deepEqual(thin.smact, [null, null, null, null]);
-  assert.equal(thinned(track(3), 4).at.length, 3);
+const looks = (memory: number[], tenants: (number | null)[][]): RecentLooks => ({
+  device: "s0/gpu0",
+  at: memory.map((_, index) => index),
+  memory,
+  smact: memory.map((_, index) => (index % 2 === 0 ? index / 10 : null)),
+  smocc: memory.map(() => null),
+  drama: memory.map(() => 0.5),
+  gpu: memory.map(() => 1),
+  power: memory.map((_, index) => index),
+  tenants: tenants.map((has, place) => ({ attempt: { job: place + 1, number: 1 }, memory: has })),
+});
+
+test("joined points keep the most memory with its parts, and the mean load", () => {
+  const thin = fromLooks(
+    looks(
+      [10, 30, 20, 5],
+      [
+        [10, 30, null, null],
+        [null, null, 20, 5],
+      ],
+    ),
+    2,
+  );
+  assert.deepEqual(thin.at, [0, 2]);
+  assert.deepEqual(thin.memory, [30, 20]);
+  assert.deepEqual(
+    thin.tenants.map(({ memory }) => memory),
+    [
+      [30, null],
+      [null, 20],
+    ],
+  );
+  assert.deepEqual(
+    [thin.power, thin.smact, thin.smocc],
+    [
+      [0.5, 2.5],
+      [0, 0.2],
+      [null, null],
+    ],
+  );
+});
+
+test("parts never add up to more than there was, however far points are joined", () => {
+  const full = looks(
+    [40, 40, 40],
+    [
+      [40, null, null],
+      [null, 40, null],
+      [null, null, 40],
+    ],
+  );
+  const { memory, tenants } = fromLooks(full, 1);
+  assert.deepEqual([memory, tenants.map(tenant => tenant.memory[0])], [[40], [40, null, null]]);
+  assert.equal(fromLooks(full, 3).at.length, 3);
 });
 
 test("a gap parts the curve", () => {
@@ -54,7 +96,7 @@ test("a timeline has a job's memory only while it was there", () => {
     power: 100,
   }));
   const timeline: GpuTimeline = { since: 0, until: 240_000, minutes, stays: [stay(1, 150_000, 180_000)] };
-  const { at, smact, smocc, tenants } = fromTimeline(timeline);
+  const { at, smact, smocc, tenants } = fromTimeline(timeline, 100);
   assert.deepEqual(at, [90_000, 150_000, 210_000]);
   assert.deepEqual(
     [smact, smocc],
@@ -68,7 +110,11 @@ test("a timeline has a job's memory only while it was there", () => {
 
 test("layers stand upon each other, and what is nobody's is on top", () => {
   const seen: Track = {
-    ...track(2),
+    at: [0, 1],
+    smact: [null, null],
+    smocc: [null, null],
+    drama: [null, null],
+    power: [null, null],
     memory: [60, 50],
     tenants: [
       { attempt: { job: 1, number: 1 }, memory: [10, 20] },

@@ -28,6 +28,8 @@ export interface LegendItem {
   /** At a point of `at`. */
   value: (index: number) => string;
   dashed?: boolean;
+  /** Whether it is worth naming at a point; unset: always. */
+  shown?: (index: number) => boolean;
   /** The name shows the colour itself. */
   named?: boolean;
 }
@@ -118,12 +120,14 @@ export function TimeChart(props: {
 function Legend({ items, index }: { items: LegendItem[]; index: number }) {
   return (
     <ul class="legend">
-      {items.map(({ key, name, colour, value, dashed, named }) => (
-        <li key={key}>
-          {!named && <span class={dashed ? "swatch dashed" : "swatch"} style={{ "--colour": colour }} />}
-          {name} <span class="value">{index >= 0 ? value(index) : ""}</span>
-        </li>
-      ))}
+      {items
+        .filter(({ shown }) => shown?.(index) ?? true)
+        .map(({ key, name, colour, value, dashed, named }) => (
+          <li key={key}>
+            {!named && <span class={dashed ? "swatch dashed" : "swatch"} style={{ "--colour": colour }} />}
+            {name} <span class="value">{index >= 0 ? value(index) : ""}</span>
+          </li>
+        ))}
     </ul>
   );
 }

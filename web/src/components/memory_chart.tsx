@@ -10,7 +10,7 @@ import { runs, type Track } from "../lib/track";
 import { type LegendItem, type Plane, TimeChart } from "./chart";
 import { JobLink } from "./marks";
 
-/** Jobs that are named beside the chart; the table has all. */
+/** Of more jobs than this, only those are named that have memory at the time that is pointed at. */
 const NAMED = 8;
 
 const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
@@ -40,15 +40,14 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
   const promisedAt = (index: number) => steps.findLast(({ at }) => at <= (track.at[index] ?? 0))?.promised ?? 0;
   const promises = line<{ at: number; promised: number }>().curve(curveStepAfter);
   const names = new Map(stays.map(stay => [stay.attempt.job, stay.name]));
-  const legend: LegendItem[] = layers
-    .filter(layer => layer.attempt === undefined || layers.length <= NAMED || heightAt(layer, track.at.length - 1) > 0)
-    .map(layer => ({
-      key: nameOf(layer),
-      name: layer.attempt ? <JobLink id={layer.attempt.job} name={names.get(layer.attempt.job)} /> : nameOf(layer),
-      colour: colourOf(layer),
-      named: layer.attempt !== undefined,
-      value: index => memory(heightAt(layer, index)),
-    }));
+  const legend: LegendItem[] = layers.map(layer => ({
+    key: nameOf(layer),
+    name: layer.attempt ? <JobLink id={layer.attempt.job} name={names.get(layer.attempt.job)} /> : nameOf(layer),
+    colour: colourOf(layer),
+    named: layer.attempt !== undefined,
+    value: index => memory(heightAt(layer, index)),
+    shown: index => layers.length <= NAMED || heightAt(layer, index) > 0,
+  }));
   legend.push({ key: "promised", name: "promised", colour: "var(--promise)", dashed: true, value: index => memory(promisedAt(index)) });
   legend.push({ key: "capacity", name: "capacity", colour: "var(--bad)", value: () => memory(capacity) });
   const used = track.memory.reduce<number>((peak, value) => Math.max(peak, value ?? 0), 0);

@@ -87,7 +87,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
                   {label}
                 </Inscription>
               )}
-              {tone && <EndMark tone={tone} right={left + width} top={row * ROW + 6} narrow={width < 20} />}
+              {tone && <EndMark tone={tone} right={left + width} top={row * ROW + 6} room={width} />}
             </a>
           );
         })
@@ -97,8 +97,9 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
 }
 
 /** How it ended, at the end of its bar. */
-function EndMark({ tone, right, top, narrow }: { tone: Tone; right: number; top: number; narrow: boolean }) {
-  const size = narrow ? 4 : 15;
+function EndMark({ tone, right, top, room }: { tone: Tone; right: number; top: number; room: number }) {
+  const narrow = room < 40;
+  const size = narrow ? Math.min(4, room / 2) : 15;
   return (
     <>
       <rect class={`ending ${tone}`} x={right - size} y={top} width={size} height={BAR} rx="2" />

@@ -4,21 +4,64 @@ import type { AttemptId, GpuStay, GpuTimeline, RecentLooks } from "../api/types"
 
 export type Column = (number | null)[];
 
-export interface Track {
+interface Columns {
   at: number[];
   memory: Column;
   smact: Column;
   smocc: Column;
   drama: Column;
   power: Column;
+}
+
+export interface Track extends Columns {
   tenants: { attempt: AttemptId; memory: Column }[];
 }
 
 const MINUTE = 60_000;
 
-export function fromLooks(looks: RecentLooks): Track {
-  const { at, memory, smact, smocc, drama, power, tenants } = looks;
-  return { at, memory, smact, smocc, drama, power, tenants };
+/** The indices of the point with the most memory among each so many neighbours. */
+function fullest(memory: Column, size: number): number[] {
+  const found: number[] = [];
+  memory.forEach((value, index) => {
+    const group = Math.floor(index / size);
+    const best = found[group];
+    if (best === undefined || (value ?? 0) > (memory[best] ?? 0)) found[group] = index;
+  });
+  return found;
+}
+
+function means(column: Column, size: number): Column {
+  return Array.from({ length: Math.ceil(column.length / size) }, (_, group) => {
+    const known = column.slice(group * size, (group + 1) * size).filter(value => value !== null);
+    return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  });
+}
+
+/**
+ * At most so many points: neighbours are joined, how busy it was by the mean, memory as it was when the most was used.
+ * The points that memory is taken of are told, so that its parts are taken of the same.
+ */
+function joined(columns: Columns, points: number): { columns: Columns; taken: number[] } {
+  const size = Math.max(1, Math.ceil(columns.at.length / points));
+  const taken = fullest(columns.memory, size);
+  const { smact, smocc, drama, power } = columns;
+  return {
+    columns: {
+      at: columns.at.filter((_, index) => index % size === 0),
+      memory: taken.map(index => columns.memory[index] ?? null),
+      smact: means(smact, size),
+      smocc: means(smocc, size),
+      drama: means(drama, size),
+      power: means(power, size),
+    },
+    taken,
+  };
+}
+
+/** From the looks of the last minutes. */
+export function fromLooks({ at, memory, smact, smocc, drama, power, tenants }: RecentLooks, points: number): Track {
+  const { columns, taken } = joined({ at, memory, smact, smocc, drama, power }, points);
+  return { ...columns, tenants: tenants.map(({ attempt, memory: has }) => ({ attempt, memory: taken.map(index => has[index] ?? null) })) };
 }
 
 /** The mean memory of a stay over a time, counted as nothing while it was not there; unset where it was not there at all. */
@@ -36,44 +79,24 @@ export function meanOver(
   return sum / (to - from);
 }
 
-export function fromTimeline({ minutes, stays }: GpuTimeline): Track {
+/** From means by the minute. */
+export function fromTimeline({ minutes, stays }: GpuTimeline, points: number): Track {
   const starts = minutes.map(({ minute }) => minute * MINUTE);
   const known = (value: number | undefined | null) => value ?? null;
-  return {
-    at: starts.map(start => start + MINUTE / 2),
-    memory: minutes.map(minute => minute.memory_used),
-    smact: minutes.map(({ utilisation }) => known(utilisation.smact)),
-    smocc: minutes.map(({ utilisation }) => known(utilisation.smocc)),
-    drama: minutes.map(({ utilisation }) => known(utilisation.drama)),
-    power: minutes.map(minute => known(minute.power)),
-    tenants: stays.map(stay => ({ attempt: stay.attempt, memory: starts.map(start => meanOver(stay, start, start + MINUTE)) })),
-  };
-}
-
-const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const most = (values: number[]) => values.reduce((sum, value) => Math.max(sum, value), 0);
-
-/** At most so many points: neighbours are joined, how busy it was by the mean, memory by the most. */
-export function thinned(track: Track, points: number): Track {
-  const size = Math.ceil(track.at.length / points);
-  if (size <= 1) return track;
-  const joined = (column: Column, join: (values: number[]) => number): Column => {
-    const result: Column = [];
-    for (let start = 0; start < column.length; start += size) {
-      const values = column.slice(start, start + size).filter(value => value !== null);
-      result.push(values.length > 0 ? join(values) : null);
-    }
-    return result;
-  };
-  return {
-    at: track.at.filter((_, index) => index % size === 0),
-    memory: joined(track.memory, most),
-    smact: joined(track.smact, mean),
-    smocc: joined(track.smocc, mean),
-    drama: joined(track.drama, mean),
-    power: joined(track.power, mean),
-    tenants: track.tenants.map(({ attempt, memory }) => ({ attempt, memory: joined(memory, most) })),
-  };
+  const { columns, taken } = joined(
+    {
+      at: starts.map(start => start + MINUTE / 2),
+      memory: minutes.map(minute => minute.memory_used),
+      smact: minutes.map(({ utilisation }) => known(utilisation.smact)),
+      smocc: minutes.map(({ utilisation }) => known(utilisation.smocc)),
+      drama: minutes.map(({ utilisation }) => known(utilisation.drama)),
+      power: minutes.map(minute => known(minute.power)),
+    },
+    points,
+  );
+  const chosen = taken.map(index => starts[index] ?? 0);
+  const tenants = stays.map(stay => ({ attempt: stay.attempt, memory: chosen.map(start => meanOver(stay, start, start + MINUTE)) }));
+  return { ...columns, tenants };
 }
 
 /** Runs of points without a gap: a manager that was away has seen nothing. */

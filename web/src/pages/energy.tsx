@@ -16,7 +16,7 @@ const KINDS: Record<EnergyKind, string> = { user: "by user", day: "by day", job:
 const DAY = 86_400_000;
 const SPANS = { "1": "24 h", "7": "7 d", "30": "30 d", all: "all" };
 const JOULES = 3.6e6;
-const BARS = 20;
+const BARS = 31;
 
 const nameOf = ({ of }: EnergySum): string => ("day" in of ? dayNumber(of.day) : "user" in of ? of.user[1] : `job ${of.job}`);
 const keyOf = ({ of }: EnergySum): number => ("day" in of ? of.day : "user" in of ? of.user[0] : of.job);

@@ -15,7 +15,7 @@ import { type ColumnOf, Table } from "../components/table";
 import { UtilisationChart } from "../components/utilisation_chart";
 import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
-import { fromLooks, fromTimeline, type Track, thinned } from "../lib/track";
+import { fromLooks, fromTimeline, type Track } from "../lib/track";
 import { readable } from "../lib/words";
 import { managerTime } from "../live/clock";
 import { myself } from "../live/manager";
@@ -137,11 +137,11 @@ async function seen(device: string, span: Span, signal: AbortSignal): Promise<Se
     timeline(device, { since }, signal),
     span === "10min" ? recent({ gpu: device, points: POINTS }, signal) : undefined,
   ]);
-  const track = looks ? (looks[0] ? fromLooks(looks[0]) : undefined) : fromTimeline(line);
+  const track = looks ? looks[0] && fromLooks(looks[0], POINTS) : fromTimeline(line, POINTS);
   const empty: Track = { at: [], memory: [], smact: [], smocc: [], drama: [], power: [], tenants: [] };
   // A look may be later than the time that was asked for first.
   const latest = Math.max(line.until, until, track?.at.at(-1) ?? 0);
-  return { track: thinned(track ?? empty, POINTS), stays: line.stays, since, until: latest };
+  return { track: track ?? empty, stays: line.stays, since, until: latest };
 }
 
 function OverTime({ gpu }: { gpu: GpuDetail }) {

@@ -52,7 +52,11 @@ fn command(browser: &Path, folder: &Path, page: &Path, printed: &Path) -> Comman
     command.args(nix::unistd::geteuid().is_root().then_some("--no-sandbox"));
     command.arg(format!("--user-data-dir={}", folder.join("profile").display())).arg("--no-pdf-header-footer");
     command.arg(format!("--print-to-pdf={}", printed.display())).arg(format!("file://{}", page.display()));
-    command.env("HOME", folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // It leaves crash reports and caches outside its profile too.
+    for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+        command.env(variable, folder);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 

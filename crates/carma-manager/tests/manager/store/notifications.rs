@@ -26,7 +26,7 @@ fn ways_that_stay_keep_what_was_told_and_new_ones_begin_now() {
     let job = submit(&store);
     let set = |uid, notifications: &[Notification]| Change::NotificationsSet { uid, notifications: notifications.to_vec() };
     let (first, other) = (wish("a", Occasion::Done), wish("b", Occasion::Failed));
-    store.write([set(1000, &[other.clone(), first.clone()]), set(1001, &[first.clone()])]).wait().unwrap();
+    store.write([set(1000, &[other.clone(), first.clone()]), set(1001, std::slice::from_ref(&first))]).wait().unwrap();
     store.write([event(Some(job), "submitted", NOW), event(Some(job), "finished", NOW), event(None, "finished", NOW)]).wait().unwrap();
     store.write([Change::UserTold { uid: 1000, by: mail("a"), through: 2 }, Change::AllTold { through: 1 }]).wait().unwrap();
     drop(store);

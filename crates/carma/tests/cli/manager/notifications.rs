@@ -139,9 +139,8 @@ fn text(bytes: &[u8]) -> String {
 fn done_failed_and_recovered_are_told_by_every_way() {
     let home = Home::new(Some(("1xA100-40GB", 60.0)), QUICK);
     let server = Server::answering("200 OK");
-    for program in ["sendmail", "notify-send"] {
-        home.install(program);
-    }
+    home.install("sendmail");
+    home.install("notify-send");
     let command = "cat >> command.in; echo \"$CARMA_OCCASION $CARMA_JOB $CARMA_JOB_NAME\" >> command.args";
     home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Desktop, Channel::Command(command.to_owned())]);
     let carma = program().display();
@@ -255,6 +254,48 @@ fn what_cannot_be_told_is_noted_without_secrets() {
     let tested = home.carma(&["notify", "test"]);
     assert_eq!(text(&tested.stdout), "1 mail to ada@example.org: told\n2 command: told\n", "{}", text(&tested.stderr));
     home.kept("sendmail.in", &["this is a test"]);
+}
+
+#[test]
+fn a_webhook_is_trusted_by_its_certificate() {
+    // A manager that listens on the network is a server with a certificate, which refuses us once it has understood us.
+    let mut up = Up::down(None, "");
+    let folder = up.folder().to_owned();
+    let wanted = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost \
+                  -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -days 2";
+    let made = Command::new("openssl").args(wanted.split_whitespace()).current_dir(&folder).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return eprintln!("not run: there is no openssl");
+    }
+    fs::write(folder.join("tokens"), "").unwrap();
+    fs::set_permissions(folder.join("tokens"), Permissions::from_mode(0o600)).unwrap();
+    let file = |name: &str| folder.join(name).display().to_string();
+    let network = format!(
+        "[manager.network]\nlisten = \"127.0.0.1:0\"\ntokens = {:?}\ncertificate = {:?}\nkey = {:?}\n",
+        file("tokens"),
+        file("cert.pem"),
+        file("key.pem")
+    );
+    fs::write(folder.join("carma.toml"), network).unwrap();
+    up.start();
+    let address =
+        until(|| up.said().lines().find_map(|line| line.strip_prefix("carma: listens on ")?.strip_suffix(" too").map(str::to_owned)));
+    let message = serde_json::json!({
+        "by": {"webhook": format!("https://{address}/v1/status?T0KEN")}, "server": "gpu1", "happened": [], "counts": {},
+    });
+    fs::write(folder.join("message"), message.to_string()).unwrap();
+    let told = |roots: &str| {
+        let output = Command::new(program()).arg("deliver").arg(folder.join("message")).env("CARMA_CA", roots).output().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        text(&output.stderr)
+    };
+    assert_eq!(told(&file("cert.pem")), "carma: answered 401 Unauthorized\n");
+    let strangers = told("/etc/ssl/certs/ca-certificates.crt");
+    assert!(
+        (strangers.contains("cannot be reached") || strangers.contains("cannot read certificates")) && !strangers.contains("T0KEN"),
+        "{strangers}"
+    );
+    assert!(told("/nonexistent/roots.pem").contains("cannot read certificates from /nonexistent/roots.pem"));
 }
 
 #[test]
