@@ -16,7 +16,7 @@ const LARGEST = 200_000;
 const WIDTH = 1280;
 const HEIGHTS = { glance: 860, gpu: 1165, job: 1000 };
 /** Slow enough that the latest ten minutes hold it all. */
-const SPEED = 15;
+const SPEED = 6;
 const TERMINAL = { columns: 118, rows: 34 };
 /** How much of the past the charts are to show, in emulated seconds. */
 const PAST = 150;
@@ -33,9 +33,9 @@ async function top(lab) {
   await tmux("new-session", "-d", ...size, ...given, PROGRAM, "top");
   try {
     const shown = async () => (await tmux("capture-pane", "-e", "-N", "-p")).stdout;
-    return await until("carma top shows jobs", async () => {
+    return await until("carma top shows jobs and events", async () => {
       const text = await shown();
-      return text.includes(TOO_SMALL.name.slice(0, 6)) && text;
+      return text.includes(TOO_SMALL.name) && /job \d+ (launched|ended|finished)/.test(text) && text;
     });
   } finally {
     await tmux("kill-server");
