@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { PROGRAM } from "./lab.mjs";
 import { scene } from "./scene.mjs";
 import { until } from "./until.mjs";
 
@@ -24,7 +25,8 @@ test("a job is submitted by the form, and watched to its end without a reload", 
   const visit = await set.visit();
   await visit.page.evaluate("globalThis.sameDocument = true");
   await visit.page.getByRole("link", { name: "Submit", exact: true }).click();
-  await visit.page.getByLabel("Command").fill(set.lab.train({ seconds: 240 }).join(" "));
+  // A page knows nothing of anybody's PATH.
+  await visit.page.getByLabel("Command").fill([PROGRAM, ...set.lab.train({ seconds: 240 }).slice(1)].join(" "));
   await visit.page.getByLabel("Directory").fill(join(set.lab.folder, "square"));
   await visit.page.getByLabel("Name").fill("by-the-form");
   await visit.page.getByLabel("Memory on each GPU").fill("8GiB");

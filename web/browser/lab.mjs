@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -31,7 +31,7 @@ export class Lab {
     this.folder = folder;
     this.gpus = gpus;
     this.socket = join(folder, "state", "carma.sock");
-    this.environment = { ...process.env, CARMA_SOCKET: this.socket };
+    this.environment = { ...process.env, CARMA_SOCKET: this.socket, PATH: `${dirname(PROGRAM)}:${process.env.PATH}` };
   }
 
   /** A manager that answers. `state` may hold what another manager left. */
@@ -88,7 +88,7 @@ export class Lab {
 
   /** The words of a training-like job: for how many emulated seconds, and with how much memory; unset: as the workload has it. */
   train({ seconds = 120, memory = undefined, workload = "resnet50_imagenet_bs64" } = {}) {
-    const words = [PROGRAM, "emu", "train", "--workload", workload, "--seconds", `${seconds}`];
+    const words = ["carma", "emu", "train", "--workload", workload, "--seconds", `${seconds}`];
     return memory ? [...words, "--memory", memory] : words;
   }
 

@@ -19,6 +19,15 @@ const set = scene({ gpus: "4xA100-40GB" }, async lab => {
   jobs = await busy(lab);
 });
 
+/** Boxes with a border whose content goes beyond it; runs in the browser. */
+function spilling() {
+  const boxes = [...document.querySelectorAll("main *, dialog *")].filter(box => {
+    const { borderRightWidth, overflowX, display } = getComputedStyle(box);
+    return borderRightWidth !== "0px" && overflowX === "visible" && display !== "inline" && box.scrollWidth > box.clientWidth + 1;
+  });
+  return boxes.map(box => box.outerHTML.slice(0, 200));
+}
+
 for (const screen of [DESK, PHONE]) {
   for (const dark of [false, true]) {
     const name = `${screen.width}-${dark ? "dark" : "light"}`;
@@ -28,6 +37,7 @@ for (const screen of [DESK, PHONE]) {
         await context.test(page, async () => {
           await arrive(visit, place);
           await visit.page.screenshot({ path: join(PICTURES, `${page}-${name}.png`), fullPage: true });
+          assert.deepEqual(await visit.page.evaluate(spilling), []);
           const beyond = await visit.page.evaluate(() => (document.scrollingElement?.scrollWidth ?? 0) - innerWidth);
           assert.ok(beyond <= 0, `the page is ${beyond} pixels wider than the screen`);
           assert.deepEqual(await violations(visit.page), []);

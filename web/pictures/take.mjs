@@ -13,10 +13,13 @@ import { terminalPage } from "./terminal.mjs";
 
 const run = promisify(execFile);
 const LARGEST = 200_000;
-const SCREEN = { width: 1280, height: 860 };
+const WIDTH = 1280;
+const HEIGHTS = { glance: 860, gpu: 1165, job: 1000 };
+/** Slow enough that the latest ten minutes hold it all. */
+const SPEED = 6;
 const TERMINAL = { columns: 118, rows: 34 };
 /** How much of the past the charts are to show, in emulated seconds. */
-const PAST = 400;
+const PAST = 150;
 
 const [folder = "."] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
@@ -30,9 +33,9 @@ async function top(lab) {
   await tmux("new-session", "-d", ...size, ...given, PROGRAM, "top");
   try {
     const shown = async () => (await tmux("capture-pane", "-e", "-N", "-p")).stdout;
-    return await until("carma top shows jobs", async () => {
+    return await until("carma top shows jobs and events", async () => {
       const text = await shown();
-      return text.includes(TOO_SMALL.name.slice(0, 6)) && text;
+      return text.includes(TOO_SMALL.name) && /job \d+ (launched|ended|finished)/.test(text) && text;
     });
   } finally {
     await tmux("kill-server");
@@ -49,18 +52,22 @@ async function keep(page, name) {
   if (size > LARGEST) throw new Error(`${path} is larger than ${LARGEST / 1000} kB`);
 }
 
-const [lab, browser] = await Promise.all([Lab.start({ gpus: "4xA100-40GB" }), openBrowser()]);
+const [lab, browser] = await Promise.all([Lab.start({ gpus: "4xA100-40GB", speed: SPEED }), openBrowser()]);
 try {
   const jobs = await busy(lab);
   const begun = (await lab.ask("/v1/status")).now;
   await until("there is a past", async () => (await lab.ask("/v1/status")).now - begun > 1000 * PAST);
   const address = await lab.web();
-  for (const dark of [false, true]) {
-    const visit = await Visit.open(browser, address, { screen: SCREEN, dark });
-    for (const name of dark ? ["glance"] : ["glance", "gpu", "job"]) {
-      await arrive(visit, places(jobs)[name]);
-      await keep(visit.page, name === "glance" ? `${name}-${dark ? "dark" : "light"}` : name);
-    }
+  const pictures = [
+    ["gpu", false],
+    ["job", false],
+    ["glance", false],
+    ["glance", true],
+  ];
+  for (const [name, dark] of pictures) {
+    const visit = await Visit.open(browser, address, { screen: { width: WIDTH, height: HEIGHTS[name] }, dark });
+    await arrive(visit, places(jobs)[name]);
+    await keep(visit.page, name === "glance" ? `${name}-${dark ? "dark" : "light"}` : name);
     await visit.end();
   }
   const page = await browser.newPage();

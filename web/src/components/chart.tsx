@@ -10,6 +10,8 @@ const LEFT = 52;
 const RIGHT = 8;
 const BOTTOM = 20;
 const TOP = 6;
+/** Half of the longest label of a time, in pixels. */
+const LABEL = 24;
 
 export interface Plane {
   x: (at: number) => number;
@@ -98,7 +100,8 @@ export function TimeChart(props: {
               </g>
             ))}
             {x.ticks(Math.max(2, Math.floor(width / 110))).map(time => (
-              <text key={time.getTime()} class="tick" x={x(time)} y={outer - 5} text-anchor="middle">
+              // A label at the very end would not have room on both sides.
+              <text key={time.getTime()} class="tick" x={x(time)} y={outer - 5} text-anchor={x(time) > width - LABEL ? "end" : "middle"}>
                 {tick(time)}
               </text>
             ))}

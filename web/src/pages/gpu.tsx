@@ -139,7 +139,9 @@ async function seen(device: string, span: Span, signal: AbortSignal): Promise<Se
   ]);
   const track = looks ? looks[0] && fromLooks(looks[0], POINTS) : fromTimeline(line, POINTS);
   const empty: Track = { at: [], memory: [], smact: [], smocc: [], drama: [], power: [], tenants: [] };
-  return { track: track ?? empty, stays: line.stays, since, until: Math.max(line.until, until) };
+  // A look may be later than the time that was asked for first.
+  const latest = Math.max(line.until, until, track?.at.at(-1) ?? 0);
+  return { track: track ?? empty, stays: line.stays, since, until: latest };
 }
 
 function OverTime({ gpu }: { gpu: GpuDetail }) {

@@ -1,13 +1,11 @@
 //! What keys do.
 
-use carma_manager::api::{Act, LogStream, QueueRow};
-use carma_manager::store::Phase;
+use carma_manager::api::{Act, LogStream};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::panel::{LogPanel, Panel, TextPanel};
 use super::{Departure, Model, Pane, Prompt, Request, Subject};
-use crate::manager::{identity, past};
-use crate::text::printable;
+use crate::manager::identity;
 
 /// Longest text of a filter.
 const LONGEST_FILTER: usize = 200;
@@ -160,25 +158,6 @@ impl Model {
         self.panel = Some(Panel::Log(LogPanel { name: name.clone(), stream, lines: Vec::new(), below: 0, trouble: None }));
         vec![Request::Look(Subject::Log(name, stream))]
     }
-
-    /// Asks whether something is really to be done to the job that is selected, where it can be.
-    fn ask(&mut self, act: Act) {
-        let Some(job) = self.jobs.selected() else { return };
-        let called = called(job);
-        let verb = verb(&act);
-        if !self.may_touch(job.uid) {
-            return self.say(format!("{called} is not yours: it is for {} and operators to {verb} it", printable(&job.user)));
-        }
-        if let Some(fitting) = fitting(&act).filter(|phases| !phases.contains(&job.state)) {
-            let fitting: Vec<String> = fitting.iter().map(ToString::to_string).collect();
-            return self.say(format!("{called} is {}: only what is {} can be {}", job.state, fitting.join(" or "), past(&act)));
-        }
-        self.prompt = Some(Prompt::Confirm {
-            name: identity(job.id, job.array),
-            question: format!("{} {called} of {}?", capital(verb), printable(&job.user)),
-            act,
-        });
-    }
 }
 
 impl Pane {
@@ -205,90 +184,13 @@ fn movement(key: KeyCode, page: usize) -> Option<isize> {
     })
 }
 
-/// A job in words.
-fn called(job: &QueueRow) -> String {
-    let name = job.name.as_ref().map_or(String::new(), |name| format!(" {}", crate::text::shortened(&printable(name), 30)));
-    format!("job {}{name}", identity(job.id, job.array))
-}
-
-/// Where a job must stand for an act to make sense; unset: anywhere.
-const fn fitting(act: &Act) -> Option<&'static [Phase]> {
-    match act {
-        Act::Hold => Some(&[Phase::Queued, Phase::Recovering, Phase::Preempted]),
-        Act::Release => Some(&[Phase::Held]),
-        Act::Requeue => Some(&[Phase::Starting, Phase::Running]),
-        Act::Cancel | Act::Change(_) => None,
-    }
-}
-
-const fn verb(act: &Act) -> &'static str {
-    match act {
-        Act::Cancel => "cancel",
-        Act::Hold => "hold",
-        Act::Release => "release",
-        Act::Requeue => "requeue",
-        Act::Change(_) => "change",
-    }
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::super::super::fixtures::{ADA, busy, model_of, press};
-    use super::super::{Message, Seen};
+    use super::super::super::fixtures::{busy, model_of, press};
+    use super::super::Message;
     use super::*;
-
-    fn operator() -> Seen {
-        let mut seen = busy();
-        (seen.me.uid, seen.me.operator) = (ADA + 7, true);
-        seen
-    }
-
-    #[test]
-    fn nothing_is_done_without_a_yes() {
-        let mut model = model_of(busy());
-        for no in ["cn", "c\x1b", "c\n", "c ", "cq", "cc"] {
-            assert_eq!(press(&mut model, no), [], "{no:?}");
-            assert!(model.prompt.is_none());
-        }
-        assert_eq!(press(&mut model, "cy"), [Request::Act("1".to_owned(), Act::Cancel)]);
-        assert_eq!(press(&mut model, "RY"), [Request::Act("1".to_owned(), Act::Requeue)]);
-    }
-
-    #[test]
-    fn jobs_of_others_can_only_be_looked_at_but_by_operators() {
-        let mut ada = model_of(busy());
-        for act in ["c", "h", "r", "R"] {
-            assert_eq!(press(&mut ada, &format!("gj{act}y")), [], "job 2 is bob's");
-            assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 inception is not yours")), "{act}");
-        }
-        assert_eq!(press(&mut ada, "\n"), [Request::Look(Subject::Job("2".to_owned()))]);
-        assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), Act::Cancel)]);
-    }
-
-    #[test]
-    fn acts_are_for_jobs_that_stand_as_they_must() {
-        let mut model = model_of(busy());
-        assert_eq!(press(&mut model, "hy"), []);
-        assert_eq!(model.notice(), Some("job 1 resnet50 is running: only what is queued or recovering or preempted can be held"));
-        assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), Act::Release)]);
-        assert_eq!(press(&mut model, "Ghy"), [], "it is held");
-        assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), Act::Hold)]);
-        assert_eq!(press(&mut model, "/sweep\ncy"), [Request::Act("12".to_owned(), Act::Cancel)]);
-    }
-
-    #[test]
-    fn a_job_of_an_array_is_meant_alone() {
-        let mut seen = busy();
-        seen.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
-        assert_eq!(press(&mut model_of(seen), "cy"), [Request::Act("1_4".to_owned(), Act::Cancel)], "1 would be all of them");
-    }
 
     #[test]
     fn panels_are_opened_scrolled_and_closed() {

@@ -1,5 +1,6 @@
 //! What is known and what is looked at. It changes by messages alone, and answers with what is to be done about them.
 
+mod acts;
 mod filter;
 mod happenings;
 mod jobs;

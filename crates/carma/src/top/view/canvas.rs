@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::appearance::{Appearance, FAINT, STRONG};
+use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
 use crate::text::printable;
 
 /// A row that is written from left to right.
@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
 pub(super) fn title(area: Rect, words: &str, more: &str, focused: bool, appearance: Appearance, buffer: &mut Buffer) {
     let rule = appearance.letters().rule;
     let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
-    let style = if focused { STRONG.add_modifier(ratatui::style::Modifier::REVERSED) } else { STRONG };
+    let style = if focused { STRONG.patch(SELECTED) } else { STRONG };
     row.text(rule, FAINT).text(&format!(" {words} "), style).text(more, Style::new());
     row.text(if more.is_empty() { "" } else { " " }, Style::new()).fill(rule, FAINT);
 }

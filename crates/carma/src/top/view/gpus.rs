@@ -1,14 +1,15 @@
 //! GPUs: their memory by job, and how busy they are over time. The less room there is, the fewer lines each has.
 
-use carma_core::{CollocationMode, Fraction, MiB};
+use carma_core::Fraction;
 use carma_manager::api::{GpuDetail, GpuTenant};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::model::{Model, Pane};
+use super::super::model::{Model, Pane, Traces};
 use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
 use super::canvas::{Row, first_in_sight, title};
+use super::gpu_words::{memory_words, standing, taken, temperature};
 use super::memory::{Part, cells};
 use crate::manager::devices;
 use crate::text::{printable, shortened};
@@ -134,7 +135,7 @@ impl View<'_> {
         let share = |share: Option<Fraction>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", share.get()));
         let busy = &gpu.utilisation;
         let watts = gpu.power.map_or_else(|| "-".to_owned(), |watts| format!("{:.0} W", watts.0));
-        let of = |pick: fn(&super::super::model::Traces) -> &Vec<Option<f64>>| traces.map_or(&[][..], |traces| pick(traces));
+        let of = |pick: fn(&Traces) -> &Vec<Option<f64>>| traces.map_or(&[][..], |traces| pick(traces));
         [
             Figure { name: "SMACT", trace: of(|traces| &traces.smact), full: 1.0, now: share(busy.smact) },
             Figure { name: "SMOCC", trace: of(|traces| &traces.smocc), full: 1.0, now: share(busy.smocc) },
@@ -228,46 +229,4 @@ impl View<'_> {
         }
         row.number(&temperature(gpu), 6, FAINT);
     }
-}
-
-/// What a job has of what it was promised on a GPU, and how busy it keeps it.
-pub(super) fn taken(tenant: &GpuTenant) -> String {
-    let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
-    let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
-    format!("{used}/{} GiB{busy}", gibibytes(tenant.promised))
-}
-
-fn gibibytes(MiB(size): MiB) -> String {
-    format!("{:.1}", size as f64 / 1024.0)
-}
-
-/// Memory in use, of all there is.
-fn memory_words(gpu: &GpuDetail) -> String {
-    format!("{}/{}", gpu.memory_used.map_or_else(|| "-".to_owned(), gibibytes), gibibytes(gpu.memory))
-}
-
-fn temperature(gpu: &GpuDetail) -> String {
-    gpu.temperature.map_or_else(String::new, |degrees| format!("{degrees} C"))
-}
-
-/// What people should know of a GPU besides its numbers.
-fn standing(gpu: &GpuDetail) -> String {
-    let mode = match gpu.mode {
-        CollocationMode::Streams => None,
-        CollocationMode::Mps { .. } => Some("MPS".to_owned()),
-        CollocationMode::Mig => Some("MIG".to_owned()),
-    };
-    let words = [
-        gpu.lost.then(|| "LOST".to_owned()),
-        gpu.drained.then(|| "drained".to_owned()),
-        mode,
-        (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
-    ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-/// What is to be said of a GPU that is selected.
-pub(super) fn about(gpu: &GpuDetail) -> String {
-    let closed = if gpu.closed.is_empty() { "takes jobs".to_owned() } else { gpu.closed.join("; ") };
-    format!("GPU {} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
 }

@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use super::super::model::{Model, Pane, Prompt, Sort};
 use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
-use super::gpus::taken;
+use super::gpu_words::taken;
 use crate::manager::{devices, identity};
 use crate::units::clock;
 

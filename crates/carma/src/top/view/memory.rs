@@ -1,7 +1,7 @@
 //! A GPU's memory as a bar: each job its part, what is promised and not used, what others have, what is free.
 
 use carma_core::{JobId, MiB};
-use carma_manager::api::GpuDetail;
+use carma_manager::api::{GpuDetail, GpuTenant};
 
 /// Whose a part of the memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Part {
 
 /// What each of so many cells of a bar stands for.
 pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
-    let used = |tenant: &carma_manager::api::GpuTenant| tenant.memory.unwrap_or_default();
+    let used = |tenant: &GpuTenant| tenant.memory.unwrap_or_default();
     let ours: u64 = gpu.tenants.iter().map(|tenant| used(tenant).0).sum();
     let others = MiB(gpu.memory_used.unwrap_or_default().0.saturating_sub(ours));
     let tenants = || gpu.tenants.iter();

@@ -10,6 +10,7 @@
 
 mod appearance;
 mod canvas;
+mod gpu_words;
 mod gpus;
 mod happenings;
 mod jobs;
@@ -87,7 +88,7 @@ fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buf
 fn about(model: &Model) -> Option<String> {
     let gpus = &model.seen.as_ref()?.gpus;
     match model.focus {
-        Pane::Gpus => gpus.get(model.gpu).map(gpus::about),
+        Pane::Gpus => gpus.get(model.gpu).map(gpu_words::about),
         Pane::Jobs => model.jobs.selected().map(|job| jobs::about(job, gpus)),
         Pane::Happenings => None,
     }

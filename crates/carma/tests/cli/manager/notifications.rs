@@ -262,7 +262,7 @@ fn a_webhook_is_trusted_by_its_certificate() {
     let mut up = Up::down(None, "");
     let folder = up.folder().to_owned();
     let wanted = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost \
-                  -addext subjectAltName=IP:127.0.0.1 -days 2";
+                  -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -days 2";
     let made = Command::new("openssl").args(wanted.split_whitespace()).current_dir(&folder).output();
     if !made.is_ok_and(|made| made.status.success()) {
         return eprintln!("not run: there is no openssl");

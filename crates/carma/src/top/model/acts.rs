@@ -1,0 +1,113 @@
+//! What can be done to a job: where it stands as it must, by those who may, after a yes.
+
+use carma_manager::api::{Act, QueueRow};
+use carma_manager::store::Phase;
+
+use super::{Model, Prompt};
+use crate::manager::{identity, past};
+use crate::text::{printable, shortened};
+
+impl Model {
+    /// Asks whether something is really to be done to the job that is selected, where it can be.
+    pub(super) fn ask(&mut self, act: Act) {
+        let Some(job) = self.jobs.selected() else { return };
+        let called = called(job);
+        let verb = verb(&act);
+        if !self.may_touch(job.uid) {
+            return self.say(format!("{called} is not yours: it is for {} and operators to {verb} it", printable(&job.user)));
+        }
+        if let Some(fitting) = fitting(&act).filter(|phases| !phases.contains(&job.state)) {
+            let fitting: Vec<String> = fitting.iter().map(ToString::to_string).collect();
+            return self.say(format!("{called} is {}: only what is {} can be {}", job.state, fitting.join(" or "), past(&act)));
+        }
+        self.prompt = Some(Prompt::Confirm {
+            name: identity(job.id, job.array),
+            question: format!("{} {called} of {}?", capital(verb), printable(&job.user)),
+            act,
+        });
+    }
+}
+
+/// A job in words.
+fn called(job: &QueueRow) -> String {
+    let name = job.name.as_ref().map_or(String::new(), |name| format!(" {}", shortened(&printable(name), 30)));
+    format!("job {}{name}", identity(job.id, job.array))
+}
+
+/// Where a job must stand for an act to make sense; unset: anywhere.
+const fn fitting(act: &Act) -> Option<&'static [Phase]> {
+    match act {
+        Act::Hold => Some(&[Phase::Queued, Phase::Recovering, Phase::Preempted]),
+        Act::Release => Some(&[Phase::Held]),
+        Act::Requeue => Some(&[Phase::Starting, Phase::Running]),
+        Act::Cancel | Act::Change(_) => None,
+    }
+}
+
+const fn verb(act: &Act) -> &'static str {
+    match act {
+        Act::Cancel => "cancel",
+        Act::Hold => "hold",
+        Act::Release => "release",
+        Act::Requeue => "requeue",
+        Act::Change(_) => "change",
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::fixtures::{ADA, busy, model_of, press};
+    use super::super::{Request, Seen, Subject};
+    use super::*;
+
+    fn operator() -> Seen {
+        let mut seen = busy();
+        (seen.me.uid, seen.me.operator) = (ADA + 7, true);
+        seen
+    }
+
+    #[test]
+    fn nothing_is_done_without_a_yes() {
+        let mut model = model_of(busy());
+        for no in ["cn", "c\x1b", "c\n", "c ", "cq", "cc"] {
+            assert_eq!(press(&mut model, no), [], "{no:?}");
+            assert!(model.prompt.is_none());
+        }
+        assert_eq!(press(&mut model, "cy"), [Request::Act("1".to_owned(), Act::Cancel)]);
+        assert_eq!(press(&mut model, "RY"), [Request::Act("1".to_owned(), Act::Requeue)]);
+    }
+
+    #[test]
+    fn jobs_of_others_can_only_be_looked_at_but_by_operators() {
+        let mut ada = model_of(busy());
+        for act in ["c", "h", "r", "R"] {
+            assert_eq!(press(&mut ada, &format!("gj{act}y")), [], "job 2 is bob's");
+            assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 inception is not yours")), "{act}");
+        }
+        assert_eq!(press(&mut ada, "\n"), [Request::Look(Subject::Job("2".to_owned()))]);
+        assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), Act::Cancel)]);
+    }
+
+    #[test]
+    fn acts_are_for_jobs_that_stand_as_they_must() {
+        let mut model = model_of(busy());
+        assert_eq!(press(&mut model, "hy"), []);
+        assert_eq!(model.notice(), Some("job 1 resnet50 is running: only what is queued or recovering or preempted can be held"));
+        assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), Act::Release)]);
+        assert_eq!(press(&mut model, "Ghy"), [], "it is held");
+        assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), Act::Hold)]);
+        assert_eq!(press(&mut model, "/sweep\ncy"), [Request::Act("12".to_owned(), Act::Cancel)]);
+    }
+
+    #[test]
+    fn a_job_of_an_array_is_meant_alone() {
+        let mut seen = busy();
+        seen.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
+        assert_eq!(press(&mut model_of(seen), "cy"), [Request::Act("1_4".to_owned(), Act::Cancel)], "1 would be all of them");
+    }
+}

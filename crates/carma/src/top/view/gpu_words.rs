@@ -1,0 +1,48 @@
+//! GPUs in words and numbers.
+
+use carma_core::{CollocationMode, MiB};
+use carma_manager::api::{GpuDetail, GpuTenant};
+
+use crate::manager::devices;
+
+/// What a job has of what it was promised on a GPU, and how busy it keeps it.
+pub(super) fn taken(tenant: &GpuTenant) -> String {
+    let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
+    let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
+    format!("{used}/{} GiB{busy}", gibibytes(tenant.promised))
+}
+
+fn gibibytes(MiB(size): MiB) -> String {
+    format!("{:.1}", size as f64 / 1024.0)
+}
+
+/// Memory in use, of all there is.
+pub(super) fn memory_words(gpu: &GpuDetail) -> String {
+    format!("{}/{}", gpu.memory_used.map_or_else(|| "-".to_owned(), gibibytes), gibibytes(gpu.memory))
+}
+
+pub(super) fn temperature(gpu: &GpuDetail) -> String {
+    gpu.temperature.map_or_else(String::new, |degrees| format!("{degrees} C"))
+}
+
+/// What people should know of a GPU besides its numbers.
+pub(super) fn standing(gpu: &GpuDetail) -> String {
+    let mode = match gpu.mode {
+        CollocationMode::Streams => None,
+        CollocationMode::Mps { .. } => Some("MPS".to_owned()),
+        CollocationMode::Mig => Some("MIG".to_owned()),
+    };
+    let words = [
+        gpu.lost.then(|| "LOST".to_owned()),
+        gpu.drained.then(|| "drained".to_owned()),
+        mode,
+        (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What is to be said of a GPU that is selected.
+pub(super) fn about(gpu: &GpuDetail) -> String {
+    let closed = if gpu.closed.is_empty() { "takes jobs".to_owned() } else { gpu.closed.join("; ") };
+    format!("GPU {} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)
+}
