@@ -44,7 +44,7 @@ function attemptRow({ attempt, placement, peaks }: AttemptDetail): Row {
     name: `Attempt ${attempt.number}`,
     fill: [0, peak],
     mark: promised,
-    said: `peak ${memory(peak)}, promised ${memory(promised)}${over ? `: ${memory(peak - promised)} more than promised` : ""}`,
+    said: `${peak > 0 ? `peak ${memory(peak)}` : "over before it was seen"}, promised ${memory(promised)}${over ? `: ${memory(peak - promised)} more than promised` : ""}`,
     colour: over ? "var(--memory)" : "var(--good)",
   };
 }

@@ -169,7 +169,15 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
     cell: ({ placement }) => placement.devices.map(({ promised }) => memory(promised)).join(", ") || UNKNOWN,
     number: true,
   },
-  { name: "Peak", cell: ({ peaks }) => peaks.map(memory).join(", ") || UNKNOWN, number: true },
+  {
+    name: "Peak",
+    cell: ({ peaks }) =>
+      peaks
+        .filter(peak => peak > 0)
+        .map(memory)
+        .join(", ") || UNKNOWN,
+    number: true,
+  },
   { name: "SMACT", cell: ({ utilisation }) => percent(utilisation.smact), number: true },
   { name: "Energy", cell: attempt => energy(attempt.energy), number: true },
   {

@@ -174,6 +174,7 @@ impl Running {
         let estimating = self.estimating.contains(&id);
         let granted = job.state.active().map(|active| active.placement.devices.as_slice()).unwrap_or_default();
         let need = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
+        let raised = Some(job.climb.floor).filter(|floor| *floor > MiB::ZERO);
         let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
         let explained = || self.core.scheduler().explain(id).ok().map(|explanation| explanation.reason.to_string());
         let reason = match &job.state {
@@ -197,7 +198,8 @@ impl Running {
             attempts: job.attempts,
             array: spec.array.map(|member| ArrayPlace { array: member.array, index: member.index }),
             devices: granted.iter().map(|granted| granted.device).collect(),
-            memory: granted.first().map(|granted| granted.promised).or(need).or_else(expected),
+            // What a job asks for that ran out of memory is more than its user said.
+            memory: granted.first().map(|granted| granted.promised).or(need.or_else(expected).max(raised)),
             progress: job.progress.map(carma_core::Fraction::get),
             reason,
         }

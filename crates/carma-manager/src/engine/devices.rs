@@ -1,13 +1,14 @@
 //! The GPUs and MIG instances under management, by the manager's names and by the driver's.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, ServerId};
 use carma_gpu::profiling::Target;
 use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
 
+use super::saved;
 use crate::configuration::GpuSettings;
 
 /// The one server there is.
@@ -94,15 +95,12 @@ pub(super) struct Numbers(BTreeMap<u16, DeviceUuid>);
 
 impl Numbers {
     pub(super) fn read(path: &Path) -> Self {
-        // Without the file, or with one that is damaged, GPUs have the driver's numbers.
-        let read = fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        Self(read.unwrap_or_default())
+        // Without the file GPUs have the driver's numbers.
+        Self(saved::read(path))
     }
 
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let new = path.with_extension("new");
-        fs::write(&new, serde_json::to_vec_pretty(&self.0)?)?;
-        fs::rename(new, path)
+        saved::write(path, &self.0)
     }
 
     fn of(&mut self, uuid: &DeviceUuid, index: u32) -> u16 {

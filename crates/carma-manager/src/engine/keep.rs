@@ -7,14 +7,25 @@ use std::time::{Duration, Instant};
 use carma_core::{Event, EventError, JobId, Signal};
 
 use super::run::Running;
+use super::saved;
 use crate::store::{Change, Keep, Retention};
 use crate::supervise::{AttemptFolder, Standing, find};
 
 /// How often old jobs are forgotten.
 const PRUNE: Duration = Duration::from_secs(3600);
 
+/// What attempts have taken so far, as it was when the manager last saved it.
+pub(super) const METER: &str = "meter.json";
+
 impl Running {
+    /// What attempts have taken so far goes on after a restart.
+    pub(super) fn save_meter(&self) {
+        // On a disk that refuses, a part of their energy is forgotten.
+        let _ = saved::write(&self.setup.places.state.join(METER), &self.meter);
+    }
+
     pub(super) fn see_to_duties(&mut self) {
+        self.save_meter();
         self.batch.changes.push(Change::ClockSeen(self.now()));
         for job in std::mem::take(&mut self.lingering) {
             self.forget(job);

@@ -32,6 +32,7 @@ mod pool;
 mod recent;
 mod restore;
 mod run;
+mod saved;
 mod setup;
 mod steps;
 mod submit;

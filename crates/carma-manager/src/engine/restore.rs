@@ -19,13 +19,14 @@ use super::devices::{Devices, Numbers, SERVER};
 use super::estimates::{Estimators, Memory};
 use super::handle::Handle;
 use super::input::Input;
+use super::keep::METER;
 use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
 use super::run::{Condition, EngineError, Known, Running};
+use super::saved;
 use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
-use crate::measure::Meter;
 use crate::notifications::Notifier;
 use crate::store::{JobFilter, Loaded, Store, StoredAttempt, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
@@ -79,7 +80,7 @@ impl Running {
             drained: BTreeSet::new(),
             looks: None,
             latest: BTreeMap::new(),
-            meter: Meter::default(),
+            meter: saved::read(&state.join(METER)),
             minutes: Minutes::default(),
             steps: MemorySteps::default(),
             host: HostStanding::default(),
@@ -104,6 +105,8 @@ impl Running {
         self.face.show(self.clock);
         self.core = Core::new(&self.setup.configuration.rules, self.setup.record.as_deref())?;
         (self.batch, self.estimating, self.lingering) = (Batch::default(), BTreeSet::new(), BTreeSet::new());
+        let running: BTreeSet<AttemptId> = loaded.running.iter().map(|stored| stored.attempt).collect();
+        self.meter.retain(|attempt| running.contains(&attempt));
         // What was to be written and was not is seen again.
         self.steps = MemorySteps::default();
         // What the host is short of is told anew to a new core.

@@ -188,6 +188,7 @@ impl Running {
                     self.flush();
                     let idle = self.on_the_way.is_none();
                     if idle && (self.condition == Condition::Stopping || (self.draining && self.attempts.is_empty())) {
+                        self.save_meter();
                         return;
                     }
                 }

@@ -65,6 +65,13 @@ impl Meter {
         Measurement { gpus: self.devices.keys().filter_map(of_device).collect() }
     }
 
+    /// Forgets attempts that nobody waits for any more.
+    pub fn retain(&mut self, mut wanted: impl FnMut(AttemptId) -> bool) {
+        for meter in self.devices.values_mut() {
+            meter.usages.retain(|(attempt, _)| wanted(*attempt));
+        }
+    }
+
     /// The attempt has ended: what it took, which is forgotten here.
     pub fn finish(&mut self, attempt: AttemptId) -> Measurement {
         let measurement = self.so_far(attempt);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
-use carma_manager::api::{HistoryQuery, Status};
+use carma_manager::api::HistoryQuery;
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{JobSummary, UnixMillis};
 use carma_manager::submission::span_with_unit;
@@ -98,11 +98,19 @@ impl Whose {
 #[derive(Debug, Args)]
 pub(super) struct Times {
     /// From this time on: 7d, 12h, 2027-01-31 or 2027-01-31T08:00.
-    #[arg(long, value_name = "TIME", value_parser = since)]
-    pub(super) since: Option<UnixMillis>,
+    #[arg(long, value_name = "TIME")]
+    since: Option<Moment>,
     /// Before this time, written in the same way.
-    #[arg(long, value_name = "TIME", value_parser = since)]
-    pub(super) until: Option<UnixMillis>,
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+}
+
+impl Times {
+    /// Both ends, by the manager's clock.
+    pub(super) fn span(&self, client: &mut Client) -> Result<(Option<UnixMillis>, Option<UnixMillis>)> {
+        let now = now(client)?;
+        Ok((self.since.map(|since| since.at(now)), self.until.map(|until| until.at(now))))
+    }
 }
 
 /// Whoever runs this.
@@ -116,10 +124,6 @@ pub(crate) fn user(text: &str) -> Result<UserId, String> {
     }
     let found = nix::unistd::User::from_name(text).map_err(|error| error.to_string())?;
     found.map(|user| UserId(user.uid.as_raw())).ok_or_else(|| "there is no such user here".to_owned())
-}
-
-fn since(text: &str) -> Result<UnixMillis, String> {
-    text.parse().map(|moment: Moment| moment.at(UnixMillis::now()))
 }
 
 /// A time as people give it.
@@ -197,8 +201,7 @@ pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option
 
 /// What the manager's clock shows: it may be another machine's, and emulated GPUs have a faster one.
 pub(super) fn now(client: &mut Client) -> Result<UnixMillis> {
-    let Status { started, up, speed, .. } = client.status()?;
-    Ok(UnixMillis(started.0.saturating_add((up.get() * speed * 1000.0) as u64)))
+    Ok(client.status()?.now)
 }
 
 /// What the manager answered, for programs.

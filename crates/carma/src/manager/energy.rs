@@ -48,14 +48,10 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         "day" => EnergyKind::Day,
         _ => EnergyKind::User,
     };
-    let query = EnergyQuery {
-        by,
-        ahead: Zoned::now().offset().seconds() / 60,
-        user: arguments.whose.user(),
-        since: arguments.times.since,
-        until: arguments.times.until,
-    };
-    let mut report = arguments.manager.connect()?.energy(&query)?;
+    let client = &mut arguments.manager.connect()?;
+    let (since, until) = arguments.times.span(client)?;
+    let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.whose.user(), since, until };
+    let mut report = client.energy(&query)?;
     report.price = arguments.price.or(report.price);
     report.carbon = arguments.carbon.or(report.carbon);
     if arguments.json { write_json(&report, output) } else { table(&report, by, output) }

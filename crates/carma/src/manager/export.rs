@@ -45,14 +45,9 @@ enum Form {
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let query = HistoryQuery {
-        user: arguments.whose.user(),
-        state: arguments.state,
-        since: arguments.times.since,
-        until: arguments.times.until,
-        ..HistoryQuery::default()
-    };
     let mut client = arguments.manager.connect()?;
+    let (since, until) = arguments.times.span(&mut client)?;
+    let query = HistoryQuery { user: arguments.whose.user(), state: arguments.state, since, until, ..HistoryQuery::default() };
     let mut jobs = client.export(&query)?;
     match arguments.format {
         Form::Json => jobs.try_for_each(|job| Ok(writeln!(output, "{}", serde_json::to_string(&job?)?)?)),

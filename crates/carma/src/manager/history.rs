@@ -38,16 +38,17 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let client = &mut arguments.listing.manager.connect()?;
+    let (since, until) = arguments.times.span(client)?;
     let query = HistoryQuery {
         user: arguments.whose.user(),
         state: arguments.state,
         name: arguments.name.clone(),
         text: arguments.search.clone(),
-        since: arguments.times.since,
-        until: arguments.times.until,
+        since,
+        until,
         ..HistoryQuery::default()
     };
-    let client = &mut arguments.listing.manager.connect()?;
     let jobs = history(client, query, arguments.listing.most().map(|most| most as usize))?;
     if arguments.listing.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
 }

@@ -17,7 +17,6 @@ use anyhow::{Result, ensure};
 use carma_core::Settings;
 use carma_manager::api::{Fate, HistoryQuery, JobDetail, WhatIf};
 use carma_manager::client::Client;
-use carma_manager::store::UnixMillis;
 use carma_sim::{InterferenceModel, JobRecord, Simulation, SimulationError};
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -34,12 +33,10 @@ use replayed::Replayed;
 pub(crate) use view::tests::sample;
 pub(crate) use view::trust;
 
-/// No more jobs than these are replayed, which are the latest: all policies are to be simulated within a minute.
-const MOST_JOBS: usize = 10_000;
-/// Runs of each policy, of which the mean is told: many where jobs are few. They come in mirrored pairs, so it is an even number.
-const MOST_SEEDS: usize = 20;
-/// So many jobs are simulated for each policy, over all its runs.
-const MOST_RUNS: usize = 20_000;
+/// Jobs that are simulated, counted in each run of each policy: about 20 s of a core where GPUs are many and full.
+const MOST_RUNS: usize = 30_000;
+/// Runs of a policy, of which the mean is told: many where jobs are few. They come in mirrored pairs, so it is an even number.
+const SEEDS: (usize, usize) = (2, 20);
 /// Policies that differ much, besides those in force.
 const USUAL: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "lucid"];
 
@@ -73,7 +70,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let until = arguments.until.map_or(now, |until| until.at(now));
     // Back from the end, where that is given and the beginning is not by the calendar.
     let since = arguments.since.at(until);
-    let jobs = latest(client, since, until)?;
+    // One more than are replayed tells that there are more.
+    let limit = Some(most_jobs(&arguments.policy) as u32 + 1);
+    let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };
+    let jobs: Vec<JobDetail> = progress::counted("reading jobs", client.export(&query)?)?;
     let answer = what_if(client, &jobs, &arguments.policy)?;
     if arguments.json {
         return write_json(&answer, output);
@@ -81,11 +81,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     view::write(&answer, (since, until), &TimeZone::system(), output)
 }
 
-/// The latest jobs of a time.
-fn latest(client: &mut Client, since: UnixMillis, until: UnixMillis) -> Result<Vec<JobDetail>> {
-    let limit = Some(MOST_JOBS as u32 + 1);
-    let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };
-    progress::counted("jobs read", client.export(&query)?)
+/// The most jobs that these policies are compared on, or those that differ much, with the rules in force.
+const fn most_jobs(policies: &[String]) -> usize {
+    let others = if policies.is_empty() { USUAL.len() } else { policies.len() };
+    MOST_RUNS / SEEDS.0 / (1 + others)
 }
 
 /// What would have become of these jobs by these policies, or by some that differ much.
@@ -94,22 +93,27 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
     let others = others(policies, &status.policy, &rules)?;
     let machine = Machine::of(&gpus)?;
     let model = InterferenceModel::shipped();
-    let replayed = Replayed::of(&newest(jobs), &machine, &model, status.now)?;
+    let most = most_jobs(policies);
+    let replayed = Replayed::of(&newest(jobs, most), &machine, &model, status.now)?;
     let contenders: Vec<(&str, &Settings)> =
         [(status.policy.as_str(), &rules)].into_iter().chain(others.iter().map(|(name, settings)| (name.as_str(), settings))).collect();
     let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
     let simulated = fates.remove(0);
-    let measured = fate(&status.policy, &replayed.measured, joules(client, &gpus, replayed.span)?);
-    let more = (jobs.len() > MOST_JOBS).then(|| format!("Earlier ones are left out: the latest {MOST_JOBS} are looked at."));
-    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).collect();
+    // What GPUs took goes to those too who are not replayed.
+    let others_ran = jobs.iter().any(|job| job.ended.is_none() && !job.attempts.is_empty());
+    let joules = if others_ran { None } else { joules(client, &gpus, replayed.span)? };
+    let not_compared = others_ran.then(|| "Energy is not compared: jobs that are not over had GPUs as well.".to_owned());
+    let measured = fate(&status.policy, &replayed.measured, joules);
+    let more = (jobs.len() > most).then(|| format!("Earlier jobs are left out: the latest {most} are looked at."));
+    let left_out = replayed.notes.into_iter().chain(more).chain(machine.notes).chain(never).chain(not_compared).collect();
     Ok(WhatIf { jobs: replayed.measured.len() as u64, left_out, measured, simulated, others: fates })
 }
 
 /// The latest, in order of submission.
-fn newest(jobs: &[JobDetail]) -> Vec<&JobDetail> {
+fn newest(jobs: &[JobDetail], most: usize) -> Vec<&JobDetail> {
     let mut jobs: Vec<&JobDetail> = jobs.iter().collect();
     jobs.sort_by_key(|job| (job.submitted, job.id));
-    jobs.split_off(jobs.len().saturating_sub(MOST_JOBS))
+    jobs.split_off(jobs.len().saturating_sub(most))
 }
 
 /// The policies to compare with, and their rules.
@@ -128,7 +132,7 @@ fn simulate(
     machine: &Machine,
     model: &InterferenceModel,
 ) -> Result<(Vec<Fate>, Vec<String>)> {
-    let seeds = (MOST_RUNS / replayed.measured.len().max(1)).clamp(2, MOST_SEEDS) & !1;
+    let seeds = (MOST_RUNS / contenders.len() / replayed.measured.len().max(1)).clamp(SEEDS.0, SEEDS.1) & !1;
     let runs: Vec<(usize, u64)> = (0..contenders.len()).flat_map(|policy| (0..seeds as u64).map(move |seed| (policy, seed))).collect();
     let results = progress::simulate_all(&runs, |(policy, seed)| -> Result<(Fate, bool), SimulationError> {
         let (name, settings) = contenders[*policy];

@@ -135,7 +135,7 @@ fn schedule(schedule: &Schedule, zone: &TimeZone) -> Option<String> {
 
 /// What was expected, against what was seen.
 fn expected(job: &JobDetail) -> Vec<Line> {
-    let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).max();
+    let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).filter(|peak| **peak > MiB(0)).max();
     vec![
         ("beforehand", estimate(&job.estimate)),
         ("made of", listed(job.estimate.parts.iter().map(|part| format!("{} {}", part.name, memory(part.memory))))),
@@ -157,7 +157,8 @@ fn measured(attempt: &AttemptDetail) -> Vec<Line> {
     vec![
         ("on", listed(granted)),
         ("ended", attempt.verdict.as_ref().map(|end| format!("{}{because}", verdict(end)))),
-        ("peak", listed(attempt.peaks.iter().map(|peak| memory(*peak)))),
+        // Whoever was over before anybody looked has none.
+        ("peak", listed(attempt.peaks.iter().filter(|peak| **peak > MiB(0)).map(|peak| memory(*peak)))),
         ("busy", utilisation(&attempt.utilisation)),
         ("energy", attempt.energy.map(|joules| energy(joules.0))),
     ]

@@ -2,7 +2,7 @@
 
 use carma_manager::api::{Act, RecentQuery, SampleQuery};
 
-use super::lab::{program, until};
+use super::lab::{Lab, block_on, program, until};
 use super::served::Served;
 
 #[test]
@@ -45,4 +45,24 @@ fn those_who_share_a_gpu_are_seen_apart_now_lately_and_over_time() {
     let ended = until(|| client.timeline("0", &SampleQuery::default()).unwrap().stays.pop().filter(|stay| stay.ended.is_some()));
     assert_eq!(ended.ending.as_deref(), Some("cancelled"));
     assert!(!served.json(&["history", "--search", "LARG", "--json"]).as_array().unwrap().is_empty());
+}
+
+/// What it took and what it had is not forgotten with the manager that saw it.
+#[test]
+fn what_was_measured_of_an_attempt_outlives_the_manager() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "[manager.gpus]\nperiod = 5\n");
+    let job = lab.submit(lab.train("--workload dlrm_criteo_bs32768 --memory 3000 --seconds 100000"));
+    let so_far = |lab: &Lab| {
+        let measured = block_on(lab.handle().so_far(job)).unwrap()?;
+        let usage = measured.gpus.into_values().next()?;
+        (usage.peak_memory.0 > 2500 && usage.energy.joules() > 0.0).then(|| usage.energy.joules())
+    };
+    let before = until(|| so_far(&lab));
+    lab.stop();
+    lab.start();
+    let after = until(|| block_on(lab.handle().so_far(job)).unwrap()?.gpus.into_values().next());
+    assert!(after.peak_memory.0 > 2500 && after.energy.joules() >= before, "{before} J before, {after:?} after");
+    block_on(lab.handle().act(vec![job], Act::Cancel, "me".to_owned())).unwrap();
+    let end = until(|| lab.job(job).attempts[0].end.clone());
+    assert!(end.measured.energy.unwrap().0 >= before, "{end:?}");
 }
