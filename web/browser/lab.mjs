@@ -105,12 +105,10 @@ export class Lab {
     });
   }
 
-  /** Waits until a job is in one of these states. */
-  reaches(job, ...states) {
-    return until(`job ${job} is ${states.join(" or ")}`, async () => {
-      const detail = await this.ask(`/v1/jobs/${job}`);
-      return states.includes(detail.state.state) && detail;
-    });
+  /** Waits until a job is in this state. */
+  reaches(job, state, patience = undefined) {
+    const look = async () => (await this.ask(`/v1/jobs/${job}`)).state.state === state;
+    return until(`job ${job} is ${state}`, look, patience);
   }
 
   /** The page's address for this user, with the secret; whose `carma web` runs as long as the lab. */

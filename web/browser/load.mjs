@@ -24,7 +24,7 @@ function train(lab, { name, workload, ask, seconds }) {
 }
 
 /** Gives the manager of four GPUs all that a page may have to show, and the numbers of the jobs by their names. */
-export async function busy(lab) {
+export async function busy(lab, patience = undefined) {
   const jobs = {};
   const start = async kind => {
     jobs[kind.name] = await train(lab, kind);
@@ -39,6 +39,6 @@ export async function busy(lab) {
   jobs.waiting = await lab.submit("--name", "gpt2-large", "--gpus", "4", "--exclusive", "--mem", "28GiB", "--", "true");
   jobs.cancelled = await lab.submit("--name", "wrong-branch", "--hold", "--", "true");
   await lab.carma("cancel", `${jobs.cancelled}`);
-  await lab.reaches(crashing, "running", "done");
+  await lab.reaches(crashing, "running", patience);
   return jobs;
 }

@@ -18,6 +18,8 @@ const HEIGHTS = { glance: 860, gpu: 1165, job: 1000 };
 /** Slow enough that the latest ten minutes hold it all. */
 const SPEED = 6;
 const TERMINAL = { columns: 118, rows: 34 };
+/** How long this may take, in milliseconds. */
+const MINUTES = 300_000;
 /** How much of the past the charts are to show, in emulated seconds. */
 const PAST = 150;
 
@@ -54,9 +56,9 @@ async function keep(page, name) {
 
 const [lab, browser] = await Promise.all([Lab.start({ gpus: "4xA100-40GB", speed: SPEED }), openBrowser()]);
 try {
-  const jobs = await busy(lab);
+  const jobs = await busy(lab, MINUTES);
   const begun = (await lab.ask("/v1/status")).now;
-  await until("there is a past", async () => (await lab.ask("/v1/status")).now - begun > 1000 * PAST);
+  await until("there is a past", async () => (await lab.ask("/v1/status")).now - begun > 1000 * PAST, MINUTES);
   const address = await lab.web();
   const pictures = [
     ["gpu", false],

@@ -9,6 +9,9 @@ import { concerns, listen } from "./feed";
 
 const AT_MOST_EVERY = 2000;
 
+/** For how long the manager is up, by its own clock, which may run ahead of ours. */
+export const upFor = ({ up, speed }: Status): number => up * speed;
+
 export const managerStatus = new Observable<Status | undefined>(undefined);
 export const myself = new Observable<Me | undefined>(undefined);
 

@@ -10,7 +10,7 @@ import { count, duration, memory, power } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { endingWords, readable } from "../lib/words";
 import { happenings } from "../live/feed";
-import { managerStatus } from "../live/manager";
+import { managerStatus, upFor } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { to } from "../router";
 
@@ -48,7 +48,7 @@ function ManagerFacts({ status }: { status: Status }) {
       )}
       <dl class="facts">
         <Fact name="Manager">
-          {condition}, up {duration(status.up)}
+          {condition}, up {duration(upFor(status))}
         </Fact>
         <Fact name="GPUs">
           {status.gpus}

@@ -6,7 +6,7 @@ import { duration } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { exactly } from "../lib/time";
 import { useNow } from "../live/clock";
-import { managerStatus } from "../live/manager";
+import { managerStatus, upFor } from "../live/manager";
 
 const WORDS: [string, string][] = [
   ["SMACT", "Share of time that the GPU's multiprocessors had work, over all of them."],
@@ -34,7 +34,7 @@ export function Help() {
           <dl class="facts">
             <Fact name="Version">{status.version}</Fact>
             <Fact name="Manages">{status.world}</Fact>
-            <Fact name="Up for">{duration(status.up)}</Fact>
+            <Fact name="Up for">{duration(upFor(status))}</Fact>
             <Fact name="The manager's clock">{exactly(now)}</Fact>
           </dl>
         )}
