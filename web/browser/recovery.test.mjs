@@ -7,13 +7,14 @@ const set = scene({ gpus: "1xA100-40GB" });
 
 test("out of memory first, done in the end", async () => {
   const { lab } = set;
-  const large = await lab.submit("--name", "large", "--mem", "35GiB", "--", ...lab.train({ memory: "34GiB", seconds: 400 }));
+  const large = await lab.submit("--name", "large", "--mem", "35GiB", "--", ...lab.train({ memory: "34GiB", seconds: 100_000 }));
   await lab.reaches(large, "running");
   const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "12GiB", seconds: 60 }));
   const visit = await set.visit();
   await visit.go(`job/${job}`);
   const attempts = visit.page.getByRole("table", { name: "Attempts" });
   await attempts.getByRole("row", { name: /^1 gpu0.*out of memory/ }).waitFor();
+  await lab.carma("cancel", `${large}`);
   await visit.page.locator(".job-head").getByText("succeeded", { exact: true }).waitFor();
   await attempts.getByRole("row", { name: /^2 gpu0.*succeeded/ }).waitFor();
   const events = visit.page.getByRole("region", { name: "What happened" }).getByRole("listitem");

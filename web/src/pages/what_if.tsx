@@ -109,9 +109,9 @@ function compared(
       if (value === null || value === undefined) return UNKNOWN;
       const ratio = kind !== "measured" && base ? change(value / base) : "";
       return (
-        <>
+        <span>
           {format(value)} {ratio && <span class="quiet">{ratio}</span>}
-        </>
+        </span>
       );
     },
   };
@@ -128,9 +128,9 @@ function Result({ result }: { result: WhatIf }) {
     {
       name: "Policy",
       cell: ({ fate, kind }) => (
-        <>
+        <span>
           {fate.policy} <span class="quiet">{kind}</span>
-        </>
+        </span>
       ),
       order: ({ fate }) => fate.policy,
     },
