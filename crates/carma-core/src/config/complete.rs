@@ -2,12 +2,13 @@
 
 use super::Config;
 use super::settings::{
-    AdmissionSettings, GateSettings, MpsSettings, QueueSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
+    AdmissionSettings, GateSettings, MpsSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings, WindowSettings,
 };
 
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Self {
-        let Config { preset, mapping, window, risk, screen, admission, gate, queue, recovery, mps, quotas } = config;
+        let Config { preset, mapping, window, risk, screen, admission, gate, queue, recovery, mps, quotas, .. } = config;
+        let Config { forecast, slots, correction, idle_holders, power, modes, .. } = config;
         Self {
             preset: Some(*preset),
             policy: Some(mapping.to_string()),
@@ -38,7 +39,7 @@ impl From<&Config> for Settings {
                 foreign: Some(admission.foreign),
             }),
             gate: Some(GateSettings { observe: Some(gate.observe.get()), patience: Some(gate.patience.unwrap_or_default().get()) }),
-            queue: Some(QueueSettings { backfill: Some(queue.discipline.depth().into()), grace: Some(queue.grace.get()) }),
+            queue: Some(queue.into()),
             recovery: Some(RecoverySettings {
                 ladder: Some(recovery.ladder.clone()),
                 suspend_collocation: Some(recovery.suspend_collocation),
@@ -46,6 +47,12 @@ impl From<&Config> for Settings {
             }),
             mps: Some(MpsSettings { active_threads: Some(mps.active_threads.unwrap_or(100).into()), limit_memory: Some(mps.limit_memory) }),
             quotas: Some(quotas.into()),
+            forecast: Some(forecast.into()),
+            slots: Some(slots.into()),
+            correction: Some(correction.into()),
+            idle_holders: Some(idle_holders.into()),
+            power: Some(power.into()),
+            modes: Some(modes.into()),
         }
     }
 }

@@ -2,17 +2,32 @@
 
 mod check;
 mod complete;
+mod correction;
+mod forecast;
+mod idle_holders;
+mod modes;
+mod power;
 mod presets;
+mod queue;
 mod quotas;
+mod section;
 mod settings;
+mod slots;
 
 pub use check::{ConfigError, ConfigErrors};
+pub use correction::{CorrectionConfig, CorrectionSettings};
+pub use forecast::{ForecastConfig, ForecastSettings};
+pub use idle_holders::{IdleHolderConfig, IdleHolderSettings};
+pub use modes::{ModeConfig, ModeSettings, SharingMode};
+pub use power::{PowerConfig, PowerPreference, PowerSettings};
 pub use presets::{Preset, UnknownPreset};
+pub use queue::{Discipline, QueueConfig, QueueOrder, QueueSettings, ShareSettings};
 pub use quotas::{OverQuota, Quota, QuotaConfig, QuotaUse};
 pub use settings::{
-    AdmissionSettings, GateSettings, MpsSettings, QueueSettings, QuotaSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings,
+    AdmissionSettings, GateSettings, MpsSettings, QuotaSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings,
     UserQuotaSettings, WindowSettings,
 };
+pub use slots::{SlotConfig, SlotSettings};
 
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +69,18 @@ pub struct Config {
     pub mps: MpsConfig,
     /// How much users may have at once.
     pub quotas: QuotaConfig,
+    /// What is predicted of jobs that share, and how far that may go.
+    pub forecast: ForecastConfig,
+    /// Time slots.
+    pub slots: SlotConfig,
+    /// What is done about placements that turn out badly.
+    pub correction: CorrectionConfig,
+    /// Jobs that hold a GPU and do not use it.
+    pub idle_holders: IdleHolderConfig,
+    /// Power.
+    pub power: PowerConfig,
+    /// How GPUs are shared, where that may be chosen.
+    pub modes: ModeConfig,
 }
 
 impl Default for Config {
@@ -139,41 +166,6 @@ impl GateConfig {
     pub(crate) fn opens_after(&self, launched_at: Time, seen_at: Option<Time>) -> Option<Time> {
         let observed = seen_at.map(|seen| seen + self.observe + Seconds::TICK);
         observed.or_else(|| self.patience.map(|patience| launched_at + patience))
-    }
-}
-
-/// The queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueConfig {
-    /// Who may pass the head.
-    pub discipline: Discipline,
-    /// After being told to stop, a job has this long before it is killed.
-    pub grace: Seconds,
-}
-
-/// Who may start before the head of the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Discipline {
-    /// Nobody.
-    Fifo,
-    /// Jobs that leave what is kept for the head intact, looked for among so many behind it.
-    Backfill {
-        /// How many.
-        depth: u32,
-    },
-}
-
-impl Discipline {
-    /// How many jobs behind the head are looked at; 0: none.
-    pub(crate) const fn depth(self) -> u32 {
-        match self {
-            Self::Fifo => 0,
-            Self::Backfill { depth } => depth,
-        }
-    }
-
-    pub(crate) const fn of_depth(depth: u32) -> Self {
-        if depth == 0 { Self::Fifo } else { Self::Backfill { depth } }
     }
 }
 

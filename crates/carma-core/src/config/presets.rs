@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    AdmissionConfig, Config, Discipline, FirstWindow, Foreign, GateConfig, MpsConfig, QueueConfig, QuotaConfig, RecoveryConfig,
-    WindowConfig,
+    AdmissionConfig, Config, CorrectionConfig, Discipline, FirstWindow, ForecastConfig, Foreign, GateConfig, IdleHolderConfig, ModeConfig,
+    MpsConfig, PowerConfig, QueueConfig, QuotaConfig, RecoveryConfig, SlotConfig, WindowConfig,
 };
 use crate::job::MemoryBasis;
 use crate::mapping::{MAGM, Mapping};
@@ -98,10 +98,16 @@ impl From<Preset> for Config {
                 foreign: Foreign::Share,
             },
             gate: GateConfig { observe: Seconds::from_secs(30), patience: None },
-            queue: QueueConfig { discipline: Discipline::Fifo, grace: Seconds::from_secs(30) },
+            queue: QueueConfig::published(),
             recovery: RecoveryConfig { ladder: vec![Rung::WholeGpu], suspend_collocation: true, displacements: 3 },
             mps: MpsConfig { active_threads: None, limit_memory: true },
             quotas: QuotaConfig::default(),
+            forecast: ForecastConfig::none(),
+            slots: SlotConfig::none(),
+            correction: CorrectionConfig::none(),
+            idle_holders: IdleHolderConfig::none(),
+            power: PowerConfig::none(),
+            modes: ModeConfig::none(),
         };
         match preset {
             Preset::Paper => paper,

@@ -3,22 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::check::{Checker, ConfigErrors};
+use super::correction::CorrectionSettings;
+use super::forecast::ForecastSettings;
+use super::idle_holders::IdleHolderSettings;
+use super::modes::ModeSettings;
+use super::power::PowerSettings;
 use super::presets::Preset;
-use super::{AdmissionConfig, Config, Discipline, FirstWindow, Foreign, GateConfig, MpsConfig, QueueConfig, RecoveryConfig, WindowConfig};
+use super::queue::QueueSettings;
+use super::section::settings;
+use super::slots::SlotSettings;
+use super::{AdmissionConfig, Config, FirstWindow, Foreign, GateConfig, MpsConfig, RecoveryConfig, WindowConfig};
 use crate::recovery::Rung;
 use crate::risk::{Bound, RiskWeights, Screen};
 use crate::telemetry::WindowRule;
-
-macro_rules! settings {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$field_doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
-        }
-    };
-}
 
 settings!(
     /// A configuration file's content.
@@ -43,6 +40,18 @@ settings!(
         recovery: RecoverySettings,
         /// Limits for MPS clients.
         mps: MpsSettings,
+        /// What is predicted of jobs that share, and how far that may go.
+        forecast: ForecastSettings,
+        /// Time slots.
+        slots: SlotSettings,
+        /// What is done about placements that turn out badly.
+        correction: CorrectionSettings,
+        /// Jobs that hold a GPU and do not use it.
+        idle_holders: IdleHolderSettings,
+        /// Power.
+        power: PowerSettings,
+        /// How GPUs are shared, where that may be chosen.
+        modes: ModeSettings,
         /// How much users may have at once.
         quotas: QuotaSettings,
     }
@@ -129,16 +138,6 @@ settings!(
 );
 
 settings!(
-    /// The queue.
-    QueueSettings {
-        /// How many jobs behind a waiting head are looked at for one that may pass; 0: strictly in order.
-        backfill: f64,
-        /// Seconds between telling a job to stop and killing it.
-        grace: f64,
-    }
-);
-
-settings!(
     /// What happens after a crash.
     RecoverySettings {
         /// What a job asks for after it ran out of memory, rung by rung.
@@ -211,9 +210,15 @@ impl Settings {
             screen: self.screen.clone().unwrap_or_default().over(base.screen, &mut check),
             admission: self.admission.clone().unwrap_or_default().over(base.admission, &mut check),
             gate: self.gate.clone().unwrap_or_default().over(base.gate, &mut check),
-            queue: self.queue.clone().unwrap_or_default().over(base.queue, &mut check),
+            queue: self.queue.clone().unwrap_or_default().over(&base.queue, &mut check),
             recovery: self.recovery.clone().unwrap_or_default().over(base.recovery, &mut check),
             mps: self.mps.clone().unwrap_or_default().over(base.mps, &mut check),
+            forecast: self.forecast.clone().unwrap_or_default().over(base.forecast, &mut check),
+            slots: self.slots.clone().unwrap_or_default().over(base.slots, &mut check),
+            correction: self.correction.clone().unwrap_or_default().over(base.correction, &mut check),
+            idle_holders: self.idle_holders.clone().unwrap_or_default().over(base.idle_holders, &mut check),
+            power: self.power.clone().unwrap_or_default().over(base.power, &mut check),
+            modes: self.modes.clone().unwrap_or_default().over(&base.modes, &mut check),
             quotas: self.quotas.clone().unwrap_or_default().over(&base.quotas, &mut check),
         };
         check.finish(config)
@@ -293,13 +298,6 @@ impl GateSettings {
             observe: check.seconds("gate.observe", self.observe, base.observe, 0.0, 3600.0),
             patience: (patience.get() > 0.0).then_some(patience),
         }
-    }
-}
-
-impl QueueSettings {
-    fn over(self, base: QueueConfig, check: &mut Checker) -> QueueConfig {
-        let depth = check.count("queue.backfill", self.backfill, base.discipline.depth(), 0, 10_000);
-        QueueConfig { discipline: Discipline::of_depth(depth), grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0) }
     }
 }
 

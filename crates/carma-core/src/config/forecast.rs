@@ -1,0 +1,56 @@
+//! What is predicted of jobs that share a GPU, and how far that may go.
+
+use super::check::Checker;
+use super::section::settings;
+use crate::units::Fraction;
+
+settings!(
+    /// What is predicted of jobs that share, and how far that may go; only policies that predict go by it.
+    ForecastSettings {
+        /// The most that any job may be slowed down by sharing, as predicted: run time over time alone.
+        slowdown: f64,
+        /// The least total progress that one more job must add to a GPU, in jobs at full speed.
+        gain: f64,
+        /// Most SM activity predicted for a GPU.
+        smact: f64,
+        /// Most DRAM activity predicted for a GPU.
+        drama: f64,
+    }
+);
+
+/// What is predicted of jobs that share, and how far that may go; only policies that predict go by it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ForecastConfig {
+    /// The most that any job may be slowed down.
+    pub slowdown: f64,
+    /// The least total progress that one more job must add.
+    pub gain: f64,
+    /// Most SM activity of a GPU; the sum of what its jobs show alone.
+    pub smact: f64,
+    /// Most DRAM activity of a GPU.
+    pub drama: Fraction,
+}
+
+impl ForecastConfig {
+    /// As if there were no such thing, as published.
+    pub(super) const fn none() -> Self {
+        Self { slowdown: 2.0, gain: 0.1, smact: 3.0, drama: Fraction::ONE }
+    }
+}
+
+impl ForecastSettings {
+    pub(super) fn over(self, base: ForecastConfig, check: &mut Checker) -> ForecastConfig {
+        ForecastConfig {
+            slowdown: check.number("forecast.slowdown", self.slowdown, base.slowdown, 1.0, 100.0, ""),
+            gain: check.number("forecast.gain", self.gain, base.gain, 0.0, 1.0, ""),
+            smact: check.number("forecast.smact", self.smact, base.smact, 0.0, 10.0, ""),
+            drama: check.fraction("forecast.drama", self.drama, base.drama),
+        }
+    }
+}
+
+impl From<&ForecastConfig> for ForecastSettings {
+    fn from(config: &ForecastConfig) -> Self {
+        Self { slowdown: Some(config.slowdown), gain: Some(config.gain), smact: Some(config.smact), drama: Some(config.drama.get()) }
+    }
+}

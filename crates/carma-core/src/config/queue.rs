@@ -1,0 +1,147 @@
+//! The queue: who is next, who may pass, and how users share.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::check::Checker;
+use super::section::settings;
+use crate::UserId;
+use crate::units::Seconds;
+
+settings!(
+    /// The queue.
+    QueueSettings {
+        /// Who is next: `submission`, `least_attained` or `shortest`.
+        order: QueueOrder,
+        /// Seconds of expected work that a second of waiting outweighs, so that nobody waits for ever; 0: none.
+        ageing: f64,
+        /// Users have turns by what they have had of late, whoever submitted more.
+        fair_share: bool,
+        /// What a user has had counts half after so many seconds.
+        half_life: f64,
+        /// Users whose share is not 1.
+        shares: Vec<ShareSettings>,
+        /// How many jobs behind a waiting head are looked at for one that may pass; 0: strictly in order.
+        backfill: f64,
+        /// Seconds between telling a job to stop and killing it.
+        grace: f64,
+    }
+);
+
+/// A user's share, beside those of others.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareSettings {
+    /// The user's number.
+    pub uid: u32,
+    /// The share; others have 1.
+    pub share: f64,
+}
+
+/// The queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueConfig {
+    /// Who is next.
+    pub order: QueueOrder,
+    /// Seconds of expected work that a second of waiting outweighs.
+    pub ageing: f64,
+    /// Users have turns by what they have had of late.
+    pub fair_share: bool,
+    /// What a user has had counts half after this.
+    pub half_life: Seconds,
+    /// Users whose share is not 1.
+    pub shares: BTreeMap<UserId, f64>,
+    /// Who may pass the head.
+    pub discipline: Discipline,
+    /// After being told to stop, a job has this long before it is killed.
+    pub grace: Seconds,
+}
+
+/// Who is next, among jobs of one priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueOrder {
+    /// Who was submitted first.
+    #[default]
+    Submission,
+    /// Who has had the least GPU time.
+    LeastAttained,
+    /// Who is expected to need the least GPU time still.
+    Shortest,
+}
+
+/// Who may start before the head of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discipline {
+    /// Nobody.
+    Fifo,
+    /// Jobs that leave what is kept for the head intact, looked for among so many behind it.
+    Backfill {
+        /// How many.
+        depth: u32,
+    },
+}
+
+impl Discipline {
+    /// How many jobs behind the head are looked at; 0: none.
+    pub(crate) const fn depth(self) -> u32 {
+        match self {
+            Self::Fifo => 0,
+            Self::Backfill { depth } => depth,
+        }
+    }
+
+    pub(crate) const fn of_depth(depth: u32) -> Self {
+        if depth == 0 { Self::Fifo } else { Self::Backfill { depth } }
+    }
+}
+
+impl QueueConfig {
+    /// Strictly in order of submission, as published.
+    pub(super) const fn published() -> Self {
+        Self {
+            order: QueueOrder::Submission,
+            ageing: 0.0,
+            fair_share: false,
+            half_life: Seconds::from_secs(7 * 86_400),
+            shares: BTreeMap::new(),
+            discipline: Discipline::Fifo,
+            grace: Seconds::from_secs(30),
+        }
+    }
+}
+
+impl QueueSettings {
+    pub(super) fn over(self, base: &QueueConfig, check: &mut Checker) -> QueueConfig {
+        let depth = check.count("queue.backfill", self.backfill, base.discipline.depth(), 0, 10_000);
+        let shares = self.shares.map(|shares| {
+            let share = |one: &ShareSettings| (UserId(one.uid), check.number("queue.shares", Some(one.share), 1.0, 0.01, 1000.0, ""));
+            shares.iter().map(share).collect()
+        });
+        QueueConfig {
+            order: self.order.unwrap_or(base.order),
+            ageing: check.number("queue.ageing", self.ageing, base.ageing, 0.0, 1000.0, ""),
+            fair_share: self.fair_share.unwrap_or(base.fair_share),
+            half_life: check.seconds("queue.half_life", self.half_life, base.half_life, 60.0, 31_536_000.0),
+            shares: shares.unwrap_or_else(|| base.shares.clone()),
+            discipline: Discipline::of_depth(depth),
+            grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0),
+        }
+    }
+}
+
+impl From<&QueueConfig> for QueueSettings {
+    fn from(queue: &QueueConfig) -> Self {
+        let share = |(user, share): (&UserId, &f64)| ShareSettings { uid: user.0, share: *share };
+        Self {
+            order: Some(queue.order),
+            ageing: Some(queue.ageing),
+            fair_share: Some(queue.fair_share),
+            half_life: Some(queue.half_life.get()),
+            shares: Some(queue.shares.iter().map(share).collect()),
+            backfill: Some(queue.discipline.depth().into()),
+            grace: Some(queue.grace.get()),
+        }
+    }
+}
