@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::forecast::Character;
 use crate::job::{JobSpec, SharingClass};
-use crate::units::{Fraction, MiB, Time};
+use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{AttemptId, UserId};
 
 /// One of our attempts on a device.
@@ -31,6 +32,10 @@ pub struct Tenant {
     pub utilisation: Fraction,
     /// How well it shares; unknown counts as badly.
     pub sharing: SharingClass,
+    /// Its part in interference.
+    pub character: Character,
+    /// How long it should take when alone, from its launch on; unset: nobody knows.
+    pub expected: Option<Seconds>,
 }
 
 impl Tenant {
@@ -48,6 +53,8 @@ impl Tenant {
             exclusive: spec.exclusive,
             utilisation: spec.expected_utilisation(),
             sharing: spec.sharing_class(),
+            character: Character::of(spec),
+            expected: spec.expected_duration,
         }
     }
 

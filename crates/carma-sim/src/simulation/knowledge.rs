@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, SharingClass, Utilisation};
+use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, Seconds, SharingClass, Utilisation};
 use thiserror::Error;
 
 use super::chance::{Chance, Purpose};
@@ -95,6 +95,9 @@ pub enum Estimator {
     Declared(Estimates),
 }
 
+/// How many standard deviations an estimate's upper bound lies above what is expected.
+const CAUTION: f64 = 2.0;
+
 /// What the scheduler is told, and how far it is off.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Knowledge {
@@ -104,20 +107,28 @@ pub struct Knowledge {
     pub memory_error: f64,
     /// The spread of errors in what is said of utilisation, as a share.
     pub utilisation_error: f64,
+    /// The spread of errors in what is said of durations, as a share; unset: nothing is said of them.
+    pub duration_error: Option<f64>,
     /// All that was asked for, by workload, where each is one job's: then nothing else counts.
     pub requests: HashMap<WorkloadId, JobSpec>,
 }
 
 impl Knowledge {
     /// The submission of a job.
-    pub(super) fn spec(&self, id: JobId, gpus: u32, (workload, facts): (WorkloadId, &Workload), seed: u64) -> JobSpec {
+    pub(super) fn spec(&self, id: JobId, gpus: u32, (workload, facts): (WorkloadId, &Workload), alone: f64, seed: u64) -> JobSpec {
         if let Some(request) = self.requests.get(&workload) {
             return JobSpec { id, ..request.clone() };
         }
         let mut chance = Chance::new(seed, Purpose::Telling, id.0, 0);
         let memory_off = blur(self.memory_error, &mut chance);
         let utilisation_off = blur(self.utilisation_error, &mut chance);
-        let answer = |memory: MiB| MemoryEstimate::exactly(MiB((memory.0 as f64 * memory_off).round() as u64));
+        let duration = self.duration_error.and_then(|error| Seconds::new(alone * blur(error, &mut chance)).ok());
+        let answer = |memory: MiB| {
+            let expected = memory.0 as f64 * memory_off;
+            // Who estimates knows how far off that may be.
+            let upper = expected * (1.0 + CAUTION * self.memory_error);
+            MemoryEstimate { expected: MiB(expected.round() as u64), upper: MiB(upper.round() as u64) }
+        };
         // The published systems ask for the same on every GPU of a job.
         let peak = facts.ranks.iter().map(|rank| rank.peak).max().unwrap_or_default();
         let estimate = match &self.memory {
@@ -148,6 +159,7 @@ impl Knowledge {
             memory: MemoryNeed { known, estimated: estimate.map(PerRank::Same) },
             sharing: utilisation.gpu.map(sharing_class),
             utilisation,
+            expected_duration: duration,
             ..JobSpec::new(id)
         }
     }

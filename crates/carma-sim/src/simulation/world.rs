@@ -191,7 +191,8 @@ impl<'a, D: Decider> World<'a, D> {
         let asked = &self.setup.trace.jobs[job];
         let workload = self.tasks[job].workload;
         let facts: &Workload = self.setup.catalogue.get(workload);
-        let mut spec = self.setup.knowledge.spec(JobId(job as u64 + 1), asked.gpus, (workload, facts), self.setup.seed);
+        let mut spec =
+            self.setup.knowledge.spec(JobId(job as u64 + 1), asked.gpus, (workload, facts), self.tasks[job].alone, self.setup.seed);
         let widest = self.setup.servers.groups.iter().map(|group| u32::from(group.gpus)).max();
         spec.may_span_servers = Some(asked.gpus) > widest;
         self.tell(Event::JobSubmitted(Box::new(spec)))

@@ -40,6 +40,10 @@ pub(crate) struct WorldArguments {
     /// Blur what the scheduler is told of utilisation by this share.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     utilisation_error: f64,
+    /// Blur what the scheduler is told of how long jobs take by this share:
+    /// nobody knows it exactly.
+    #[arg(long, default_value_t = USUAL_DURATION_ERROR, value_parser = share)]
+    duration_error: f64,
     /// A process from outside, as in gpu=0,from=100,until=2000,memory=8000,smact=0.5;
     /// may be given more than once.
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::foreign)]
@@ -49,6 +53,9 @@ pub(crate) struct WorldArguments {
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::loss)]
     lose: Vec<Disturbance>,
 }
+
+/// How far off expected durations are unless one says otherwise.
+const USUAL_DURATION_ERROR: f64 = 0.3;
 
 fn share(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
@@ -88,7 +95,13 @@ impl WorldArguments {
             (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
             (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
         };
-        Ok(Knowledge { memory, memory_error: self.memory_error, utilisation_error: self.utilisation_error, ..Knowledge::default() })
+        Ok(Knowledge {
+            memory,
+            memory_error: self.memory_error,
+            utilisation_error: self.utilisation_error,
+            duration_error: Some(self.duration_error),
+            ..Knowledge::default()
+        })
     }
 }
 
@@ -142,6 +155,7 @@ impl World {
             sharing,
             unusual("memory", knowledge.memory_error),
             unusual("utilisation", knowledge.utilisation_error),
+            unusual("duration", knowledge.duration_error.filter(|error| error.to_bits() != USUAL_DURATION_ERROR.to_bits()).unwrap_or(0.0)),
             disturbances,
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -1,0 +1,52 @@
+//! A job's part in interference, as far as can be told.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::JobSpec;
+use crate::units::MiB;
+
+/// What a rank of a job does to others on its GPU, and others to it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Character {
+    /// What it adds to the slowdown of a job of sensitivity 1.
+    pub pressure: f64,
+    /// How much of others' pressure it feels.
+    pub sensitivity: f64,
+    /// SM activity when alone.
+    pub smact: f64,
+    /// DRAM activity when alone.
+    pub drama: f64,
+}
+
+/// SM activity of a job of which nothing is known: busier than most.
+const UNKNOWN_SMACT: f64 = 0.9;
+/// Memory of a job of which nothing is known.
+const UNKNOWN_MEMORY: MiB = MiB(8192);
+
+impl Character {
+    /// A job that does nothing.
+    pub const IDLE: Self = Self { pressure: 0.0, sensitivity: 0.0, smact: 0.0, drama: 0.0 };
+
+    /// What is expected of a job's neediest rank before it is seen.
+    ///
+    /// ```
+    /// use carma_core::{Character, Fraction, JobId, JobSpec, MemoryNeed, MiB, Utilisation};
+    /// let job = |smact, memory| JobSpec {
+    ///     utilisation: Utilisation { smact: Some(Fraction::clamped(smact)), ..Utilisation::default() },
+    ///     memory: MemoryNeed::known(MiB(memory)),
+    ///     ..JobSpec::new(JobId(1))
+    /// };
+    /// assert!(Character::of(&job(0.9, 20_000)).pressure > 5.0 * Character::of(&job(0.2, 3_000)).pressure);
+    /// ```
+    pub fn of(spec: &JobSpec) -> Self {
+        let known = spec.memory.known.iter().flat_map(|known| known.values()).copied().max();
+        let estimated = spec.memory.estimated.iter().flat_map(|estimated| estimated.values()).map(|estimate| estimate.expected).max();
+        let memory = known.or(estimated).unwrap_or(UNKNOWN_MEMORY);
+        let utilisation = spec.utilisation;
+        let smact = utilisation.smact.or(utilisation.gpu).map_or(UNKNOWN_SMACT, f64::from);
+        let drama = utilisation.drama.map_or(0.4 * smact, f64::from);
+        let size = (memory.0.max(256) as f64 / 4096.0).ln();
+        let pressure = (-2.62 + 1.39 * smact + 0.78 * size).min(1.0).exp();
+        Self { pressure, sensitivity: 1.0, smact, drama }
+    }
+}

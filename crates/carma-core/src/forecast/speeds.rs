@@ -1,0 +1,74 @@
+//! Speeds of jobs that share a GPU.
+
+use super::Character;
+use crate::device::CollocationMode;
+
+/// By how much several co-runners add more than their sum: the exponent of their number.
+const CROWD: f64 = 0.11;
+/// What is left of interference between clients of an MPS server: published gains say only that there is less.
+const MPS: f64 = 0.7;
+
+/// Jobs that share a GPU, summed up: what one more would meet.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Company {
+    pressure: f64,
+    squares: f64,
+    /// The sum of SM activities when alone.
+    pub smact: f64,
+    /// The sum of DRAM activities when alone.
+    pub drama: f64,
+}
+
+impl Company {
+    /// Of these jobs.
+    pub fn of(jobs: impl IntoIterator<Item = Character>) -> Self {
+        jobs.into_iter().fold(Self::default(), Self::with)
+    }
+
+    /// With one more.
+    #[must_use]
+    pub fn with(self, job: Character) -> Self {
+        Self {
+            pressure: self.pressure + job.pressure,
+            squares: self.squares + job.pressure * job.pressure,
+            smact: self.smact + job.smact,
+            drama: self.drama + job.drama,
+        }
+    }
+
+    /// Without one of them.
+    #[must_use]
+    pub fn without(self, job: Character) -> Self {
+        Self {
+            pressure: (self.pressure - job.pressure).max(0.0),
+            squares: (self.squares - job.pressure * job.pressure).max(0.0),
+            smact: (self.smact - job.smact).max(0.0),
+            drama: (self.drama - job.drama).max(0.0),
+        }
+    }
+
+    /// How much longer a step of a job takes beside these.
+    pub fn slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
+        // What is left after taking one out of a sum is not quite nothing.
+        if self.squares <= 1e-9 {
+            return 1.0;
+        }
+        let several = (self.pressure * self.pressure / self.squares).max(1.0).powf(CROWD);
+        let mode = if matches!(mode, CollocationMode::Mps { .. }) { MPS } else { 1.0 };
+        1.0 + mode * job.sensitivity * self.pressure * several
+    }
+}
+
+/// The speed of each of these jobs on one GPU, 1 being its speed alone.
+///
+/// ```
+/// use carma_core::{Character, CollocationMode, speeds};
+/// let heavy = Character { pressure: 0.8, sensitivity: 1.0, smact: 0.9, drama: 0.4 };
+/// let light = Character { pressure: 0.1, ..heavy };
+/// let together = speeds(&[heavy, light], CollocationMode::Streams);
+/// assert!(together[0] > 0.9 && together[1] < 0.6);
+/// ```
+pub fn speeds(jobs: &[Character], mode: CollocationMode) -> Vec<f64> {
+    let all = Company::of(jobs.iter().copied());
+    jobs.iter().map(|job| 1.0 / all.without(*job).slowdown(*job, mode)).collect()
+}
