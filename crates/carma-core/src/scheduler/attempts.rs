@@ -38,7 +38,9 @@ impl Scheduler {
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
         self.count_in(job);
         self.advance_cursor(&placement);
-        self.reservation = None;
+        if !placement.devices.is_empty() {
+            self.reservation = None;
+        }
         actions.push(Action::Launch { attempt, placement, reason });
     }
 

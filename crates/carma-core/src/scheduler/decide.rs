@@ -37,11 +37,13 @@ impl Scheduler {
             if newcomers.is_none() {
                 self.start_in_order(now, actions);
             }
-            let head = self.queues.head();
+            let (head, before) = (self.queues.head(), actions.len());
             if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
-            if self.queues.head() == head {
+            // What passes the head can move what is kept for a job without GPUs to another host, and so let the head in.
+            let host_kept_moves = actions.len() > before && self.queues.host_head().is_some();
+            if self.queues.head() == head && !host_kept_moves {
                 break;
             }
             // A launch that took less of a quota than it could have gave a turn to a job before the head.
