@@ -22,6 +22,8 @@ settings!(
         fair_share: bool,
         /// What a user has had counts half after so many seconds.
         half_life: f64,
+        /// One GPU is left to users who have less than their share and were here within so many seconds; 0: none.
+        courtesy: f64,
         /// Users and groups whose share is not 1.
         shares: Vec<ShareSettings>,
         /// How many jobs behind a waiting head are looked at for one that may pass; 0: strictly in order.
@@ -101,6 +103,8 @@ pub struct QueueConfig {
     pub fair_share: bool,
     /// What a user has had counts half after this.
     pub half_life: Seconds,
+    /// One GPU is left to users who have less than their share and were here within this time; zero: none.
+    pub courtesy: Seconds,
     /// Users and groups whose share is not 1.
     pub shares: Shares,
     /// Who may pass the head.
@@ -157,6 +161,7 @@ impl QueueConfig {
             unknown_duration: Seconds::from_secs(3600),
             fair_share: false,
             half_life: Seconds::from_secs(7 * 86_400),
+            courtesy: Seconds::from_secs(7200),
             shares: Shares { users: BTreeMap::new(), groups: BTreeMap::new() },
             discipline: Discipline::Fifo,
             grace: Seconds::from_secs(30),
@@ -174,6 +179,7 @@ impl QueueSettings {
             unknown_duration: check.seconds("queue.unknown_duration", self.unknown_duration, base.unknown_duration, 1.0, 31_536_000.0),
             fair_share: self.fair_share.unwrap_or(base.fair_share),
             half_life: check.seconds("queue.half_life", self.half_life, base.half_life, 60.0, 31_536_000.0),
+            courtesy: check.seconds("queue.courtesy", self.courtesy, base.courtesy, 0.0, 31_536_000.0),
             shares: shares.unwrap_or_else(|| base.shares.clone()),
             discipline: Discipline::of_depth(depth),
             grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0),
@@ -189,6 +195,7 @@ impl From<&QueueConfig> for QueueSettings {
             unknown_duration: Some(queue.unknown_duration.get()),
             fair_share: Some(queue.fair_share),
             half_life: Some(queue.half_life.get()),
+            courtesy: Some(queue.courtesy.get()),
             shares: Some((&queue.shares).into()),
             backfill: Some(queue.discipline.depth().into()),
             grace: Some(queue.grace.get()),

@@ -7,8 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
 
-use super::ledger::Ledger;
-use super::{Account, Place};
+use super::{Account, Courtesy, Ledger, Place};
 use crate::GroupId;
 use crate::config::Shares;
 use crate::job::Priority;
@@ -21,6 +20,7 @@ pub(crate) struct FairQueue {
     fair: bool,
     shares: Shares,
     pub(crate) ledger: Ledger,
+    pub(crate) courtesy: Courtesy,
 }
 
 impl FairQueue {

@@ -44,8 +44,9 @@ struct Entry {
     due: BTreeSet<(Time, AttemptId)>,
     due_weight: f64,
     due_moment: f64,
-    /// Attempts under way.
+    /// Attempts under way, and when one was last.
     running: usize,
+    seen: Time,
     /// Where it stands: what it has had and is about to have, over its share, in thousandths of GPU-seconds.
     standing: u64,
 }
@@ -81,6 +82,7 @@ impl Entry {
     fn begin(&mut self, attempt: AttemptId, charge: Charge) {
         self.rate += charge.weight;
         self.running += 1;
+        self.seen = self.as_of;
         self.due.insert((charge.due, attempt));
         self.due_weight += charge.weight;
         self.due_moment += charge.weight * charge.due.get();
@@ -89,6 +91,7 @@ impl Entry {
     fn end(&mut self, attempt: AttemptId, charge: Charge) {
         self.rate -= charge.weight;
         self.running -= 1;
+        self.seen = self.as_of;
         self.no_longer_due(attempt, charge);
         if self.running == 0 {
             // Sums of fractions do not quite come back to nothing.
@@ -188,6 +191,12 @@ impl Ledger {
     /// What an account has had, as last read.
     pub(crate) fn reading(&self, account: Account) -> Reading {
         self.users.get(&account).map(Entry::reading).unwrap_or_default()
+    }
+
+    /// Those who run something, or did within this time.
+    pub(crate) fn seen_since(&self, now: Time, span: Seconds) -> impl Iterator<Item = Account> + '_ {
+        let seen = move |entry: &Entry| entry.running > 0 || now - entry.seen <= span;
+        self.users.iter().filter(move |(_, entry)| seen(entry)).map(|(account, _)| *account)
     }
 
     /// Those who have had something.

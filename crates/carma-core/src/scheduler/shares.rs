@@ -8,8 +8,8 @@ use crate::device::Device;
 use crate::forecast::Character;
 use crate::job::{Active, Job};
 use crate::mapping::Granted;
-use crate::queue::{Account, Charge, Ledger, Place, Turn};
-use crate::units::Time;
+use crate::queue::{Account, Charge, Courtesy, Ledger, Place, Turn};
+use crate::units::{Seconds, Time};
 use crate::{DeviceId, GroupId, JobId, UserId};
 
 /// What a user, as a member of a group, has had of the GPUs: to be kept by whoever drives the scheduler, and handed back after a restart.
@@ -108,6 +108,7 @@ impl Scheduler {
         let charge = Charge { account: Account::of(known), weight: self.weight(known, active), due };
         let had = charge.weight * (now - since).get();
         self.queues.main.ledger.begin(active.attempt, charge, had, now, &self.config.queue);
+        self.review_courtesy(now);
     }
 
     /// Charges users for all that runs: it was handed back, or nothing was charged before.
@@ -131,7 +132,19 @@ impl Scheduler {
         self.jobs.entry(active.attempt.job).and_modify(|job| job.attained = job.attained + had);
         if self.config.queue.fair_share {
             self.queues.main.ledger.end(active.attempt, now, &self.config.queue);
+            self.review_courtesy(now);
         }
+    }
+
+    /// Looks anew for who has less than its share.
+    fn review_courtesy(&mut self, now: Time) {
+        let (main, rules) = (&mut self.queues.main, &self.config.queue);
+        if rules.courtesy == Seconds::ZERO {
+            return;
+        }
+        let gpus = self.fleet.servers().iter().map(|server| server.devices.len()).sum();
+        let below = Courtesy::users_below(&main.ledger, main.accounts(), gpus, rules, now);
+        main.courtesy.review(below, |id| self.fleet.device(id), self.fleet.devices());
     }
 
     pub(super) fn shares_restored(&mut self, used: &[PastUse], now: Time) {
@@ -161,9 +174,12 @@ impl Scheduler {
         self.quotas.sort_again(&place);
         if rules.fair_share {
             self.queues.main.ledger.read(now, rules);
+            self.queues.main.courtesy = Courtesy::default();
             self.charge_all(now);
+            self.review_courtesy(now);
         } else {
             self.queues.main.ledger = Ledger::default();
+            self.queues.main.courtesy = Courtesy::default();
         }
     }
 }

@@ -111,6 +111,7 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
             ageing: Some(ageing),
             fair_share: Some(fair_share),
             half_life: Some(half_life),
+            courtesy: Some(half_life - 60.0),
             shares: Some(shares),
             ..QueueSettings::default()
         }
