@@ -4,7 +4,7 @@ use super::{Demand, HostReservation, Obstacle, RankNeed, Way};
 use crate::config::Config;
 use crate::device::{CollocationMode, Device};
 use crate::job::{JobSpec, ModeWish};
-use crate::queue::{Courtesy, HeadReservation};
+use crate::queue::{Bound, HeadReservation};
 use crate::{DeviceId, JobId};
 
 /// A job, and what it has to reckon with besides the devices.
@@ -21,7 +21,7 @@ pub(crate) struct JobQuestion<'a> {
     /// What is kept of a host for a job without GPUs that comes before it.
     pub(crate) host_kept: Option<HostReservation>,
     /// What it has to leave to other users.
-    pub(crate) courtesy: Option<&'a Courtesy>,
+    pub(crate) courtesy: Option<Bound<'a>>,
     /// The job whose recovery suspends collocation.
     pub(crate) suspended_by: Option<JobId>,
     /// The device placed on last, for policies that go round.

@@ -22,7 +22,7 @@ settings!(
         fair_share: bool,
         /// What a user has had counts half after so many seconds.
         half_life: f64,
-        /// One GPU is left to users who have less than their share and were here within so many seconds; 0: none.
+        /// GPUs are left to users who have less than their share and were here within so many seconds; 0: none.
         courtesy: f64,
         /// Users and groups whose share is not 1.
         shares: Vec<ShareSettings>,
@@ -103,7 +103,7 @@ pub struct QueueConfig {
     pub fair_share: bool,
     /// What a user has had counts half after this.
     pub half_life: Seconds,
-    /// One GPU is left to users who have less than their share and were here within this time; zero: none.
+    /// GPUs are left to users who have less than their share and were here within this time; zero: none.
     pub courtesy: Seconds,
     /// Users and groups whose share is not 1.
     pub shares: Shares,

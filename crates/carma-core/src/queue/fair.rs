@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
 
 use super::{Account, Courtesy, Ledger, Place};
 use crate::GroupId;
-use crate::config::Shares;
+use crate::config::{QueueConfig, Shares};
+use crate::device::Device;
 use crate::job::Priority;
+use crate::units::Time;
 
 /// The main queue; without fair share all jobs stand in one line.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -58,6 +60,11 @@ impl FairQueue {
     /// Those who have jobs in it.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = Account> + '_ {
         self.lines.keys().copied()
+    }
+
+    /// Looks anew for who has less than its share.
+    pub(crate) fn review_courtesy<'a>(&mut self, devices: impl Iterator<Item = &'a Device>, rules: &QueueConfig, now: Time) {
+        self.courtesy.review((&self.ledger, self.lines.keys().copied()), devices, rules, now);
     }
 
     /// Takes everybody out.

@@ -12,7 +12,7 @@ mod turn;
 
 pub(crate) use arrays::Arrays;
 pub use backfill::HeadReservation;
-pub(crate) use courtesy::Courtesy;
+pub(crate) use courtesy::{Bound, Courtesy};
 pub(crate) use dependencies::{Dependents, Settled};
 pub(crate) use fair::FairQueue;
 pub(crate) use ledger::{Charge, Ledger};

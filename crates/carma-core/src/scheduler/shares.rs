@@ -138,13 +138,10 @@ impl Scheduler {
 
     /// Looks anew for who has less than its share.
     fn review_courtesy(&mut self, now: Time) {
-        let (main, rules) = (&mut self.queues.main, &self.config.queue);
-        if rules.courtesy == Seconds::ZERO {
-            return;
+        let rules = &self.config.queue;
+        if rules.courtesy > Seconds::ZERO {
+            self.queues.main.review_courtesy(self.fleet.devices(), rules, now);
         }
-        let gpus = self.fleet.servers().iter().map(|server| server.devices.len()).sum();
-        let below = Courtesy::users_below(&main.ledger, main.accounts(), gpus, rules, now);
-        main.courtesy.review(below, |id| self.fleet.device(id), self.fleet.devices());
     }
 
     pub(super) fn shares_restored(&mut self, used: &[PastUse], now: Time) {

@@ -120,7 +120,7 @@ fn room_is_left_to_who_has_less() {
     for (user, id) in [(1, 1), (2, 2), (2, 3), (2, 4)] {
         assert_eq!(lab.submit(busy(user, id)).len(), 1, "as long as both have less than half, they start as they come");
     }
-    assert_eq!(lab.submit(busy(2, 5)), [], "one GPU is left to user 1");
+    assert_eq!(lab.submit(busy(2, 5)), [], "the fifth GPU is left to user 1");
     assert!(lab.obstacles(5, 4).contains(&Obstacle::LeftToOthers));
     assert!(lab.obstacles(5, 0).contains(&Obstacle::LeftToOthers), "where it runs it is not disturbed");
     assert_eq!(lab.submit(busy(1, 6)), [(6, vec![4])], "and it may have it");
