@@ -29,7 +29,7 @@ pub use forecast::{Character, Company, speeds};
 pub use identity::*;
 pub use job::*;
 pub use mapping::{Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Score, Topology, UnknownPolicy};
-pub use queue::HeadReservation;
+pub use queue::{HeadReservation, Turn};
 pub use recovery::{Climb, Rung, Setback};
 pub use risk::{Bound, Risk, RiskWeights, Screen};
 pub use scheduler::*;

@@ -178,9 +178,29 @@ impl Seconds {
         Self { milliseconds: seconds.saturating_mul(1000) }
     }
 
+    /// The span in milliseconds.
+    pub const fn milliseconds(self) -> u64 {
+        self.milliseconds
+    }
+
+    /// The span so many times over; what is no span becomes none.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        // A cast of a float is the nearest number that there is.
+        Self { milliseconds: (self.milliseconds as f64 * factor) as u64 }
+    }
+
     /// The span as a plain number of seconds.
     pub fn get(self) -> f64 {
         self.milliseconds as f64 / 1000.0
+    }
+}
+
+/// What is left of a span; nothing where more is taken than there is.
+impl Sub for Seconds {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self { milliseconds: self.milliseconds.saturating_sub(other.milliseconds) }
     }
 }
 

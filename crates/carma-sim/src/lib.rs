@@ -14,6 +14,7 @@ mod simulation;
 mod summary;
 mod tables;
 pub mod trace;
+mod users;
 mod validate;
 
 pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId};
@@ -24,4 +25,5 @@ pub use simulation::*;
 pub use summary::{RunSummary, mean, percentile};
 pub use tables::TableError;
 pub use trace::{Trace, TraceJob};
+pub use users::UserSummary;
 pub use validate::*;

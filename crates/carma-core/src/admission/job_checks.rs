@@ -4,7 +4,7 @@ use super::{Demand, HostReservation, Obstacle, RankNeed, Way};
 use crate::config::Config;
 use crate::device::{CollocationMode, Device};
 use crate::job::{JobSpec, ModeWish};
-use crate::queue::HeadReservation;
+use crate::queue::{Bound, HeadReservation};
 use crate::{DeviceId, JobId};
 
 /// A job, and what it has to reckon with besides the devices.
@@ -20,6 +20,8 @@ pub(crate) struct JobQuestion<'a> {
     pub(crate) reservation: Option<&'a HeadReservation>,
     /// What is kept of a host for a job without GPUs that comes before it.
     pub(crate) host_kept: Option<HostReservation>,
+    /// What it has to leave to other users.
+    pub(crate) courtesy: Option<Bound<'a>>,
     /// The job whose recovery suspends collocation.
     pub(crate) suspended_by: Option<JobId>,
     /// The device placed on last, for policies that go round.
@@ -28,7 +30,7 @@ pub(crate) struct JobQuestion<'a> {
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
 
-const CHECKS: [Check; 6] = [suspended, needs_idle, mode, mps_user, policy, reserved];
+const CHECKS: [Check; 7] = [suspended, needs_idle, mode, mps_user, policy, reserved, courteous];
 
 /// Everything that keeps this rank off this device.
 pub(crate) fn job_obstacles<'a>(
@@ -98,4 +100,8 @@ fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     q.reservation?.objection(device.id(), q.demand.ends_at)
+}
+
+fn courteous(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    q.courtesy?.objection(device)
 }

@@ -156,6 +156,8 @@ pub enum Obstacle {
         /// From then on; unset: from now, because nobody knows when the head can start.
         from: Option<Time>,
     },
+    /// It is left to users who have less than their share of the GPUs.
+    LeftToOthers,
     /// Nothing is collocated while a job waits to be recovered.
     CollocationSuspended {
         /// That job.
@@ -200,6 +202,7 @@ impl fmt::Display for Obstacle {
             Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
             Self::ReservedForHead { head, from: Some(from) } => write!(f, "is reserved for {head} from {from}"),
             Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
+            Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
             Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
         }
     }

@@ -21,7 +21,7 @@ pub use idle_holders::{IdleHolderConfig, IdleHolderSettings};
 pub use modes::{ModeConfig, ModeSettings, SharingMode};
 pub use power::{PowerConfig, PowerPreference, PowerSettings};
 pub use presets::{Preset, UnknownPreset};
-pub use queue::{Discipline, QueueConfig, QueueOrder, QueueSettings, ShareSettings};
+pub use queue::{Discipline, QueueConfig, QueueOrder, QueueSettings, ShareSettings, Shares};
 pub use quotas::{OverQuota, Quota, QuotaConfig, QuotaUse};
 pub use settings::{
     AdmissionSettings, GateSettings, MpsSettings, QuotaSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings,

@@ -6,21 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
 use super::section::settings;
-use crate::UserId;
 use crate::units::Seconds;
+use crate::{GroupId, UserId};
 
 settings!(
     /// The queue.
     QueueSettings {
         /// Who is next: `submission`, `least_attained` or `shortest`.
         order: QueueOrder,
-        /// Seconds of expected work that a second of waiting outweighs, so that nobody waits for ever; 0: none.
+        /// GPU-seconds of work that a second of waiting outweighs, so that nobody waits for ever.
         ageing: f64,
+        /// Seconds that a job should take of which nobody knows how long it takes.
+        unknown_duration: f64,
         /// Users have turns by what they have had of late, whoever submitted more.
         fair_share: bool,
         /// What a user has had counts half after so many seconds.
         half_life: f64,
-        /// Users whose share is not 1.
+        /// GPUs are left to users who have less than their share and were here within so many seconds; 0: none.
+        courtesy: f64,
+        /// Users and groups whose share is not 1.
         shares: Vec<ShareSettings>,
         /// How many jobs behind a waiting head are looked at for one that may pass; 0: strictly in order.
         backfill: f64,
@@ -29,14 +33,61 @@ settings!(
     }
 );
 
-/// A user's share, beside those of others.
+/// The share of a user within its group, or of a group beside others.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShareSettings {
     /// The user's number.
-    pub uid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The group's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
     /// The share; others have 1.
     pub share: f64,
+}
+
+/// The shares that are not 1.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shares {
+    /// Of users, each within its group.
+    pub users: BTreeMap<UserId, f64>,
+    /// Of groups.
+    pub groups: BTreeMap<GroupId, f64>,
+}
+
+impl Shares {
+    /// A user's share within its group.
+    pub fn of_user(&self, user: UserId) -> f64 {
+        self.users.get(&user).copied().unwrap_or(1.0)
+    }
+
+    /// A group's share.
+    pub fn of_group(&self, group: GroupId) -> f64 {
+        self.groups.get(&group).copied().unwrap_or(1.0)
+    }
+
+    fn check(settings: &[ShareSettings], check: &mut Checker) -> Self {
+        let mut shares = Self::default();
+        for one in settings {
+            let share = check.number("queue.shares", Some(one.share), 1.0, 0.01, 1000.0, "");
+            match (one.uid, one.gid) {
+                (Some(user), None) => drop(shares.users.insert(UserId(user), share)),
+                (None, Some(group)) => drop(shares.groups.insert(GroupId(group), share)),
+                (Some(_), Some(_)) => check.refuse("queue.shares", "a share of both uid and gid", "one of them"),
+                (None, None) => check.refuse("queue.shares", "a share of nobody", "its uid or gid"),
+            }
+        }
+        shares
+    }
+}
+
+impl From<&Shares> for Vec<ShareSettings> {
+    fn from(shares: &Shares) -> Self {
+        let user = |(user, share): (&UserId, &f64)| ShareSettings { uid: Some(user.0), gid: None, share: *share };
+        let group = |(group, share): (&GroupId, &f64)| ShareSettings { uid: None, gid: Some(group.0), share: *share };
+        shares.users.iter().map(user).chain(shares.groups.iter().map(group)).collect()
+    }
 }
 
 /// The queue.
@@ -44,14 +95,18 @@ pub struct ShareSettings {
 pub struct QueueConfig {
     /// Who is next.
     pub order: QueueOrder,
-    /// Seconds of expected work that a second of waiting outweighs.
+    /// GPU-seconds of work that a second of waiting outweighs.
     pub ageing: f64,
+    /// How long a job should take of which nobody knows.
+    pub unknown_duration: Seconds,
     /// Users have turns by what they have had of late.
     pub fair_share: bool,
     /// What a user has had counts half after this.
     pub half_life: Seconds,
-    /// Users whose share is not 1.
-    pub shares: BTreeMap<UserId, f64>,
+    /// GPUs are left to users who have less than their share and were here within this time; zero: none.
+    pub courtesy: Seconds,
+    /// Users and groups whose share is not 1.
+    pub shares: Shares,
     /// Who may pass the head.
     pub discipline: Discipline,
     /// After being told to stop, a job has this long before it is killed.
@@ -102,10 +157,12 @@ impl QueueConfig {
     pub(super) const fn published() -> Self {
         Self {
             order: QueueOrder::Submission,
-            ageing: 0.0,
+            ageing: 1.0,
+            unknown_duration: Seconds::from_secs(3600),
             fair_share: false,
             half_life: Seconds::from_secs(7 * 86_400),
-            shares: BTreeMap::new(),
+            courtesy: Seconds::from_secs(7200),
+            shares: Shares { users: BTreeMap::new(), groups: BTreeMap::new() },
             discipline: Discipline::Fifo,
             grace: Seconds::from_secs(30),
         }
@@ -115,15 +172,14 @@ impl QueueConfig {
 impl QueueSettings {
     pub(super) fn over(self, base: &QueueConfig, check: &mut Checker) -> QueueConfig {
         let depth = check.count("queue.backfill", self.backfill, base.discipline.depth(), 0, 10_000);
-        let shares = self.shares.map(|shares| {
-            let share = |one: &ShareSettings| (UserId(one.uid), check.number("queue.shares", Some(one.share), 1.0, 0.01, 1000.0, ""));
-            shares.iter().map(share).collect()
-        });
+        let shares = self.shares.map(|shares| Shares::check(&shares, check));
         QueueConfig {
             order: self.order.unwrap_or(base.order),
-            ageing: check.number("queue.ageing", self.ageing, base.ageing, 0.0, 1000.0, ""),
+            ageing: check.number("queue.ageing", self.ageing, base.ageing, 0.001, 1000.0, ""),
+            unknown_duration: check.seconds("queue.unknown_duration", self.unknown_duration, base.unknown_duration, 1.0, 31_536_000.0),
             fair_share: self.fair_share.unwrap_or(base.fair_share),
             half_life: check.seconds("queue.half_life", self.half_life, base.half_life, 60.0, 31_536_000.0),
+            courtesy: check.seconds("queue.courtesy", self.courtesy, base.courtesy, 0.0, 31_536_000.0),
             shares: shares.unwrap_or_else(|| base.shares.clone()),
             discipline: Discipline::of_depth(depth),
             grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0),
@@ -133,13 +189,14 @@ impl QueueSettings {
 
 impl From<&QueueConfig> for QueueSettings {
     fn from(queue: &QueueConfig) -> Self {
-        let share = |(user, share): (&UserId, &f64)| ShareSettings { uid: user.0, share: *share };
         Self {
             order: Some(queue.order),
             ageing: Some(queue.ageing),
+            unknown_duration: Some(queue.unknown_duration.get()),
             fair_share: Some(queue.fair_share),
             half_life: Some(queue.half_life.get()),
-            shares: Some(queue.shares.iter().map(share).collect()),
+            courtesy: Some(queue.courtesy.get()),
+            shares: Some((&queue.shares).into()),
             backfill: Some(queue.discipline.depth().into()),
             grace: Some(queue.grace.get()),
         }

@@ -2,6 +2,7 @@
 
 mod memory;
 mod outcome;
+mod remaining;
 mod spec;
 mod state;
 
@@ -13,8 +14,9 @@ pub use state::{Active, IllegalTransition, State, Waiting};
 
 use serde::{Deserialize, Serialize};
 
+use crate::queue::Turn;
 use crate::recovery::Climb;
-use crate::units::{Fraction, Time};
+use crate::units::{Fraction, Seconds, Time};
 use crate::{AttemptId, JobId};
 
 /// A job the scheduler has accepted, with its history so far.
@@ -40,6 +42,12 @@ pub struct Job {
     pub progress: Option<Fraction>,
     /// When it last wrote a checkpoint.
     pub checkpointed_at: Option<Time>,
+    /// GPU time that its attempts have had which are over.
+    #[serde(default)]
+    pub attained: Seconds,
+    /// Its turn in a queue, from when it began to wait there; worked out anew where a job is read back.
+    #[serde(skip)]
+    pub turn: Turn,
     /// Jobs it still waits for; worked out anew where a job is read back.
     #[serde(skip)]
     pub(crate) unmet: Vec<Dependency>,
@@ -60,6 +68,8 @@ impl Job {
             displacements: 0,
             progress: None,
             checkpointed_at: None,
+            attained: Seconds::ZERO,
+            turn: Turn::default(),
             unmet,
         }
     }

@@ -76,6 +76,14 @@ impl Arrays {
         }
     }
 
+    /// Gives every job that waits another place, by new rules.
+    pub(crate) fn sort_again(&mut self, place: &impl Fn(JobId) -> Option<Place>) {
+        for array in self.arrays.values_mut() {
+            let again = |(old, most): (Place, u32)| Some((place(old.job)?, most));
+            array.waiting = std::mem::take(&mut array.waiting).into_iter().filter_map(again).collect();
+        }
+    }
+
     /// Whether the job waits for a turn.
     pub(crate) fn is_waiting(&self, job: &Job) -> bool {
         let array = job.spec.array.and_then(|member| self.arrays.get(&member.array));

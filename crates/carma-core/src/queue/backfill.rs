@@ -126,7 +126,9 @@ impl Planner<'_> {
     fn ready_at(&self, device: &Device, need: &RankNeed) -> Option<Ready> {
         let config = self.alone.config;
         // Other users' tenants and outsiders may leave; what the device is does not change.
-        let passing = |obstacle: &Obstacle| matches!(obstacle, Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. });
+        let passing = |obstacle: &Obstacle| {
+            matches!(obstacle, Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. } | Obstacle::LeftToOthers)
+        };
         if !device.exists() || device.drained || job_obstacles(&self.alone, need, device).any(|obstacle| !passing(&obstacle)) {
             return None;
         }

@@ -72,6 +72,14 @@ impl Quotas {
         }
     }
 
+    /// Gives every job that waits another place, by new rules.
+    pub(crate) fn sort_again(&mut self, place: &impl Fn(JobId) -> Option<Place>) {
+        for account in self.accounts.values_mut() {
+            let again = |(old, needed): (Place, QuotaUse)| Some((place(old.job)?, needed));
+            account.waiting = std::mem::take(&mut account.waiting).into_iter().filter_map(again).collect();
+        }
+    }
+
     /// Whether the job waits for a turn.
     pub(crate) fn is_waiting(&self, job: &Job) -> bool {
         self.accounts.get(&job.spec.user).is_some_and(|account| account.waiting.contains_key(&Place::of(job)))

@@ -3,21 +3,35 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::{Account, FairQueue};
 use crate::JobId;
+use crate::config::QueueConfig;
 use crate::job::{Job, Priority, Waiting};
+use crate::units::Seconds;
 
-/// A job's place in its queue: by priority, then by when it was accepted.
+/// A job's place in its queue: by priority, then by its turn, then by when it was accepted. It stays the same while the job waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    priority: Reverse<Priority>,
+    pub(super) priority: Reverse<Priority>,
+    rank: u64,
     sequence: u64,
     /// The job.
     pub(crate) job: JobId,
+    /// Who pays, and how much: of no matter for the order, since no job has two places.
+    pub(super) account: Account,
+    pub(super) cost: Seconds,
 }
 
 impl Place {
     pub(crate) fn of(job: &Job) -> Self {
-        Self { priority: Reverse(job.spec.priority), sequence: job.sequence, job: job.id() }
+        Self {
+            priority: Reverse(job.spec.priority),
+            rank: job.turn.rank,
+            sequence: job.sequence,
+            job: job.id(),
+            account: Account::of(job),
+            cost: job.turn.cost,
+        }
     }
 }
 
@@ -50,7 +64,7 @@ impl Lane {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Queues {
     recovery: BTreeSet<Place>,
-    main: BTreeSet<Place>,
+    pub(crate) main: FairQueue,
     cpu: BTreeSet<Place>,
     host: BTreeSet<Place>,
     /// Jobs that no server could hold as things stand; put aside, so that they block nobody.
@@ -58,27 +72,47 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    const fn all(&self) -> [&BTreeSet<Place>; 5] {
-        [&self.recovery, &self.main, &self.cpu, &self.host, &self.too_large]
+    pub(crate) fn new(rules: &QueueConfig) -> Self {
+        let mut queues = Self::default();
+        queues.main.adopt(rules.fair_share, &rules.shares);
+        queues
     }
 
-    fn lane(&mut self, lane: Lane) -> &mut BTreeSet<Place> {
-        match lane {
-            Lane::Recovery => &mut self.recovery,
-            Lane::Main => &mut self.main,
-            Lane::Cpu => &mut self.cpu,
-            Lane::Host => &mut self.host,
-        }
+    /// All but the main queue.
+    const fn others(&self) -> [&BTreeSet<Place>; 4] {
+        [&self.recovery, &self.cpu, &self.host, &self.too_large]
+    }
+
+    const fn others_mut(&mut self) -> [&mut BTreeSet<Place>; 4] {
+        [&mut self.recovery, &mut self.cpu, &mut self.host, &mut self.too_large]
     }
 
     pub(crate) fn insert(&mut self, lane: Lane, place: Place) {
-        self.lane(lane).insert(place);
+        match lane {
+            Lane::Recovery => drop(self.recovery.insert(place)),
+            Lane::Main => self.main.insert(place),
+            Lane::Cpu => drop(self.cpu.insert(place)),
+            Lane::Host => drop(self.host.insert(place)),
+        }
     }
 
     /// Takes a job out, wherever it stands.
     pub(crate) fn remove(&mut self, place: &Place) {
-        for queue in [&mut self.recovery, &mut self.main, &mut self.cpu, &mut self.host, &mut self.too_large] {
+        self.main.remove(place);
+        for queue in self.others_mut() {
             queue.remove(place);
+        }
+    }
+
+    /// Gives every job another place, by new rules.
+    pub(crate) fn sort_again(&mut self, rules: &QueueConfig, place: &impl Fn(JobId) -> Option<Place>) {
+        let standing: Vec<Place> = self.main.take().filter_map(|old| place(old.job)).collect();
+        self.main.adopt(rules.fair_share, &rules.shares);
+        for new in standing {
+            self.main.insert(new);
+        }
+        for queue in self.others_mut() {
+            *queue = std::mem::take(queue).into_iter().filter_map(|old| place(old.job)).collect();
         }
     }
 
@@ -98,17 +132,17 @@ impl Queues {
 
     /// Whether the job stands in a queue.
     pub(crate) fn contains(&self, place: &Place) -> bool {
-        self.all().iter().any(|queue| queue.contains(place))
+        self.main.contains(place) || self.others().iter().any(|queue| queue.contains(place))
     }
 
     /// The jobs that want GPUs, in order: recovery first.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.recovery.iter().chain(&self.main).map(|place| place.job)
+        self.recovery.iter().chain(self.main.iter()).map(|place| place.job)
     }
 
     /// The job that is next.
     pub(crate) fn head(&self) -> Option<JobId> {
-        self.in_order().next()
+        self.recovery.first().or_else(|| self.main.first()).map(|place| place.job)
     }
 
     /// The first job to be recovered.
@@ -141,6 +175,6 @@ impl Queues {
 
     /// Jobs that stand in queues, for checks.
     pub(crate) fn len(&self) -> usize {
-        self.all().iter().map(|queue| queue.len()).sum()
+        self.main.len() + self.others().iter().map(|queue| queue.len()).sum::<usize>()
     }
 }

@@ -37,6 +37,7 @@ impl Scheduler {
         self.move_in(&newcomer, claim, &placement, now);
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
         self.count_in(job);
+        self.charge(job, now, now);
         self.advance_cursor(&placement);
         if !placement.devices.is_empty() {
             self.reservation = None;
@@ -126,8 +127,9 @@ impl Scheduler {
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
         let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
-        let (active, claim) = (active.clone(), job.spec.host_claim());
-        if let Some(limit) = job.spec.time_limit {
+        let (active, claim, limit) = (active.clone(), job.spec.host_claim(), job.spec.time_limit);
+        self.settle_use(&active, now);
+        if let Some(limit) = limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
         for granted in &active.placement.devices {

@@ -46,6 +46,10 @@ impl Scheduler {
         for user in self.quotas.wrong_sums() {
             expect(false, &|| format!("the account of {user} does not add up"));
         }
+        let with_gpus = |job: &&Job| job.state.active().is_some_and(|active| !active.placement.devices.is_empty());
+        let charged = if self.config.queue.fair_share { self.jobs.values().filter(with_gpus).count() } else { 0 };
+        let paid = self.queues.main.ledger.len();
+        expect(charged == paid, &|| format!("{paid} attempts are charged of {charged}"));
         let mut queued = 0;
         for job in self.jobs.values() {
             queued += usize::from(self.queues.contains(&Place::of(job)));

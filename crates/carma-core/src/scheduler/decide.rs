@@ -76,7 +76,8 @@ impl Scheduler {
     pub(super) fn question<'a>(&'a self, demand: &'a Demand<'a>, way: Way, reservation: Option<&'a HeadReservation>) -> JobQuestion<'a> {
         let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
         let host_kept = self.host_kept_before(demand);
-        JobQuestion { demand, way, config: &self.config, reservation, host_kept, suspended_by, cursor: self.cursor }
+        let courtesy = self.queues.main.courtesy.bound(demand.spec.user);
+        JobQuestion { demand, way, config: &self.config, reservation, host_kept, courtesy, suspended_by, cursor: self.cursor }
     }
 
     fn start(&mut self, job: JobId, reservation: Option<&HeadReservation>, now: Time, actions: &mut Vec<Action>) -> bool {

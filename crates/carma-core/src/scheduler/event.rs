@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PastUse;
 use crate::config::Settings;
 use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
 use crate::fleet::ServerSpec;
@@ -96,6 +97,11 @@ pub enum Event {
     },
     /// A job was accepted.
     JobSubmitted(Box<JobSpec>),
+    /// After a restart, before the jobs: what users had had, as last heard of.
+    SharesRestored {
+        /// Every account.
+        used: Vec<PastUse>,
+    },
     /// After a restart, when servers and devices are attached: jobs as they were when last heard of.
     JobsRestored {
         /// All of them, in whatever order.

@@ -61,6 +61,7 @@ impl Scheduler {
 
     /// As [`Self::enqueue`]. Answers whose turn in its array it is now, if the job may never have one.
     fn enqueue_one(&mut self, job: JobId, now: Time) -> Option<JobId> {
+        self.draw_turn(job, now);
         let known = self.jobs.get(&job)?;
         if known.state.waiting().is_none() || !known.unmet.is_empty() {
             return None;

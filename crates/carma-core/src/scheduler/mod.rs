@@ -22,6 +22,7 @@ mod log;
 mod opportunity;
 mod quotas;
 mod restore;
+mod shares;
 mod timers;
 mod wait_reason;
 
@@ -30,7 +31,8 @@ pub use error::EventError;
 pub use event::{Estimate, Event, LimitChange};
 pub use explain::{DeviceAnswer, DeviceReport, Explanation, HostAnswer};
 pub use log::{EventLog, LogError, LogHeader, Record, replay};
-pub use wait_reason::WaitReason;
+pub use shares::{PastUse, ShareReport};
+pub use wait_reason::{Precedence, WaitReason};
 
 use std::collections::BTreeMap;
 
@@ -83,11 +85,11 @@ impl Scheduler {
     /// A scheduler that knows of no server and no job.
     pub fn new(config: Config) -> Self {
         Self {
+            queues: Queues::new(&config.queue),
             config,
             clock: Time::ZERO,
             jobs: BTreeMap::new(),
             fleet: Fleet::default(),
-            queues: Queues::default(),
             dependents: Dependents::default(),
             arrays: Arrays::default(),
             quotas: Quotas::default(),
@@ -134,6 +136,10 @@ impl Scheduler {
             Event::HostFine { server } => self.host_short(server, false, now),
             Event::HostMemory { server, available } => self.host_memory(server, available),
             Event::JobSubmitted(spec) => self.job_submitted(*spec, now, actions),
+            Event::SharesRestored { used } => {
+                self.shares_restored(&used, now);
+                Ok(())
+            }
             Event::JobsRestored { jobs } => self.jobs_restored(jobs, now),
             Event::JobCancelled { job } => self.job_cancelled(job, now, actions),
             Event::JobHeld { job } => self.job_held(job, now),
@@ -147,7 +153,8 @@ impl Scheduler {
             Event::LaunchFailed { attempt, reason } => self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions),
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {
-                self.config = settings.check()?;
+                let before = std::mem::replace(&mut self.config, settings.check()?);
+                self.adopt_queue_rules(&before.queue, now);
                 self.adopt_rules(now);
                 Ok(())
             }

@@ -29,6 +29,7 @@ impl Scheduler {
             self.sequence = self.sequence.max(job.sequence);
             self.restore(job, now);
         }
+        self.charge_all(now);
         // Nobody gets a turn in an array or within a quota before all that run have theirs.
         for job in ids {
             self.enqueue(job, now);

@@ -8,11 +8,11 @@ use super::Scheduler;
 use super::cpu_jobs::could_ever_hold;
 use crate::JobId;
 use crate::admission::Demand;
-use crate::config::OverQuota;
+use crate::config::{OverQuota, QueueOrder};
 use crate::fleet::HostClaim;
 use crate::job::{Dependency, Job, State};
 use crate::mapping;
-use crate::queue::Place;
+use crate::queue::{Account, Place};
 use crate::units::{MiB, Time};
 
 /// What holds a job back.
@@ -69,7 +69,38 @@ pub enum WaitReason {
         head: JobId,
         /// How many jobs are before it.
         ahead: usize,
+        /// Why the head goes first, where it is not that it was there first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<Precedence>,
     },
+}
+
+/// Why one job goes before another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Precedence {
+    /// It ran out of memory and is to be recovered.
+    Recovery,
+    /// It has the higher priority.
+    Priority,
+    /// Its group has had less of its share of late, in GPU-seconds over the share.
+    Group {
+        /// What the head's group has had and is about to have.
+        theirs: f64,
+        /// What this job's has.
+        ours: f64,
+    },
+    /// Its user has had less of late, in GPU-seconds over the share.
+    User {
+        /// What the head's user has had and is about to have.
+        theirs: f64,
+        /// What this job's has.
+        ours: f64,
+    },
+    /// It has had less GPU time, or has waited for longer.
+    LessAttained,
+    /// It should need less GPU time, or has waited for longer.
+    Shorter,
 }
 
 impl Scheduler {
@@ -95,10 +126,33 @@ impl Scheduler {
             },
             _ => match self.queues.head() {
                 Some(head) if head != job.id() => {
-                    WaitReason::Behind { head, ahead: self.queues.in_order().take_while(|other| *other != job.id()).count() }
+                    let ahead = self.queues.in_order().take_while(|other| *other != job.id()).count();
+                    WaitReason::Behind { head, ahead, because: self.precedence(head, job) }
                 }
                 _ => WaitReason::Room,
             },
+        }
+    }
+
+    /// Why the head goes before a job.
+    fn precedence(&self, head: JobId, job: &Job) -> Option<Precedence> {
+        let head = self.jobs.get(&head)?;
+        let seconds = |standing: u64| standing as f64 / 1000.0;
+        let (ledger, theirs, ours) = (&self.queues.main.ledger, Account::of(head), Account::of(job));
+        let recovering = |job: &Job| matches!(job.state, State::Recovering { .. });
+        match self.config.queue.order {
+            _ if recovering(head) && !recovering(job) => Some(Precedence::Recovery),
+            _ if head.spec.priority != job.spec.priority => Some(Precedence::Priority),
+            _ if recovering(head) => None,
+            _ if self.config.queue.fair_share && theirs.group != ours.group => {
+                Some(Precedence::Group { theirs: seconds(ledger.of_group(theirs.group)), ours: seconds(ledger.of_group(ours.group)) })
+            }
+            _ if self.config.queue.fair_share && theirs != ours => {
+                Some(Precedence::User { theirs: seconds(ledger.of_user(theirs)), ours: seconds(ledger.of_user(ours)) })
+            }
+            QueueOrder::Submission => None,
+            QueueOrder::LeastAttained => Some(Precedence::LessAttained),
+            QueueOrder::Shortest => Some(Precedence::Shorter),
         }
     }
 
@@ -106,7 +160,7 @@ impl Scheduler {
         match self.queues.host_head() {
             _ if !could_ever_hold(&self.fleet, demand) => WaitReason::TooLargeForHosts { claim: demand.host },
             Some(head) if head != job.id() && !demand.host.is_nothing() => {
-                WaitReason::Behind { head, ahead: self.queues.ahead_for_host(&Place::of(job)) }
+                WaitReason::Behind { head, ahead: self.queues.ahead_for_host(&Place::of(job)), because: None }
             }
             _ => WaitReason::NoHost,
         }
@@ -139,7 +193,24 @@ impl fmt::Display for WaitReason {
             }
             Self::NoHost => f.write_str("waits for a host that takes another job without GPUs"),
             Self::Room => f.write_str("is next, and waits for room"),
-            Self::Behind { head, ahead } => write!(f, "waits behind {head}; {ahead} ahead of it"),
+            Self::Behind { head, ahead, because } => {
+                write!(f, "waits behind {head}; {ahead} ahead of it")?;
+                because.map_or(Ok(()), |because| write!(f, ": {because}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Precedence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = |seconds: &f64| format!("{:.1}", seconds / 3600.0);
+        match self {
+            Self::Recovery => f.write_str("it is to be recovered"),
+            Self::Priority => f.write_str("its priority is higher"),
+            Self::Group { theirs, ours } => write!(f, "its group has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::User { theirs, ours } => write!(f, "its user has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
+            Self::LessAttained => f.write_str("it has had less GPU time, or waits longer"),
+            Self::Shorter => f.write_str("it is shorter, or waits longer"),
         }
     }
 }

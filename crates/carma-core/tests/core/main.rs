@@ -16,4 +16,5 @@ mod queueing;
 mod quotas;
 mod recovery;
 mod risk;
+mod turns;
 mod worked_examples;

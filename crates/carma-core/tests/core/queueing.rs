@@ -18,7 +18,7 @@ fn strict_fifo_lets_nobody_pass() {
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
     assert_eq!(lab.submit(known(3, 10)), [], "GPU 1 is idle, but job 2 is before it");
-    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1 });
+    assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::Behind { head: JobId(2), ahead: 1, because: None });
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0, 1])]);
 }
 

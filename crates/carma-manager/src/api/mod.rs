@@ -14,7 +14,7 @@
 //!  GET  /v1/me                      Me                            GET  /v1/recent     RecentQuery -> [RecentLooks]
 //!  GET, PUT /v1/notifications       [Notification]                GET  /v1/gpus/{gpu}/timeline  SampleQuery -> GpuTimeline
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
-//!  POST /v1/notifications/test      [Tried]
+//!  POST /v1/notifications/test      [Tried]                       GET  /v1/shares     [ShareRow]
 //! ```
 //!
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
@@ -25,6 +25,7 @@ mod job;
 mod notification;
 mod problem;
 mod seen;
+mod share;
 mod status;
 mod what_if;
 
@@ -38,5 +39,6 @@ pub use job::{
 pub use notification::{Channel, Happened, Notification, Occasion, Tried};
 pub use problem::{Problem, ProblemKind};
 pub use seen::{GpuStay, GpuTimeline, RecentLooks, RecentQuery, RecentTenant};
+pub use share::ShareRow;
 pub use status::{ConfigurationDetail, Counts, EventQuery, Me, Reloaded, Shutdown, Status, Told, Update};
 pub use what_if::{Fate, WhatIf, WhatIfQuery};

@@ -20,8 +20,8 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
-    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, Shutdown, Status, Submit, Submitted, Tried, WaitQuery, WhatIf,
-    WhatIfQuery, Why,
+    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, ShareRow, Shutdown, Status, Submit, Submitted, Tried,
+    WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
 use crate::store::{JobSummary, MinuteMean};
@@ -116,6 +116,11 @@ impl Client {
     /// Jobs, the latest first.
     pub fn history(&mut self, query: &HistoryQuery) -> Answer<Vec<JobSummary>> {
         self.get(&with_query("/v1/history", query)?)
+    }
+
+    /// Where users stand under fair share.
+    pub fn shares(&mut self) -> Answer<Vec<ShareRow>> {
+        self.get("/v1/shares")
     }
 
     /// Sums of energy.

@@ -69,6 +69,10 @@ impl Running {
             Question::Why { job, reply } => drop(reply.send(self.why(job))),
             Question::Queue { query, reply } => drop(reply.send(Ok(self.queue(&query)))),
             Question::Gpus { reply } => drop(reply.send(Ok(self.gpus()))),
+            Question::Shares { reply } => {
+                let shares = self.core.scheduler().shares();
+                drop(reply.send(Ok(shares.into_iter().map(Into::into).collect())));
+            }
             Question::SoFar { job, reply } => {
                 let attempt = self.core.scheduler().job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
                 drop(reply.send(Ok(attempt.map(|attempt| self.meter.so_far(attempt)))));

@@ -11,8 +11,8 @@ use super::clock::ClockFace;
 use super::input::Input;
 use super::recent::{Recent, Wanted};
 use crate::api::{
-    Act, Acted, Forecast, GpuDetail, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, Shutdown, Status, Tried, Update,
-    Why,
+    Act, Acted, Forecast, GpuDetail, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, ShareRow, Shutdown, Status, Tried,
+    Update, Why,
 };
 use crate::measure::Measurement;
 use crate::metrics::Facts;
@@ -32,6 +32,7 @@ pub(super) enum Question {
     Why { job: JobId, reply: Reply<Why> },
     Queue { query: QueueQuery, reply: Reply<Queue> },
     Gpus { reply: Reply<Vec<GpuDetail>> },
+    Shares { reply: Reply<Vec<ShareRow>> },
     SoFar { job: JobId, reply: Reply<Option<Measurement>> },
     Status { reply: Reply<Status> },
     Facts { reply: Reply<Facts> },
@@ -86,6 +87,11 @@ impl Handle {
     /// All devices, and who is on them.
     pub async fn gpus(&self) -> Result<Vec<GpuDetail>, Problem> {
         self.ask(|reply| Question::Gpus { reply }).await
+    }
+
+    /// Where users stand under fair share.
+    pub async fn shares(&self) -> Result<Vec<ShareRow>, Problem> {
+        self.ask(|reply| Question::Shares { reply }).await
     }
 
     /// The manager's wall clock, by which all that it tells is dated.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use carma_core::{Event, EventError, JobId, Signal};
+use carma_core::{Event, EventError, JobId, PastUse, Signal};
 
 use super::run::Running;
 use super::saved;
@@ -17,7 +17,19 @@ const PRUNE: Duration = Duration::from_secs(3600);
 /// What attempts have taken so far, as it was when the manager last saved it.
 pub(super) const METER: &str = "meter.json";
 
+/// What users have had of the GPUs, as it was when the manager last saved it.
+pub(super) const SHARES: &str = "shares.json";
+
 impl Running {
+    /// What users have had goes on after a restart; on a disk that refuses, a part of it is forgotten.
+    pub(super) fn save_shares(&self) {
+        let used: Vec<PastUse> = self.core.scheduler().shares().iter().map(|report| report.past).collect();
+        // Without fair share there is nothing new, and what was saved is left as it is.
+        if !used.is_empty() {
+            let _ = saved::write(&self.setup.places.state.join(SHARES), &used);
+        }
+    }
+
     /// What attempts have taken so far goes on after a restart.
     pub(super) fn save_meter(&self) {
         // On a disk that refuses, a part of their energy is forgotten.
@@ -26,6 +38,7 @@ impl Running {
 
     pub(super) fn see_to_duties(&mut self) {
         self.save_meter();
+        self.save_shares();
         self.batch.changes.push(Change::ClockSeen(self.now()));
         for job in std::mem::take(&mut self.lingering) {
             self.forget(job);

@@ -19,7 +19,7 @@ use super::devices::{Devices, Numbers, SERVER};
 use super::estimates::{Estimators, Memory};
 use super::handle::Handle;
 use super::input::Input;
-use super::keep::METER;
+use super::keep::{METER, SHARES};
 use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
 use super::run::{Condition, EngineError, Known, Running};
@@ -169,6 +169,8 @@ impl Running {
     /// The jobs go to the core, which may launch some at once.
     fn restored(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
         let now = self.now();
+        let used = saved::read(&self.setup.places.state.join(SHARES));
+        self.core.handle(Event::SharesRestored { used }, now)?;
         let actions = self.core.handle(Event::JobsRestored { jobs }, now)?;
         self.act_on(actions);
         Ok(())

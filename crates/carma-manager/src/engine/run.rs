@@ -189,6 +189,7 @@ impl Running {
                     let idle = self.on_the_way.is_none();
                     if idle && (self.condition == Condition::Stopping || (self.draining && self.attempts.is_empty())) {
                         self.save_meter();
+                        self.save_shares();
                         return;
                     }
                 }

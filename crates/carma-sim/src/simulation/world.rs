@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use carma_core::{Action, DeviceId, DeviceSpec, Event, JobId, MiB, Seconds, ServerId, ServerSpec, Time, WindowRule};
+use carma_core::{Action, DeviceId, DeviceSpec, Event, JobId, MiB, Seconds, ServerId, ServerSpec, Time, UserId, WindowRule};
 
 use super::Simulation;
 use super::agenda::{Agenda, Item};
@@ -32,6 +32,8 @@ pub(super) struct World<'a, D> {
     pub(super) now: Time,
     pub(super) agenda: Agenda,
     pub(super) tasks: Vec<Task>,
+    /// Whose each job is.
+    users: Vec<UserId>,
     pub(super) gpus: Vec<Gpu>,
     /// Where each server's devices stand among all.
     pub(super) servers: Vec<Range<usize>>,
@@ -74,6 +76,7 @@ impl<'a, D: Decider> World<'a, D> {
             now: begun,
             agenda: Agenda::default(),
             tasks,
+            users: setup.trace.users(),
             gpus: Vec::new(),
             servers: Vec::new(),
             processes: Vec::new(),
@@ -195,6 +198,9 @@ impl<'a, D: Decider> World<'a, D> {
             self.setup.knowledge.spec(JobId(job as u64 + 1), asked.gpus, (workload, facts), self.tasks[job].alone, self.setup.seed);
         let widest = self.setup.servers.groups.iter().map(|group| u32::from(group.gpus)).max();
         spec.may_span_servers = Some(asked.gpus) > widest;
+        if asked.owner.is_some() {
+            spec.user = self.users[job];
+        }
         self.tell(Event::JobSubmitted(Box::new(spec)))
     }
 

@@ -12,6 +12,7 @@ mod logs;
 mod metrics;
 mod queue;
 mod set;
+mod shares;
 mod show;
 mod started;
 mod status;
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     History(history::Arguments),
     /// Sum up the energy of jobs, and what it costs.
     Energy(energy::Arguments),
+    /// Show what users have had of the GPUs, and who is next.
+    Shares(shares::Arguments),
     /// Print everything about many jobs, as CSV or JSON.
     Export(export::Arguments),
     /// Let GPUs take nothing new; what runs there goes on.
@@ -99,6 +102,7 @@ impl Command {
             Self::Set(arguments) => set::run(arguments, output),
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),
+            Self::Shares(arguments) => shares::run(arguments, output),
             Self::Export(arguments) => export::run(arguments, output),
             Self::Drain(arguments) => drain::run(arguments, true, output),
             Self::Resume(arguments) => drain::run(arguments, false, output),

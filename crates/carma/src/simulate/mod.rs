@@ -93,5 +93,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         arguments.seed
     )?;
     view::print(&summary, LowerBounds::of(&trace, &world.catalogue, &world.servers), output)?;
+    view::print_users(&run.by_user(&trace), output)?;
     Ok(writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?)
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_sim::{LowerBounds, RunSummary};
+use carma_sim::{LowerBounds, RunSummary, UserSummary};
 
 use crate::units::duration;
 
@@ -24,5 +24,19 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     line("GPUs in use", format!("{:.1} % of the time", 100.0 * summary.active))?;
     line("energy", format!("{:.2} kWh", summary.energy / 3.6e6))?;
     line("energy-delay product", format!("{:.2} kWh h", summary.energy_delay / 3.6e6 / 3600.0))?;
+    Ok(())
+}
+
+/// So many users are named.
+const MOST_USERS: usize = 20;
+
+/// Prints a line a user, where the trace names several.
+pub(super) fn print_users(users: &[UserSummary], output: &mut impl Write) -> Result<()> {
+    for user in users.iter().take(MOST_USERS).filter(|_| users.len() > 1) {
+        let UserSummary { user, jobs, mean_wait, mean_jct, p95_jct, .. } = user;
+        let name: String = if user.is_empty() { "nobody's".to_owned() } else { user.chars().take(17).collect() };
+        let (wait, mean, p95) = (duration(*mean_wait), duration(*mean_jct), duration(*p95_jct));
+        writeln!(output, "  {:<22} waiting {wait}, completion {mean} (p95 {p95})", format!("{name} ({jobs})"))?;
+    }
     Ok(())
 }

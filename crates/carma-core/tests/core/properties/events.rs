@@ -33,6 +33,8 @@ pub(super) enum Step {
     Requeue(Index),
     Change(Index, i32, LimitChange),
     Estimate(Index, u64),
+    /// The job keeps what it has done so far.
+    Checkpoint(Index),
     Window(Index, u64, f64),
     Sample(Index, u64, Option<f64>),
     Outsider(Index, Option<u64>),
@@ -76,9 +78,8 @@ fn settings() -> impl Strategy<Value = Settings> {
         .prop_map(|own| own.map(|(jobs, gpus, memory)| vec![UserQuotaSettings { uid: 1, jobs, gpus, memory }]));
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
-    let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas)).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas)| Settings {
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, queues(), prop::option::of(quotas)).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, queue, quotas)| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -88,11 +89,33 @@ fn settings() -> impl Strategy<Value = Settings> {
                 foreign: Some(if avoid { Foreign::Avoid } else { Foreign::Share }),
                 ..AdmissionSettings::default()
             }),
-            queue: Some(QueueSettings { backfill: Some(backfill), ..QueueSettings::default() }),
+            queue: Some(queue),
             quotas,
             ..Settings::default()
         },
     )
+}
+
+/// Every order, with and without turns between users.
+fn queues() -> impl Strategy<Value = QueueSettings> {
+    let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
+    let order = prop::sample::select(vec![QueueOrder::Submission, QueueOrder::LeastAttained, QueueOrder::Shortest]);
+    let ageing = prop::sample::select(vec![0.01, 1.0, 50.0]);
+    let half_life = prop::sample::select(vec![60.0, 86_400.0]);
+    let share = |uid, gid, share| ShareSettings { uid, gid, share };
+    let shares = prop::sample::select(vec![Vec::new(), vec![share(Some(1), None, 3.0), share(None, Some(1), 0.5)]]);
+    (backfill, order, ageing, any::<bool>(), half_life, shares).prop_map(|(backfill, order, ageing, fair_share, half_life, shares)| {
+        QueueSettings {
+            backfill: Some(backfill),
+            order: Some(order),
+            ageing: Some(ageing),
+            fair_share: Some(fair_share),
+            half_life: Some(half_life),
+            courtesy: Some(half_life - 60.0),
+            shares: Some(shares),
+            ..QueueSettings::default()
+        }
+    })
 }
 
 pub(super) fn setups() -> impl Strategy<Value = Setup> {
@@ -119,10 +142,11 @@ fn job() -> impl Strategy<Value = JobSpec> {
     let retries =
         (prop::option::weighted(0.3, 0_u32..3), 0_u32..2).prop_map(|(out_of_memory, failure)| RetryBudget { out_of_memory, failure });
     let begin = prop::option::weighted(0.1, (0_u64..300).prop_map(Time::from_secs));
-    let user = (0_u32..2).prop_map(UserId);
+    let user = (0_u32..3).prop_map(UserId);
+    let expected = prop::option::weighted(0.7, (1_u64..5_000).prop_map(Seconds::from_secs));
     let flags = (prop::bool::weighted(0.1), prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
     let host = (prop::option::weighted(0.3, 1_u32..12), prop::option::weighted(0.3, (1_u64..70_000).prop_map(MiB)));
-    (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2, host), flags).prop_map(
+    (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2, host, expected), flags).prop_map(
         |(
             gpus,
             memory,
@@ -131,7 +155,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
             array,
             retries,
             begin,
-            (user, priority, (cpus, host_memory)),
+            (user, priority, (cpus, host_memory), expected_duration),
             (hold, exclusive, may_span_servers, may_checkpoint),
         )| {
             let per_rank = matches!(memory.known, Some(PerRank::Each(_)));
@@ -146,6 +170,8 @@ fn job() -> impl Strategy<Value = JobSpec> {
                 retries,
                 begin,
                 user,
+                group: GroupId(user.0 / 2),
+                expected_duration,
                 priority: Priority(priority),
                 hold,
                 exclusive,
@@ -185,6 +211,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         2 => pick().prop_map(Step::Requeue),
         2 => (pick(), -1_i32..2, limit).prop_map(|(job, priority, limit)| Step::Change(job, priority, limit)),
         2 => (pick(), 100_u64..50_000).prop_map(|(job, memory)| Step::Estimate(job, memory)),
+        2 => pick().prop_map(Step::Checkpoint),
         14 => (pick(), 0_u64..40_000, 0.0..1.0).prop_map(|(device, used, smact)| Step::Window(device, used, smact)),
         6 => (pick(), 0_u64..40_000, prop::option::of(0.0..1.0)).prop_map(|(device, used, smact)| Step::Sample(device, used, smact)),
         3 => (pick(), prop::option::of(100_u64..20_000)).prop_map(|(device, memory)| Step::Outsider(device, memory)),

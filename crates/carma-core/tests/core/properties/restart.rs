@@ -20,6 +20,7 @@ impl World {
         for device in old.fleet().devices().filter(|device| device.lost) {
             tell(Event::GpuLost { device: device.id() });
         }
+        tell(Event::SharesRestored { used: old.shares().iter().map(|report| report.past).collect() });
         let jobs: Vec<Job> = old.jobs().cloned().collect();
         let written = serde_json::to_string(&Event::JobsRestored { jobs }).unwrap();
         let actions = tell(serde_json::from_str(&written).unwrap());
@@ -29,7 +30,15 @@ impl World {
         let active = |scheduler: &Scheduler| scheduler.jobs().filter_map(|job| job.state.active().cloned()).collect::<Vec<_>>();
         let with_gpus = |all: Vec<Active>| all.into_iter().filter(|active| !active.placement.devices.is_empty()).collect::<Vec<_>>();
         assert_eq!(with_gpus(active(&new)), with_gpus(active(old)));
-        let queue = |scheduler: &Scheduler| scheduler.queue().map(Job::id).collect::<Vec<_>>();
+        // Accounts are read when attempts begin and end, and now; what users have had since may put another before others. The order of each
+        // user's own jobs stays.
+        let fair = old.config().queue.fair_share;
+        let line = |job: &&Job| if fair { Some((job.spec.user, std::cmp::Reverse(job.spec.priority))) } else { None };
+        let queue = |scheduler: &Scheduler| {
+            let mut jobs: Vec<&Job> = scheduler.queue().collect();
+            jobs.sort_by_key(line);
+            jobs.into_iter().map(Job::id).collect::<Vec<_>>()
+        };
         // What no server could hold may have been set aside by now, or be tried again.
         let (before, after) = (queue(old), queue(&new));
         let common = |one: &[JobId], other: &[JobId]| one.iter().filter(|job| other.contains(job)).copied().collect::<Vec<_>>();

@@ -6,6 +6,7 @@ use carma_core::*;
 use proptest::sample::Index;
 
 use super::events::{Mode, Setup, Step};
+use super::order::Standing;
 use super::shares::{Heard, is_beyond};
 use crate::lab::window;
 
@@ -184,16 +185,14 @@ impl World {
             || actions.iter().any(|action| {
                 matches!(action, Action::Requeue { job, reason: RequeueReason::After(Verdict::OutOfMemory), .. } if *job == launched)
             });
-        let place = (!recovered, std::cmp::Reverse(job.spec.priority), job.sequence);
+        let launched = Standing { job, recovering: recovered };
         for waiting in scheduler.queue() {
             // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
             let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
             if takes_turns && !before.queue().any(|job| job.id() == waiting.id()) {
                 continue;
             }
-            let recovering = matches!(waiting.state, State::Recovering { .. });
-            let before_it = (!recovering, std::cmp::Reverse(waiting.spec.priority), waiting.sequence) < place;
-            assert!(!before_it, "{launched} was launched before {}", waiting.id());
+            launched.check_after(waiting, &scheduler.config().queue);
         }
     }
 
@@ -244,8 +243,16 @@ impl World {
                 self.event(Event::JobChanged { job: self.job(index), priority: Some(Priority(priority)), time_limit });
             }
             Step::Estimate(index, memory) => {
+                let duration = Some(Seconds::from_secs(memory / 10));
                 let memory = Some(PerRank::Same(MemoryEstimate::exactly(MiB(memory))));
-                self.event(Event::EstimateReady { job: self.job(index), estimate: Box::new(Estimate { memory, ..Estimate::default() }) });
+                let estimate = Box::new(Estimate { memory, duration, ..Estimate::default() });
+                self.event(Event::EstimateReady { job: self.job(index), estimate });
+            }
+            Step::Checkpoint(index) => {
+                let active = self.active();
+                if !active.is_empty() {
+                    self.accepted(Event::Checkpointed { attempt: index.get(&active).attempt });
+                }
             }
             Step::Forget(index) => {
                 self.event(Event::JobForgotten { job: self.job(index) });

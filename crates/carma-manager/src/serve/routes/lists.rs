@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Refused;
-use crate::api::{EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryQuery, JobDetail, Problem, Queue, QueueQuery, Told};
+use crate::api::{EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryQuery, JobDetail, Problem, Queue, QueueQuery, ShareRow, Told};
 use crate::configuration::EnergySettings;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -38,6 +38,12 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(mut query): Asked<QueueQuery>) -> Answer<Queue> {
     query.limit = query.limit.map(|limit| limit.min(LARGEST_PAGE));
     shared.handle.queue(query).await.map(Json)
+}
+
+/// Where users stand under fair share; nothing without it.
+#[utoipa::path(get, path = "/v1/shares", responses((status = 200, body = Vec<ShareRow>), Refused))]
+pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<ShareRow>> {
+    shared.handle.shares().await.map(Json)
 }
 
 /// Jobs, the latest first.

@@ -80,6 +80,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(lists::history))
         .routes(routes!(lists::export))
         .routes(routes!(lists::energy))
+        .routes(routes!(lists::shares))
         .routes(routes!(lists::events))
         .routes(routes!(gpus::gpus))
         .routes(routes!(gpus::samples))

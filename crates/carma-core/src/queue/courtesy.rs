@@ -1,0 +1,93 @@
+//! Courtesy under fair share: room for users who have less than their share of the GPUs, before they ask.
+//!
+//! Order alone does not make a crowded server fair. Whoever submits little finds every GPU full of those who submit much, waits for
+//! the first to end, and is slowed down by the others. So a user who has its share of the GPUs or more starts nothing beside one
+//! who has less of its own, nor on the GPUs that are kept for those who have less than their share: so many that they could have
+//! it, free or becoming so as their jobs end. Nothing is kept for users who were not here of late.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Account, Ledger};
+use crate::admission::Obstacle;
+use crate::config::QueueConfig;
+use crate::device::Device;
+use crate::units::Time;
+use crate::{DeviceId, GroupId, UserId};
+
+/// Who has how much of its share, and what is kept for those who have less than all of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Courtesy {
+    /// GPUs had over the share of all GPUs, of users who run something, wait, or did so of late.
+    served: BTreeMap<UserId, f64>,
+    /// The devices that are kept.
+    kept: BTreeSet<DeviceId>,
+}
+
+/// A user who has its share or more, and has to leave others room.
+#[derive(Clone, Copy)]
+pub(crate) struct Bound<'a> {
+    courtesy: &'a Courtesy,
+    served: f64,
+}
+
+impl Courtesy {
+    /// Looks at all users and devices anew. What was kept stays kept as far as it can, so that it becomes free.
+    pub(crate) fn review<'a>(
+        &mut self,
+        (ledger, waiting): (&Ledger, impl Iterator<Item = Account>),
+        devices: impl Iterator<Item = &'a Device>,
+        rules: &QueueConfig,
+        now: Time,
+    ) {
+        let usable: Vec<&Device> = devices.filter(|device| device.exists() && !device.drained).collect();
+        let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting).collect();
+        let shares = gpu_shares(&active, usable.len(), rules);
+        self.served.clear();
+        for (account, gpus) in &shares {
+            // A user of several groups is served as well as it is in the best of them.
+            let served = self.served.entry(account.user).or_default();
+            *served = served.max(ledger.reading(*account).rate / gpus);
+        }
+        let below = |user: UserId| self.served.get(&user).is_some_and(|served| *served < 1.0);
+        let due = shares.iter().filter(|(account, _)| below(account.user)).map(|(_, gpus)| gpus).sum::<f64>() as usize;
+        if due == 0 || self.served.keys().all(|user| below(*user)) {
+            self.kept.clear();
+            return;
+        }
+        let (theirs, others): (Vec<&Device>, Vec<&Device>) =
+            usable.into_iter().partition(|device| device.tenants.iter().any(|tenant| below(tenant.user)));
+        let mut order: Vec<_> =
+            others.iter().map(|device| (!self.kept.contains(&device.id()), device.tenants.len(), device.id())).collect();
+        order.sort_unstable();
+        self.kept = order.into_iter().map(|(_, _, device)| device).take(due.saturating_sub(theirs.len())).collect();
+    }
+
+    /// Whether the user has to leave others room.
+    pub(crate) fn bound(&self, user: UserId) -> Option<Bound<'_>> {
+        let served = *self.served.get(&user)?;
+        (served >= 1.0).then_some(Bound { courtesy: self, served })
+    }
+}
+
+/// The GPUs that each of these should have.
+fn gpu_shares(active: &BTreeSet<Account>, gpus: usize, rules: &QueueConfig) -> Vec<(Account, f64)> {
+    let mut groups: BTreeMap<GroupId, f64> = BTreeMap::new();
+    for account in active {
+        *groups.entry(account.group).or_default() += rules.shares.of_user(account.user);
+    }
+    let all: f64 = groups.keys().map(|group| rules.shares.of_group(*group)).sum();
+    let share = |account: &Account| {
+        let of_group = rules.shares.of_user(account.user) / groups.get(&account.group).copied().unwrap_or(1.0);
+        gpus as f64 * of_group * rules.shares.of_group(account.group) / all
+    };
+    active.iter().map(|account| (*account, share(account))).collect()
+}
+
+impl Bound<'_> {
+    /// What keeps the user's jobs off a device, if anything.
+    pub(crate) fn objection(&self, device: &Device) -> Option<Obstacle> {
+        let less = |user: UserId| self.courtesy.served.get(&user).is_some_and(|served| *served < self.served);
+        let left = self.courtesy.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| less(tenant.user));
+        left.then_some(Obstacle::LeftToOthers)
+    }
+}

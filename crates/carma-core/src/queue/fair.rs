@@ -1,0 +1,169 @@
+//! The main queue: in order, or in turns between users.
+//!
+//! Under fair share the order is that in which jobs would start: of the highest priority, the group that stands lowest, in it the user
+//! that stands lowest, and of this user the first job; then its cost is added to where both stand, and so on. So jobs of
+//! users who stand alike alternate by cost, however many jobs one of them has.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
+
+use super::{Account, Courtesy, Ledger, Place};
+use crate::GroupId;
+use crate::config::{QueueConfig, Shares};
+use crate::device::Device;
+use crate::job::Priority;
+use crate::units::Time;
+
+/// The main queue; without fair share all jobs stand in one line.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct FairQueue {
+    lines: BTreeMap<Account, BTreeSet<Place>>,
+    len: usize,
+    fair: bool,
+    shares: Shares,
+    pub(crate) ledger: Ledger,
+    pub(crate) courtesy: Courtesy,
+}
+
+impl FairQueue {
+    const fn account(&self, place: &Place) -> Account {
+        if self.fair { place.account } else { Account::EVERYBODY }
+    }
+
+    /// Follows new rules; whoever stands in it must have been taken out.
+    pub(crate) fn adopt(&mut self, fair: bool, shares: &Shares) {
+        debug_assert!(self.len == 0);
+        (self.fair, self.shares) = (fair, shares.clone());
+    }
+
+    pub(crate) fn insert(&mut self, place: Place) {
+        self.len += usize::from(self.lines.entry(self.account(&place)).or_default().insert(place));
+    }
+
+    pub(crate) fn remove(&mut self, place: &Place) {
+        let account = self.account(place);
+        let Some(line) = self.lines.get_mut(&account) else { return };
+        self.len -= usize::from(line.remove(place));
+        if line.is_empty() {
+            self.lines.remove(&account);
+        }
+    }
+
+    pub(crate) fn contains(&self, place: &Place) -> bool {
+        self.lines.get(&self.account(place)).is_some_and(|line| line.contains(place))
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Those who have jobs in it.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = Account> + '_ {
+        self.lines.keys().copied()
+    }
+
+    /// Looks anew for who has less than its share.
+    pub(crate) fn review_courtesy<'a>(&mut self, devices: impl Iterator<Item = &'a Device>, rules: &QueueConfig, now: Time) {
+        self.courtesy.review((&self.ledger, self.lines.keys().copied()), devices, rules, now);
+    }
+
+    /// Takes everybody out.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Place> + use<> {
+        self.len = 0;
+        std::mem::take(&mut self.lines).into_values().flatten()
+    }
+
+    /// The first job.
+    pub(crate) fn first(&self) -> Option<&Place> {
+        if !self.fair {
+            return self.lines.get(&Account::EVERYBODY)?.first();
+        }
+        let firsts = self.lines.iter().filter_map(|(account, line)| Some((*account, line.first()?)));
+        let next = firsts.min_by_key(|(account, place)| {
+            let group = (self.ledger.of_group(account.group), account.group);
+            (place.priority, group, self.ledger.of_user(*account), *place)
+        });
+        next.map(|(_, place)| place)
+    }
+
+    /// All jobs, in the order in which they would start.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Place> {
+        let (one, many) = if self.fair { (None, Some(self.turns())) } else { (self.lines.get(&Account::EVERYBODY), None) };
+        one.into_iter().flatten().chain(many.into_iter().flatten())
+    }
+
+    fn turns(&self) -> Turns<'_> {
+        let mut turns = Turns { groups: BinaryHeap::new(), members: BTreeMap::new(), shares: &self.shares };
+        for (account, line) in &self.lines {
+            let mut rest = line.iter();
+            let Some(place) = rest.next() else { continue };
+            let member = Member { priority: place.priority, standing: self.ledger.of_user(*account), place, rest };
+            turns.members.entry(account.group).or_default().push(Reverse(member));
+        }
+        let firsts = turns.members.iter().filter_map(|(group, members)| Some((*group, members.peek()?.0.priority)));
+        turns.groups = firsts.map(|(group, priority)| Reverse((priority, self.ledger.of_group(group), group))).collect();
+        turns
+    }
+}
+
+/// A user in line with a group's others: by the priority of its first job, then by where it stands.
+#[derive(Debug, Clone)]
+struct Member<'a> {
+    priority: Reverse<Priority>,
+    standing: u64,
+    place: &'a Place,
+    rest: btree_set::Iter<'a, Place>,
+}
+
+impl Member<'_> {
+    const fn key(&self) -> (Reverse<Priority>, u64, &Place) {
+        (self.priority, self.standing, self.place)
+    }
+}
+
+impl PartialEq for Member<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Member<'_> {}
+
+impl PartialOrd for Member<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Member<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Jobs in the order in which they would start.
+struct Turns<'a> {
+    /// Groups by the priority of their first job, then by where they stand.
+    groups: BinaryHeap<Reverse<(Reverse<Priority>, u64, GroupId)>>,
+    members: BTreeMap<GroupId, BinaryHeap<Reverse<Member<'a>>>>,
+    shares: &'a Shares,
+}
+
+impl<'a> Iterator for Turns<'a> {
+    type Item = &'a Place;
+
+    fn next(&mut self) -> Option<&'a Place> {
+        let Reverse((_, group_standing, group)) = self.groups.pop()?;
+        let members = self.members.get_mut(&group)?;
+        let Reverse(Member { standing, place, mut rest, .. }) = members.pop()?;
+        let after = |standing: u64, share: f64| standing.saturating_add((place.cost.milliseconds() as f64 / share) as u64);
+        if let Some(next) = rest.next() {
+            let standing = after(standing, self.shares.of_user(place.account.user));
+            members.push(Reverse(Member { priority: next.priority, standing, place: next, rest }));
+        }
+        if let Some(Reverse(first)) = members.peek() {
+            self.groups.push(Reverse((first.priority, after(group_standing, self.shares.of_group(group)), group)));
+        }
+        Some(place)
+    }
+}

@@ -1,0 +1,129 @@
+//! Orders of the queue, and turns between users.
+
+use carma_core::*;
+
+use crate::lab::{Lab, job, known, launches, secs};
+
+/// Rules with this queue, where a job has its GPU for itself.
+fn config(queue: QueueSettings) -> Config {
+    Settings { policy: Some("exclusive".to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
+}
+
+fn ordered(order: QueueOrder) -> QueueSettings {
+    QueueSettings { order: Some(order), ..QueueSettings::default() }
+}
+
+fn fair() -> QueueSettings {
+    QueueSettings { fair_share: Some(true), courtesy: Some(0.0), ..QueueSettings::default() }
+}
+
+fn lasting(id: u64, seconds: u64) -> JobSpec {
+    JobSpec { expected_duration: Some(secs(seconds)), ..job(id) }
+}
+
+fn of(user: u32, spec: JobSpec) -> JobSpec {
+    JobSpec { user: UserId(user), group: GroupId(user / 10), ..spec }
+}
+
+fn queue(lab: &Lab) -> Vec<u64> {
+    lab.scheduler.queue().map(|job| job.id().0).collect()
+}
+
+#[test]
+fn the_shortest_goes_first_until_others_have_waited_long_enough() {
+    let mut lab = Lab::new(config(ordered(QueueOrder::Shortest)), 1);
+    lab.submit(job(1));
+    lab.submit(lasting(2, 1000));
+    lab.submit(lasting(3, 100));
+    lab.submit(JobSpec { time_limit: Some(secs(200)), ..job(4) });
+    lab.submit(job(5));
+    assert_eq!(queue(&lab), [3, 4, 2, 5], "a job of which nothing is known should take an hour");
+    lab.wait(901);
+    lab.submit(lasting(6, 100));
+    assert_eq!(queue(&lab), [3, 4, 2, 6, 5], "job 2 has waited for longer than job 6 is shorter");
+}
+
+#[test]
+fn who_has_had_least_goes_first() {
+    let mut lab = Lab::new(config(ordered(QueueOrder::LeastAttained)), 1);
+    lab.submit(JobSpec { retries: RetryBudget { failure: 3, ..RetryBudget::default() }, ..job(1) });
+    lab.submit(job(2));
+    lab.wait(500);
+    assert_eq!(launches(&lab.exit(1, Verdict::Failed { code: 1 })), [(2, vec![0])]);
+    lab.wait(300);
+    lab.submit(job(3));
+    assert_eq!(queue(&lab), [1, 3], "500 s of work, 800 s of waiting");
+    lab.event(Event::ConfigurationChanged(Box::new(Settings {
+        policy: Some("exclusive".to_owned()),
+        queue: Some(QueueSettings { ageing: Some(0.1), ..ordered(QueueOrder::LeastAttained) }),
+        ..Settings::default()
+    })));
+    assert_eq!(queue(&lab), [3, 1], "other rules sort the queue anew");
+    assert_eq!(
+        lab.scheduler.explain(JobId(1)).unwrap().reason.to_string(),
+        "waits behind job 3; 1 ahead of it: it has had less GPU time, or waits longer"
+    );
+}
+
+#[test]
+fn users_alternate_by_what_their_jobs_cost() {
+    let mut lab = Lab::new(config(fair()), 1);
+    lab.submit(of(3, lasting(100, 1)));
+    for id in 1..=4 {
+        lab.submit(of(1, lasting(id, 100)));
+    }
+    lab.submit(of(2, lasting(11, 200)));
+    lab.submit(of(2, lasting(12, 200)));
+    assert_eq!(queue(&lab), [1, 11, 2, 3, 12, 4], "however many one submits");
+    lab.submit(JobSpec { priority: Priority(1), ..of(1, lasting(5, 100)) });
+    assert_eq!(queue(&lab)[0], 5, "priorities go before fairness");
+}
+
+#[test]
+fn whoever_has_had_more_waits_and_is_told_so() {
+    let mut lab = Lab::new(config(fair()), 1);
+    lab.submit(of(1, lasting(1, 100)));
+    lab.submit(of(1, lasting(2, 100)));
+    lab.wait(7200);
+    lab.submit(of(2, lasting(3, 100)));
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(3, vec![0])]);
+    lab.submit(of(2, lasting(4, 100)));
+    let reason = lab.scheduler.explain(JobId(2)).unwrap().reason.to_string();
+    assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has had less of late, 0.0 GPU hours to 2.0");
+    let standings: Vec<(u32, bool)> =
+        lab.scheduler.shares().iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
+    assert_eq!(standings, [(2, false), (1, true)]);
+    // A week later half of it counts; the order is the same.
+    lab.exit(3, Verdict::Succeeded);
+    lab.wait(7 * 86_400);
+    lab.exit(4, Verdict::Succeeded);
+    let left = lab.scheduler.shares().into_iter().find(|share| share.past.user == UserId(1)).unwrap().past.gpu_seconds;
+    assert!((3500.0..3700.0).contains(&left), "{left}");
+}
+
+#[test]
+fn a_group_has_its_turn_before_its_users() {
+    let shares = vec![ShareSettings { gid: Some(2), share: 2.0, uid: None }];
+    let mut lab = Lab::new(config(QueueSettings { shares: Some(shares), ..fair() }), 1);
+    lab.submit(of(99, lasting(100, 1)));
+    for (id, user) in [(1, 11), (2, 12), (3, 13), (4, 21), (5, 21), (6, 21)] {
+        lab.submit(of(user, lasting(id, 100)));
+    }
+    assert_eq!(queue(&lab), [1, 4, 5, 2, 6, 3], "three users of one group have half of what one of the other has");
+}
+
+#[test]
+fn room_is_left_to_who_has_less() {
+    let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
+    let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 5);
+    let busy = |user, id| of(user, known(id, 30_000));
+    for (user, id) in [(1, 1), (2, 2), (2, 3), (2, 4)] {
+        assert_eq!(lab.submit(busy(user, id)).len(), 1, "as long as both have less than half, they start as they come");
+    }
+    assert_eq!(lab.submit(busy(2, 5)), [], "the fifth GPU is left to user 1");
+    assert!(lab.obstacles(5, 4).contains(&Obstacle::LeftToOthers));
+    assert!(lab.obstacles(5, 0).contains(&Obstacle::LeftToOthers), "where it runs it is not disturbed");
+    assert_eq!(lab.submit(busy(1, 6)), [(6, vec![4])], "and it may have it");
+    let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
+    assert_eq!(lab.submit(busy(2, 1)).len() + lab.submit(busy(2, 2)).len(), 2, "as long as nobody has less, nothing is kept");
+}

@@ -1,0 +1,65 @@
+//! Fair share: whoever submits little fares no worse beside one who submits ten times as much than on half of the GPUs alone.
+
+use carma_core::{Preset, QueueSettings, Seconds, Settings};
+use carma_sim::trace::{Generation, generate};
+use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Servers, Simulation, Trace, UserSummary};
+
+/// A trace of one user.
+fn jobs_of(user: &str, jobs: usize, gap: u64, seed: u64, catalogue: &Catalogue) -> Trace {
+    let mean_gap = Seconds::from_secs(gap);
+    let mut trace = generate(&Generation { mix: "65/27/8".parse().unwrap(), jobs, mean_gap, seed }, catalogue).unwrap();
+    for job in &mut trace.jobs {
+        job.owner = Some(user.to_owned());
+    }
+    trace
+}
+
+fn settings(policy: &str, fair_share: bool) -> Settings {
+    let queue = QueueSettings { fair_share: Some(fair_share), ..QueueSettings::default() };
+    Settings { preset: Some(Preset::Standard), policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }
+}
+
+fn light(trace: &Trace, servers: &str, settings: &Settings, catalogue: &Catalogue, seed: u64) -> UserSummary {
+    let servers: Servers = servers.parse().unwrap();
+    let knowledge = Knowledge {
+        memory: Estimator::Oracle,
+        memory_error: 0.1,
+        utilisation_error: 0.3,
+        duration_error: Some(0.3),
+        ..Knowledge::default()
+    };
+    let interference = InterferenceModel::shipped();
+    let simulation = Simulation { seed, ..Simulation::new((catalogue, &interference), trace, &servers, settings, &knowledge) };
+    let run = simulation.run().unwrap();
+    run.by_user(trace).into_iter().find(|summary| summary.user == "light").unwrap()
+}
+
+/// Mean and 95th percentile of the light user's completion times beside the heavy one, over those on half of the GPUs alone: the means of several seeds.
+fn beside_over_alone(policy: &str, gap: u64, fair_share: bool) -> (f64, f64) {
+    let catalogue = Catalogue::shipped();
+    let (mut beside, mut alone) = ((0.0, 0.0), (0.0, 0.0));
+    for seed in 0..SEEDS {
+        let own = jobs_of("light", 20, gap, seed, &catalogue);
+        let mut both = jobs_of("heavy", 200, gap / 10, seed + 1000, &catalogue);
+        both.jobs.extend(own.jobs.clone());
+        both.jobs.sort_by_key(|job| job.submitted);
+        let half = light(&own, "2xA100-40GB", &settings(policy, fair_share), &catalogue, seed);
+        let shared = light(&both, "4xA100-40GB", &settings(policy, fair_share), &catalogue, seed);
+        for (sum, summary) in [(&mut alone, half), (&mut beside, shared)] {
+            *sum = (sum.0 + summary.mean_jct, sum.1 + summary.p95_jct);
+        }
+    }
+    (beside.0 / alone.0, beside.1 / alone.1)
+}
+
+const SEEDS: u64 = 6;
+
+#[test]
+fn measure() {
+    for policy in ["magm", "exclusive"] {
+        for gap in [600, 1200, 2400, 4800] {
+            let (mean, p95) = beside_over_alone(policy, gap, true);
+            println!("{policy} gap {gap}: mean {mean:.3} p95 {p95:.3}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `carma shares`: what users have had of the GPUs, and who is next.
+
+use std::io::Write;
+
+use anyhow::Result;
+use carma_manager::api::ShareRow;
+use clap::Args;
+use nix::unistd::{Gid, Group, Uid, User};
+
+use super::ask::{Manager, write_json};
+use crate::text::{left, right, write_table};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With queue.fair_share, jobs of one priority start in turns: first of the group, \
+and in it of the user, that STANDS lowest. HAD is what a user has had in GPU \
+hours, of which the older count less; DUE is what its running jobs should still \
+take; STANDS is their sum over the user's share within its group. NOW is how \
+many GPUs it takes.\n\n\
+Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'")]
+pub(crate) struct Arguments {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    manager: Manager,
+}
+
+pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let shares = arguments.manager.connect()?.shares()?;
+    if arguments.json {
+        return write_json(&shares, output);
+    }
+    if shares.is_empty() {
+        eprintln!("carma: nobody has had anything, or queue.fair_share is not set");
+    }
+    let user = |uid: u32| User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
+    let group = |gid: u32| Group::from_gid(Gid::from_raw(gid)).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name);
+    table(&shares, user, group, output)
+}
+
+fn table(shares: &[ShareRow], user: impl Fn(u32) -> String, group: impl Fn(u32) -> String, output: &mut impl Write) -> Result<()> {
+    let hours = |seconds: f64| format!("{:.1}", seconds / 3600.0);
+    let row = |share: &ShareRow| {
+        [
+            user(share.uid),
+            share.share.to_string(),
+            hours(share.gpu_seconds),
+            hours(share.committed),
+            hours(share.standing),
+            format!("{:.1}", share.gpus),
+            group(share.gid),
+            share.group_share.to_string(),
+            hours(share.group_standing),
+        ]
+    };
+    let columns = [
+        left("USER", 12),
+        right("SHARE", 6),
+        right("HAD", 8),
+        right("DUE", 7),
+        right("STANDS", 8),
+        right("NOW", 6),
+        left("GROUP", 10),
+        right("SHARE", 6),
+        right("STANDS", 8),
+    ];
+    Ok(write_table(columns, &shares.iter().map(row).collect::<Vec<_>>(), output)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_next_is_seen_at_a_glance() {
+        let row = |uid, gid, gpu_seconds, standing| ShareRow {
+            uid,
+            gid,
+            share: 1.0,
+            group_share: 2.5,
+            gpu_seconds,
+            gpus: 1.25,
+            committed: 7_200.0,
+            standing,
+            group_standing: 720_000.0,
+        };
+        let mut output = Vec::new();
+        let name = |uid: u32| if uid == 1 { "ada".to_owned() } else { uid.to_string() };
+        table(&[row(1, 10, 9_000.0, 16_200.0), row(1002, 10, 3.6e6, 3.6e6)], name, |_| "vision".to_owned(), &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "too wide");
+        insta::assert_snapshot!("shares", text);
+    }
+}
