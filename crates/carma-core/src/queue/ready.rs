@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::JobId;
 use crate::job::{Job, Priority, Waiting};
 
-/// A job's place in its queue: by priority, then by when it was accepted.
+/// A job's place in its queue: by priority, then by when it was accepted or put back behind others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     priority: Reverse<Priority>,
@@ -17,7 +17,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(job: &Job) -> Self {
-        Self { priority: Reverse(job.spec.priority), sequence: job.sequence, job: job.id() }
+        Self { priority: Reverse(job.spec.priority), sequence: job.place(), job: job.id() }
+    }
+
+    /// Where the job would stand if it were put back behind all who wait.
+    pub(crate) fn behind_all(job: &Job) -> Self {
+        Self { sequence: u64::MAX, ..Self::of(job) }
     }
 }
 

@@ -37,6 +37,7 @@ impl Scheduler {
         self.move_in(&newcomer, claim, &placement, now);
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
         self.count_in(job);
+        self.begin_slot(job);
         self.advance_cursor(&placement);
         self.reservation = None;
         actions.push(Action::Launch { attempt, placement, reason });
@@ -84,6 +85,7 @@ impl Scheduler {
             return;
         }
         active.stopping = Some(reason);
+        self.slots.leaves(attempt);
         if signal != Signal::Kill {
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
@@ -135,10 +137,16 @@ impl Scheduler {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
+        self.slots.gone(attempt);
         match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {
-                let reason = if queue == Waiting::Preempted { RequeueReason::Requested } else { RequeueReason::After(verdict) };
+                let reason = match active.stopping.filter(|_| queue == Waiting::Preempted) {
+                    Some(StopReason::SlotOver) => RequeueReason::SlotOver,
+                    Some(StopReason::Moved) => RequeueReason::Moved,
+                    Some(_) => RequeueReason::Requested,
+                    None => RequeueReason::After(verdict),
+                };
                 self.put_back(attempt.job, queue, reason, now, actions);
             }
         }
@@ -149,6 +157,10 @@ impl Scheduler {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let put = known.state.put_back(queue, now);
         debug_assert!(put.is_ok(), "{job} was put back while {}", known.state.name());
+        if reason == RequeueReason::SlotOver {
+            self.sequence += 1;
+            known.turn = Some(self.sequence);
+        }
         let Climb { floor, whole_gpu, .. } = known.climb;
         actions.push(Action::Requeue { job, floor, whole_gpu, reason });
         self.enqueue(job, now);
@@ -175,7 +187,7 @@ impl Scheduler {
             (_, Verdict::Succeeded, _) => Sequel::End(Outcome::Succeeded),
             (Some(StopReason::Cancelled), ..) => Sequel::End(Outcome::Cancelled),
             (Some(StopReason::TimeLimit), ..) => Sequel::End(Outcome::TimeLimit),
-            (Some(StopReason::Requeued), ..) => Sequel::Again(Waiting::Preempted),
+            (Some(StopReason::Requeued | StopReason::SlotOver | StopReason::Moved), ..) => Sequel::Again(Waiting::Preempted),
             (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
             (Some(StopReason::MpsServerDied), ..) | (_, Verdict::MpsServerDied, _) => self.after_displacement(job, Outcome::MpsServerDied),
             (None, _, Some(setback)) => self.after_setback(job, setback, now),

@@ -33,6 +33,7 @@ impl Scheduler {
         for device in devices {
             self.update_gate(device, now, Device::adopt);
         }
+        self.begin_slots_anew();
         self.reconsider_set_aside(now);
     }
 

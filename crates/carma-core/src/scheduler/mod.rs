@@ -22,6 +22,7 @@ mod log;
 mod opportunity;
 mod quotas;
 mod restore;
+mod slots;
 mod timers;
 mod wait_reason;
 
@@ -41,6 +42,7 @@ use crate::queue::{Arrays, Dependents, HeadReservation, Queues, Quotas};
 use crate::units::Time;
 use crate::{DeviceId, JobId};
 use opportunity::Opportunity;
+use slots::Slots;
 use timers::Timers;
 
 /// The decision core.
@@ -69,7 +71,8 @@ pub struct Scheduler {
     arrays: Arrays,
     quotas: Quotas,
     timers: Timers,
-    /// Counts accepted jobs.
+    slots: Slots,
+    /// Counts accepted jobs, and those put back behind others.
     sequence: u64,
     /// The device placed on last, for policies that go round.
     cursor: Option<DeviceId>,
@@ -92,6 +95,7 @@ impl Scheduler {
             arrays: Arrays::default(),
             quotas: Quotas::default(),
             timers: Timers::default(),
+            slots: Slots::default(),
             sequence: 0,
             cursor: None,
             opportunity: Opportunity::default(),
@@ -112,6 +116,7 @@ impl Scheduler {
         }
         self.fire_timers(now, &mut actions);
         self.decide(now, &mut actions);
+        self.give_slots(now, &mut actions);
         Ok(actions)
     }
 

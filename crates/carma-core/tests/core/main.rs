@@ -16,4 +16,5 @@ mod queueing;
 mod quotas;
 mod recovery;
 mod risk;
+mod slots;
 mod worked_examples;

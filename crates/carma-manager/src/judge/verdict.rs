@@ -122,6 +122,8 @@ fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
         StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Whose::Orders, "the job was cancelled"),
         StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Whose::Orders, "its time was up"),
         StopReason::Requeued => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run again later"),
+        StopReason::SlotOver => (Verdict::Failed { code: failure.code }, Whose::Orders, "it has had its slot, and others waited"),
+        StopReason::Moved => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run elsewhere"),
         StopReason::GpuLost => (Verdict::GpuLost, Whose::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Whose::Machine, "its MPS server died"),
     };

@@ -77,8 +77,9 @@ fn settings() -> impl Strategy<Value = Settings> {
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
     let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas)).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas)| Settings {
+    let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas), slot).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas, slot)| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -90,6 +91,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             }),
             queue: Some(QueueSettings { backfill: Some(backfill), ..QueueSettings::default() }),
             quotas,
+            slots: Some(SlotSettings { length: Some(slot) }),
             ..Settings::default()
         },
     )

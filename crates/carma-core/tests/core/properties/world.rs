@@ -111,6 +111,7 @@ impl World {
         assert_eq!(self.scheduler().audit(), Vec::<String>::new());
         self.check_shares(actions);
         self.check_nobody_was_overlooked();
+        self.check_slots(before, actions);
         let now = self.scheduler().now();
         let scheduler = self.log.scheduler();
         // Gates whose attempt is over are open.
@@ -184,7 +185,7 @@ impl World {
             || actions.iter().any(|action| {
                 matches!(action, Action::Requeue { job, reason: RequeueReason::After(Verdict::OutOfMemory), .. } if *job == launched)
             });
-        let place = (!recovered, std::cmp::Reverse(job.spec.priority), job.sequence);
+        let place = (!recovered, std::cmp::Reverse(job.spec.priority), job.place());
         for waiting in scheduler.queue() {
             // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
             let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
@@ -192,7 +193,7 @@ impl World {
                 continue;
             }
             let recovering = matches!(waiting.state, State::Recovering { .. });
-            let before_it = (!recovering, std::cmp::Reverse(waiting.spec.priority), waiting.sequence) < place;
+            let before_it = (!recovering, std::cmp::Reverse(waiting.spec.priority), waiting.place()) < place;
             assert!(!before_it, "{launched} was launched before {}", waiting.id());
         }
     }
