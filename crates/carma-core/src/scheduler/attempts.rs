@@ -24,7 +24,7 @@ impl Scheduler {
     pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let attempt = known.next_attempt();
-        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None };
+        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;
@@ -123,6 +123,13 @@ impl Scheduler {
         Ok(())
     }
 
+    pub(super) fn memory_needed(&mut self, attempt: AttemptId, needed: MiB) -> Result<(), EventError> {
+        self.under_way(attempt)?;
+        let active = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut());
+        active.into_iter().for_each(|active| active.needed = Some(needed));
+        Ok(())
+    }
+
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
         let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
@@ -175,10 +182,12 @@ impl Scheduler {
         let capacity = devices().map(|device| device.spec.memory).min()?;
         let reading = devices().flat_map(|device| &device.tenants).filter(ours).map(Tenant::attributed);
         let asked = demand.ranks.iter().map(|need| if demand.needs_idle { capacity } else { need.to_share });
-        let had = asked.chain(reading).max().unwrap_or(MiB::ZERO).min(capacity);
+        let had = asked.chain(reading).chain(active.needed).max().unwrap_or(MiB::ZERO).min(capacity);
+        // What told that it needs more than the device has needs no second try there.
+        let too_large = active.needed.filter(|needed| *needed > capacity);
         let nobody_else = devices().all(|device| device.tenants.len() == 1 && device.foreign.is_empty());
-        let alone = job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;
-        Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(capacity), alone })
+        let alone = too_large.is_some() || job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;
+        Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(too_large.map_or(capacity, |needed| needed - MiB(1))), alone })
     }
 
     /// What becomes of a job whose attempt has ended.

@@ -21,6 +21,7 @@ mod jobs;
 mod log;
 mod opportunity;
 mod quotas;
+mod rehearsal;
 mod restore;
 mod slots;
 mod timers;
@@ -149,6 +150,7 @@ impl Scheduler {
             Event::EstimateReady { job, estimate } => self.estimate_ready(job, *estimate, now),
             Event::Progress { attempt, done } => self.progressed(attempt, done),
             Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
+            Event::MemoryNeeded { attempt, needed } => self.memory_needed(attempt, needed),
             Event::LaunchFailed { attempt, reason } => self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions),
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {

@@ -32,6 +32,7 @@ impl Opportunity {
             | Event::JobForgotten { .. }
             | Event::Progress { .. }
             | Event::Checkpointed { .. }
+            | Event::MemoryNeeded { .. }
             | Event::Tick => Self::Nothing,
             _ => Self::Anything,
         }

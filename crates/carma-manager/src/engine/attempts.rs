@@ -207,6 +207,9 @@ impl Running {
             host: HostFacts { oom_kills: None, kernel_log: remains.kernel_log.as_deref() },
         };
         let judgement = verdict(&evidence);
+        if let Some(needed) = judgement.needed {
+            self.tell(Event::MemoryNeeded { attempt, needed });
+        }
         let verdict = judgement.verdict.clone();
         self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
         // What it held is free now, and the GPU says so at the next look.
