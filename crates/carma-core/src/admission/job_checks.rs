@@ -28,7 +28,7 @@ pub(crate) struct JobQuestion<'a> {
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
 
-const CHECKS: [Check; 6] = [suspended, needs_idle, mode, mps_user, policy, reserved];
+const CHECKS: [Check; 7] = [suspended, needs_idle, mode, mps_user, policy, apart, reserved];
 
 /// Everything that keeps this rank off this device.
 pub(crate) fn job_obstacles<'a>(
@@ -94,6 +94,13 @@ fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 
 fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     (q.way == Way::Share).then(|| (q.config.mapping.policy.objects)(q.demand.spec, &device.tenants))?
+}
+
+fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    let mut jobs = device.tenants.iter().map(|tenant| tenant.attempt.job);
+    // Few jobs were ever moved.
+    let from = jobs.find(|job| q.demand.apart_from.contains(job))?;
+    Some(Obstacle::KeptApart { from })
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

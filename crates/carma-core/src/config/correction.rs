@@ -28,6 +28,11 @@ impl CorrectionConfig {
     pub(super) const fn none() -> Self {
         Self { slowdown: None, memory_horizon: None }
     }
+
+    /// Whether anything is done at all.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.slowdown.is_some() || self.memory_horizon.is_some()
+    }
 }
 
 impl CorrectionSettings {

@@ -53,6 +53,7 @@ impl Scheduler {
             let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
+        self.company_changed(placement);
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
@@ -111,9 +112,16 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn progressed(&mut self, attempt: AttemptId, done: Fraction) -> Result<(), EventError> {
+    pub(super) fn progressed(
+        &mut self,
+        attempt: AttemptId,
+        done: Fraction,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), EventError> {
         self.under_way(attempt)?;
         self.jobs.entry(attempt.job).and_modify(|job| job.progress = Some(done));
+        self.watch_pace(attempt, done, now, actions);
         Ok(())
     }
 
@@ -145,6 +153,8 @@ impl Scheduler {
         }
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
         self.slots.gone(attempt);
+        self.paces.remove(&attempt);
+        self.company_changed(&active.placement);
         match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {

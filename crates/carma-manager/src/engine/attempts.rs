@@ -183,8 +183,12 @@ impl Running {
     }
 
     pub(super) fn not_launched(&mut self, attempt: AttemptId, reason: &str) {
-        let judgement =
-            Judgement { verdict: Verdict::CouldNotStart { reason: reason.to_owned() }, because: reason.to_owned(), whose: None };
+        let judgement = Judgement {
+            verdict: Verdict::CouldNotStart { reason: reason.to_owned() },
+            because: reason.to_owned(),
+            whose: None,
+            needed: None,
+        };
         self.conclude(attempt, None, &judgement, Event::LaunchFailed { attempt, reason: reason.to_owned() });
     }
 
