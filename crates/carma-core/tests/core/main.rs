@@ -4,6 +4,7 @@
 #![allow(clippy::wildcard_imports, reason = "the tests speak of everything the core has")]
 
 mod configuration;
+mod correction;
 mod devices;
 mod explanations;
 mod host;

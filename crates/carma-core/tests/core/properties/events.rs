@@ -26,7 +26,7 @@ pub(super) enum Step {
     Submit(Box<JobSpec>, Option<(Index, Condition)>),
     Seen(Index, u64),
     Exit(Index, Verdict),
-    Progress(Index),
+    Progress(Index, f64),
     Cancel(Index),
     Hold(Index),
     Release(Index),
@@ -77,9 +77,10 @@ fn settings() -> impl Strategy<Value = Settings> {
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
     let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
+    let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
     let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas), slot).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas, slot)| Settings {
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas), (slot, correction)).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas, (slot, (slowdown, horizon)))| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -91,6 +92,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             }),
             queue: Some(QueueSettings { backfill: Some(backfill), ..QueueSettings::default() }),
             quotas,
+            correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
             slots: Some(SlotSettings { length: Some(slot) }),
             ..Settings::default()
         },
@@ -180,7 +182,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         20 => (job(), prop::option::weighted(0.15, (pick(), condition))).prop_map(|(spec, after)| Step::Submit(Box::new(spec), after)),
         14 => (pick(), 0_u64..45_000).prop_map(|(job, memory)| Step::Seen(job, memory)),
         14 => (pick(), verdict()).prop_map(|(job, verdict)| Step::Exit(job, verdict)),
-        1 => pick().prop_map(Step::Progress),
+        3 => (pick(), 0.0..1.0).prop_map(|(job, done)| Step::Progress(job, done)),
         2 => pick().prop_map(Step::Cancel),
         2 => pick().prop_map(Step::Hold),
         3 => pick().prop_map(Step::Release),

@@ -223,10 +223,10 @@ impl World {
                     self.accepted(Event::JobExited { attempt: index.get(&active).attempt, verdict });
                 }
             }
-            Step::Progress(index) => {
+            Step::Progress(index, done) => {
                 let active = self.active();
                 if !active.is_empty() {
-                    self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::ONE });
+                    self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::clamped(done) });
                 }
             }
             Step::Cancel(index) => {
