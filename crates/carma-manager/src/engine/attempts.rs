@@ -14,6 +14,7 @@ use super::launcher::{LaunchOrder, begun};
 use super::run::Running;
 use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
+use crate::launch::CheckpointTerms;
 use crate::measure::Measurement;
 use crate::metrics::{Tally, kind_of};
 use crate::store::{AttemptEnd, Change, Joules, Measured, Phase, UnixMillis};
@@ -116,7 +117,9 @@ impl Running {
         let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
         let client = placement.devices.first().filter(|granted| matches!(granted.limits, carma_core::Limits::Mps { .. }));
         let mps = client.and_then(|granted| self.mps_control(granted.device));
-        Some(LaunchOrder { attempt, owner, placement, devices, mps })
+        let rules = self.core.scheduler().config();
+        let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
+        Some(LaunchOrder { attempt, owner, placement, devices, mps, checkpoints })
     }
 
     pub(super) fn launched(&mut self, attempt: AttemptId, supervised: Supervised) {
