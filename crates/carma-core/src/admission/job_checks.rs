@@ -97,10 +97,8 @@ fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 }
 
 fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    let mut jobs = device.tenants.iter().map(|tenant| tenant.attempt.job);
-    // Few jobs were ever moved.
-    let from = jobs.find(|job| q.demand.apart_from.contains(job))?;
-    Some(Obstacle::KeptApart { from })
+    let on_it = |job: &&JobId| device.tenants.iter().any(|tenant| tenant.attempt.job == **job);
+    q.demand.apart_from.iter().find(on_it).map(|from| Obstacle::KeptApart { from: *from })
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

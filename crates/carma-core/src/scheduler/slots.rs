@@ -57,9 +57,10 @@ impl Slots {
 impl Scheduler {
     /// When the slot of a running job ends, if it has one.
     fn slot_ends(&self, job: JobId) -> Option<(Time, AttemptId)> {
+        let length = self.config.slots.length?;
         let job = self.jobs.get(&job).filter(|job| job.spec.may_checkpoint && job.spec.gpus > 0)?;
         let active = job.state.active().filter(|active| active.stopping.is_none())?;
-        Some((active.launched_at + self.config.slots.length?, active.attempt))
+        Some((active.launched_at + length, active.attempt))
     }
 
     /// A job runs, and its slot with it.

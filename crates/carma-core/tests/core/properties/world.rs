@@ -229,6 +229,12 @@ impl World {
                     self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::clamped(done) });
                 }
             }
+            Step::Needed(index, memory) => {
+                let active = self.active();
+                if !active.is_empty() {
+                    self.accepted(Event::MemoryNeeded { attempt: index.get(&active).attempt, needed: MiB(memory) });
+                }
+            }
             Step::Cancel(index) => {
                 self.event(Event::JobCancelled { job: self.job(index) });
             }

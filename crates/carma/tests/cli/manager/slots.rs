@@ -3,9 +3,10 @@
 use std::fs;
 
 use carma_core::{JobId, Outcome, RequeueReason, StopReason, Verdict};
+use carma_manager::api::Act;
 use carma_manager::request::{JobCommand, JobRequest};
 
-use super::lab::{Lab, until};
+use super::lab::{Lab, block_on, until};
 
 /// The script that the documentation shows.
 fn documented() -> String {
@@ -14,9 +15,13 @@ fn documented() -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-fn saying(lab: &Lab, job: JobId, attempt: u32) -> String {
-    let folder = lab.folder().join(format!("attempts/{}/{attempt}", job.0));
-    fs::read_to_string(folder.join("stdout.log")).unwrap_or_default()
+fn file(lab: &Lab, job: JobId, attempt: u32, name: &str) -> String {
+    fs::read_to_string(lab.folder().join(format!("attempts/{}/{attempt}/{name}", job.0))).unwrap_or_default()
+}
+
+/// Waits until the first attempt of a job is further than this.
+fn until_further(lab: &Lab, job: JobId, than: f64) {
+    until(|| file(lab, job, 1, "progress").parse::<f64>().ok().filter(|done| *done > than));
 }
 
 /// Why the job was put back, each time.
@@ -34,7 +39,7 @@ fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
     long.environment.insert("STEPS".to_owned(), "400".to_owned());
     let long = lab.submit(long);
     // Its slot is over at once, and it goes on while nobody waits.
-    until(|| lab.job(long).job.job.progress.filter(|done| done.get() > 0.01));
+    until_further(&lab, long, 0.01);
     let short = lab.submit(lab.shell("true"));
     assert_eq!(lab.outcome(short), Outcome::Succeeded);
     assert_eq!(lab.outcome(long), Outcome::Succeeded);
@@ -42,7 +47,7 @@ fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
     assert_eq!(put_back(&lab, long), [RequeueReason::SlotOver]);
     let verdicts: Vec<Verdict> = history.attempts.into_iter().map(|attempt| attempt.end.unwrap().verdict).collect();
     assert_eq!(verdicts, [Verdict::Failed { code: 143 }, Verdict::Succeeded]);
-    let said = saying(&lab, long, 2);
+    let said = file(&lab, long, 2, "stdout.log");
     let begun: u32 = said.strip_prefix("begins after ").and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
     assert!(begun > 0 && begun < 400, "{said}");
     assert!(said.ends_with("done after 400 steps\n"), "{said}");
@@ -50,8 +55,7 @@ fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
 
 #[test]
 fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company() {
-    let rules =
-        "[correction]\nslowdown = 1.5\n[queue]\ngrace = 1200\n[gate]\nobserve = 1\n[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
+    let rules = "[correction]\nslowdown = 1.5\n[queue]\ngrace = 1200\n[gate]\nobserve = 1\n[screen]\nenabled = false\n[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
     let lab = Lab::new("1xA100-40GB", 60.0, rules);
     let train = "emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 100000";
     // It comes on well until it is told to be slow, and ends when it is told to.
@@ -65,10 +69,10 @@ fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company() {
     );
     let victim = lab.submit(lab.shell(&script));
     // More than a minute of its own, by the emulated clock.
-    until(|| lab.job(victim).job.job.progress.filter(|done| done.get() > 0.008));
+    until_further(&lab, victim, 0.016);
     let checkpoint = lab.folder().join("checkpoint.json");
-    let mut guest =
-        lab.train(&format!("--workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 600 --checkpoint {}", checkpoint.display()));
+    let mut guest = lab
+        .train(&format!("--workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 20000 --checkpoint {}", checkpoint.display()));
     guest.may_checkpoint = true;
     let guest = lab.submit(guest);
     until(|| lab.job(guest).job.job.state.active().map(|_| ()));
@@ -80,5 +84,7 @@ fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company() {
     assert!(lab.job(guest).job.job.apart_from.contains(&victim), "and is not put beside it again");
     fs::write(&end, "").unwrap();
     assert_eq!(lab.outcome(victim), Outcome::Succeeded);
-    assert_eq!(lab.outcome(guest), Outcome::Succeeded);
+    until(|| (lab.job(guest).attempts.len() == 2).then_some(()));
+    block_on(lab.handle().act(vec![guest], Act::Cancel, "me".to_owned())).unwrap();
+    assert_eq!(lab.outcome(guest), Outcome::Cancelled);
 }
