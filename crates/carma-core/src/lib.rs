@@ -23,7 +23,9 @@ mod units;
 
 pub use admission::{Obstacle, Way};
 pub use config::*;
-pub use device::{CollocationMode, Device, DeviceSpec, Gate, Limits, Outlook, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory};
+pub use device::{
+    CollocationMode, Device, DeviceSpec, Gate, Growth, Limits, Outlook, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory,
+};
 pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
 pub use forecast::{Character, Company, speeds};
 pub use identity::*;

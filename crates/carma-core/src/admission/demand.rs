@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
+use crate::JobId;
 use crate::config::Config;
 use crate::fleet::{Fleet, HostClaim};
 use crate::job::{Job, JobSpec, RankMemory};
@@ -19,6 +20,8 @@ pub(crate) struct Demand<'a> {
     pub(crate) needs_idle: bool,
     /// What it claims of the host it is launched on.
     pub(crate) host: HostClaim,
+    /// Jobs that it is not placed beside.
+    pub(crate) apart_from: &'a [JobId],
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
 }
@@ -113,7 +116,14 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
-        Self { spec, ranks, needs_idle: whole, host: spec.host_claim(), ends_at: spec.time_limit.map(|limit| now + limit) }
+        Self {
+            spec,
+            ranks,
+            needs_idle: whole,
+            host: spec.host_claim(),
+            apart_from: &job.apart_from,
+            ends_at: spec.time_limit.map(|limit| now + limit),
+        }
     }
 
     /// How many devices it wants.

@@ -15,7 +15,8 @@ struct Question<'a> {
 type Check = fn(&Question<'_>) -> Option<Obstacle>;
 
 /// In the order in which people want to hear of them.
-const CHECKS: [Check; 12] = [lost, partitioned, drained, host_short, stale, unobserved, gate, idle, exclusive, foreign, job_limit, busy];
+const CHECKS: [Check; 13] =
+    [lost, partitioned, drained, host_short, stale, unobserved, gate, idle, exclusive, foreign, job_limit, corrected, busy];
 
 /// Everything that keeps the device closed this way.
 pub(crate) fn device_obstacles<'a>(device: &'a Device, way: Way, config: &'a Config, now: Time) -> impl Iterator<Item = Obstacle> + 'a {
@@ -90,6 +91,10 @@ fn foreign(q: &Question<'_>) -> Option<Obstacle> {
 fn job_limit(q: &Question<'_>) -> Option<Obstacle> {
     let limit = q.config.admission.jobs_per_gpu?;
     (q.device.tenants.len() >= limit as usize).then_some(Obstacle::JobLimit { limit })
+}
+
+fn corrected(q: &Question<'_>) -> Option<Obstacle> {
+    q.device.corrected
 }
 
 /// An idle device may still look busy in a window that remembers the job before.

@@ -30,7 +30,7 @@ pub(crate) struct JobQuestion<'a> {
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
 
-const CHECKS: [Check; 7] = [suspended, needs_idle, mode, mps_user, policy, reserved, courteous];
+const CHECKS: [Check; 8] = [suspended, needs_idle, mode, mps_user, policy, apart, reserved, courteous];
 
 /// Everything that keeps this rank off this device.
 pub(crate) fn job_obstacles<'a>(
@@ -96,6 +96,11 @@ fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 
 fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     (q.way == Way::Share).then(|| (q.config.mapping.policy.objects)(q.demand.spec, &device.tenants))?
+}
+
+fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    let on_it = |job: &&JobId| device.tenants.iter().any(|tenant| tenant.attempt.job == **job);
+    q.demand.apart_from.iter().find(on_it).map(|from| Obstacle::KeptApart { from: *from })
 }
 
 fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

@@ -79,6 +79,27 @@ pub enum Obstacle {
         /// The cap.
         cap: Fraction,
     },
+    /// A job on it is slowed down by more than was predicted.
+    Slowed {
+        /// That job.
+        job: JobId,
+        /// How long its steps take, in percent of what they take alone.
+        percent: u32,
+        /// What was predicted.
+        predicted: u32,
+    },
+    /// Memory on it grows without end.
+    MemoryGrows {
+        /// Whose, most of all.
+        job: JobId,
+        /// When there will be none left.
+        until: Time,
+    },
+    /// The job did not go together with one that is on it.
+    KeptApart {
+        /// That one.
+        from: JobId,
+    },
     /// The sum of expected utilisations would pass the limit (Horus).
     UtilisationSum {
         /// The sum with the job, in percent.
@@ -188,6 +209,11 @@ impl fmt::Display for Obstacle {
                 and.map_or(Ok(()), |(metric, score, limit)| write!(f, " and {} {score} (limit {limit})", metric.name()))
             }
             Self::UtilisationCap { score, cap } => write!(f, "is busier ({score}) than the cap of {cap}"),
+            Self::Slowed { job, percent, predicted } => {
+                write!(f, "takes nobody more: steps of {job} take {percent} % of their time alone, {predicted} % predicted")
+            }
+            Self::MemoryGrows { job, until } => write!(f, "takes nobody more: {job} grows, and memory is full at {until}"),
+            Self::KeptApart { from } => write!(f, "has {from}, and the two did not go together"),
             Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
             Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
             Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),

@@ -28,6 +28,16 @@ impl CorrectionConfig {
     pub(super) const fn none() -> Self {
         Self { slowdown: None, memory_horizon: None }
     }
+
+    /// Our own: twice the predicted slowdown is beyond what forecasts err by, and five minutes are enough to write a checkpoint.
+    pub(super) const fn standard() -> Self {
+        Self { slowdown: Some(2.0), memory_horizon: Some(Seconds::from_secs(300)) }
+    }
+
+    /// Whether anything is done at all.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.slowdown.is_some() || self.memory_horizon.is_some()
+    }
 }
 
 impl CorrectionSettings {

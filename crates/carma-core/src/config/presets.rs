@@ -142,6 +142,7 @@ impl From<Preset> for Config {
                     suspend_collocation: false,
                     ..paper.recovery
                 },
+                correction: CorrectionConfig::standard(),
                 ..paper
             },
         }

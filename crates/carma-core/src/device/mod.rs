@@ -1,10 +1,12 @@
 //! A GPU or MIG instance as the scheduler sees it: what it is, who is on it, what it promised, what was seen of it.
 
 mod gate;
+mod growth;
 mod mode;
 mod tenant;
 
 pub use gate::Gate;
+pub use growth::Growth;
 pub use mode::{CollocationMode, Limits};
 pub use tenant::{Owner, ProcessUse, Tenant, TenantMemory};
 
@@ -12,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{Obstacle, Way, device_obstacles, first_device_obstacle};
 use crate::config::Config;
+use crate::forecast::Company;
 use crate::mapping::{Facts, Score};
 use crate::risk::Risk;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
-use crate::units::{MiB, Time};
+use crate::units::{MiB, Seconds, Time};
 use crate::{AttemptId, DeviceId};
 
 /// What a device is.
@@ -63,6 +66,8 @@ pub struct Device {
     pub heard_at: Option<Time>,
     /// The risk scores of what was seen.
     pub risk: Risk,
+    /// Why it takes nobody more: those on it do not go together as was predicted.
+    pub corrected: Option<Obstacle>,
     /// Memory given back by attempts that ended after the last reading.
     released: MiB,
     standing: Standing,
@@ -120,6 +125,7 @@ impl Device {
             telemetry: Telemetry::Silent,
             heard_at: None,
             risk: Risk::default(),
+            corrected: None,
             released: MiB::ZERO,
             standing: Standing::default(),
         }
@@ -207,6 +213,7 @@ impl Device {
     pub(crate) fn adopt(&mut self, config: &Config) {
         self.telemetry.set_rule(config.window.rule);
         self.reassess(config);
+        self.corrected = self.corrected.filter(|_| config.correction.is_on());
         if let Gate::Closed { by, .. } = self.gate
             && let Some(tenant) = self.tenants.iter().find(|tenant| tenant.attempt == by)
         {
@@ -222,6 +229,7 @@ impl Device {
     pub(crate) fn admit(&mut self, tenant: Tenant, config: &Config, now: Time) {
         self.gate = Gate::closed_by(tenant.attempt, config.gate.opens_after(now, None));
         self.tenants.push(tenant);
+        self.corrected = None;
     }
 
     /// Takes an ended attempt off.
@@ -230,6 +238,7 @@ impl Device {
             let tenant = self.tenants.remove(place);
             self.released += tenant.attributed();
             self.gate.open_after(attempt);
+            self.corrected = None;
         }
     }
 
@@ -257,6 +266,29 @@ impl Device {
             self.gate.seen(*attempt, config.gate.opens_after(now, Some(now)));
         }
         new
+    }
+
+    /// Notes what our attempts use, some time after the last reading that was noted.
+    pub(crate) fn note_memory(&mut self, now: Time, apart: Seconds) {
+        for tenant in &mut self.tenants {
+            if let TenantMemory::Reading(memory) = tenant.memory {
+                tenant.growth.note(memory, now, apart);
+            }
+        }
+    }
+
+    /// How long until memory that grows has taken all there is; unset: nothing grows.
+    pub(crate) fn time_left(&self, config: &Config) -> Option<Seconds> {
+        let rate: f64 = self.tenants.iter().filter_map(|tenant| tenant.growth.rate()).sum();
+        let used = self.occupied().max(self.tenants.iter().map(Tenant::attributed).sum());
+        (rate > 0.0).then(|| Seconds::new(self.available_beside(used, config).0 as f64 / rate).ok())?
+    }
+
+    /// How much slower an attempt is predicted to be on it than alone.
+    pub(crate) fn predicted_slowdown(&self, attempt: AttemptId) -> f64 {
+        let Some(me) = self.tenants.iter().find(|tenant| tenant.attempt == attempt) else { return 1.0 };
+        let others = self.tenants.iter().filter(|tenant| tenant.attempt != attempt).map(|tenant| tenant.character);
+        Company::of(others).slowdown(me.character, self.spec.mode)
     }
 
     /// Works out the standing anew; whoever changes the device does this after.

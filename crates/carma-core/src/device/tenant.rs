@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Growth;
 use crate::forecast::Character;
 use crate::job::{JobSpec, SharingClass};
 use crate::units::{Fraction, MiB, Seconds, Time};
@@ -18,6 +19,8 @@ pub struct Tenant {
     pub promised: MiB,
     /// Memory it was last seen to use.
     pub memory: TenantMemory,
+    /// How that grew.
+    pub growth: Growth,
     /// It is a client of the device's MPS server.
     pub mps_client: bool,
     /// When it was launched.
@@ -46,6 +49,7 @@ impl Tenant {
             user: spec.user,
             promised: MiB::ZERO,
             memory: TenantMemory::Unseen,
+            growth: Growth::default(),
             mps_client: false,
             launched_at: now,
             seen_at: None,

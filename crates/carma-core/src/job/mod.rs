@@ -30,6 +30,9 @@ pub struct Job {
     pub submitted_at: Time,
     /// Its place among all accepted jobs; kept through retries, so that a job put back is not at the end of the queue.
     pub sequence: u64,
+    /// Its place since it was put back after a slot: behind all who waited then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub put_back_as: Option<u64>,
     /// How many attempts were launched.
     pub attempts: u32,
     /// How far it has climbed the recovery ladder.
@@ -48,6 +51,9 @@ pub struct Job {
     /// Its turn in a queue, from when it began to wait there; worked out anew where a job is read back.
     #[serde(skip)]
     pub turn: Turn,
+    /// Jobs that it did not go together with, and is not placed beside again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart_from: Vec<JobId>,
     /// Jobs it still waits for; worked out anew where a job is read back.
     #[serde(skip)]
     pub(crate) unmet: Vec<Dependency>,
@@ -62,6 +68,7 @@ impl Job {
             state,
             submitted_at: now,
             sequence,
+            put_back_as: None,
             attempts: 0,
             climb: Climb::default(),
             failures: 0,
@@ -70,6 +77,7 @@ impl Job {
             checkpointed_at: None,
             attained: Seconds::ZERO,
             turn: Turn::default(),
+            apart_from: Vec::new(),
             unmet,
         }
     }
@@ -77,6 +85,11 @@ impl Job {
     /// Its name.
     pub fn id(&self) -> JobId {
         self.spec.id
+    }
+
+    /// Its place in the order of submission, or since it was last put back behind others.
+    pub fn place(&self) -> u64 {
+        self.put_back_as.unwrap_or(self.sequence)
     }
 
     /// The attempt that its next launch will be.

@@ -44,6 +44,10 @@ pub enum StopReason {
     TimeLimit,
     /// It is to be put back into the queue.
     Requeued,
+    /// It has had its slot, and others wait for its GPUs.
+    SlotOver,
+    /// It and others on its GPU do not go together; it is to run elsewhere.
+    Moved,
     /// Its GPU is gone.
     GpuLost,
     /// Its MPS server is dead.

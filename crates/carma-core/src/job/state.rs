@@ -21,7 +21,7 @@ use thiserror::Error;
 use super::outcome::{Outcome, StopReason};
 use crate::AttemptId;
 use crate::mapping::Placement;
-use crate::units::Time;
+use crate::units::{MiB, Time};
 
 /// Where a job stands, with what only that standing has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,6 +86,9 @@ pub struct Active {
     /// Set once it was told to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<StopReason>,
+    /// What it told it would have needed on a device when it ran out of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed: Option<MiB>,
 }
 
 /// A transition the state machine does not have.

@@ -11,7 +11,7 @@ use super::{Account, Courtesy, Ledger, Place};
 use crate::GroupId;
 use crate::config::{QueueConfig, Shares};
 use crate::device::Device;
-use crate::job::Priority;
+use crate::job::{Job, Priority};
 use crate::units::Time;
 
 /// The main queue; without fair share all jobs stand in one line.
@@ -51,6 +51,13 @@ impl FairQueue {
 
     pub(crate) fn contains(&self, place: &Place) -> bool {
         self.lines.get(&self.account(place)).is_some_and(|line| line.contains(place))
+    }
+
+    /// The rank of the last in the line of a job, among those of its priority.
+    pub(crate) fn last_rank(&self, job: &Job) -> u64 {
+        let end = Place::behind_all(job);
+        let last = self.lines.get(&self.account(&end)).and_then(|line| line.range(..=end).next_back());
+        last.filter(|last| last.priority == end.priority).map_or(0, |last| last.rank)
     }
 
     pub(crate) const fn len(&self) -> usize {

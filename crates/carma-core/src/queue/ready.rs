@@ -9,11 +9,12 @@ use crate::config::QueueConfig;
 use crate::job::{Job, Priority, Waiting};
 use crate::units::Seconds;
 
-/// A job's place in its queue: by priority, then by its turn, then by when it was accepted. It stays the same while the job waits.
+/// A job's place in its queue: by priority, then by its turn, then by when it was accepted or put back behind others. It stays the same
+/// while the job waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(super) priority: Reverse<Priority>,
-    rank: u64,
+    pub(super) rank: u64,
     sequence: u64,
     /// The job.
     pub(crate) job: JobId,
@@ -27,11 +28,16 @@ impl Place {
         Self {
             priority: Reverse(job.spec.priority),
             rank: job.turn.rank,
-            sequence: job.sequence,
+            sequence: job.place(),
             job: job.id(),
             account: Account::of(job),
             cost: job.turn.cost,
         }
+    }
+
+    /// Where the job would stand if it were put back behind all who wait.
+    pub(crate) fn behind_all(job: &Job) -> Self {
+        Self { rank: u64::MAX, sequence: u64::MAX, ..Self::of(job) }
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Climb {
 /// What is known about a crash.
 #[derive(Debug, Clone, Copy)]
 pub struct Setback {
-    /// What the attempt could count on, per device: its need, its floor, or what it was seen to reach.
+    /// What the attempt could count on, per device: its need, its floor, or what it was seen to reach or told that it needed.
     pub had: MiB,
     /// The memory of the smallest device it ran on: every rank will ask for the same.
     pub capacity: MiB,

@@ -81,4 +81,8 @@ pub enum RequeueReason {
     After(Verdict),
     /// Somebody asked for it.
     Requested,
+    /// It has had its slot, and others waited.
+    SlotOver,
+    /// It is to run elsewhere.
+    Moved,
 }

@@ -24,7 +24,7 @@ impl Scheduler {
     pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let attempt = known.next_attempt();
-        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None };
+        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;
@@ -38,6 +38,7 @@ impl Scheduler {
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
         self.count_in(job);
         self.charge(job, now, now);
+        self.begin_slot(job);
         self.advance_cursor(&placement);
         if !placement.devices.is_empty() {
             self.reservation = None;
@@ -55,6 +56,7 @@ impl Scheduler {
             let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
+        self.company_changed(placement);
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
@@ -87,6 +89,7 @@ impl Scheduler {
             return;
         }
         active.stopping = Some(reason);
+        self.slots.leaves(attempt);
         if signal != Signal::Kill {
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
@@ -112,15 +115,29 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn progressed(&mut self, attempt: AttemptId, done: Fraction) -> Result<(), EventError> {
+    pub(super) fn progressed(
+        &mut self,
+        attempt: AttemptId,
+        done: Fraction,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), EventError> {
         self.under_way(attempt)?;
         self.jobs.entry(attempt.job).and_modify(|job| job.progress = Some(done));
+        self.watch_pace(attempt, done, now, actions);
         Ok(())
     }
 
     pub(super) fn checkpointed(&mut self, attempt: AttemptId, now: Time) -> Result<(), EventError> {
         self.under_way(attempt)?;
         self.jobs.entry(attempt.job).and_modify(|job| job.checkpointed_at = Some(now));
+        Ok(())
+    }
+
+    pub(super) fn memory_needed(&mut self, attempt: AttemptId, needed: MiB) -> Result<(), EventError> {
+        self.under_way(attempt)?;
+        let active = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut());
+        active.into_iter().for_each(|active| active.needed = Some(needed));
         Ok(())
     }
 
@@ -139,10 +156,18 @@ impl Scheduler {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
+        self.slots.gone(attempt);
+        self.paces.remove(&attempt);
+        self.company_changed(&active.placement);
         match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {
-                let reason = if queue == Waiting::Preempted { RequeueReason::Requested } else { RequeueReason::After(verdict) };
+                let reason = match active.stopping.filter(|_| queue == Waiting::Preempted) {
+                    Some(StopReason::SlotOver) => RequeueReason::SlotOver,
+                    Some(StopReason::Moved) => RequeueReason::Moved,
+                    Some(_) => RequeueReason::Requested,
+                    None => RequeueReason::After(verdict),
+                };
                 self.put_back(attempt.job, queue, reason, now, actions);
             }
         }
@@ -153,6 +178,10 @@ impl Scheduler {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let put = known.state.put_back(queue, now);
         debug_assert!(put.is_ok(), "{job} was put back while {}", known.state.name());
+        if reason == RequeueReason::SlotOver {
+            self.sequence += 1;
+            known.put_back_as = Some(self.sequence);
+        }
         let Climb { floor, whole_gpu, .. } = known.climb;
         actions.push(Action::Requeue { job, floor, whole_gpu, reason });
         self.enqueue(job, now);
@@ -167,10 +196,12 @@ impl Scheduler {
         let capacity = devices().map(|device| device.spec.memory).min()?;
         let reading = devices().flat_map(|device| &device.tenants).filter(ours).map(Tenant::attributed);
         let asked = demand.ranks.iter().map(|need| if demand.needs_idle { capacity } else { need.to_share });
-        let had = asked.chain(reading).max().unwrap_or(MiB::ZERO).min(capacity);
+        let had = asked.chain(reading).chain(active.needed).max().unwrap_or(MiB::ZERO).min(capacity);
+        // What told that it needs more than the device has needs no second try there.
+        let too_large = active.needed.filter(|needed| *needed > capacity);
         let nobody_else = devices().all(|device| device.tenants.len() == 1 && device.foreign.is_empty());
-        let alone = job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;
-        Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(capacity), alone })
+        let alone = too_large.is_some() || job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;
+        Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(too_large.map_or(capacity, |needed| needed - MiB(1))), alone })
     }
 
     /// What becomes of a job whose attempt has ended.
@@ -179,7 +210,7 @@ impl Scheduler {
             (_, Verdict::Succeeded, _) => Sequel::End(Outcome::Succeeded),
             (Some(StopReason::Cancelled), ..) => Sequel::End(Outcome::Cancelled),
             (Some(StopReason::TimeLimit), ..) => Sequel::End(Outcome::TimeLimit),
-            (Some(StopReason::Requeued), ..) => Sequel::Again(Waiting::Preempted),
+            (Some(StopReason::Requeued | StopReason::SlotOver | StopReason::Moved), ..) => Sequel::Again(Waiting::Preempted),
             (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
             (Some(StopReason::MpsServerDied), ..) | (_, Verdict::MpsServerDied, _) => self.after_displacement(job, Outcome::MpsServerDied),
             (None, _, Some(setback)) => self.after_setback(job, setback, now),

@@ -33,6 +33,7 @@ impl Scheduler {
         for device in devices {
             self.update_gate(device, now, Device::adopt);
         }
+        self.begin_slots_anew();
         self.reconsider_set_aside(now);
     }
 
@@ -145,11 +146,18 @@ impl Scheduler {
         seen.ok_or(EventError::UnknownDevice(device))
     }
 
-    pub(super) fn processes_seen(&mut self, device: DeviceId, processes: &[ProcessUse], now: Time) -> Result<(), EventError> {
+    pub(super) fn processes_seen(
+        &mut self,
+        device: DeviceId,
+        processes: &[ProcessUse],
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), EventError> {
         let new = self.update_gate(device, now, |device, config| device.processes(processes, config, now));
         for attempt in new.ok_or(EventError::UnknownDevice(device))? {
             self.seen(attempt);
         }
+        self.watch_memory(device, now, actions);
         Ok(())
     }
 

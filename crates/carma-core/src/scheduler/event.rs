@@ -162,6 +162,13 @@ pub enum Event {
         /// Which attempt.
         attempt: AttemptId,
     },
+    /// An attempt that ran out of memory told how much it would have needed on its device. Heard before its end.
+    MemoryNeeded {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What it had, and what it asked for.
+        needed: MiB,
+    },
     /// A launch came to nothing.
     LaunchFailed {
         /// Which attempt.

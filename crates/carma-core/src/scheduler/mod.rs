@@ -11,6 +11,7 @@
 mod action;
 mod attempts;
 mod audit;
+mod correction;
 mod cpu_jobs;
 mod decide;
 mod devices;
@@ -21,8 +22,10 @@ mod jobs;
 mod log;
 mod opportunity;
 mod quotas;
+mod rehearsal;
 mod restore;
 mod shares;
+mod slots;
 mod timers;
 mod wait_reason;
 
@@ -41,8 +44,10 @@ use crate::fleet::Fleet;
 use crate::job::{Job, Verdict};
 use crate::queue::{Arrays, Dependents, HeadReservation, Queues, Quotas};
 use crate::units::Time;
-use crate::{DeviceId, JobId};
+use crate::{AttemptId, DeviceId, JobId};
+use correction::Pace;
 use opportunity::Opportunity;
+use slots::Slots;
 use timers::Timers;
 
 /// The decision core.
@@ -71,7 +76,10 @@ pub struct Scheduler {
     arrays: Arrays,
     quotas: Quotas,
     timers: Timers,
-    /// Counts accepted jobs.
+    slots: Slots,
+    /// How fast attempts come on that say how far they are; kept where that is corrected by.
+    paces: BTreeMap<AttemptId, Pace>,
+    /// Counts accepted jobs, and those put back behind others.
     sequence: u64,
     /// The device placed on last, for policies that go round.
     cursor: Option<DeviceId>,
@@ -94,6 +102,8 @@ impl Scheduler {
             arrays: Arrays::default(),
             quotas: Quotas::default(),
             timers: Timers::default(),
+            slots: Slots::default(),
+            paces: BTreeMap::new(),
             sequence: 0,
             cursor: None,
             opportunity: Opportunity::default(),
@@ -114,6 +124,7 @@ impl Scheduler {
         }
         self.fire_timers(now, &mut actions);
         self.decide(now, &mut actions);
+        self.give_slots(now, &mut actions);
         Ok(actions)
     }
 
@@ -131,7 +142,7 @@ impl Scheduler {
             Event::MpsServerDied { device } => self.mps_server_died(device, now, actions),
             Event::GpuSampled { device, sample } => self.gpu_sampled(device, sample, now),
             Event::GpuWindow { device, window } => self.gpu_window(device, window, now),
-            Event::ProcessesSeen { device, processes } => self.processes_seen(device, &processes, now),
+            Event::ProcessesSeen { device, processes } => self.processes_seen(device, &processes, now, actions),
             Event::HostShort { server } => self.host_short(server, true, now),
             Event::HostFine { server } => self.host_short(server, false, now),
             Event::HostMemory { server, available } => self.host_memory(server, available),
@@ -148,8 +159,9 @@ impl Scheduler {
             Event::JobChanged { job, priority, time_limit } => self.job_changed(job, priority, time_limit, now),
             Event::JobForgotten { job } => self.job_forgotten(job),
             Event::EstimateReady { job, estimate } => self.estimate_ready(job, *estimate, now),
-            Event::Progress { attempt, done } => self.progressed(attempt, done),
+            Event::Progress { attempt, done } => self.progressed(attempt, done, now, actions),
             Event::Checkpointed { attempt } => self.checkpointed(attempt, now),
+            Event::MemoryNeeded { attempt, needed } => self.memory_needed(attempt, needed),
             Event::LaunchFailed { attempt, reason } => self.exited(attempt, Verdict::CouldNotStart { reason }, now, actions),
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {

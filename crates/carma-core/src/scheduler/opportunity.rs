@@ -32,6 +32,7 @@ impl Opportunity {
             | Event::JobForgotten { .. }
             | Event::Progress { .. }
             | Event::Checkpointed { .. }
+            | Event::MemoryNeeded { .. }
             | Event::Tick => Self::Nothing,
             _ => Self::Anything,
         }
@@ -50,6 +51,7 @@ impl Scheduler {
     /// Whoever runs, waits or is kept room for may be another: everything is looked at and planned anew.
     pub(super) fn everything_may_change(&mut self) {
         self.opportunity = Opportunity::Anything;
+        self.slots.look_again();
         self.reservation = None;
     }
 }

@@ -28,6 +28,7 @@ impl Scheduler {
         let Some(waiting) = known.state.waiting() else { return };
         self.queues.insert(Lane::of(known, waiting), Place::of(known));
         self.opportunity.add(job);
+        self.slots.look_again();
     }
 
     /// Gives a user's jobs the turns that the quota has room for.

@@ -26,7 +26,7 @@ impl Scheduler {
         }
         let ids: Vec<JobId> = jobs.iter().map(Job::id).collect();
         for job in jobs {
-            self.sequence = self.sequence.max(job.sequence);
+            self.sequence = self.sequence.max(job.sequence).max(job.place());
             self.restore(job, now);
         }
         self.charge_all(now);
@@ -61,6 +61,7 @@ impl Scheduler {
             self.take_back(&job, &active.clone(), now);
         }
         self.jobs.insert(id, job);
+        self.begin_slot(id);
         self.count_in(id);
     }
 
@@ -70,6 +71,7 @@ impl Scheduler {
         // Whoever runs has had its turn in its array.
         self.arrays.admit(job);
         if active.stopping.is_some() {
+            self.slots.leaves(attempt);
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
         let tenant = Tenant::newcomer(&job.spec, attempt, active.launched_at);

@@ -21,6 +21,8 @@ pub(super) enum Timer {
     Grace(AttemptId),
     /// A job may begin.
     Begin(JobId),
+    /// An attempt has had its slot.
+    Slot(AttemptId),
 }
 
 /// Timers by when they fall due.
@@ -72,6 +74,7 @@ impl Scheduler {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
                 Timer::Begin(job) => self.enqueue(job, now),
+                Timer::Slot(attempt) => self.slot_over(attempt, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),
                 Timer::Grace(attempt) => {
                     let active = self.jobs.get(&attempt.job).and_then(|job| job.state.active());

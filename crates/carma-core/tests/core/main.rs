@@ -4,6 +4,7 @@
 #![allow(clippy::wildcard_imports, reason = "the tests speak of everything the core has")]
 
 mod configuration;
+mod correction;
 mod devices;
 mod explanations;
 mod host;
@@ -16,5 +17,6 @@ mod queueing;
 mod quotas;
 mod recovery;
 mod risk;
+mod slots;
 mod turns;
 mod worked_examples;

@@ -6,6 +6,7 @@ mod order;
 mod restart;
 mod search;
 mod shares;
+mod slots;
 mod world;
 
 use proptest::prelude::*;

@@ -199,3 +199,33 @@ fn a_cancelled_victim_is_not_put_back() {
     lab.exit(1, Verdict::GpuLost);
     assert_eq!(*lab.outcome(1), Outcome::Cancelled);
 }
+
+#[test]
+fn what_a_crash_tells_is_asked_for_the_next_time() {
+    let mut lab = Lab::with_policy(Preset::Standard, "or-magm", 1);
+    lab.submit(job(1));
+    let needed = |lab: &mut Lab, memory| lab.event(Event::MemoryNeeded { attempt: lab.attempt(1), needed: MiB(memory) });
+    needed(&mut lab, 21_000);
+    assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(23_048, false)], "what it had and wanted, and 2,048 more");
+    needed(&mut lab, 24_000);
+    assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(30_720, false)], "the next bucket above");
+}
+
+#[test]
+fn what_needs_more_than_its_gpu_is_tried_on_one_that_has_it() {
+    let mut lab = Lab::with_policy(Preset::Standard, "or-magm", 0);
+    for (ordinal, gib) in [(0, 11), (1, 24), (2, 80)] {
+        lab.attach(DeviceSpec::new(gpu(ordinal), MiB(gib * 1024)));
+    }
+    let spec = JobSpec { memory: MemoryNeed::estimated(MiB(9_000), MiB(9_000)), ..job(1) };
+    lab.event(Event::GpuDrained { device: gpu(1) });
+    lab.event(Event::GpuDrained { device: gpu(2) });
+    assert_eq!(lab.submit(spec), [(1, vec![0])]);
+    lab.event(Event::GpuResumed { device: gpu(1) });
+    lab.event(Event::GpuResumed { device: gpu(2) });
+    lab.event(Event::MemoryNeeded { attempt: lab.attempt(1), needed: MiB(30_000) });
+    assert_eq!(launches(&lab.exit(1, Verdict::OutOfMemory)), [(1, vec![2])], "24 GiB would not do either");
+    lab.event(Event::MemoryNeeded { attempt: lab.attempt(1), needed: MiB(90_000) });
+    lab.exit(1, Verdict::OutOfMemory);
+    assert_eq!(*lab.outcome(1), Outcome::OutOfMemory, "nothing is that large");
+}

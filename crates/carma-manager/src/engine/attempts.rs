@@ -14,6 +14,7 @@ use super::launcher::{LaunchOrder, begun};
 use super::run::Running;
 use crate::api::Update;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
+use crate::launch::CheckpointTerms;
 use crate::measure::Measurement;
 use crate::metrics::{Tally, kind_of};
 use crate::store::{AttemptEnd, Change, Joules, Measured, Phase, UnixMillis};
@@ -116,7 +117,9 @@ impl Running {
         let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
         let client = placement.devices.first().filter(|granted| matches!(granted.limits, carma_core::Limits::Mps { .. }));
         let mps = client.and_then(|granted| self.mps_control(granted.device));
-        Some(LaunchOrder { attempt, owner, placement, devices, mps })
+        let rules = self.core.scheduler().config();
+        let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
+        Some(LaunchOrder { attempt, owner, placement, devices, mps, checkpoints })
     }
 
     pub(super) fn launched(&mut self, attempt: AttemptId, supervised: Supervised) {
@@ -183,8 +186,12 @@ impl Running {
     }
 
     pub(super) fn not_launched(&mut self, attempt: AttemptId, reason: &str) {
-        let judgement =
-            Judgement { verdict: Verdict::CouldNotStart { reason: reason.to_owned() }, because: reason.to_owned(), whose: None };
+        let judgement = Judgement {
+            verdict: Verdict::CouldNotStart { reason: reason.to_owned() },
+            because: reason.to_owned(),
+            whose: None,
+            needed: None,
+        };
         self.conclude(attempt, None, &judgement, Event::LaunchFailed { attempt, reason: reason.to_owned() });
     }
 
@@ -207,6 +214,9 @@ impl Running {
             host: HostFacts { oom_kills: None, kernel_log: remains.kernel_log.as_deref() },
         };
         let judgement = verdict(&evidence);
+        if let Some(needed) = judgement.needed {
+            self.tell(Event::MemoryNeeded { attempt, needed });
+        }
         let verdict = judgement.verdict.clone();
         self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
         // What it held is free now, and the GPU says so at the next look.

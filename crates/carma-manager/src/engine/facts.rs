@@ -78,6 +78,8 @@ impl Running {
         let reason = match reason {
             RequeueReason::After(verdict) => kind_of(verdict),
             RequeueReason::Requested => "requested".to_owned(),
+            RequeueReason::SlotOver => "slot_over".to_owned(),
+            RequeueReason::Moved => "moved".to_owned(),
         };
         self.batch.tallies.count(Tally::Decided("requeue".to_owned()));
         self.batch.tallies.count(Tally::Requeued(reason));

@@ -16,7 +16,7 @@ use super::input::Input;
 use super::pool::Pool;
 use super::setup::World;
 use crate::attempt::RunAs;
-use crate::launch::{Assignment, Prepared, Surroundings, plan};
+use crate::launch::{Assignment, CheckpointTerms, Prepared, Surroundings, plan};
 use crate::request::{JobRequest, Owner};
 use crate::store::{Reader, Store, StoreError};
 use crate::supervise::{AttemptFolder, FolderError, Standing, find};
@@ -34,6 +34,8 @@ pub(super) struct LaunchOrder {
     pub(super) placement: Placement,
     pub(super) devices: Vec<DeviceUuid>,
     pub(super) mps: Option<MpsControl>,
+    /// How it is asked to checkpoint, where it can; by the manager's clock.
+    pub(super) checkpoints: CheckpointTerms,
 }
 
 /// What all launches have in common.
@@ -144,6 +146,7 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
         mps: order.mps.as_ref(),
         folder: &folder,
         log_limit: launching.log_limit,
+        checkpoints: request.may_checkpoint.then(|| order.checkpoints.faster(launching.world.speed)),
     };
     let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| NotLaunched::Job(error.to_string()))?;
     if folder.path().exists() {

@@ -235,6 +235,7 @@ impl Running {
         let stopping = |job: &Job| {
             let active = job.state.active()?;
             let signal = match active.stopping? {
+                StopReason::SlotOver | StopReason::Moved => Signal::Checkpoint,
                 StopReason::Requeued if job.spec.may_checkpoint => Signal::Checkpoint,
                 StopReason::Requeued | StopReason::Cancelled | StopReason::TimeLimit => Signal::Terminate,
                 StopReason::GpuLost | StopReason::MpsServerDied => Signal::Kill,

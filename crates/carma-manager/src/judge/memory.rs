@@ -61,6 +61,11 @@ impl MemorySeen {
         }
     }
 
+    /// What it would have needed, where it told.
+    pub(super) fn needed(&self) -> Option<MiB> {
+        self.wanted.map(|wanted| self.own + wanted)
+    }
+
     /// For people.
     pub(super) fn words(&self) -> String {
         let gib = |size: MiB| format!("{:.1}", size.0 as f64 / 1024.0);
@@ -107,7 +112,7 @@ mod tests {
     fn pytorch_of_all_times_is_understood() {
         let old = MemorySeen::told(OF_1_13).unwrap();
         assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
-        assert_eq!(old.whose(), Some(Whose::Job));
+        assert_eq!((old.whose(), old.needed()), (Some(Whose::Job), Some(MiB(40_960))));
         let new = MemorySeen::told(OF_2_1).unwrap();
         assert_eq!(new.whose(), Some(Whose::Neighbours));
         assert_eq!(new.words(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");

@@ -1,6 +1,6 @@
 //! The judgement.
 
-use carma_core::{StopReason, Verdict};
+use carma_core::{MiB, StopReason, Verdict};
 use carma_gpu::Blame;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,6 +22,9 @@ pub struct Judgement {
     /// Whose doing it was, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whose: Option<Whose>,
+    /// What it would have needed on its GPU, where it ran out of memory and told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed: Option<MiB>,
 }
 
 /// Whose doing the end of an attempt was.
@@ -40,7 +43,7 @@ pub enum Whose {
 
 impl Judgement {
     fn new(verdict: Verdict, whose: impl Into<Option<Whose>>, because: impl Into<String>) -> Self {
-        Self { verdict, because: because.into(), whose: whose.into() }
+        Self { verdict, because: because.into(), whose: whose.into(), needed: None }
     }
 }
 
@@ -122,6 +125,8 @@ fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
         StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Whose::Orders, "the job was cancelled"),
         StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Whose::Orders, "its time was up"),
         StopReason::Requeued => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run again later"),
+        StopReason::SlotOver => (Verdict::Failed { code: failure.code }, Whose::Orders, "it has had its slot, and others waited"),
+        StopReason::Moved => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run elsewhere"),
         StopReason::GpuLost => (Verdict::GpuLost, Whose::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Whose::Machine, "its MPS server died"),
     };
@@ -150,7 +155,8 @@ fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let likely = if certain { "" } else { ", most likely" };
     let shown = seen.map_or_else(|| words.clone(), |seen| seen.words());
     let because = format!("GPU memory ran out{likely}: {shown}");
-    Some(Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.whose()), because))
+    let needed = seen.and_then(|seen| seen.needed());
+    Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.whose()), because) })
 }
 
 fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {

@@ -93,7 +93,7 @@ pub fn remove_container(folder: &AttemptFolder, program: &Path) {
     let Some(command) = order.afterwards else { return };
     let order = Order { command, directory: "/".into(), afterwards: None, output: None, error: None, terminal: None, ..order };
     let (folder, program) = (AttemptFolder::at(folder.path().join("removal")), program.to_owned());
-    let run = move || run_aside(&folder, &Plan { order, script: None }, &program, CLEARING_LIMIT);
+    let run = move || run_aside(&folder, &Plan { order, script: None, checkpoints: None }, &program, CLEARING_LIMIT);
     // Without a thread the container stays, as it does when its daemon refuses.
     let _ = thread::Builder::new().name("removal".to_owned()).spawn(run);
 }

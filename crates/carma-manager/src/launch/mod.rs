@@ -2,6 +2,7 @@
 
 mod activation;
 mod aside;
+mod checkpoints;
 mod container;
 mod plan;
 mod snapshot;
@@ -9,6 +10,7 @@ mod start;
 mod surroundings;
 
 pub use aside::{Aside, AsideError, remove_container, run_aside};
+pub use checkpoints::CheckpointTerms;
 pub use plan::{Assignment, Plan, PlanError, plan};
 pub use snapshot::{Snapshot, SnapshotError, snapshot};
 pub use start::{LaunchError, Prepared};

@@ -9,6 +9,7 @@ use carma_gpu::{DeviceUuid, environment};
 use thiserror::Error;
 
 use super::activation::activate;
+use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms, checkpoint_folder};
 use super::container::Container;
 use super::surroundings::Surroundings;
 use crate::attempt::{Order, RunAs, Terminal, TerminalSize};
@@ -38,6 +39,8 @@ pub struct Assignment<'a> {
     pub folder: &'a AttemptFolder,
     /// The most that is kept of each log, in bytes.
     pub log_limit: u64,
+    /// How it is asked to checkpoint, where it can.
+    pub checkpoints: Option<CheckpointTerms>,
 }
 
 /// What exactly is run for a job.
@@ -47,6 +50,8 @@ pub struct Plan {
     pub order: Order,
     /// The script that has to be in the folder.
     pub script: Option<String>,
+    /// A folder of the job's own that has to be there, and may be.
+    pub checkpoints: Option<PathBuf>,
 }
 
 /// Why a job cannot be run as it was asked for.
@@ -65,9 +70,6 @@ pub enum PlanError {
     #[error("a job in a container cannot activate an environment of the machine: the image has its own")]
     ActivationInContainer,
 }
-
-/// SIGTERM, which most programs that can save their work listen to.
-const CHECKPOINT_SIGNAL: i32 = 15;
 
 /// Works out what is run.
 pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<Plan, PlanError> {
@@ -107,7 +109,7 @@ pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<
         open_files: surroundings.open_files,
         terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
-    Ok(Plan { order, script })
+    Ok(Plan { order, script, checkpoints: assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder)) })
 }
 
 /// The user's variables, then what says where the job is and what it may use.
@@ -122,6 +124,9 @@ fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
     set("CARMA_JOB_ID", assignment.attempt.job.0.to_string());
     set("CARMA_ATTEMPT", assignment.attempt.number.to_string());
     set("CARMA_PROGRESS", assignment.folder.progress().to_string_lossy().into_owned());
+    for (name, value) in assignment.checkpoints.into_iter().flat_map(|terms| terms.variables(assignment.attempt, assignment.folder)) {
+        set(name, value);
+    }
     if let Some(index) = assignment.array_index {
         set("CARMA_ARRAY_INDEX", index.to_string());
     }
@@ -149,6 +154,7 @@ fn container<'a>(
     variables: &'a BTreeMap<String, String>,
 ) -> Result<Container<'a>, PlanError> {
     let script = matches!(assignment.request.command, JobCommand::Script { .. }).then(|| assignment.folder.script());
+    let checkpoints = assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder));
     let pipes = variables.get("CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from);
     Ok(Container {
         engine: surroundings.engine.ok_or_else(|| PlanError::NoEngine(image.name.clone()))?,
@@ -157,7 +163,15 @@ fn container<'a>(
         user: assignment.user,
         devices: assignment.devices,
         directory: &assignment.request.directory,
-        mounts: surroundings.home.iter().cloned().chain(script).chain(pipes).chain([assignment.folder.progress()]).collect(),
+        mounts: surroundings
+            .home
+            .iter()
+            .cloned()
+            .chain(script)
+            .chain(pipes)
+            .chain(checkpoints)
+            .chain([assignment.folder.progress()])
+            .collect(),
         variables,
         name_file: assignment.folder.container(),
         terminal: assignment.request.interactive,
@@ -224,6 +238,7 @@ mod tests {
             mps: Some(&control),
             folder: &AttemptFolder::at("/state/attempts/12/3"),
             log_limit: 1 << 20,
+            checkpoints: Some(CheckpointTerms { grace: Seconds::from_secs(30), slot: Some(Seconds::from_secs(43_200)) }),
         };
         plan(&assignment, surroundings)
     }
@@ -293,7 +308,9 @@ mod tests {
         let surroundings =
             Surroundings { engine: Some(ContainerEngine::Docker), home: Some("/home/ada".into()), ..Surroundings::default() };
         let order = planned(&job, &[mps], &surroundings).unwrap().order;
-        for mounted in ["/home/ada", "/state/attempts/12/3/script", "/state/attempts/12/3/progress", "/run/mps/0"] {
+        for mounted in
+            ["/home/ada", "/state/attempts/12/checkpoint", "/state/attempts/12/3/script", "/state/attempts/12/3/progress", "/run/mps/0"]
+        {
             assert!(order.command.contains(&format!("type=bind,\"source={mounted}\",\"target={mounted}\"")), "{:?}", order.command);
         }
         assert!(order.command.ends_with(&["torch", "/bin/bash", "/state/attempts/12/3/script"].map(str::to_owned)));

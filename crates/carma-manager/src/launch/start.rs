@@ -79,6 +79,9 @@ impl Prepared {
             let path = folder.container_folder();
             own_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
+        if let Some(path) = plan.checkpoints.clone().filter(|path| !path.exists()) {
+            own_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
+        }
         folder.write_order(&plan.order)?;
         let refused = |source| LaunchError::Program { program: program.to_owned(), source };
         let log = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.supervisor_log()).map_err(refused)?;

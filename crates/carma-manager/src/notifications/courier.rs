@@ -84,7 +84,7 @@ impl Courier {
         };
         // The message is in a file that is the user's alone.
         let script = Some(serde_json::to_string(message).map_err(|error| error.to_string())?);
-        run_aside(folder, &Plan { order, script }, &self.program, LIMIT).map_err(|error| error.to_string())
+        run_aside(folder, &Plan { order, script, checkpoints: None }, &self.program, LIMIT).map_err(|error| error.to_string())
     }
 }
 

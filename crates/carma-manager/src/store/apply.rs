@@ -99,7 +99,7 @@ impl Target<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?8, ?14, ?15)",
             params![
                 id.0,
-                job.sequence,
+                job.place(),
                 request.name,
                 owner.uid,
                 owner.gid,
@@ -135,7 +135,7 @@ impl Target<'_> {
                 job.spec.priority.0,
                 job.spec.gpus,
                 job.attempts,
-                job.sequence,
+                job.place(),
                 job.state.outcome().map(Json)
             ],
             Refusal::UnknownJob(id),

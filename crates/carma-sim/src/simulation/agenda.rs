@@ -18,6 +18,8 @@ pub(super) enum Item {
     WindDown { process: usize, plan: u64 },
     /// A process is at its end.
     End { process: usize, plan: u64 },
+    /// A process has written its checkpoint.
+    Saved { process: usize, plan: u64 },
     /// A process that was told to stop is gone.
     Gone { process: usize, plan: u64 },
     /// A whole window has passed since a GPU last changed.

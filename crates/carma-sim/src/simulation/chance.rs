@@ -57,6 +57,8 @@ pub(super) enum Purpose {
     Monitor,
     /// How far a pair of workloads lies from the model.
     Pair,
+    /// Whether a job can checkpoint.
+    Checkpoint,
 }
 
 /// Draws for one purpose and one thing.
@@ -73,6 +75,12 @@ impl Chance {
     pub(super) fn new(seed: u64, purpose: Purpose, first: u64, second: u64) -> Self {
         let mixed = [purpose as u64, first, second].into_iter().fold(seed / 2, |mixed, part| scramble(mixed ^ scramble(part)));
         Self { generator: Rng::with_seed(mixed), mirrored: seed % 2 == 1 }
+    }
+
+    /// Whether something happens that does so in this share of cases.
+    pub(super) fn happens(&mut self, share: f64) -> bool {
+        let drawn = self.generator.f64();
+        (if self.mirrored { 1.0 - drawn } else { drawn }) < share
     }
 
     /// A draw from the standard normal distribution (Box and Muller).

@@ -109,6 +109,8 @@ pub struct Knowledge {
     pub utilisation_error: f64,
     /// The spread of errors in what is said of durations, as a share; unset: nothing is said of them.
     pub duration_error: Option<f64>,
+    /// The share of jobs that can checkpoint.
+    pub checkpoint: f64,
     /// All that was asked for, by workload, where each is one job's: then nothing else counts.
     pub requests: HashMap<WorkloadId, JobSpec>,
 }
@@ -119,6 +121,7 @@ impl Knowledge {
         if let Some(request) = self.requests.get(&workload) {
             return JobSpec { id, ..request.clone() };
         }
+        let may_checkpoint = Chance::new(seed, Purpose::Checkpoint, id.0, 0).happens(self.checkpoint);
         let mut chance = Chance::new(seed, Purpose::Telling, id.0, 0);
         let memory_off = blur(self.memory_error, &mut chance);
         let utilisation_off = blur(self.utilisation_error, &mut chance);
@@ -137,7 +140,7 @@ impl Knowledge {
             Estimator::Table(estimates) => estimates.get(workload).map(answer),
             Estimator::Declared(declared) => {
                 let memory = MemoryNeed { known: declared.get(workload).map(PerRank::Same), estimated: None };
-                return JobSpec { gpus, memory, ..JobSpec::new(id) };
+                return JobSpec { gpus, memory, may_checkpoint, ..JobSpec::new(id) };
             }
         };
         // What is blurred is nobody's knowledge: an estimate above every GPU is tried all the same, a known need is not.
@@ -160,6 +163,7 @@ impl Knowledge {
             sharing: utilisation.gpu.map(sharing_class),
             utilisation,
             expected_duration: duration,
+            may_checkpoint,
             ..JobSpec::new(id)
         }
     }

@@ -1,13 +1,13 @@
 //! What happens to processes: launched, on their GPUs, training, at their end.
 
-use carma_core::{AttemptId, Event, Fraction, MiB, Seconds, Verdict};
+use carma_core::{AttemptId, Event, Fraction, MiB, Seconds, Signal, Verdict};
 
 use super::agenda::Item;
 use super::chance::Draw;
 use super::driver::{Decider, SimulationError};
 use super::gpu::{Resident, Who};
 use super::physics::Physics;
-use super::process::{Phase, Process};
+use super::process::{Phase, Process, Training};
 use super::record::AttemptRecord;
 use super::world::World;
 
@@ -17,9 +17,10 @@ impl<D: Decider> World<'_, D> {
         let draw = Draw::new(&self.setup.physics, self.setup.seed, job, attempt.number);
         // Alone, a job is as fast as its slowest rank.
         let whole = (0..).zip(&gpus).map(|(rank, gpu)| self.rank_facts(job, rank, *gpu).whole_stretch).fold(0.0, f64::max);
-        let (draw, training) = draw.for_job(self.tasks[job].alone);
+        let (draw, work) = draw.for_job(self.tasks[job].alone);
+        let training = self.tasks[job].saved.unwrap_or(Training { work, done: 0.0 });
         let record = &mut self.records[job];
-        record.alone = self.tasks[job].alone * draw.run_time + training * (whole - 1.0);
+        record.alone = self.tasks[job].alone * draw.run_time + training.work * (whole - 1.0);
         record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: gpus.clone(), verdict: None });
         self.plans += 1;
         let plan = self.plans;
@@ -32,34 +33,58 @@ impl<D: Decider> World<'_, D> {
         self.agenda.plan(self.now + seconds(draw.start_up), Item::Arrive { process: place, plan });
     }
 
-    /// A process that is told to stop does so after a second, and loses what it has done.
-    pub(super) fn stop(&mut self, attempt: AttemptId) {
+    /// A process that is told to stop does so after a second, and loses what it has done since its last checkpoint; one that is told to
+    /// write one does so first.
+    pub(super) fn stop(&mut self, attempt: AttemptId, signal: Signal) {
         let of = |process: &Option<Process>| process.as_ref().is_some_and(|process| process.attempt == attempt);
-        if let Some(process) = self.processes.iter().position(of)
-            && let Some(plan) = self.processes[process].as_ref().map(|process| process.plan)
-        {
-            self.agenda.plan(self.now + Seconds::from_secs(1), Item::Gone { process, plan });
+        let Some(place) = self.processes.iter().position(of) else { return };
+        let Some(process) = &self.processes[place] else { return };
+        let (phase, plan) = (process.phase, process.plan);
+        if signal != Signal::Checkpoint || phase == Phase::StartingUp {
+            return self.agenda.plan(self.now + Seconds::from_secs(1), Item::Gone { process: place, plan });
         }
+        // What is at its end anyway ends.
+        if phase != Phase::WindingDown {
+            self.enter(place, Phase::Saving);
+            self.agenda.plan(self.now + seconds(self.setup.physics.checkpoint), Item::Saved { process: place, plan });
+        }
+    }
+
+    /// A process has written down how far it is, and ends.
+    fn saved(&mut self, place: usize) -> Result<(), SimulationError> {
+        let Some(process) = &self.processes[place] else { return Ok(()) };
+        let attempt = process.attempt;
+        self.tasks[process.job].saved = Some(process.training(self.now));
+        self.tell(Event::Checkpointed { attempt })?;
+        self.exit(place, Verdict::Failed { code: 143 })
     }
 
     pub(super) fn is_current(&self, process: usize, plan: u64) -> bool {
         self.processes[process].as_ref().is_some_and(|process| process.plan == plan)
     }
 
+    fn is_in(&self, process: usize, phase: Phase) -> bool {
+        self.processes[process].as_ref().is_some_and(|process| process.phase == phase)
+    }
+
     pub(super) fn happen(&mut self, item: Item) -> Result<(), SimulationError> {
         match item {
             Item::Arrive { process, plan } if self.is_current(process, plan) => self.arrive(process),
             Item::Grow { process, plan } if self.is_current(process, plan) => self.grow(process),
-            Item::Train { process, plan } if self.is_current(process, plan) => {
+            Item::Train { process, plan } if self.is_current(process, plan) && self.is_in(process, Phase::Loading) => {
                 self.enter(process, Phase::Training);
                 Ok(())
             }
-            Item::WindDown { process, plan } if self.processes[process].as_ref().is_some_and(|process| process.end_plan == plan) => {
+            Item::WindDown { process, plan }
+                if self.processes[process].as_ref().is_some_and(|process| process.end_plan == plan)
+                    && self.is_in(process, Phase::Training) =>
+            {
                 self.enter(process, Phase::WindingDown);
                 Ok(())
             }
             Item::End { process, plan } if self.is_current(process, plan) => self.exit(process, Verdict::Succeeded),
             Item::Gone { process, plan } if self.is_current(process, plan) => self.exit(process, Verdict::Failed { code: 143 }),
+            Item::Saved { process, plan } if self.is_current(process, plan) => self.saved(process),
             Item::Settle { gpu } => {
                 self.gpus[gpu].settles_at = None;
                 self.touch(gpu);

@@ -13,6 +13,8 @@ pub struct Physics {
     pub loading: (f64, f64),
     /// After the last training step, in seconds, likewise: validation, saving, tearing down.
     pub winding_down: (f64, f64),
+    /// What a process takes to write a checkpoint when it is told to, in seconds. It does not train meanwhile.
+    pub checkpoint: f64,
     /// The share of its counters a process shows while loading and winding down.
     pub quiet: f64,
     /// The spread of run times of the same job, as a share.
@@ -37,6 +39,7 @@ impl Default for Physics {
             longest_start_up: 55.5,
             loading: (15.0, 0.3),
             winding_down: (25.0, 0.3),
+            checkpoint: 10.0,
             quiet: 0.2,
             run_time: 0.015,
             first_memory: 0.8,
@@ -73,6 +76,7 @@ impl Physics {
             longest_start_up: start_up,
             loading: (0.0, 0.0),
             winding_down: (0.0, 0.0),
+            checkpoint: 10.0,
             quiet: 0.0,
             run_time: 0.0,
             first_memory: 1.0,

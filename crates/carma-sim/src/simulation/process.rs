@@ -15,6 +15,15 @@ pub(super) enum Phase {
     Training,
     /// Done with training.
     WindingDown,
+    /// Writing down how far it is, to end then.
+    Saving,
+}
+
+/// Training to do and done, in seconds as when alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Training {
+    pub(super) work: f64,
+    pub(super) done: f64,
 }
 
 /// A running attempt.
@@ -41,9 +50,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(attempt: AttemptId, job: usize, gpus: Vec<usize>, work: f64, draw: Draw, plan: u64, now: Time) -> Self {
+    pub(super) fn new(attempt: AttemptId, job: usize, gpus: Vec<usize>, training: Training, draw: Draw, plan: u64, now: Time) -> Self {
         let phase = Phase::StartingUp;
-        Self { attempt, job, gpus, phase, requests: 0, draw, work, done: 0.0, speed: 0.0, since: now, plan, end_plan: 0 }
+        let Training { work, done } = training;
+        Self { attempt, job, gpus, phase, requests: 0, draw, work, done, speed: 0.0, since: now, plan, end_plan: 0 }
+    }
+
+    /// How far it is.
+    pub(super) fn training(&self, now: Time) -> Training {
+        Training { work: self.work, done: (self.done + (now - self.since).get() * self.speed).min(self.work) }
     }
 
     /// Goes on at another speed. Returns whether it is another one.

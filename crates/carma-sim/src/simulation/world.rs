@@ -11,7 +11,7 @@ use super::driver::{Decider, SimulationError};
 use super::facts::{FactTable, RankFacts};
 use super::gpu::Gpu;
 use super::meter::Meter;
-use super::process::Process;
+use super::process::{Process, Training};
 use super::record::{GpuRecord, JobRecord, Run};
 use super::telemetry::{Levels, Monitor};
 use crate::catalogue::{Workload, WorkloadId};
@@ -22,6 +22,8 @@ pub(super) struct Task {
     pub(super) workload: WorkloadId,
     /// Its time alone on the GPU it was measured on.
     pub(super) alone: f64,
+    /// How far its last checkpoint was.
+    pub(super) saved: Option<Training>,
 }
 
 pub(super) struct World<'a, D> {
@@ -57,7 +59,7 @@ impl<'a, D: Decider> World<'a, D> {
         }
         let task = |job: &crate::TraceJob| {
             let workload = job.workload.ok_or_else(|| SimulationError::Unmapped(job.name.clone()))?;
-            Ok(Task { workload, alone: job.duration.unwrap_or(setup.catalogue.get(workload).seconds).get() })
+            Ok(Task { workload, alone: job.duration.unwrap_or(setup.catalogue.get(workload).seconds).get(), saved: None })
         };
         let tasks = setup.trace.jobs.iter().map(task).collect::<Result<Vec<_>, SimulationError>>()?;
         let record = |job: &crate::TraceJob| JobRecord {
@@ -213,7 +215,7 @@ impl<'a, D: Decider> World<'a, D> {
                     let gpus = placement.devices.iter().map(|granted| self.gpu_place(granted.device)).collect();
                     self.launch(attempt, gpus);
                 }
-                Action::Signal { attempt, .. } => self.stop(attempt),
+                Action::Signal { attempt, signal, .. } => self.stop(attempt, signal),
                 Action::Requeue { .. } => {}
                 Action::Finish { job, outcome } => {
                     let record = &mut self.records[job.0 as usize - 1];

@@ -9,4 +9,5 @@ mod properties;
 mod published;
 mod reports;
 mod schedules;
+mod slots;
 mod traces;

@@ -44,6 +44,10 @@ pub(crate) struct WorldArguments {
     /// nobody knows it exactly.
     #[arg(long, default_value_t = USUAL_DURATION_ERROR, value_parser = share)]
     duration_error: f64,
+    /// The share of jobs that can checkpoint when asked: time slots and
+    /// corrections need some.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = part)]
+    checkpoint: f64,
     /// A process from outside, as in gpu=0,from=100,until=2000,memory=8000,smact=0.5;
     /// may be given more than once.
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::foreign)]
@@ -60,6 +64,10 @@ const USUAL_DURATION_ERROR: f64 = 0.3;
 fn share(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
     if (0.0..=2.0).contains(&value) { Ok(value) } else { Err("give a share from 0 to 2".to_owned()) }
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    share(text).and_then(|value| if value <= 1.0 { Ok(value) } else { Err("give a share from 0 to 1".to_owned()) })
 }
 
 /// Everything that stays the same from run to run.
@@ -100,6 +108,7 @@ impl WorldArguments {
             memory_error: self.memory_error,
             utilisation_error: self.utilisation_error,
             duration_error: Some(self.duration_error),
+            checkpoint: self.checkpoint,
             ..Knowledge::default()
         })
     }
@@ -156,6 +165,7 @@ impl World {
             unusual("memory", knowledge.memory_error),
             unusual("utilisation", knowledge.utilisation_error),
             unusual("duration", knowledge.duration_error.filter(|error| error.to_bits() != USUAL_DURATION_ERROR.to_bits()).unwrap_or(0.0)),
+            (knowledge.checkpoint > 0.0).then(|| format!("{} % of jobs can checkpoint", 100.0 * knowledge.checkpoint)),
             disturbances,
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

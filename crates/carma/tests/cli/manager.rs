@@ -18,6 +18,7 @@ mod rules;
 mod security;
 mod seen;
 mod served;
+mod slots;
 mod top;
 mod up;
 mod what_if;

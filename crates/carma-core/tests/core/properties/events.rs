@@ -26,7 +26,8 @@ pub(super) enum Step {
     Submit(Box<JobSpec>, Option<(Index, Condition)>),
     Seen(Index, u64),
     Exit(Index, Verdict),
-    Progress(Index),
+    Progress(Index, f64),
+    Needed(Index, u64),
     Cancel(Index),
     Hold(Index),
     Release(Index),
@@ -78,8 +79,10 @@ fn settings() -> impl Strategy<Value = Settings> {
         .prop_map(|own| own.map(|(jobs, gpus, memory)| vec![UserQuotaSettings { uid: 1, jobs, gpus, memory }]));
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, queues(), prop::option::of(quotas)).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, queue, quotas)| Settings {
+    let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
+    let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction)).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon)))| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -91,6 +94,8 @@ fn settings() -> impl Strategy<Value = Settings> {
             }),
             queue: Some(queue),
             quotas,
+            correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
+            slots: Some(SlotSettings { length: Some(slot) }),
             ..Settings::default()
         },
     )
@@ -204,7 +209,8 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         20 => (job(), prop::option::weighted(0.15, (pick(), condition))).prop_map(|(spec, after)| Step::Submit(Box::new(spec), after)),
         14 => (pick(), 0_u64..45_000).prop_map(|(job, memory)| Step::Seen(job, memory)),
         14 => (pick(), verdict()).prop_map(|(job, verdict)| Step::Exit(job, verdict)),
-        1 => pick().prop_map(Step::Progress),
+        2 => (pick(), 100_u64..90_000).prop_map(|(job, memory)| Step::Needed(job, memory)),
+        3 => (pick(), 0.0..1.0).prop_map(|(job, done)| Step::Progress(job, done)),
         2 => pick().prop_map(Step::Cancel),
         2 => pick().prop_map(Step::Hold),
         3 => pick().prop_map(Step::Release),

@@ -23,7 +23,11 @@ impl Standing<'_> {
         if theirs > ours || !same_line {
             return;
         }
-        assert!((waiting.turn.rank, waiting.sequence) > (job.turn.rank, job.sequence), "{} was launched before {}", job.id(), waiting.id());
+        assert!((waiting.turn.rank, waiting.place()) > (job.turn.rank, job.place()), "{} was launched before {}", job.id(), waiting.id());
+        if job.place() > job.sequence || waiting.place() > waiting.sequence {
+            // Who has had a slot stands behind all who waited then.
+            return;
+        }
         // The bound on waiting: nobody who came later than this goes before it.
         let work = match rules.order {
             QueueOrder::Submission => Seconds::ZERO,

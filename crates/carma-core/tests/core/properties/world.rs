@@ -112,6 +112,7 @@ impl World {
         assert_eq!(self.scheduler().audit(), Vec::<String>::new());
         self.check_shares(actions);
         self.check_nobody_was_overlooked();
+        self.check_slots(before, actions);
         let now = self.scheduler().now();
         let scheduler = self.log.scheduler();
         // Gates whose attempt is over are open.
@@ -221,10 +222,16 @@ impl World {
                     self.accepted(Event::JobExited { attempt: index.get(&active).attempt, verdict });
                 }
             }
-            Step::Progress(index) => {
+            Step::Progress(index, done) => {
                 let active = self.active();
                 if !active.is_empty() {
-                    self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::ONE });
+                    self.accepted(Event::Progress { attempt: index.get(&active).attempt, done: Fraction::clamped(done) });
+                }
+            }
+            Step::Needed(index, memory) => {
+                let active = self.active();
+                if !active.is_empty() {
+                    self.accepted(Event::MemoryNeeded { attempt: index.get(&active).attempt, needed: MiB(memory) });
                 }
             }
             Step::Cancel(index) => {

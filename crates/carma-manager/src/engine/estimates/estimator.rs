@@ -84,6 +84,7 @@ impl Estimator {
             mps: None,
             folder,
             log_limit: LONGEST_ANSWER,
+            checkpoints: None,
         };
         let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| format!("no estimate: {error}"))?;
         run_aside(folder, &plan, &self.program, limit).map_err(|error| format!("no estimate: {error}"))

@@ -138,6 +138,7 @@ fn a_container_is_its_users_and_known_once_it_has_a_name() {
         mps: None,
         folder: &folder,
         log_limit: 1 << 20,
+        checkpoints: None,
     };
     let plan = plan(&assignment, &Surroundings::look(&request, Some(&user))).unwrap();
     let folder = Prepared::new(folder.clone()).unwrap().launch(&plan, program()).unwrap();

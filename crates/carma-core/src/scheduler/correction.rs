@@ -1,0 +1,174 @@
+//! Correction at run time: placements that turn out worse than was predicted.
+//!
+//! Where a job is slowed down beyond the forecast, or memory grows that will soon be all there is, the device takes nobody
+//! more until somebody comes or goes; and one of those on it that can checkpoint is moved.
+
+use super::Scheduler;
+use super::action::{Action, Signal};
+use crate::admission::Obstacle;
+use crate::device::{Device, Tenant};
+use crate::job::StopReason;
+use crate::mapping::Placement;
+use crate::units::{Fraction, Seconds, Time};
+use crate::{AttemptId, DeviceId, JobId};
+
+/// Progress is measured over so long at least.
+const STRETCH: f64 = 60.0;
+/// By how much an expected duration may be off, as a factor.
+const GUESS: f64 = 1.5;
+/// Parts of the time looked ahead that readings of memory are apart.
+const READINGS_APART: f64 = 20.0;
+
+/// How fast an attempt comes on.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Pace {
+    /// The first it told beside those who are there now.
+    first: Option<(Time, f64)>,
+    /// What it would do alone in a second, by what it did beside them and what was predicted of that.
+    now: Option<Rate>,
+    /// The same from before they came.
+    before: Option<Rate>,
+}
+
+/// A share of the whole work a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rate {
+    alone: f64,
+    /// It was alone, and nothing had to be predicted.
+    measured: bool,
+}
+
+impl Pace {
+    /// Somebody came or went: what it does is measured anew.
+    fn anew(&mut self) {
+        let better = |rate: &Rate| rate.measured || self.before.is_none();
+        self.before = self.now.filter(better).or(self.before);
+        (self.first, self.now) = (None, None);
+    }
+
+    /// Takes in how far it is. Answers what it does in a second, once that can be told.
+    fn told(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
+        let (since, from) = *self.first.get_or_insert((now, done));
+        let rate = (done - from) / (now - since).get();
+        if (now - since).get() < STRETCH || rate <= 0.0 {
+            return None;
+        }
+        self.now = Some(Rate { alone: rate * predicted, measured: predicted <= 1.0 });
+        Some(rate)
+    }
+}
+
+impl Scheduler {
+    /// Whoever shares a device of the placement has other company from now on.
+    pub(super) fn company_changed(&mut self, placement: &Placement) {
+        if self.paces.is_empty() {
+            return;
+        }
+        let devices = placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
+        for tenant in devices.flat_map(|device| &device.tenants) {
+            self.paces.entry(tenant.attempt).and_modify(Pace::anew);
+        }
+    }
+
+    /// An attempt has told how far it is: is it slower than was predicted?
+    pub(super) fn watch_pace(&mut self, attempt: AttemptId, done: Fraction, now: Time, actions: &mut Vec<Action>) {
+        let Some(bound) = self.config.correction.slowdown else { return };
+        let Some(job) = self.jobs.get(&attempt.job) else { return };
+        let Some(active) = job.state.active() else { return };
+        let devices = active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
+        let slowest = devices.map(|device| (device.predicted_slowdown(attempt), device.id())).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((predicted, device)) = slowest else { return };
+        let pace = self.paces.entry(attempt).or_default();
+        let Some(rate) = pace.told(done.get(), predicted, now) else { return };
+        let expected = job.spec.expected_duration.map(|expected| 1.0 / (expected.get() * GUESS));
+        let Some(alone) = pace.before.map(|rate| rate.alone).or(expected) else { return };
+        let slowdown = alone / rate;
+        if slowdown <= predicted * bound {
+            return;
+        }
+        let percent = |factor: f64| (100.0 * factor).round() as u32;
+        let slowed = Obstacle::Slowed { job: attempt.job, percent: percent(slowdown), predicted: percent(predicted) };
+        if self.correct(device, slowed, now) {
+            self.part(attempt, device, now, actions);
+        }
+    }
+
+    /// Closes a device that is shared.
+    fn correct(&mut self, device: DeviceId, why: Obstacle, now: Time) -> bool {
+        let shared = self.fleet.device(device).is_some_and(|device| device.tenants.len() > 1);
+        if shared {
+            self.fleet.update(device, &self.config, now, |device| device.corrected = Some(why));
+        }
+        shared
+    }
+
+    /// Moves one of the worst pair: the slowed one, or whoever presses most on it; the later of the two if both can.
+    fn part(&mut self, slowed: AttemptId, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
+        let Some(device) = self.fleet.device(device) else { return };
+        let others = device.tenants.iter().filter(|tenant| tenant.attempt != slowed);
+        let heaviest = others.max_by(|a, b| a.character.pressure.total_cmp(&b.character.pressure));
+        let me = device.tenants.iter().find(|tenant| tenant.attempt == slowed);
+        let (Some(heaviest), Some(me)) = (heaviest, me) else { return };
+        let pair = [(me, heaviest), (heaviest, me)];
+        let movable = pair.into_iter().filter(|(one, _)| self.can_go(device, one));
+        if let Some((goes, stays)) = movable.max_by_key(|(one, _)| one.launched_at) {
+            let (goes, stays) = (goes.attempt, vec![stays.attempt.job]);
+            self.move_away(goes, stays, now, actions);
+        }
+    }
+
+    /// Whether an attempt can be moved off a device that nobody leaves already.
+    fn can_go(&self, device: &Device, tenant: &Tenant) -> bool {
+        let job = |tenant: &Tenant| self.jobs.get(&tenant.attempt.job);
+        let leaves = |other: &Tenant| job(other).and_then(|job| job.state.active()).is_some_and(|active| active.stopping.is_some());
+        job(tenant).is_some_and(|job| job.spec.may_checkpoint) && !device.tenants.iter().any(leaves)
+    }
+
+    fn move_away(&mut self, attempt: AttemptId, from: Vec<JobId>, now: Time, actions: &mut Vec<Action>) {
+        let runs = |job: &JobId| self.jobs.get(job).is_some_and(|job| job.state.outcome().is_none());
+        let mut apart: Vec<JobId> = self.jobs.get(&attempt.job).map(|job| job.apart_from.clone()).unwrap_or_default();
+        apart.extend(from);
+        apart.sort_unstable();
+        apart.dedup();
+        apart.retain(runs);
+        self.jobs.entry(attempt.job).and_modify(|job| job.apart_from = apart);
+        self.stop(attempt, StopReason::Moved, Signal::Checkpoint, now, actions);
+    }
+
+    /// The processes on a device were seen: will memory that grows be all there is?
+    pub(super) fn watch_memory(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
+        let Some(horizon) = self.config.correction.memory_horizon else { return };
+        let config = &self.config;
+        let apart = Seconds::new(horizon.get() / READINGS_APART).unwrap_or_default();
+        let near = self.fleet.update(device, config, now, |device| {
+            device.note_memory(now, apart);
+            let left = device.time_left(config).filter(|left| *left <= horizon && device.tenants.len() > 1);
+            let fastest = device.tenants.iter().max_by(|a, b| a.growth.rate().unwrap_or(0.0).total_cmp(&b.growth.rate().unwrap_or(0.0)));
+            let grows = left.zip(fastest).map(|(left, tenant)| Obstacle::MemoryGrows { job: tenant.attempt.job, until: now + left });
+            device.corrected = grows.or_else(|| device.corrected.filter(|why| !matches!(why, Obstacle::MemoryGrows { .. })));
+            left.filter(|left| left.get() <= horizon.get() / 2.0)
+        });
+        if near.flatten().is_some() {
+            self.relieve(device, horizon, now, actions);
+        }
+    }
+
+    /// Moves somebody off a device whose memory will be full: the smallest who does not grow and frees enough, else one who
+    /// grows, else the largest.
+    fn relieve(&mut self, device: DeviceId, horizon: Seconds, now: Time, actions: &mut Vec<Action>) {
+        let Some(device) = self.fleet.device(device) else { return };
+        let grows = |tenant: &&Tenant| tenant.growth.rate().is_some();
+        let rate: f64 = device.tenants.iter().filter_map(|tenant| tenant.growth.rate()).sum();
+        let left = device.time_left(&self.config).map_or(0.0, Seconds::get);
+        let enough = |tenant: &&Tenant| left + tenant.attributed().0 as f64 / rate > horizon.get();
+        let (growing, steady): (Vec<&Tenant>, Vec<&Tenant>) =
+            device.tenants.iter().filter(|tenant| self.can_go(device, tenant)).partition(grows);
+        let smallest = steady.iter().copied().filter(enough).min_by_key(|tenant| tenant.attributed());
+        let largest = || steady.iter().copied().max_by_key(|tenant| tenant.attributed());
+        let Some(goes) = smallest.or_else(|| growing.first().copied()).or_else(largest) else { return };
+        let itself = grows(&goes);
+        let others = device.tenants.iter().filter(|tenant| tenant.attempt != goes.attempt && (itself || grows(tenant)));
+        let (goes, from) = (goes.attempt, others.map(|tenant| tenant.attempt.job).collect());
+        self.move_away(goes, from, now, actions);
+    }
+}

@@ -1,0 +1,90 @@
+//! A job that has had its slot makes room, and goes on where it was; a placement that turns out badly is corrected.
+
+use std::fs;
+
+use carma_core::{JobId, Outcome, RequeueReason, StopReason, Verdict};
+use carma_manager::api::Act;
+use carma_manager::request::{JobCommand, JobRequest};
+
+use super::lab::{Lab, block_on, until};
+
+/// The script that the documentation shows.
+fn documented() -> String {
+    let text = include_str!("../../../../../docs/slots.md");
+    let (_, rest) = text.split_once("```python\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+fn file(lab: &Lab, job: JobId, attempt: u32, name: &str) -> String {
+    fs::read_to_string(lab.folder().join(format!("attempts/{}/{attempt}/{name}", job.0))).unwrap_or_default()
+}
+
+/// Waits until the first attempt of a job is further than this.
+fn until_further(lab: &Lab, job: JobId, than: f64) {
+    until(|| file(lab, job, 1, "progress").parse::<f64>().ok().filter(|done| *done > than));
+}
+
+/// Why the job was put back, each time.
+fn put_back(lab: &Lab, job: JobId) -> Vec<RequeueReason> {
+    let requeued = lab.job(job).events.into_iter().filter(|stored| stored.event.kind == "requeued");
+    requeued.map(|stored| serde_json::from_value(stored.event.body["reason"].clone()).unwrap()).collect()
+}
+
+#[test]
+fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
+    let rules = "policy = \"exclusive\"\n[slots]\nlength = 1\n[queue]\ngrace = 1200\n";
+    let lab = Lab::new("1xA100-40GB", 60.0, rules);
+    let words = ["python3", "-c", &documented()].map(str::to_owned).to_vec();
+    let mut long = JobRequest { command: JobCommand::Program(words), may_checkpoint: true, ..lab.shell("") };
+    long.environment.insert("STEPS".to_owned(), "400".to_owned());
+    let long = lab.submit(long);
+    // Its slot is over at once, and it goes on while nobody waits.
+    until_further(&lab, long, 0.01);
+    let short = lab.submit(lab.shell("true"));
+    assert_eq!(lab.outcome(short), Outcome::Succeeded);
+    assert_eq!(lab.outcome(long), Outcome::Succeeded);
+    let history = lab.job(long);
+    assert_eq!(put_back(&lab, long), [RequeueReason::SlotOver]);
+    let verdicts: Vec<Verdict> = history.attempts.into_iter().map(|attempt| attempt.end.unwrap().verdict).collect();
+    assert_eq!(verdicts, [Verdict::Failed { code: 143 }, Verdict::Succeeded]);
+    let said = file(&lab, long, 2, "stdout.log");
+    let begun: u32 = said.strip_prefix("begins after ").and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
+    assert!(begun > 0 && begun < 400, "{said}");
+    assert!(said.ends_with("done after 400 steps\n"), "{said}");
+}
+
+#[test]
+fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company() {
+    let rules = "[correction]\nslowdown = 1.5\n[queue]\ngrace = 1200\n[gate]\nobserve = 1\n[screen]\nenabled = false\n[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
+    let lab = Lab::new("1xA100-40GB", 60.0, rules);
+    let train = "emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 100000";
+    // It comes on well until it is told to be slow, and ends when it is told to.
+    let (slow, end) = (lab.folder().join("slow"), lab.folder().join("end"));
+    let script = format!(
+        "{carma} {train} & n=0; while ! test -e {end}; do test -e {slow} && n=$((n+1)) || n=$((n+200)); \
+         printf '0.%06d' $n > $CARMA_PROGRESS; sleep 0.05; done; kill $!; wait; exit 0",
+        carma = super::lab::program().display(),
+        slow = slow.display(),
+        end = end.display()
+    );
+    let victim = lab.submit(lab.shell(&script));
+    // More than a minute of its own, by the emulated clock.
+    until_further(&lab, victim, 0.016);
+    let checkpoint = lab.folder().join("checkpoint.json");
+    let mut guest = lab
+        .train(&format!("--workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 20000 --checkpoint {}", checkpoint.display()));
+    guest.may_checkpoint = true;
+    let guest = lab.submit(guest);
+    until(|| lab.job(guest).job.job.state.active().map(|_| ()));
+    fs::write(&slow, "").unwrap();
+    until(|| (put_back(&lab, guest) == [RequeueReason::Moved]).then_some(()));
+    assert!(checkpoint.exists(), "it has written how far it was");
+    let signalled = lab.job(guest).events.into_iter().find(|stored| stored.event.kind == "signalled").unwrap();
+    assert_eq!(serde_json::from_value::<StopReason>(signalled.event.body["reason"].clone()).unwrap(), StopReason::Moved);
+    assert!(lab.job(guest).job.job.apart_from.contains(&victim), "and is not put beside it again");
+    fs::write(&end, "").unwrap();
+    assert_eq!(lab.outcome(victim), Outcome::Succeeded);
+    until(|| (lab.job(guest).attempts.len() == 2).then_some(()));
+    block_on(lab.handle().act(vec![guest], Act::Cancel, "me".to_owned())).unwrap();
+    assert_eq!(lab.outcome(guest), Outcome::Cancelled);
+}
