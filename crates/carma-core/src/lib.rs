@@ -30,7 +30,9 @@ pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
 pub use forecast::{Character, Company, speeds};
 pub use identity::*;
 pub use job::*;
-pub use mapping::{Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Score, Topology, UnknownPolicy};
+pub use mapping::{
+    Encounter, Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Prediction, Score, Topology, UnknownPolicy,
+};
 pub use queue::{HeadReservation, Turn};
 pub use recovery::{Climb, Rung, Setback};
 pub use risk::{Bound, Risk, RiskWeights, Screen};

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use crate::JobId;
 use crate::config::Config;
 use crate::fleet::{Fleet, HostClaim};
+use crate::forecast::Character;
 use crate::job::{Job, JobSpec, RankMemory};
 use crate::units::{MiB, Time};
 
@@ -24,6 +25,8 @@ pub(crate) struct Demand<'a> {
     pub(crate) apart_from: &'a [JobId],
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
+    /// Its part in interference.
+    pub(crate) character: Character,
 }
 
 /// The needs of all ranks. Most jobs have one, and many are looked at in one decision: those cost no allocation.
@@ -123,6 +126,7 @@ impl<'a> Demand<'a> {
             host: spec.host_claim(),
             apart_from: &job.apart_from,
             ends_at: spec.time_limit.map(|limit| now + limit),
+            character: Character::of(spec),
         }
     }
 

@@ -4,6 +4,7 @@ use super::{Demand, HostReservation, Obstacle, RankNeed, Way};
 use crate::config::Config;
 use crate::device::{CollocationMode, Device};
 use crate::job::{JobSpec, ModeWish};
+use crate::mapping::{Encounter, Order, Score};
 use crate::queue::{Bound, HeadReservation};
 use crate::{DeviceId, JobId};
 
@@ -95,7 +96,16 @@ fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 }
 
 fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    (q.way == Way::Share).then(|| (q.config.mapping.policy.objects)(q.demand.spec, &device.tenants))?
+    let policy = q.config.mapping.policy;
+    (q.way == Way::Share).then(|| (policy.objects)(q.demand.spec, &device.tenants).or_else(|| q.predict(device)?.err()))?
+}
+
+impl JobQuestion<'_> {
+    /// What a policy that predicts makes of the job beside those on a device.
+    pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
+        let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
+        Some((prediction.of)(&Encounter { newcomer: self.demand.character, device, limits: &self.config.forecast }))
+    }
 }
 
 fn apart(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {

@@ -112,6 +112,31 @@ pub enum Obstacle {
         /// The limit.
         limit: u32,
     },
+    /// Together they would keep the device busier than is allowed, as predicted.
+    PredictedActivity {
+        /// By this metric.
+        metric: Metric,
+        /// The sum of what all show alone, in percent.
+        percent: u32,
+        /// The most that is allowed.
+        limit: u32,
+    },
+    /// The job, or one already there, would be slowed down too much, as predicted.
+    PredictedSlowdown {
+        /// Who; unset: the job itself.
+        whom: Option<JobId>,
+        /// Its run time over its time alone, in percent.
+        percent: u32,
+        /// The most that is allowed.
+        limit: u32,
+    },
+    /// Sharing would not pay: the job would add too little to the progress of all, as predicted.
+    LittleGain {
+        /// What it would add, in percent of a job that has its GPU for itself.
+        percent: u32,
+        /// The least it must.
+        least: u32,
+    },
     /// Too little memory is left.
     Memory {
         /// What must be free: need and margin, or the floor.
@@ -216,6 +241,19 @@ impl fmt::Display for Obstacle {
             Self::KeptApart { from } => write!(f, "has {from}, and the two did not go together"),
             Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
             Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
+            Self::PredictedActivity { metric, percent, limit } => {
+                write!(f, "would be too busy: {} {percent} % (limit {limit} %)", metric.name())
+            }
+            Self::PredictedSlowdown { whom, percent, limit } => {
+                match whom {
+                    None => f.write_str("the job")?,
+                    Some(whom) => write!(f, "{whom}")?,
+                }
+                write!(f, " would take {percent} % of its time alone (limit {limit} %)")
+            }
+            Self::LittleGain { percent, least } => {
+                write!(f, "sharing would not pay: it would add {percent} % of a job's progress (at least {least} %)")
+            }
             Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
             Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in all, {needed} needed"),
             Self::HostCores { needed, free, all } => write!(f, "its host has {free} of {all} cores free, {needed} needed"),

@@ -2,7 +2,6 @@
 
 use super::check::Checker;
 use super::section::settings;
-use crate::units::Fraction;
 
 settings!(
     /// What is predicted of jobs that share, and how far that may go; only policies that predict go by it.
@@ -11,9 +10,9 @@ settings!(
         slowdown: f64,
         /// The least total progress that one more job must add to a GPU, in jobs at full speed.
         gain: f64,
-        /// Most SM activity predicted for a GPU.
+        /// Most SM activity predicted for a GPU: the sum of what its jobs show alone.
         smact: f64,
-        /// Most DRAM activity predicted for a GPU.
+        /// Most DRAM activity predicted for a GPU, likewise.
         drama: f64,
     }
 );
@@ -27,14 +26,14 @@ pub struct ForecastConfig {
     pub gain: f64,
     /// Most SM activity of a GPU; the sum of what its jobs show alone.
     pub smact: f64,
-    /// Most DRAM activity of a GPU.
-    pub drama: Fraction,
+    /// Most DRAM activity of a GPU, likewise.
+    pub drama: f64,
 }
 
 impl ForecastConfig {
-    /// As if there were no such thing, as published.
-    pub(super) const fn none() -> Self {
-        Self { slowdown: 2.0, gain: 0.1, smact: 3.0, drama: Fraction::ONE }
+    /// The numbers that policy `carma` goes by.
+    pub(super) const fn usual() -> Self {
+        Self { slowdown: 2.0, gain: 0.3, smact: 3.0, drama: 1.0 }
     }
 }
 
@@ -44,13 +43,13 @@ impl ForecastSettings {
             slowdown: check.number("forecast.slowdown", self.slowdown, base.slowdown, 1.0, 100.0, ""),
             gain: check.number("forecast.gain", self.gain, base.gain, 0.0, 1.0, ""),
             smact: check.number("forecast.smact", self.smact, base.smact, 0.0, 10.0, ""),
-            drama: check.fraction("forecast.drama", self.drama, base.drama),
+            drama: check.number("forecast.drama", self.drama, base.drama, 0.0, 10.0, ""),
         }
     }
 }
 
 impl From<&ForecastConfig> for ForecastSettings {
     fn from(config: &ForecastConfig) -> Self {
-        Self { slowdown: Some(config.slowdown), gain: Some(config.gain), smact: Some(config.smact), drama: Some(config.drama.get()) }
+        Self { slowdown: Some(config.slowdown), gain: Some(config.gain), smact: Some(config.smact), drama: Some(config.drama) }
     }
 }

@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use super::{
     AdmissionConfig, Config, CorrectionConfig, Discipline, FirstWindow, ForecastConfig, Foreign, GateConfig, IdleHolderConfig, ModeConfig,
-    MpsConfig, PowerConfig, QueueConfig, QuotaConfig, RecoveryConfig, SlotConfig, WindowConfig,
+    MpsConfig, PowerConfig, QueueConfig, QueueOrder, QuotaConfig, RecoveryConfig, SlotConfig, WindowConfig,
 };
 use crate::job::MemoryBasis;
-use crate::mapping::{MAGM, Mapping};
+use crate::mapping::{CARMA, MAGM, Mapping};
 use crate::recovery::Rung;
 use crate::risk::{Bound, RiskWeights, Screen};
 use crate::telemetry::WindowRule;
@@ -102,7 +102,7 @@ impl From<Preset> for Config {
             recovery: RecoveryConfig { ladder: vec![Rung::WholeGpu], suspend_collocation: true, displacements: 3 },
             mps: MpsConfig { active_threads: None, limit_memory: true },
             quotas: QuotaConfig::default(),
-            forecast: ForecastConfig::none(),
+            forecast: ForecastConfig::usual(),
             slots: SlotConfig::none(),
             correction: CorrectionConfig::none(),
             idle_holders: IdleHolderConfig::none(),
@@ -136,7 +136,15 @@ impl From<Preset> for Config {
                 admission: AdmissionConfig { margin: MiB(1024), reservations: true, ..paper.admission },
                 // Twice the longest published delay from launch to first GPU activity.
                 gate: GateConfig { patience: Some(Seconds::from_secs(120)), ..paper.gate },
-                queue: QueueConfig { discipline: Discipline::Backfill { depth: 100 }, ..paper.queue },
+                mapping: Mapping { policy: &CARMA, basis: MemoryBasis::Known },
+                queue: QueueConfig {
+                    order: QueueOrder::Shortest,
+                    ageing: 1.0,
+                    discipline: Discipline::Backfill { depth: 100 },
+                    reserve_after: Seconds::from_secs(4 * 3600),
+                    critical: 0.3,
+                    ..paper.queue
+                },
                 recovery: RecoveryConfig {
                     ladder: vec![Rung::Add(MiB(2048)), buckets(), Rung::WholeGpu],
                     suspend_collocation: false,

@@ -28,6 +28,10 @@ settings!(
         shares: Vec<ShareSettings>,
         /// How many jobs behind a waiting head are looked at for one that may pass; 0: strictly in order.
         backfill: f64,
+        /// GPUs are kept for a waiting head once it has waited so many seconds; before, others may pass it freely.
+        reserve_after: f64,
+        /// The longest job is next once all other work is less than this share of it on each GPU; 0: never.
+        critical: f64,
         /// Seconds between telling a job to stop and killing it.
         grace: f64,
     }
@@ -109,6 +113,10 @@ pub struct QueueConfig {
     pub shares: Shares,
     /// Who may pass the head.
     pub discipline: Discipline,
+    /// GPUs are kept for a waiting head once it has waited this long.
+    pub reserve_after: Seconds,
+    /// The longest job is next once all other work is less than this share of it on each GPU.
+    pub critical: f64,
     /// After being told to stop, a job has this long before it is killed.
     pub grace: Seconds,
 }
@@ -164,6 +172,8 @@ impl QueueConfig {
             courtesy: Seconds::from_secs(7200),
             shares: Shares { users: BTreeMap::new(), groups: BTreeMap::new() },
             discipline: Discipline::Fifo,
+            reserve_after: Seconds::ZERO,
+            critical: 0.0,
             grace: Seconds::from_secs(30),
         }
     }
@@ -182,6 +192,8 @@ impl QueueSettings {
             courtesy: check.seconds("queue.courtesy", self.courtesy, base.courtesy, 0.0, 31_536_000.0),
             shares: shares.unwrap_or_else(|| base.shares.clone()),
             discipline: Discipline::of_depth(depth),
+            reserve_after: check.seconds("queue.reserve_after", self.reserve_after, base.reserve_after, 0.0, 31_536_000.0),
+            critical: check.number("queue.critical", self.critical, base.critical, 0.0, 10.0, ""),
             grace: check.seconds("queue.grace", self.grace, base.grace, 0.0, 3600.0),
         }
     }
@@ -198,6 +210,8 @@ impl From<&QueueConfig> for QueueSettings {
             courtesy: Some(queue.courtesy.get()),
             shares: Some((&queue.shares).into()),
             backfill: Some(queue.discipline.depth().into()),
+            reserve_after: Some(queue.reserve_after.get()),
+            critical: Some(queue.critical),
             grace: Some(queue.grace.get()),
         }
     }

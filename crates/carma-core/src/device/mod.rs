@@ -233,13 +233,13 @@ impl Device {
     }
 
     /// Takes an ended attempt off.
-    pub(crate) fn dismiss(&mut self, attempt: AttemptId) {
-        if let Some(place) = self.tenants.iter().position(|tenant| tenant.attempt == attempt) {
-            let tenant = self.tenants.remove(place);
-            self.released += tenant.attributed();
-            self.gate.open_after(attempt);
-            self.corrected = None;
-        }
+    pub(crate) fn dismiss(&mut self, attempt: AttemptId) -> Option<Tenant> {
+        let place = self.tenants.iter().position(|tenant| tenant.attempt == attempt)?;
+        let tenant = self.tenants.remove(place);
+        self.released += tenant.attributed();
+        self.gate.open_after(attempt);
+        self.corrected = None;
+        Some(tenant)
     }
 
     /// Takes in a list of all processes on the device. Returns our attempts that were seen for the first time.

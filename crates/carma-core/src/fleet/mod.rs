@@ -24,6 +24,7 @@ use crate::{DeviceId, ServerId};
 pub struct Fleet {
     servers: Vec<Server>,
     tree: Tree,
+    device_count: usize,
     /// Somebody may get in somewhere who could not when this was last asked.
     improved: bool,
 }
@@ -73,6 +74,11 @@ impl Fleet {
         in_one.or_else(spanning).unwrap_or_default()
     }
 
+    /// How many devices there are.
+    pub(crate) const fn device_count(&self) -> usize {
+        self.device_count
+    }
+
     /// How many devices are open this way, over all servers.
     pub(crate) fn open_devices(&self, way: Way) -> usize {
         self.tree.root().map_or(0, |summary| summary.open_devices(way))
@@ -98,11 +104,13 @@ impl Fleet {
 
     /// Adds a device, which must be new, to a server, which must not.
     pub(crate) fn add_device(&mut self, spec: DeviceSpec, config: &Config, now: Time) {
+        self.device_count += 1;
         self.update_server(spec.id.server(), config, now, |server| server.add(Device::new(spec)));
     }
 
     /// Takes a device away.
     pub(crate) fn remove_device(&mut self, id: DeviceId, config: &Config, now: Time) {
+        self.device_count -= 1;
         self.update_server(id.server(), config, now, |server| server.remove(id));
     }
 

@@ -5,12 +5,15 @@ use crate::device::CollocationMode;
 
 /// By how much several co-runners add more than their sum: the exponent of their number.
 const CROWD: f64 = 0.11;
+/// What each further job costs all: cores, host memory and disks are shared too.
+const OF_HOST: f64 = 0.03;
 /// What is left of interference between clients of an MPS server: published gains say only that there is less.
 const MPS: f64 = 0.7;
 
 /// Jobs that share a GPU, summed up: what one more would meet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Company {
+    jobs: u32,
     pressure: f64,
     squares: f64,
     /// The sum of SM activities when alone.
@@ -29,6 +32,7 @@ impl Company {
     #[must_use]
     pub fn with(self, job: Character) -> Self {
         Self {
+            jobs: self.jobs + 1,
             pressure: self.pressure + job.pressure,
             squares: self.squares + job.pressure * job.pressure,
             smact: self.smact + job.smact,
@@ -40,6 +44,7 @@ impl Company {
     #[must_use]
     pub fn without(self, job: Character) -> Self {
         Self {
+            jobs: self.jobs.saturating_sub(1),
             pressure: (self.pressure - job.pressure).max(0.0),
             squares: (self.squares - job.pressure * job.pressure).max(0.0),
             smact: (self.smact - job.smact).max(0.0),
@@ -49,13 +54,14 @@ impl Company {
 
     /// How much longer a step of a job takes beside these.
     pub fn slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
+        let host = 1.0 + OF_HOST * f64::from(self.jobs);
         // What is left after taking one out of a sum is not quite nothing.
         if self.squares <= 1e-9 {
-            return 1.0;
+            return host;
         }
         let several = (self.pressure * self.pressure / self.squares).max(1.0).powf(CROWD);
         let mode = if matches!(mode, CollocationMode::Mps { .. }) { MPS } else { 1.0 };
-        1.0 + mode * job.sensitivity * self.pressure * several
+        host * (1.0 + mode * job.sensitivity * self.pressure * several)
     }
 }
 

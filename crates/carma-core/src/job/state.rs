@@ -113,6 +113,14 @@ impl State {
         }
     }
 
+    /// Since when it waits, if it does.
+    pub const fn waits_since(&self) -> Option<Time> {
+        match self {
+            Self::Queued { since } | Self::Recovering { since } | Self::Preempted { since } => Some(*since),
+            _ => None,
+        }
+    }
+
     /// The attempt under way, if any.
     pub const fn active(&self) -> Option<&Active> {
         match self {

@@ -39,6 +39,7 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
         let Some(score) = score else { continue };
         let stale = admission::grown_stale(device, question.config, now).is_some();
         if !stale && admission::first_job_obstacle(question, least, device).is_none() {
+            let score = question.predict(device).filter(|_| question.way == Way::Share).and_then(Result::ok).unwrap_or(score);
             candidates.push(Candidate { device, score, comes_round: cursor.is_some_and(|cursor| device.id() <= cursor) });
         }
     }

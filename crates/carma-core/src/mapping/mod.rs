@@ -3,6 +3,7 @@
 //! A policy is data and pure functions; adding one means one file here and one line in [`POLICIES`].
 
 mod best_fit;
+mod carma;
 mod choose;
 mod exclusive;
 mod first_fit;
@@ -15,6 +16,7 @@ mod round_robin;
 mod search;
 mod topology;
 
+pub(crate) use carma::POLICY as CARMA;
 pub(crate) use most_memory::POLICY as MAGM;
 pub use placement::{Granted, Placement};
 pub(crate) use search::{could_ever_fit, find};
@@ -26,7 +28,9 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::admission::Obstacle;
-use crate::device::Tenant;
+use crate::config::ForecastConfig;
+use crate::device::{Device, Tenant};
+use crate::forecast::Character;
 use crate::job::{JobSpec, MemoryBasis};
 use crate::risk::Risk;
 use crate::units::MiB;
@@ -51,7 +55,8 @@ pub struct Policy {
 }
 
 /// Every policy.
-pub static POLICIES: [&Policy; 8] = [
+pub static POLICIES: [&Policy; 9] = [
+    &carma::POLICY,
     &exclusive::POLICY,
     &round_robin::POLICY,
     &first_fit::POLICY,
@@ -71,6 +76,28 @@ pub enum Order {
     Ring,
     /// The least score first, then as they stand.
     Least(fn(&Facts<'_>) -> Score),
+    /// The least score first, which is the job's own; or why it must not come.
+    Predicted(Prediction),
+}
+
+/// A policy's own prediction of a job beside those on a device.
+#[derive(Debug, Clone, Copy)]
+pub struct Prediction {
+    /// The score of this job there, or why it must not come.
+    pub of: fn(&Encounter<'_>) -> Result<Score, Obstacle>,
+    /// No job has a lower score there.
+    pub least: fn(&Facts<'_>) -> Score,
+}
+
+/// A job, and a device that it might share.
+#[derive(Debug, Clone, Copy)]
+pub struct Encounter<'a> {
+    /// What is expected of the job.
+    pub newcomer: Character,
+    /// The device, with those on it.
+    pub device: &'a Device,
+    /// How far predictions may go.
+    pub limits: &'a ForecastConfig,
 }
 
 impl Order {
@@ -78,6 +105,7 @@ impl Order {
         match self {
             Self::Position | Self::Ring => Score(0),
             Self::Least(score) => score(facts),
+            Self::Predicted(prediction) => (prediction.least)(facts),
         }
     }
 }

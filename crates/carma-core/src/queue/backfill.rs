@@ -21,6 +21,11 @@ pub struct HeadReservation {
 }
 
 impl HeadReservation {
+    /// Nothing is kept for this head yet.
+    pub(crate) const fn nothing(head: JobId) -> Self {
+        Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO } }
+    }
+
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
     pub(crate) fn objection(&self, device: DeviceId, ends_at: Option<Time>) -> Option<Obstacle> {
         let kept = self.devices.binary_search(&device).is_ok();

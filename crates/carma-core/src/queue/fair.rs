@@ -12,13 +12,17 @@ use crate::GroupId;
 use crate::config::{QueueConfig, Shares};
 use crate::device::Device;
 use crate::job::{Job, Priority};
-use crate::units::Time;
+use crate::units::{Seconds, Time};
 
 /// The main queue; without fair share all jobs stand in one line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct FairQueue {
     lines: BTreeMap<Account, BTreeSet<Place>>,
     len: usize,
+    /// By how long they should run.
+    lengths: BTreeSet<(Seconds, Place)>,
+    /// GPU time of all, in milliseconds.
+    work: u128,
     fair: bool,
     shares: Shares,
     pub(crate) ledger: Ledger,
@@ -37,13 +41,21 @@ impl FairQueue {
     }
 
     pub(crate) fn insert(&mut self, place: Place) {
-        self.len += usize::from(self.lines.entry(self.account(&place)).or_default().insert(place));
+        if self.lines.entry(self.account(&place)).or_default().insert(place) {
+            self.len += 1;
+            self.lengths.insert((place.length, place));
+            self.work += work(&place);
+        }
     }
 
     pub(crate) fn remove(&mut self, place: &Place) {
         let account = self.account(place);
         let Some(line) = self.lines.get_mut(&account) else { return };
-        self.len -= usize::from(line.remove(place));
+        if let Some(place) = line.take(place) {
+            self.len -= 1;
+            self.lengths.remove(&(place.length, place));
+            self.work -= work(&place);
+        }
         if line.is_empty() {
             self.lines.remove(&account);
         }
@@ -76,8 +88,16 @@ impl FairQueue {
 
     /// Takes everybody out.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Place> + use<> {
-        self.len = 0;
+        (self.len, self.work) = (0, 0);
+        self.lengths.clear();
         std::mem::take(&mut self.lines).into_values().flatten()
+    }
+
+    /// The longest job, if it is of those whose turn it is, and the GPU time of all others in milliseconds.
+    pub(crate) fn longest(&self) -> Option<(&Place, u128)> {
+        let ((_, longest), first) = (self.lengths.last()?, self.first()?);
+        let in_turn = longest.priority == first.priority && self.account(longest) == self.account(first);
+        in_turn.then(|| (longest, self.work - work(longest)))
     }
 
     /// The first job.
@@ -111,6 +131,11 @@ impl FairQueue {
         turns.groups = firsts.map(|(group, priority)| Reverse((priority, self.ledger.of_group(group), group))).collect();
         turns
     }
+}
+
+/// GPU time, in milliseconds.
+const fn work(place: &Place) -> u128 {
+    place.length.milliseconds() as u128 * place.ranks as u128
 }
 
 /// A user in line with a group's others: by the priority of its first job, then by where it stands.

@@ -21,6 +21,9 @@ pub(crate) struct Place {
     /// Who pays, and how much: of no matter for the order, since no job has two places.
     pub(super) account: Account,
     pub(super) cost: Seconds,
+    /// How long it should run, on how many GPUs.
+    pub(crate) length: Seconds,
+    pub(super) ranks: u32,
 }
 
 impl Place {
@@ -32,6 +35,8 @@ impl Place {
             job: job.id(),
             account: Account::of(job),
             cost: job.turn.cost,
+            length: job.turn.length,
+            ranks: job.spec.gpus,
         }
     }
 

@@ -17,6 +17,8 @@ pub struct Turn {
     pub rank: u64,
     /// GPU time that it should take from its user's share.
     pub cost: Seconds,
+    /// How long it should run still.
+    pub length: Seconds,
 }
 
 impl Turn {
@@ -32,7 +34,7 @@ impl Turn {
             QueueOrder::LeastAttained => rank(job.attained),
             QueueOrder::Shortest => rank(remaining.times(f64::from(job.spec.gpus))),
         };
-        Self { rank, cost: remaining.times(weight) }
+        Self { rank, cost: remaining.times(weight), length: remaining }
     }
 }
 

@@ -54,6 +54,7 @@ impl Scheduler {
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });
             let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
+            self.backlog.add(&tenant);
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
         self.company_changed(placement);
@@ -150,7 +151,8 @@ impl Scheduler {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
         for granted in &active.placement.devices {
-            self.update_gate(granted.device, now, |device, _| device.dismiss(attempt));
+            let gone = self.update_gate(granted.device, now, |device, _| device.dismiss(attempt));
+            gone.flatten().into_iter().for_each(|tenant| self.backlog.remove(&tenant));
         }
         if active.placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));

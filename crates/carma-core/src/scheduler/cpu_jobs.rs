@@ -56,7 +56,7 @@ impl Scheduler {
 
     /// What a job without GPUs has to leave for the head of the queue, if that comes before it and both claim something of a host.
     pub(super) fn kept_for_claiming_head(&self, job: &Job, now: Time) -> Option<HeadReservation> {
-        let head = self.jobs.get(&self.queues.head()?)?;
+        let head = self.jobs.get(&self.head()?)?;
         let claims = |job: &Job| !job.spec.host_claim().is_nothing();
         let before = self.queues.host_job_before(&Place::of(head)) != Some(job.id());
         if claims(job) && claims(head) && before { self.kept_for(head.id(), now) } else { None }

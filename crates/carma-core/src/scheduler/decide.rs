@@ -26,24 +26,25 @@ impl Scheduler {
     }
 
     fn start_gpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.review_critical(now);
         let opportunity = std::mem::take(&mut self.opportunity);
         let opportunity = if self.fleet.take_improved() { Opportunity::Anything } else { opportunity };
         let mut newcomers = match opportunity {
             Opportunity::Nothing => return,
-            Opportunity::Newcomers(jobs) if self.queues.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
+            Opportunity::Newcomers(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
             Opportunity::Newcomers(_) | Opportunity::Anything => None,
         };
         loop {
             if newcomers.is_none() {
                 self.start_in_order(now, actions);
             }
-            let (head, before) = (self.queues.head(), actions.len());
+            let (head, before) = (self.head(), actions.len());
             if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
             // What passes the head can move what is kept for a job without GPUs to another host, and so let the head in.
             let host_kept_moves = actions.len() > before && self.queues.host_head().is_some();
-            if self.queues.head() == head && !host_kept_moves {
+            if self.head() == head && !host_kept_moves {
                 break;
             }
             // A launch that took less of a quota than it could have gave a turn to a job before the head.
@@ -56,7 +57,7 @@ impl Scheduler {
 
     /// Starts jobs from the head on, until one must wait.
     fn start_in_order(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some(head) = self.queues.head() {
+        while let Some(head) = self.head() {
             if self.start(head, None, now, actions) {
                 continue;
             }
@@ -102,7 +103,7 @@ impl Scheduler {
             return;
         }
         loop {
-            let near = self.queues.in_order().skip(1).take(depth as usize);
+            let near = self.queues.in_order().filter(|job| *job != head).take(depth as usize);
             let behind: Vec<JobId> = near.filter(|job| newcomers.is_none_or(|newcomers| newcomers.contains(job))).collect();
             if behind.is_empty() {
                 return;
@@ -117,14 +118,5 @@ impl Scheduler {
             // Others have come near enough.
             newcomers = None;
         }
-    }
-
-    /// What is kept for the head; planned anew when anything has changed that it depends on.
-    pub(super) fn kept_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
-        if let Some(kept) = self.reservation.as_ref().filter(|kept| kept.head == head) {
-            return Some(kept.clone());
-        }
-        let demand = self.demand(self.jobs.get(&head)?, now);
-        Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
     }
 }

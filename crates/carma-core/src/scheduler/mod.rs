@@ -18,6 +18,7 @@ mod devices;
 mod error;
 mod event;
 mod explain;
+mod head;
 mod jobs;
 mod log;
 mod opportunity;
@@ -46,6 +47,7 @@ use crate::queue::{Arrays, Dependents, HeadReservation, Queues, Quotas};
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
 use correction::Pace;
+use head::Backlog;
 use opportunity::Opportunity;
 use slots::Slots;
 use timers::Timers;
@@ -83,6 +85,10 @@ pub struct Scheduler {
     sequence: u64,
     /// The device placed on last, for policies that go round.
     cursor: Option<DeviceId>,
+    /// GPU time that running attempts should still take.
+    backlog: Backlog,
+    /// The longest job, where it is next for being that.
+    critical: Option<JobId>,
     /// What the next decision has to look at.
     opportunity: Opportunity,
     /// What is kept for the head of the queue; unset when it must be planned anew.
@@ -106,6 +112,8 @@ impl Scheduler {
             paces: BTreeMap::new(),
             sequence: 0,
             cursor: None,
+            backlog: Backlog::default(),
+            critical: None,
             opportunity: Opportunity::default(),
             reservation: None,
         }
@@ -225,7 +233,7 @@ impl Scheduler {
 
     /// What is kept for the head of the queue while it waits; nothing without backfill.
     pub fn head_reservation(&self) -> Option<HeadReservation> {
-        let head = self.queues.head()?;
+        let head = self.head()?;
         match self.config.queue.discipline {
             Discipline::Fifo => None,
             Discipline::Backfill { .. } => self.kept_for(head, self.clock),

@@ -101,7 +101,7 @@ impl Scheduler {
     }
 
     fn to_make_room(&self, now: Time) -> Vec<AttemptId> {
-        let Some(head) = self.queues.head() else { return Vec::new() };
+        let Some(head) = self.head() else { return Vec::new() };
         let depth = self.config.queue.discipline.depth() as usize;
         let kept = if depth > 0 { self.kept_for(head, now) } else { None };
         let mut rehearsal = Rehearsal::new(self, now);

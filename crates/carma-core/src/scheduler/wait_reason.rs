@@ -124,7 +124,7 @@ impl Scheduler {
                 memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
                 largest: self.fleet.largest(),
             },
-            _ => match self.queues.head() {
+            _ => match self.head() {
                 Some(head) if head != job.id() => {
                     let ahead = self.queues.in_order().take_while(|other| *other != job.id()).count();
                     WaitReason::Behind { head, ahead, because: self.precedence(head, job) }

@@ -1,0 +1,67 @@
+//! Our own: the device on which the job adds most to the progress of all, where it slows nobody too much and adds enough.
+
+use super::{Encounter, Facts, Order, Policy, Prediction, Score, never};
+use crate::admission::Obstacle;
+use crate::device::{CollocationMode, Tenant};
+use crate::forecast::{Character, Company};
+use crate::telemetry::Metric;
+
+pub(crate) static POLICY: Policy = Policy {
+    name: "carma",
+    about: "predicted progress: where the job adds most and slows nobody too much",
+    shares: true,
+    screened: false,
+    floor: true,
+    order: Order::Predicted(Prediction { of: predict, least }),
+    objects: never,
+};
+
+/// Progress as a score: a job that adds a whole GPU's worth has the best.
+fn score(gain: f64) -> Score {
+    Score(((2.0 - gain).max(0.0) * 1e6) as u64)
+}
+
+/// A newcomer adds no more than its own progress.
+fn least(facts: &Facts<'_>) -> Score {
+    let unfelt = Character { sensitivity: 1.0, ..Character::IDLE };
+    // Of two modes, the one that disturbs less.
+    let mode = CollocationMode::Mps { exclusive_process: false };
+    score(1.0 / company(facts.tenants).slowdown(unfelt, mode))
+}
+
+fn company(tenants: &[Tenant]) -> Company {
+    Company::of(tenants.iter().map(|tenant| tenant.character))
+}
+
+fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
+    let Encounter { newcomer, device, limits } = *encounter;
+    let (mode, before) = (device.spec.mode, company(&device.tenants));
+    let after = before.with(newcomer);
+    for (metric, predicted, limit) in [(Metric::Smact, after.smact, limits.smact), (Metric::Drama, after.drama, limits.drama)] {
+        if predicted > limit {
+            return Err(Obstacle::PredictedActivity { metric, percent: percent(predicted), limit: percent(limit) });
+        }
+    }
+    let too_slow = |whom, slowdown| Obstacle::PredictedSlowdown { whom, percent: percent(slowdown), limit: percent(limits.slowdown) };
+    let mine = before.slowdown(newcomer, mode);
+    if mine > limits.slowdown {
+        return Err(too_slow(None, mine));
+    }
+    let mut gain = 1.0 / mine;
+    for tenant in &device.tenants {
+        let others = before.without(tenant.character);
+        let slowdown = others.with(newcomer).slowdown(tenant.character, mode);
+        if slowdown > limits.slowdown {
+            return Err(too_slow(Some(tenant.attempt.job), slowdown));
+        }
+        gain -= 1.0 / others.slowdown(tenant.character, mode) - 1.0 / slowdown;
+    }
+    if gain < limits.gain {
+        return Err(Obstacle::LittleGain { percent: percent(gain.max(0.0)), least: percent(limits.gain) });
+    }
+    Ok(score(gain))
+}
+
+fn percent(value: f64) -> u32 {
+    (value * 100.0).round() as u32
+}

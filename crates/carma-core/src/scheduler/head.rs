@@ -1,0 +1,89 @@
+//! The head of the queue: who is next, and whether anything is kept for it yet.
+
+use super::Scheduler;
+use crate::JobId;
+use crate::admission::Way;
+use crate::device::Tenant;
+use crate::job::Waiting;
+use crate::queue::{HeadReservation, Place};
+use crate::units::Time;
+
+/// GPU time that running attempts should still take, as far as that is known. Kept as sums, because every decision asks for it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Backlog {
+    /// When each should end, summed, in milliseconds.
+    ends: u128,
+    ranks: u128,
+}
+
+impl Backlog {
+    fn end(tenant: &Tenant) -> Option<u128> {
+        tenant.expected.map(|expected| (tenant.launched_at + expected).milliseconds().into())
+    }
+
+    pub(super) fn add(&mut self, tenant: &Tenant) {
+        if let Some(end) = Self::end(tenant) {
+            (self.ends, self.ranks) = (self.ends + end, self.ranks + 1);
+        }
+    }
+
+    pub(super) fn remove(&mut self, tenant: &Tenant) {
+        if let Some(end) = Self::end(tenant) {
+            (self.ends, self.ranks) = (self.ends - end, self.ranks - 1);
+        }
+    }
+
+    fn left(&self, now: Time) -> u128 {
+        self.ends.saturating_sub(self.ranks * u128::from(now.milliseconds()))
+    }
+}
+
+impl Scheduler {
+    /// The job that is next: the first of the queue, or the longest once all others would be done well before it.
+    pub(super) fn head(&self) -> Option<JobId> {
+        let still_waits = |job: &JobId| self.jobs.get(job).is_some_and(|job| self.queues.main.contains(&Place::of(job)));
+        self.critical.filter(still_waits).or_else(|| self.queues.head())
+    }
+
+    /// Looks anew for a job that is next for being the longest.
+    pub(super) fn review_critical(&mut self, now: Time) {
+        let critical = self.find_critical(now);
+        if critical != self.critical {
+            self.critical = critical;
+            self.everything_may_change();
+        }
+    }
+
+    fn find_critical(&self, now: Time) -> Option<JobId> {
+        let (share, gpus) = (self.config.queue.critical, self.fleet.device_count());
+        if share <= 0.0 || gpus < 2 || self.queues.first_to_recover().is_some() {
+            return None;
+        }
+        let (longest, others) = self.queues.main.longest()?;
+        let rest = (others + self.backlog.left(now)) as f64 / gpus as f64;
+        (rest <= share * longest.length.milliseconds() as f64).then_some(longest.job)
+    }
+
+    /// Whether others may no longer pass the head as they like: it has waited for long, is to be recovered, or is critical.
+    pub(super) fn is_due(&self, head: JobId, now: Time) -> bool {
+        let Some(job) = self.jobs.get(&head) else { return false };
+        let recovers = job.state.waiting() == Some(Waiting::Recovering);
+        recovers
+            || self.critical == Some(head)
+            || job.state.waits_since().is_some_and(|since| now - since >= self.config.queue.reserve_after)
+    }
+
+    /// What is kept for the head; planned anew when anything has changed that it depends on.
+    pub(super) fn kept_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
+        let due = self.is_due(head, now);
+        let known = self.reservation.as_ref().filter(|kept| kept.head == head && due != kept.devices.is_empty());
+        if let Some(kept) = known {
+            return Some(kept.clone());
+        }
+        if !due {
+            return Some(HeadReservation::nothing(head));
+        }
+        let demand = self.demand(self.jobs.get(&head)?, now);
+        Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
+    }
+}
