@@ -27,7 +27,8 @@ fn whatever_takes_too_long_is_killed_with_all_it_started() {
     let state = tempfile::tempdir().unwrap();
     let (script, files) = family(&state);
     let folder = AttemptFolder::at(state.path().join("aside"));
-    let late = run_aside(&folder, &Plan { order: shell(1, &script), script: None, checkpoints: None }, program(), Duration::from_secs(2)).unwrap_err();
+    let late = run_aside(&folder, &Plan { order: shell(1, &script), script: None, checkpoints: None }, program(), Duration::from_secs(2))
+        .unwrap_err();
     assert!(matches!(late, AsideError::Late(_)), "{late}");
     assert_eq!(late.to_string(), "it was not done within 2 s");
     // On a slow machine they may not even have begun.
