@@ -137,8 +137,9 @@ impl Scheduler {
 
     pub(super) fn memory_needed(&mut self, attempt: AttemptId, needed: MiB) -> Result<(), EventError> {
         self.under_way(attempt)?;
-        let active = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut());
-        active.into_iter().for_each(|active| active.needed = Some(needed));
+        if let Some(active) = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut()) {
+            active.needed = Some(needed);
+        }
         Ok(())
     }
 

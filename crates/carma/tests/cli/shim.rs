@@ -52,7 +52,7 @@ fn shell(job: u64, script: &str) -> Order {
 
 fn launch(state: &TempDir, order: Order) -> AttemptFolder {
     let prepared = Prepared::new(AttemptFolder::of(state.path(), order.attempt)).unwrap();
-    prepared.launch(&Plan { order, script: None }, program()).unwrap()
+    prepared.launch(&Plan { order, script: None, checkpoints: None }, program()).unwrap()
 }
 
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -245,6 +245,7 @@ fn a_folder_that_nobody_takes_care_of_is_lost() {
     drop(prepared);
     assert!(matches!(find(&folder).unwrap(), Standing::NeverBegun), "its manager died");
     let missing = Prepared::new(AttemptFolder::of(state.path(), attempt(2))).unwrap();
-    let refused = missing.launch(&Plan { order: shell(2, "true"), script: None }, &PathBuf::from("/no/such/carma")).unwrap_err();
+    let refused =
+        missing.launch(&Plan { order: shell(2, "true"), script: None, checkpoints: None }, &PathBuf::from("/no/such/carma")).unwrap_err();
     assert_eq!(refused.to_string(), "cannot run /no/such/carma as a shim: No such file or directory (os error 2)");
 }

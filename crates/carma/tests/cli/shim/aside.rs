@@ -17,7 +17,7 @@ fn what_was_said_is_had_at_once_whoever_still_holds_the_pipe() {
     let ready = format!("while [ ! -s {} ]; do sleep 0.01; done; echo said; echo why >&2; exit 1", daemon.display());
     let order = Order { log_limit: 8192, ..shell(1, &script.replace("sleep 3600; sleep 3600", &ready)) };
     let folder = AttemptFolder::at(state.path().join("aside"));
-    let said = run_aside(&folder, &Plan { order, script: None }, program(), PATIENCE).unwrap();
+    let said = run_aside(&folder, &Plan { order, script: None, checkpoints: None }, program(), PATIENCE).unwrap();
     assert_eq!((said.output.as_slice(), said.errors.as_slice()), (&b"said\n"[..], &b"why\n"[..]));
     assert_eq!([child, daemon].map(|file| is_there(pid_in(&file))), [false; 2]);
 }
@@ -27,7 +27,8 @@ fn whatever_takes_too_long_is_killed_with_all_it_started() {
     let state = tempfile::tempdir().unwrap();
     let (script, files) = family(&state);
     let folder = AttemptFolder::at(state.path().join("aside"));
-    let late = run_aside(&folder, &Plan { order: shell(1, &script), script: None }, program(), Duration::from_secs(2)).unwrap_err();
+    let late = run_aside(&folder, &Plan { order: shell(1, &script), script: None, checkpoints: None }, program(), Duration::from_secs(2))
+        .unwrap_err();
     assert!(matches!(late, AsideError::Late(_)), "{late}");
     assert_eq!(late.to_string(), "it was not done within 2 s");
     // On a slow machine they may not even have begun.

@@ -277,7 +277,7 @@ fn the_way_to_a_terminal_is_the_managers_alone() {
     fs::create_dir_all(&deep).unwrap();
     let job = bash(1);
     let prepared = super::Prepared::new(AttemptFolder::of(&deep, job.attempt)).unwrap();
-    let folder = prepared.launch(&super::Plan { order: job, script: None }, super::program()).unwrap();
+    let folder = prepared.launch(&super::Plan { order: job, script: None, checkpoints: None }, super::program()).unwrap();
     let mut ada = Person::at(&folder);
     let socket = fs::metadata(folder.path().join("terminal")).unwrap();
     assert!(socket.file_type().is_socket() && socket.permissions().mode() & 0o777 == 0o600);
