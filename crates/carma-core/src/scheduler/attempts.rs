@@ -126,7 +126,6 @@ impl Scheduler {
         let (job, active) = self.under_way(attempt)?;
         let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
         let (active, claim, limit) = (active.clone(), job.spec.host_claim(), job.spec.time_limit);
-        self.settle_use(&active, now);
         if let Some(limit) = limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
@@ -137,6 +136,7 @@ impl Scheduler {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
+        self.settle_use(&active, now);
         match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {
