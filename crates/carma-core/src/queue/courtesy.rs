@@ -3,7 +3,7 @@
 //! Order alone does not make a crowded server fair. Whoever submits little finds every GPU full of those who submit much, waits for
 //! the first to end, and is slowed down by the others. So a user who holds its share of the GPUs or more starts nothing beside one
 //! who holds no more of its own, nor on the GPUs that are kept for those who have less than their share: so many that they could have
-//! it, free or becoming so as their jobs end. Nothing is kept for users who were not here of late.
+//! it, free or becoming so as their jobs end. Only who has had least in the long run need not care. Nothing is kept for users who were not here of late.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,8 @@ use crate::{DeviceId, GroupId, UserId};
 pub(crate) struct Courtesy {
     /// GPUs held over the share of all GPUs, of users who run something, wait, or did so of late.
     served: BTreeMap<UserId, f64>,
+    /// Who has had least in the long run: bound by nobody.
+    least: Option<UserId>,
     /// The devices that are kept.
     kept: BTreeSet<DeviceId>,
 }
@@ -44,6 +46,8 @@ impl Courtesy {
         let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
         let held = held(&usable);
+        let standing = |account: &&Account| (ledger.of_group(account.group), ledger.of_user(**account), **account);
+        self.least = active.iter().min_by_key(standing).map(|account| account.user);
         self.served.clear();
         for (account, gpus) in &shares {
             // A user of several groups is served as well as by the least of its shares.
@@ -67,7 +71,7 @@ impl Courtesy {
     /// Whether the user has to leave others room.
     pub(crate) fn bound(&self, user: UserId) -> Option<Bound<'_>> {
         let served = *self.served.get(&user)?;
-        (served >= 1.0).then_some(Bound { courtesy: self, user, served })
+        (served >= 1.0 && self.least != Some(user)).then_some(Bound { courtesy: self, user, served })
     }
 }
 

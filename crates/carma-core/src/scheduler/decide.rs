@@ -37,11 +37,13 @@ impl Scheduler {
             if newcomers.is_none() {
                 self.start_in_order(now, actions);
             }
-            let head = self.queues.head();
+            let (head, before) = (self.queues.head(), actions.len());
             if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
-            if self.queues.head() == head {
+            // Under fair share, whoever passed may have made another the one who has to leave room.
+            let same_rights = !self.config.queue.fair_share || actions.len() == before;
+            if self.queues.head() == head && same_rights {
                 break;
             }
             // A launch that took less of a quota than it could have gave a turn to a job before the head.
