@@ -169,7 +169,7 @@ impl QueueConfig {
             unknown_duration: Seconds::from_secs(3600),
             fair_share: false,
             half_life: Seconds::from_secs(7 * 86_400),
-            courtesy: Seconds::from_secs(7200),
+            courtesy: Seconds::from_secs(14_400),
             shares: Shares { users: BTreeMap::new(), groups: BTreeMap::new() },
             discipline: Discipline::Fifo,
             reserve_after: Seconds::ZERO,

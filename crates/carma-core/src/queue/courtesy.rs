@@ -1,9 +1,9 @@
 //! Courtesy under fair share: room for users who have less than their share of the GPUs, before they ask.
 //!
 //! Order alone does not make a crowded server fair. Whoever submits little finds every GPU full of those who submit much, waits for
-//! the first to end, and is slowed down by the others. So a user who has its share of the GPUs or more starts nothing beside one
-//! who has less of its own, nor on the GPUs that are kept for those who have less than their share: so many that they could have
-//! it, free or becoming so as their jobs end. Nothing is kept for users who were not here of late.
+//! the first to end, and is slowed down by the others. So a user who holds its share of the GPUs or more starts nothing beside one
+//! who holds no more of its own, nor on the GPUs that are kept for those who have less than their share: so many that they could have
+//! it, free or becoming so as their jobs end. Only who has had least in the long run need not care. Nothing is kept for users who were not here of late.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,10 @@ use crate::{DeviceId, GroupId, UserId};
 /// Who has how much of its share, and what is kept for those who have less than all of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Courtesy {
-    /// GPUs had over the share of all GPUs, of users who run something, wait, or did so of late.
+    /// GPUs held over the share of all GPUs, of users who run something, wait, or did so of late.
     served: BTreeMap<UserId, f64>,
+    /// Who has had least in the long run: bound by nobody.
+    least: Option<UserId>,
     /// The devices that are kept.
     kept: BTreeSet<DeviceId>,
 }
@@ -27,6 +29,7 @@ pub(crate) struct Courtesy {
 #[derive(Clone, Copy)]
 pub(crate) struct Bound<'a> {
     courtesy: &'a Courtesy,
+    user: UserId,
     served: f64,
 }
 
@@ -42,11 +45,14 @@ impl Courtesy {
         let usable: Vec<&Device> = devices.filter(|device| device.exists() && !device.drained).collect();
         let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
+        let held = held(&usable);
+        let standing = |account: &&Account| (ledger.of_group(account.group), ledger.of_user(**account), **account);
+        self.least = active.iter().min_by_key(standing).map(|account| account.user);
         self.served.clear();
         for (account, gpus) in &shares {
-            // A user of several groups is served as well as it is in the best of them.
+            // A user of several groups is served as well as by the least of its shares.
             let served = self.served.entry(account.user).or_default();
-            *served = served.max(ledger.reading(*account).rate / gpus);
+            *served = served.max(held.get(&account.user).unwrap_or(&0.0) / gpus);
         }
         let below = |user: UserId| self.served.get(&user).is_some_and(|served| *served < 1.0);
         let due = shares.iter().filter(|(account, _)| below(account.user)).map(|(_, gpus)| gpus).sum::<f64>() as usize;
@@ -65,8 +71,20 @@ impl Courtesy {
     /// Whether the user has to leave others room.
     pub(crate) fn bound(&self, user: UserId) -> Option<Bound<'_>> {
         let served = *self.served.get(&user)?;
-        (served >= 1.0).then_some(Bound { courtesy: self, served })
+        (served >= 1.0 && self.least != Some(user)).then_some(Bound { courtesy: self, user, served })
     }
+}
+
+/// The devices that users hold: one that several are on counts for each by halves, thirds and so on.
+fn held(devices: &[&Device]) -> BTreeMap<UserId, f64> {
+    let mut held = BTreeMap::new();
+    for device in devices {
+        let users: BTreeSet<UserId> = device.tenants.iter().map(|tenant| tenant.user).collect();
+        for user in &users {
+            *held.entry(*user).or_default() += 1.0 / users.len() as f64;
+        }
+    }
+    held
 }
 
 /// The GPUs that each of these should have.
@@ -86,8 +104,8 @@ fn gpu_shares(active: &BTreeSet<Account>, gpus: usize, rules: &QueueConfig) -> V
 impl Bound<'_> {
     /// What keeps the user's jobs off a device, if anything.
     pub(crate) fn objection(&self, device: &Device) -> Option<Obstacle> {
-        let less = |user: UserId| self.courtesy.served.get(&user).is_some_and(|served| *served < self.served);
-        let left = self.courtesy.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| less(tenant.user));
+        let no_more = |user: UserId| user != self.user && self.courtesy.served.get(&user).is_some_and(|served| *served <= self.served);
+        let left = self.courtesy.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| no_more(tenant.user));
         left.then_some(Obstacle::LeftToOthers)
     }
 }

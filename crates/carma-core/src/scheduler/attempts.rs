@@ -147,7 +147,6 @@ impl Scheduler {
         let (job, active) = self.under_way(attempt)?;
         let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
         let (active, claim, limit) = (active.clone(), job.spec.host_claim(), job.spec.time_limit);
-        self.settle_use(&active, now);
         if let Some(limit) = limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
@@ -162,6 +161,7 @@ impl Scheduler {
         self.slots.gone(attempt);
         self.paces.remove(&attempt);
         self.company_changed(&active.placement);
+        self.settle_use(&active, now);
         match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
             Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
             Sequel::Again(queue) => {

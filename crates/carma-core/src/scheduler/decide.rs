@@ -42,9 +42,10 @@ impl Scheduler {
             if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
-            // What passes the head can move what is kept for a job without GPUs to another host, and so let the head in.
-            let host_kept_moves = actions.len() > before && self.queues.host_head().is_some();
-            if self.head() == head && !host_kept_moves {
+            // What passes the head can move what is kept for a job without GPUs to another host, or for users who have less than their
+            // share to other GPUs, and so let the head in.
+            let what_is_kept_moves = self.queues.host_head().is_some() || self.config.queue.fair_share;
+            if self.head() == head && !(actions.len() > before && what_is_kept_moves) {
                 break;
             }
             // A launch that took less of a quota than it could have gave a turn to a job before the head.

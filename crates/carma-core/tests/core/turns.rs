@@ -124,6 +124,7 @@ fn room_is_left_to_who_has_less() {
     assert!(lab.obstacles(5, 4).contains(&Obstacle::LeftToOthers));
     assert!(lab.obstacles(5, 0).contains(&Obstacle::LeftToOthers), "where it runs it is not disturbed");
     assert_eq!(lab.submit(busy(1, 6)), [(6, vec![4])], "and it may have it");
+    assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1, "as soon as user 2 holds less than half, it goes on");
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
     assert_eq!(lab.submit(busy(2, 1)).len() + lab.submit(busy(2, 2)).len(), 2, "as long as nobody has less, nothing is kept");
 }
