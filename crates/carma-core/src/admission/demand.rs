@@ -5,8 +5,10 @@ use std::ops::Deref;
 
 use crate::config::Config;
 use crate::fleet::{Fleet, HostClaim};
+use crate::forecast::Character;
 use crate::job::{Job, JobSpec, RankMemory};
-use crate::units::{MiB, Time};
+use crate::power::Load;
+use crate::units::{MiB, Time, Watts};
 
 /// A job's needs at this moment.
 #[derive(Debug, Clone)]
@@ -21,6 +23,15 @@ pub(crate) struct Demand<'a> {
     pub(crate) host: HostClaim,
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
+    /// What it adds to power draw, and what that may come to; unset where there is no budget.
+    pub(crate) power: Option<PowerDemand>,
+}
+
+/// What one rank adds to power draw, under a budget.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PowerDemand {
+    pub(crate) load: Load,
+    pub(crate) budget: Watts,
 }
 
 /// The needs of all ranks. Most jobs have one, and many are looked at in one decision: those cost no allocation.
@@ -113,7 +124,8 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
-        Self { spec, ranks, needs_idle: whole, host: spec.host_claim(), ends_at: spec.time_limit.map(|limit| now + limit) }
+        let power = config.power.budget.map(|budget| PowerDemand { load: Load::of(Character::of(spec)), budget });
+        Self { spec, ranks, needs_idle: whole, host: spec.host_claim(), ends_at: spec.time_limit.map(|limit| now + limit), power }
     }
 
     /// How many devices it wants.

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::admission::{Obstacle, Way, device_obstacles, first_device_obstacle};
 use crate::config::Config;
 use crate::mapping::{Facts, Score};
+use crate::power::PowerRange;
 use crate::risk::Risk;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
-use crate::units::{MiB, Time};
+use crate::units::{MiB, Time, Watts};
 use crate::{AttemptId, DeviceId};
 
 /// What a device is.
@@ -27,13 +28,16 @@ pub struct DeviceSpec {
     pub memory: MiB,
     /// How processes share it.
     pub mode: CollocationMode,
+    /// Between which watts its draw lies, where the driver says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerRange>,
 }
 
 impl DeviceSpec {
     /// A GPU that plain processes share, or a MIG instance.
     pub const fn new(id: DeviceId, memory: MiB) -> Self {
         let mode = if id.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
-        Self { id, memory, mode }
+        Self { id, memory, mode, power: None }
     }
 }
 
@@ -63,6 +67,10 @@ pub struct Device {
     pub heard_at: Option<Time>,
     /// The risk scores of what was seen.
     pub risk: Risk,
+    /// The power limit that the rules want, and that was asked for.
+    pub(crate) wanted_limit: Option<Watts>,
+    /// The power limit that was set for us; unset: the device's own.
+    pub power_limit: Option<Watts>,
     /// Memory given back by attempts that ended after the last reading.
     released: MiB,
     standing: Standing,
@@ -120,6 +128,8 @@ impl Device {
             telemetry: Telemetry::Silent,
             heard_at: None,
             risk: Risk::default(),
+            wanted_limit: None,
+            power_limit: None,
             released: MiB::ZERO,
             standing: Standing::default(),
         }

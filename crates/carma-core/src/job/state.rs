@@ -86,6 +86,18 @@ pub struct Active {
     /// Set once it was told to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<StopReason>,
+    /// Set while it holds its GPUs and does not use them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// How an attempt is idle that holds GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idle {
+    /// Since when.
+    pub since: Time,
+    /// Others may have its GPUs' compute, even if it wanted them for itself.
+    pub lent: bool,
 }
 
 /// A transition the state machine does not have.

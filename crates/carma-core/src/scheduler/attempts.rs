@@ -24,7 +24,7 @@ impl Scheduler {
     pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let attempt = known.next_attempt();
-        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None };
+        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, idle: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;

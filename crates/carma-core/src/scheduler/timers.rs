@@ -21,6 +21,8 @@ pub(super) enum Timer {
     Grace(AttemptId),
     /// A job may begin.
     Begin(JobId),
+    /// An attempt may have been idle for long enough.
+    Idle(AttemptId),
 }
 
 /// Timers by when they fall due.
@@ -71,6 +73,7 @@ impl Scheduler {
                 Timer::Gate(device) => {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
+                Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),
                 Timer::Grace(attempt) => {

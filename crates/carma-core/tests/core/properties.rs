@@ -2,6 +2,7 @@
 
 mod backfill;
 mod events;
+mod power;
 mod restart;
 mod search;
 mod shares;
