@@ -41,7 +41,7 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
         let Some(score) = score else { continue };
         let stale = admission::grown_stale(device, question.config, now).is_some();
         let pays = || !question.packs || power::packing_pays(device, Character::of(question.demand.spec), &question.config.forecast);
-        let powered = || power::power_objection(question, server, &[device.id()]).is_none();
+        let powered = || power::power_objection(question, server, device).is_none();
         if !stale && admission::first_job_obstacle(question, least, device).is_none() && pays() && powered() {
             candidates.push(Candidate { device, score, comes_round: cursor.is_some_and(|cursor| device.id() <= cursor) });
         }
@@ -53,17 +53,8 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
 
 /// Gives every rank a device of this server, or none.
 pub(super) fn choose<'a>(server: &'a Server, question: &JobQuestion<'_>, now: Time) -> Option<Choice<'a>> {
-    choose_among(&candidates(server, question, now), server, question)
-}
-
-/// Gives every rank one of these candidates on this server, or none.
-pub(super) fn choose_among<'a>(candidates: &[Candidate<'a>], server: &Server, question: &JobQuestion<'_>) -> Option<Choice<'a>> {
-    let choice = assign(candidates, server.spec.topology.as_ref(), question)?;
-    // Of a single rank that was asked when its device became a candidate.
-    let several = question.demand.power.is_some() && choice.devices.len() > 1;
-    let chosen = || choice.devices.iter().map(|(_, device)| device.id()).collect::<Vec<_>>();
-    let powered = !several || power::power_objection(question, server, &chosen()).is_none();
-    powered.then_some(choice)
+    let candidates = candidates(server, question, now);
+    assign(&candidates, server.spec.topology.as_ref(), question)
 }
 
 /// Gives every rank one of the candidates, or none. The policy picks the first device; the others are those closest to

@@ -46,7 +46,7 @@ fn within_one_server<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time
 fn choose_after_cursor<'a>(server: &'a Server, question: &JobQuestion<'_>, now: Time) -> Option<Choice<'a>> {
     let mut candidates = choose::candidates(server, question, now);
     candidates.retain(|candidate| Some(candidate.device.id()) > question.cursor);
-    choose::choose_among(&candidates, server, question)
+    choose::assign(&candidates, server.spec.topology.as_ref(), question)
 }
 
 /// A score that no server below the summary can beat for this job.
@@ -84,11 +84,6 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
                 return;
             }
             let candidates = choose::candidates(server, question, now);
-            // Any of them may be chosen, so the server must have the power for as many as the job could want.
-            let chosen: Vec<_> = candidates.iter().take(question.demand.width()).map(|candidate| candidate.device.id()).collect();
-            if power::power_objection(question, server, &chosen).is_some() {
-                return;
-            }
             found += candidates.len();
             servers.push(candidates);
         },

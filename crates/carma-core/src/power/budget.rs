@@ -1,20 +1,25 @@
 //! The power budget of a server: nobody is launched whose draw would pass it.
 
 use super::Load;
-use crate::DeviceId;
 use crate::admission::{Demand, JobQuestion, Obstacle};
+use crate::device::Device;
 use crate::fleet::Server;
 use crate::units::Watts;
 
 /// Sums of the same watts in another order differ by less.
 const ROUNDING: f64 = 1e-6;
 
-/// Why the server's power does not suffice for one rank more on each of these devices, if so.
-pub(crate) fn power_objection(question: &JobQuestion<'_>, server: &Server, devices: &[DeviceId]) -> Option<Obstacle> {
+/// Why the server's power does not suffice for the job with a rank on this device, if so. A job of several ranks must find power for
+/// as many as the server could take, wherever they go: which devices those are may not matter, or a device that is taken could let
+/// the job in.
+pub(crate) fn power_objection(question: &JobQuestion<'_>, server: &Server, device: &Device) -> Option<Obstacle> {
     let power = question.demand.power?;
-    let draw = server.draw_with(|device| if devices.contains(&device.id()) { power.load } else { Load::NONE });
+    let draw = match question.demand.width() {
+        0 | 1 => server.draw_with(|other| if other.id() == device.id() { power.load } else { Load::NONE }).0,
+        ranks => server.predicted_draw().0 + ranks.min(server.devices.len()) as f64 * server.most_added(power.load).0,
+    };
     let kept = question.reservation.map_or(0.0, |head| head.kept_of_power(server.spec.id, question.demand.ends_at).0);
-    let predicted = Watts(draw.0 + kept);
+    let predicted = Watts(draw + kept);
     (predicted.0 > power.budget.0 + ROUNDING).then_some(Obstacle::PowerBudget { predicted, budget: power.budget })
 }
 

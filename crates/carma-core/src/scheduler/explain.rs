@@ -112,7 +112,7 @@ impl Scheduler {
         let answer = |server: &Server, device: &Device| {
             let closed = device_obstacles(device, way, &self.config, self.clock).chain(host_obstacles(&question, server));
             let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));
-            let power = power_objection(&question, server, &[device.id()]);
+            let power = power_objection(&question, server, device);
             let obstacles = closed.chain(unwelcome).chain(power).collect();
             DeviceAnswer { device: device.id(), obstacles, idle: self.idle_on(device).collect() }
         };
