@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use carma_core::{
-    Action, Config, DeviceId, DeviceSpec, Event, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec, Time, Watts, WindowConfig, WindowRule,
+    Action, Config, DeviceId, DeviceSpec, Event, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec, Time, Watts, WindowConfig,
+    WindowRule,
 };
 
 use super::Simulation;
