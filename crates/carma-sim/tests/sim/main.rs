@@ -4,6 +4,7 @@
 
 mod interference;
 mod lab;
+mod power;
 mod properties;
 mod published;
 mod reports;
