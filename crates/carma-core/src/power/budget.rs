@@ -19,7 +19,7 @@ pub(crate) fn power_objection(question: &JobQuestion<'_>, server: &Server, devic
         ranks => server.predicted_draw().0 + ranks.min(server.devices.len()) as f64 * server.most_added(power.load).0,
     };
     let kept = question.reservation.map_or(0.0, |head| head.kept_of_power(server.spec.id, question.demand.ends_at).0);
-    let predicted = Watts(draw + kept);
+    let predicted = Watts(draw + kept).min(server.most_draw());
     (predicted.0 > power.budget.0 + ROUNDING).then_some(Obstacle::PowerBudget { predicted, budget: power.budget })
 }
 
@@ -35,9 +35,14 @@ impl Server {
         Watts(added.fold(0.0, f64::max))
     }
 
+    /// The watts beyond which its devices draw nothing, whatever runs.
+    fn most_draw(&self) -> Watts {
+        Watts(self.devices.iter().map(|device| device.draw_alone(Load::FULL)).sum())
+    }
+
     /// The watts with which so many ranks of this load can run on it, wherever they go, if nothing else does.
     pub(crate) fn least_budget(&self, load: Load, ranks: usize) -> Watts {
         let idle: f64 = self.devices.iter().map(|device| device.draw_alone(Load::NONE)).sum();
-        Watts(idle + ranks as f64 * self.most_added(load).0)
+        Watts(idle + ranks as f64 * self.most_added(load).0).min(self.most_draw())
     }
 }

@@ -11,6 +11,9 @@ impl Load {
     /// Nothing runs.
     pub(crate) const NONE: Self = Self(0.0);
 
+    /// All it can draw.
+    pub(crate) const FULL: Self = Self(1.0);
+
     /// Of watts within a range.
     pub(crate) fn of_watts(watts: f64, range: PowerRange) -> Self {
         if range.span() > 0.0 { Self(((watts - range.idle.0) / range.span()).clamp(0.0, 1.0)) } else { Self::NONE }
