@@ -67,6 +67,8 @@ pub struct Device {
     pub heard_at: Option<Time>,
     /// The risk scores of what was seen.
     pub risk: Risk,
+    /// When the last attempt left it: for a window's time, what is seen may be of that one.
+    pub(crate) left_at: Option<Time>,
     /// The power limit that the rules want, and that was asked for.
     pub(crate) wanted_limit: Option<Watts>,
     /// The power limit that was set for us; unset: the device's own.
@@ -128,6 +130,7 @@ impl Device {
             telemetry: Telemetry::Silent,
             heard_at: None,
             risk: Risk::default(),
+            left_at: None,
             wanted_limit: None,
             power_limit: None,
             released: MiB::ZERO,
@@ -235,10 +238,11 @@ impl Device {
     }
 
     /// Takes an ended attempt off.
-    pub(crate) fn dismiss(&mut self, attempt: AttemptId) {
+    pub(crate) fn dismiss(&mut self, attempt: AttemptId, now: Time) {
         if let Some(place) = self.tenants.iter().position(|tenant| tenant.attempt == attempt) {
             let tenant = self.tenants.remove(place);
             self.released += tenant.attributed();
+            self.left_at = Some(now);
             self.gate.open_after(attempt);
         }
     }

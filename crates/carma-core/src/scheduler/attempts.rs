@@ -129,7 +129,7 @@ impl Scheduler {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
         for granted in &active.placement.devices {
-            self.update_gate(granted.device, now, |device, _| device.dismiss(attempt));
+            self.update_gate(granted.device, now, |device, _| device.dismiss(attempt, now));
         }
         if active.placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));

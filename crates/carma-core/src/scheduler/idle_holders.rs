@@ -14,6 +14,7 @@ use super::Scheduler;
 use super::action::Action;
 use super::error::EventError;
 use super::timers::Timer;
+use crate::config::Config;
 use crate::device::{Device, Tenant};
 use crate::job::{Active, Idle, Job};
 use crate::telemetry::Metric;
@@ -42,7 +43,7 @@ impl Scheduler {
         if !self.config.idle_holders.watches() {
             return;
         }
-        let Some(changed) = self.fleet.device(device).map(|device| changed(device, self.config.idle_holders.below)) else { return };
+        let Some(changed) = self.fleet.device(device).map(|device| changed(device, &self.config, now)) else { return };
         for (attempt, idle) in changed {
             let since = idle.then_some(now);
             self.fleet.update(device, &self.config, now, |device| {
@@ -152,7 +153,9 @@ impl Scheduler {
 }
 
 /// Whose standing has changed on a device, and whether they are idle now.
-fn changed(device: &Device, below: Fraction) -> Vec<(AttemptId, bool)> {
+fn changed(device: &Device, config: &Config, now: Time) -> Vec<(AttemptId, bool)> {
+    let below = config.idle_holders.below;
+    let remembers_another = device.left_at.is_some_and(|left| now - left <= config.window.rule.length);
     let seen = || device.tenants.iter().filter(|tenant| tenant.seen_at.is_some());
     if seen().next().is_none() || !device.telemetry.is_full() {
         return Vec::new();
@@ -164,7 +167,7 @@ fn changed(device: &Device, below: Fraction) -> Vec<(AttemptId, bool)> {
         (None, None) => tenant.idle_since.is_some(),
         (None, Some(shown)) => {
             let others_work = || device.tenants.iter().any(|other| other.attempt != tenant.attempt && works(other));
-            shown.mean < below.get() || tenant.idle_since.is_some() && others_work()
+            shown.mean < below.get() || tenant.idle_since.is_some() && (remembers_another || others_work())
         }
     };
     seen()

@@ -101,5 +101,8 @@ fn a_restart_forgets_no_flag() {
     lab.seen(1, 9_000);
     lab.exit(2, Verdict::Succeeded);
     lab.load(0, 9_000, 0.7);
+    assert_eq!(standing(&lab), Some(true), "the window remembers the one that left");
+    lab.wait(31);
+    lab.load(0, 9_000, 0.7);
     assert_eq!(standing(&lab), None);
 }
