@@ -14,6 +14,7 @@ mod forecast;
 mod identity;
 mod job;
 mod mapping;
+mod power;
 mod queue;
 mod recovery;
 mod risk;
@@ -33,6 +34,7 @@ pub use job::*;
 pub use mapping::{
     Encounter, Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Prediction, Score, Topology, UnknownPolicy,
 };
+pub use power::PowerRange;
 pub use queue::{HeadReservation, Turn};
 pub use recovery::{Climb, Rung, Setback};
 pub use risk::{Bound, Risk, RiskWeights, Screen};

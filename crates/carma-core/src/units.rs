@@ -145,9 +145,35 @@ impl fmt::Display for Fraction {
 }
 
 /// Electrical power.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Watts(pub f64);
+
+impl PartialEq for Watts {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Watts {}
+
+impl PartialOrd for Watts {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Watts {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl fmt::Display for Watts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} W", self.0)
+    }
+}
 
 /// A span of time. Kept in whole milliseconds, so that sums are exact and order is total; written as seconds.
 ///

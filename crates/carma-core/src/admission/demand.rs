@@ -8,7 +8,8 @@ use crate::config::Config;
 use crate::fleet::{Fleet, HostClaim};
 use crate::forecast::Character;
 use crate::job::{Job, JobSpec, RankMemory};
-use crate::units::{MiB, Time};
+use crate::power::Load;
+use crate::units::{MiB, Time, Watts};
 
 /// A job's needs at this moment.
 #[derive(Debug, Clone)]
@@ -27,6 +28,15 @@ pub(crate) struct Demand<'a> {
     pub(crate) ends_at: Option<Time>,
     /// Its part in interference.
     pub(crate) character: Character,
+    /// What it adds to power draw, and what that may come to; unset where there is no budget.
+    pub(crate) power: Option<PowerDemand>,
+}
+
+/// What one rank adds to power draw, under a budget.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PowerDemand {
+    pub(crate) load: Load,
+    pub(crate) budget: Watts,
 }
 
 /// The needs of all ranks. Most jobs have one, and many are looked at in one decision: those cost no allocation.
@@ -119,6 +129,7 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
+        let character = Character::of(spec);
         Self {
             spec,
             ranks,
@@ -126,7 +137,8 @@ impl<'a> Demand<'a> {
             host: spec.host_claim(),
             apart_from: &job.apart_from,
             ends_at: spec.time_limit.map(|limit| now + limit),
-            character: Character::of(spec),
+            character,
+            power: config.power.budget.map(|budget| PowerDemand { load: Load::of(character), budget }),
         }
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct JobQuestion<'a> {
     pub(crate) suspended_by: Option<JobId>,
     /// The device placed on last, for policies that go round.
     pub(crate) cursor: Option<DeviceId>,
+    /// It is to share only where that saves energy.
+    pub(crate) packs: bool,
 }
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;

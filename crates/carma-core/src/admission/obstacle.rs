@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::ModeWish;
 use crate::telemetry::Metric;
-use crate::units::{Fraction, MiB, Seconds, Time};
+use crate::units::{Fraction, MiB, Seconds, Time, Watts};
 use crate::{AttemptId, JobId, UserId};
 
 /// Why a device does not take a job, for programs (serialised) and for people (displayed).
@@ -204,6 +204,13 @@ pub enum Obstacle {
     },
     /// It is left to users who have less than their share of the GPUs.
     LeftToOthers,
+    /// All GPUs of its server together would draw more than they may.
+    PowerBudget {
+        /// What they would draw, with what is kept for a job before it.
+        predicted: Watts,
+        /// What they may.
+        budget: Watts,
+    },
     /// Nothing is collocated while a job waits to be recovered.
     CollocationSuspended {
         /// That job.
@@ -267,6 +274,7 @@ impl fmt::Display for Obstacle {
             Self::ReservedForHead { head, from: Some(from) } => write!(f, "is reserved for {head} from {from}"),
             Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
             Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
+            Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
             Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
         }
     }

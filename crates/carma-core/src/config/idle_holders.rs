@@ -2,7 +2,8 @@
 
 use super::check::Checker;
 use super::section::settings;
-use crate::units::{Fraction, Seconds};
+use crate::job::Idle;
+use crate::units::{Fraction, Seconds, Time};
 
 settings!(
     /// Jobs that hold a GPU and do not use it.
@@ -30,7 +31,24 @@ pub struct IdleHolderConfig {
 impl IdleHolderConfig {
     /// As if there were no such thing, as published.
     pub(super) const fn none() -> Self {
-        Self { below: Fraction::ZERO, flag_after: None, lend_after: None }
+        Self { below: Fraction::clamped(0.02), flag_after: None, lend_after: None }
+    }
+
+    /// Whether anybody is looked for.
+    pub(crate) const fn watches(&self) -> bool {
+        self.flag_after.is_some() || self.lend_after.is_some()
+    }
+
+    /// How a job is idle at this time that does nothing since then; unset: not for long enough.
+    pub(crate) fn judge(&self, since: Time, now: Time) -> Option<Idle> {
+        let passed = |after: Option<Seconds>| after.is_some_and(|after| since + after <= now);
+        let lent = passed(self.lend_after);
+        (lent || passed(self.flag_after)).then_some(Idle { since, lent })
+    }
+
+    /// When that is to be judged again.
+    pub(crate) fn next_judgement(&self, since: Time, now: Time) -> Option<Time> {
+        [self.flag_after, self.lend_after].into_iter().flatten().map(|after| since + after).filter(|due| *due > now).min()
     }
 }
 

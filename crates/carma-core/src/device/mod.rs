@@ -16,9 +16,10 @@ use crate::admission::{Obstacle, Way, device_obstacles, first_device_obstacle};
 use crate::config::Config;
 use crate::forecast::Company;
 use crate::mapping::{Facts, Score};
+use crate::power::PowerRange;
 use crate::risk::Risk;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
-use crate::units::{MiB, Seconds, Time};
+use crate::units::{MiB, Seconds, Time, Watts};
 use crate::{AttemptId, DeviceId};
 
 /// What a device is.
@@ -30,13 +31,16 @@ pub struct DeviceSpec {
     pub memory: MiB,
     /// How processes share it.
     pub mode: CollocationMode,
+    /// Between which watts its draw lies, where the driver says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerRange>,
 }
 
 impl DeviceSpec {
     /// A GPU that plain processes share, or a MIG instance.
     pub const fn new(id: DeviceId, memory: MiB) -> Self {
         let mode = if id.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
-        Self { id, memory, mode }
+        Self { id, memory, mode, power: None }
     }
 }
 
@@ -68,6 +72,12 @@ pub struct Device {
     pub risk: Risk,
     /// Why it takes nobody more: those on it do not go together as was predicted.
     pub corrected: Option<Obstacle>,
+    /// When the last attempt left it: for a window's time, what is seen may be of that one.
+    pub(crate) left_at: Option<Time>,
+    /// The power limit that the rules want, and that was asked for.
+    pub(crate) wanted_limit: Option<Watts>,
+    /// The power limit that was set for us; unset: the device's own.
+    pub power_limit: Option<Watts>,
     /// Memory given back by attempts that ended after the last reading.
     released: MiB,
     standing: Standing,
@@ -126,6 +136,9 @@ impl Device {
             heard_at: None,
             risk: Risk::default(),
             corrected: None,
+            left_at: None,
+            wanted_limit: None,
+            power_limit: None,
             released: MiB::ZERO,
             standing: Standing::default(),
         }
@@ -233,10 +246,11 @@ impl Device {
     }
 
     /// Takes an ended attempt off.
-    pub(crate) fn dismiss(&mut self, attempt: AttemptId) -> Option<Tenant> {
+    pub(crate) fn dismiss(&mut self, attempt: AttemptId, now: Time) -> Option<Tenant> {
         let place = self.tenants.iter().position(|tenant| tenant.attempt == attempt)?;
         let tenant = self.tenants.remove(place);
         self.released += tenant.attributed();
+        self.left_at = Some(now);
         self.gate.open_after(attempt);
         self.corrected = None;
         Some(tenant)

@@ -39,6 +39,10 @@ pub struct Tenant {
     pub character: Character,
     /// How long it should take when alone, from its launch on; unset: nobody knows.
     pub expected: Option<Seconds>,
+    /// Since when it does nothing here; unset: it works, or was not seen yet.
+    pub idle_since: Option<Time>,
+    /// The share of time in which its kernels ran, where the driver can tell.
+    pub(crate) activity: Option<Fraction>,
 }
 
 impl Tenant {
@@ -59,7 +63,20 @@ impl Tenant {
             sharing: spec.sharing_class(),
             character: Character::of(spec),
             expected: spec.expected_duration,
+            idle_since: None,
+            activity: None,
         }
+    }
+
+    /// Its compute is lent to others: it counts as one that does nothing and keeps nobody off. Its memory stays its own.
+    pub(crate) fn lend(&mut self) {
+        (self.exclusive, self.utilisation, self.sharing, self.character) = (false, Fraction::ZERO, SharingClass::Tiny, Character::IDLE);
+    }
+
+    /// It works again: it counts for what is expected of it.
+    pub(crate) fn reclaim(&mut self, spec: &JobSpec) {
+        let Self { exclusive, utilisation, sharing, character, .. } = Self::newcomer(spec, self.attempt, self.launched_at);
+        (self.exclusive, self.utilisation, self.sharing, self.character) = (exclusive, utilisation, sharing, character);
     }
 
     /// Memory that counts as used by it: its promise, or more if it took more.

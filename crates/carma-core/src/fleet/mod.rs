@@ -120,14 +120,16 @@ impl Fleet {
         let server = &mut self.servers[place];
         let index = server.index_of(id)?;
         let device = &mut server.devices[index];
-        let before = (device.standing(), device.lost);
+        let before = (device.standing(), device.lost, server.power_left);
         let was_stale = admission::grown_stale(device, config, now).is_some();
         let result = change(device);
         device.refresh(config, now);
         // A sample of a steady GPU changes nothing that a search could see.
         self.improved |= was_stale || device.standing().improves_on(&before.0);
-        if (device.standing(), device.lost) != before {
-            self.tree.set(place, &Summary::of(&self.servers[place]));
+        let (standing, lost) = (device.standing(), device.lost);
+        self.improved |= server.review_power(config);
+        if (standing, lost, server.power_left) != before {
+            self.tree.set(place, &Summary::of(server));
         }
         Some(result)
     }
@@ -161,6 +163,7 @@ impl Fleet {
         change(server);
         self.improved = true;
         server.devices.iter_mut().for_each(|device| device.refresh(config, now));
+        server.review_power(config);
         self.tree.set(place, &Summary::of(server));
     }
 

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::host::{Host, HostClaim};
+use crate::config::Config;
 use crate::device::Device;
 use crate::mapping::Topology;
-use crate::units::MiB;
+use crate::units::{MiB, Watts};
 use crate::{DeviceId, ServerId};
 
 /// What a server is.
@@ -47,11 +48,13 @@ pub struct Server {
     pub cpu_jobs: u32,
     /// Its host's cores and memory.
     pub host: Host,
+    /// What is left of its power budget as predicted; without one, more than there is.
+    pub(super) power_left: Watts,
 }
 
 impl Server {
     pub(super) fn new(spec: ServerSpec) -> Self {
-        Self { spec, devices: Vec::new(), host_short: false, cpu_jobs: 0, host: Host::default() }
+        Self { spec, devices: Vec::new(), host_short: false, cpu_jobs: 0, host: Host::default(), power_left: Watts(f64::INFINITY) }
     }
 
     pub(super) fn index_of(&self, id: DeviceId) -> Option<usize> {
@@ -86,6 +89,13 @@ impl Server {
     pub(crate) fn set_host_short(&mut self, short: bool) {
         self.host_short = short;
         self.devices.iter_mut().for_each(|device| device.host_short = short);
+    }
+
+    /// Works out anew what is left of its power budget. Answers whether that is more than before.
+    pub(super) fn review_power(&mut self, config: &Config) -> bool {
+        let left = config.power.budget.map_or(f64::INFINITY, |budget| budget.0 - self.predicted_draw().0);
+        let before = std::mem::replace(&mut self.power_left, Watts(left));
+        self.power_left > before
     }
 
     /// All that jobs may book of its host.

@@ -4,7 +4,7 @@ use super::host::HostClaim;
 use super::server::Server;
 use crate::admission::Way;
 use crate::mapping::Score;
-use crate::units::{MiB, Time};
+use crate::units::{MiB, Time, Watts};
 
 /// Widths for which the best offer is kept. A job of another width is held against the next smaller one: what
 /// three ranks find together, two find too.
@@ -47,6 +47,8 @@ pub(crate) struct Summary {
     pub(crate) host_total: HostClaim,
     /// The most cores, and the most memory, that are not booked on a host.
     pub(crate) host_unbooked: HostClaim,
+    /// The most watts that a server has left of its budget.
+    power_left: Watts,
 }
 
 /// Which offer is asked for.
@@ -76,6 +78,7 @@ impl Summary {
         takes_cpu_job: false,
         host_total: HostClaim { cores: 0, memory: MiB::ZERO },
         host_unbooked: HostClaim { cores: 0, memory: MiB::ZERO },
+        power_left: Watts(f64::NEG_INFINITY),
     };
 
     pub(super) fn of(server: &Server) -> Self {
@@ -115,6 +118,7 @@ impl Summary {
             takes_cpu_job: server.takes_cpu_job(),
             host_total: server.host_total(),
             host_unbooked: server.host_unbooked(),
+            power_left: server.power_left,
         }
     }
 
@@ -132,6 +136,7 @@ impl Summary {
             takes_cpu_job: self.takes_cpu_job || other.takes_cpu_job,
             host_total: self.host_total.max(other.host_total),
             host_unbooked: self.host_unbooked.max(other.host_unbooked),
+            power_left: self.power_left.max(other.power_left),
         }
     }
 
@@ -144,6 +149,11 @@ impl Summary {
             OfferKind::Prospect => &self.prospect,
         };
         WIDTHS.iter().zip(offer).take_while(|(ranks, _)| **ranks <= width).all(|(ranks, offer)| u64::from(*offer) > need(ranks - 1).0)
+    }
+
+    /// Whether every server draws more than it may.
+    pub(crate) const fn is_out_of_power(&self) -> bool {
+        self.power_left.0 < 0.0
     }
 
     /// No device with room for so much has a better score.

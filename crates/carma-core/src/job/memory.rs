@@ -102,6 +102,16 @@ pub(crate) enum RankMemory {
     Unknown,
 }
 
+impl RankMemory {
+    /// What it needs or probably needs, else this.
+    pub(crate) fn or(self, unknown: MiB) -> MiB {
+        match self {
+            Self::Known(memory) | Self::Estimated(memory) => memory,
+            Self::Unknown => unknown,
+        }
+    }
+}
+
 /// Which knowledge a mapping policy uses; the prefix of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryBasis {

@@ -10,7 +10,7 @@ pub(crate) use memory::RankMemory;
 pub use memory::{MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
 pub use outcome::{Outcome, StopReason, Verdict};
 pub use spec::{ArrayMember, Condition, Dependency, JobSpec, ModeWish, Priority, RetryBudget, SharingClass, SpecError, Utilisation};
-pub use state::{Active, IllegalTransition, State, Waiting};
+pub use state::{Active, Idle, IllegalTransition, State, Waiting};
 
 use serde::{Deserialize, Serialize};
 

@@ -89,6 +89,18 @@ pub struct Active {
     /// What it told it would have needed on a device when it ran out of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
+    /// Set while it holds its GPUs and does not use them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// How an attempt is idle that holds GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idle {
+    /// Since when.
+    pub since: Time,
+    /// Others may have its GPUs' compute, even if it wanted them for itself.
+    pub lent: bool,
 }
 
 /// A transition the state machine does not have.

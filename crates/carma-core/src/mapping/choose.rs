@@ -5,6 +5,7 @@ use crate::DeviceId;
 use crate::admission::{self, JobQuestion, RankNeed, Way};
 use crate::device::Device;
 use crate::fleet::Server;
+use crate::power;
 use crate::units::Time;
 
 /// A device that would take the least needy rank of the job.
@@ -38,7 +39,9 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
         };
         let Some(score) = score else { continue };
         let stale = admission::grown_stale(device, question.config, now).is_some();
-        if !stale && admission::first_job_obstacle(question, least, device).is_none() {
+        let pays = || !question.packs || power::packing_pays(device, question.demand.character, &question.config.forecast);
+        let powered = || power::power_objection(question, server, device).is_none();
+        if !stale && admission::first_job_obstacle(question, least, device).is_none() && pays() && powered() {
             let score = question.predict(device).filter(|_| question.way == Way::Share).and_then(Result::ok).unwrap_or(score);
             candidates.push(Candidate { device, score, comes_round: cursor.is_some_and(|cursor| device.id() <= cursor) });
         }

@@ -6,6 +6,7 @@ use crate::admission::{self, Demand, JobQuestion, RankNeed, Way};
 use crate::device::{CollocationMode, Device, Limits};
 use crate::fleet::{Fleet, OfferKind, Server, Summary};
 use crate::job::ModeWish;
+use crate::power;
 use crate::units::{MiB, Time};
 
 /// The devices for a job this way, or none: all of its ranks or nothing.
@@ -50,7 +51,7 @@ fn choose_after_cursor<'a>(server: &'a Server, question: &JobQuestion<'_>, now: 
 
 /// A score that no server below the summary can beat for this job.
 fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
-    if !question.demand.host.fits_in(summary.host_unbooked) {
+    if !question.demand.host.fits_in(summary.host_unbooked) || summary.is_out_of_power() {
         return None;
     }
     let ranks = &question.demand.ranks;
@@ -72,7 +73,7 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     let mut found = 0;
     fleet.visit(
         |summary| {
-            let host = question.demand.host.fits_in(summary.host_unbooked);
+            let host = question.demand.host.fits_in(summary.host_unbooked) && !summary.is_out_of_power();
             host && match question.way {
                 Way::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
                 Way::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
@@ -109,16 +110,17 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
         }
         counts.iter().enumerate().all(|(nth, count)| *count > nth)
     };
-    let holds = |server: &Server| demand.host.fits_in(server.host_total());
+    let holds = |server: &Server, ranks| demand.host.fits_in(server.host_total()) && power::could_ever_power(server, demand, ranks);
     let one = fleet.best(
         0..fleet.servers().len(),
         |summary| {
             let may = demand.host.fits_in(summary.host_total) && summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone);
             may.then_some(Score(0))
         },
-        |server| (holds(server) && covers(&mut server.devices.iter())).then_some((Score(0), ())),
+        |server| (holds(server, ranks.len()) && covers(&mut server.devices.iter())).then_some((Score(0), ())),
     );
-    let everywhere = || fleet.servers().iter().filter(|server| holds(server)).flat_map(|server| &server.devices);
+    let everywhere =
+        || fleet.servers().iter().filter(|server| holds(server, ranks.len().min(server.devices.len()))).flat_map(|server| &server.devices);
     one.is_some() || demand.spec.may_span_servers && covers(&mut everywhere())
 }
 

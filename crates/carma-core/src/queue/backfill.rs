@@ -4,7 +4,8 @@ use crate::admission::{JobQuestion, Obstacle, RankNeed, Way, device_obstacles, g
 use crate::device::{Device, Gate, Tenant};
 use crate::fleet::{Fleet, HostClaim, OfferKind, Server, Summary};
 use crate::mapping::Score;
-use crate::units::{MiB, Time};
+use crate::power::could_ever_power;
+use crate::units::{MiB, Time, Watts};
 use crate::{DeviceId, JobId, ServerId};
 
 /// The devices kept for the head of the queue, and from when.
@@ -18,12 +19,14 @@ pub struct HeadReservation {
     pub from: Option<Time>,
     /// What the head claims of a host: it is kept on the servers of the devices.
     pub host: HostClaim,
+    /// Watts that the head adds on each device: under a budget they are kept on the servers of the devices.
+    pub power: Watts,
 }
 
 impl HeadReservation {
     /// Nothing is kept for this head yet.
     pub(crate) const fn nothing(head: JobId) -> Self {
-        Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO } }
+        Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO }, power: Watts(0.0) }
     }
 
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
@@ -39,6 +42,12 @@ impl HeadReservation {
         if kept { self.host } else { HostClaim::default() }
     }
 
+    /// The watts that a later job has to leave of a server's power budget.
+    pub(crate) fn kept_of_power(&self, server: ServerId, ends_at: Option<Time>) -> Watts {
+        let kept = self.devices.iter().filter(|device| device.server() == server).count();
+        if self.gone_in_time(ends_at) { Watts(0.0) } else { Watts(self.power.0 * kept as f64) }
+    }
+
     fn gone_in_time(&self, ends_at: Option<Time>) -> bool {
         matches!((ends_at, self.from), (Some(end), Some(from)) if end <= from)
     }
@@ -49,20 +58,25 @@ impl HeadReservation {
         let planner =
             Planner { alone: JobQuestion { way: Way::Idle, ..question }, sharing: JobQuestion { way: Way::Share, ..question }, now };
         let host = question.demand.host;
-        let holds = |server: &Server| host.fits_in(server.host_total());
+        let ranks = question.demand.width();
+        let holds = |server: &Server, ranks| host.fits_in(server.host_total()) && could_ever_power(server, question.demand, ranks);
         let one = fleet.best(
             0..fleet.servers().len(),
             |summary| planner.earliest(summary),
             |server| {
-                let chosen = holds(server).then(|| planner.soonest(&server.devices.iter())).flatten()?;
+                let chosen = holds(server, ranks).then(|| planner.soonest(&server.devices.iter())).flatten()?;
                 Some((chosen.0.score(), chosen))
             },
         );
         let spec = question.demand.spec;
-        let everywhere = || fleet.servers().iter().filter(|server| holds(server)).flat_map(|server| server.devices.iter());
+        let everywhere = || {
+            fleet.servers().iter().filter(|server| holds(server, ranks.min(server.devices.len()))).flat_map(|server| server.devices.iter())
+        };
         let chosen = one.or_else(|| spec.may_span_servers.then(|| planner.soonest(&everywhere())).flatten());
         let (ready, devices) = chosen.unwrap_or((Ready::Unknown, Vec::new()));
-        Self { head: spec.id, devices, from: if let Ready::At(time) = ready { Some(time) } else { None }, host }
+        let servers = devices.iter().filter_map(|device| fleet.server(device.server()));
+        let power = question.demand.power.and_then(|power| servers.map(|server| server.most_added(power.load)).max()).unwrap_or_default();
+        Self { head: spec.id, devices, from: if let Ready::At(time) = ready { Some(time) } else { None }, host, power }
     }
 }
 

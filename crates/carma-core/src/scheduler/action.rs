@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::admission::Way;
-use crate::job::{Outcome, StopReason, Verdict};
+use crate::job::{Idle, Outcome, StopReason, Verdict};
 use crate::mapping::Placement;
-use crate::units::MiB;
-use crate::{AttemptId, JobId};
+use crate::units::{MiB, Watts};
+use crate::{AttemptId, DeviceId, JobId};
 
 /// Something to be done by whoever drives the scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,20 @@ pub enum Action {
         signal: Signal,
         /// Why.
         reason: StopReason,
+    },
+    /// Set the most that a GPU may draw, and say so when it is done; unset: what it was before.
+    LimitPower {
+        /// Which.
+        device: DeviceId,
+        /// The limit.
+        limit: Option<Watts>,
+    },
+    /// A job that runs is idle, or works again; nothing is to be done but to tell.
+    Idle {
+        /// Which.
+        job: JobId,
+        /// How it is idle; unset: it works again.
+        idle: Option<Idle>,
     },
     /// The job waits again; nothing is to be done but to tell.
     Requeue {

@@ -24,7 +24,7 @@ impl Scheduler {
     pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let attempt = known.next_attempt();
-        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None };
+        let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
             return;
@@ -151,7 +151,7 @@ impl Scheduler {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
         }
         for granted in &active.placement.devices {
-            let gone = self.update_gate(granted.device, now, |device, _| device.dismiss(attempt));
+            let gone = self.update_gate(granted.device, now, |device, _| device.dismiss(attempt, now));
             gone.flatten().into_iter().for_each(|tenant| self.backlog.remove(&tenant));
         }
         if active.placement.devices.is_empty() {

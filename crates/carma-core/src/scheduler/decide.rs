@@ -5,7 +5,7 @@ use super::action::{Action, LaunchReason};
 use super::opportunity::Opportunity;
 use crate::JobId;
 use crate::admission::{Demand, JobQuestion, Way};
-use crate::config::Discipline;
+use crate::config::{Discipline, PowerPreference};
 use crate::job::Job;
 use crate::mapping::{self, Placement};
 use crate::queue::HeadReservation;
@@ -79,7 +79,7 @@ impl Scheduler {
         let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
         let host_kept = self.host_kept_before(demand);
         let courtesy = self.queues.main.courtesy.bound(demand.spec.user);
-        JobQuestion { demand, way, config: &self.config, reservation, host_kept, courtesy, suspended_by, cursor: self.cursor }
+        JobQuestion { demand, way, config: &self.config, reservation, host_kept, courtesy, suspended_by, cursor: self.cursor, packs: false }
     }
 
     fn start(&mut self, job: JobId, reservation: Option<&HeadReservation>, now: Time, actions: &mut Vec<Action>) -> bool {
@@ -93,8 +93,12 @@ impl Scheduler {
     fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, Way)> {
         let demand = self.demand(job, now);
         let ways = if self.config.admission.idle_first { [Way::Idle, Way::Share] } else { [Way::Share, Way::Idle] };
-        let find = |way| Some((mapping::find(&self.fleet, &self.question(&demand, way, reservation), now)?, way));
-        ways.into_iter().find_map(find)
+        let find = |way, packs| {
+            let question = JobQuestion { packs, ..self.question(&demand, way, reservation) };
+            Some((mapping::find(&self.fleet, &question, now)?, way))
+        };
+        let packs = self.config.power.prefer == PowerPreference::Pack;
+        packs.then(|| find(Way::Share, true)).flatten().or_else(|| ways.into_iter().find_map(|way| find(way, false)))
     }
 
     /// Starts jobs behind a head that waits, where they leave what is kept for it intact: all that are near enough, or

@@ -18,7 +18,7 @@ impl Scheduler {
         self.fleet.server(server).map(|_| ()).ok_or(EventError::UnknownServer(server))
     }
 
-    fn update(&mut self, device: DeviceId, now: Time, change: impl FnOnce(&mut Device)) -> Result<(), EventError> {
+    pub(super) fn update(&mut self, device: DeviceId, now: Time, change: impl FnOnce(&mut Device)) -> Result<(), EventError> {
         self.fleet.update(device, &self.config, now, change).ok_or(EventError::UnknownDevice(device))
     }
 
@@ -46,7 +46,7 @@ impl Scheduler {
         Ok(())
     }
 
-    pub(super) fn gpu_attached(&mut self, spec: DeviceSpec, now: Time) -> Result<(), EventError> {
+    pub(super) fn gpu_attached(&mut self, spec: DeviceSpec, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         self.known_server(spec.id.server())?;
         if self.fleet.device(spec.id).is_some() {
             return Err(EventError::DuplicateDevice(spec.id));
@@ -59,7 +59,9 @@ impl Scheduler {
                 return Err(EventError::InUse(whole));
             }
         }
+        let device = spec.id;
         self.fleet.add_device(spec, &self.config, now);
+        self.limit_power(device, now, actions);
         self.reconsider_set_aside(now);
         Ok(())
     }
@@ -111,9 +113,11 @@ impl Scheduler {
         Ok(())
     }
 
-    pub(super) fn gpu_back(&mut self, device: DeviceId, now: Time) -> Result<(), EventError> {
+    pub(super) fn gpu_back(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         for device in self.with_instances(device)? {
-            self.update(device, now, |device| device.lost = false)?;
+            // A GPU that was reset has forgotten its limit.
+            self.update(device, now, |device| (device.lost, device.wanted_limit, device.power_limit) = (false, None, None))?;
+            self.limit_power(device, now, actions);
         }
         self.reconsider_set_aside(now);
         Ok(())
@@ -134,16 +138,26 @@ impl Scheduler {
         Ok(())
     }
 
-    pub(super) fn gpu_sampled(&mut self, device: DeviceId, sample: Sample, now: Time) -> Result<(), EventError> {
+    pub(super) fn gpu_sampled(&mut self, id: DeviceId, sample: Sample, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let config = &self.config;
-        let seen = self.fleet.update(device, config, now, |device| device.sample(sample, config, now));
-        seen.ok_or(EventError::UnknownDevice(device))
+        let seen = self.fleet.update(id, config, now, |device| device.sample(sample, config, now));
+        seen.ok_or(EventError::UnknownDevice(id))?;
+        self.watch_idle(id, now, actions);
+        Ok(())
     }
 
-    pub(super) fn gpu_window(&mut self, device: DeviceId, window: Box<WindowSummary>, now: Time) -> Result<(), EventError> {
+    pub(super) fn gpu_window(
+        &mut self,
+        id: DeviceId,
+        window: Box<WindowSummary>,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), EventError> {
         let config = &self.config;
-        let seen = self.fleet.update(device, config, now, |device| device.summarise(window, config));
-        seen.ok_or(EventError::UnknownDevice(device))
+        let seen = self.fleet.update(id, config, now, |device| device.summarise(window, config));
+        seen.ok_or(EventError::UnknownDevice(id))?;
+        self.watch_idle(id, now, actions);
+        Ok(())
     }
 
     pub(super) fn processes_seen(

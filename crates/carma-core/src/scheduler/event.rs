@@ -8,7 +8,7 @@ use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
 use crate::fleet::ServerSpec;
 use crate::job::{Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
 use crate::telemetry::{Sample, WindowSummary};
-use crate::units::{Fraction, MiB, Seconds};
+use crate::units::{Fraction, MiB, Seconds, Watts};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
 /// Something happened.
@@ -69,6 +69,20 @@ pub enum Event {
         device: DeviceId,
         /// What was seen.
         window: Box<WindowSummary>,
+    },
+    /// The power limit of a device that was asked for is set; or none is any more.
+    PowerLimited {
+        /// Which device.
+        device: DeviceId,
+        /// The limit in force.
+        limit: Option<Watts>,
+    },
+    /// What each of our attempts does on a device, where the driver can tell.
+    ActivitySeen {
+        /// Which device.
+        device: DeviceId,
+        /// For each attempt, the share of time in which its kernels ran.
+        attempts: Vec<(AttemptId, Fraction)>,
     },
     /// All processes on a device.
     ProcessesSeen {

@@ -9,6 +9,7 @@ use crate::admission::{Demand, Obstacle, Way, device_obstacles, host_obstacles, 
 use crate::device::Device;
 use crate::fleet::Server;
 use crate::job::{Job, State};
+use crate::power::power_objection;
 use crate::risk::Risk;
 use crate::units::MiB;
 use crate::{DeviceId, JobId, ServerId};
@@ -36,6 +37,9 @@ pub struct DeviceAnswer {
     pub device: DeviceId,
     /// All that stands in the way.
     pub obstacles: Vec<Obstacle>,
+    /// Jobs that hold it and do not use it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<JobId>,
 }
 
 /// What one host says to a job without GPUs.
@@ -108,7 +112,9 @@ impl Scheduler {
         let answer = |server: &Server, device: &Device| {
             let closed = device_obstacles(device, way, &self.config, self.clock).chain(host_obstacles(&question, server));
             let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));
-            DeviceAnswer { device: device.id(), obstacles: closed.chain(unwelcome).collect() }
+            let power = power_objection(&question, server, device);
+            let obstacles = closed.chain(unwelcome).chain(power).collect();
+            DeviceAnswer { device: device.id(), obstacles, idle: self.idle_on(device).collect() }
         };
         self.fleet.servers().iter().flat_map(|server| server.devices.iter().map(move |device| answer(server, device))).collect()
     }
@@ -133,15 +139,18 @@ impl fmt::Display for Explanation {
             return write!(f, "{}: {}", self.job, self.state);
         }
         write!(f, "{} {}", self.job, self.reason)?;
-        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), &answer.obstacles));
-        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), &answer.obstacles));
-        for (place, obstacles) in devices.chain(hosts) {
+        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), &answer.obstacles, answer.idle.as_slice()));
+        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), &answer.obstacles, &[][..]));
+        for (place, obstacles, idle) in devices.chain(hosts) {
             if obstacles.is_empty() {
                 write!(f, "\n  {place} would take it")?;
             }
             for (line, obstacle) in obstacles.iter().enumerate() {
                 let name = if line == 0 { place.as_str() } else { "" };
                 write!(f, "\n  {name:<width$} {obstacle}", width = place.len())?;
+            }
+            for job in idle {
+                write!(f, "\n  {:<width$} {job} holds it and does not use it", "", width = place.len())?;
             }
         }
         Ok(())

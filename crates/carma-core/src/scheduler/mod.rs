@@ -19,9 +19,11 @@ mod error;
 mod event;
 mod explain;
 mod head;
+mod idle_holders;
 mod jobs;
 mod log;
 mod opportunity;
+mod power;
 mod quotas;
 mod rehearsal;
 mod restore;
@@ -140,16 +142,18 @@ impl Scheduler {
     fn apply(&mut self, event: Event, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         match event {
             Event::ServerAttached(spec) => self.server_attached(spec, now),
-            Event::GpuAttached(spec) => self.gpu_attached(spec, now),
+            Event::GpuAttached(spec) => self.gpu_attached(spec, now, actions),
             Event::GpuDetached { device } => self.gpu_detached(device, now),
             Event::GpuModeChanged { device, mode } => self.gpu_mode_changed(device, mode, now),
             Event::GpuLost { device } => self.gpu_lost(device, now, actions),
-            Event::GpuBack { device } => self.gpu_back(device, now),
+            Event::GpuBack { device } => self.gpu_back(device, now, actions),
             Event::GpuDrained { device } => self.gpu_drained(device, true, now),
             Event::GpuResumed { device } => self.gpu_drained(device, false, now),
             Event::MpsServerDied { device } => self.mps_server_died(device, now, actions),
-            Event::GpuSampled { device, sample } => self.gpu_sampled(device, sample, now),
-            Event::GpuWindow { device, window } => self.gpu_window(device, window, now),
+            Event::GpuSampled { device, sample } => self.gpu_sampled(device, sample, now, actions),
+            Event::GpuWindow { device, window } => self.gpu_window(device, window, now, actions),
+            Event::PowerLimited { device, limit } => self.power_limited(device, limit, now),
+            Event::ActivitySeen { device, attempts } => self.activity_seen(device, &attempts, now, actions),
             Event::ProcessesSeen { device, processes } => self.processes_seen(device, &processes, now, actions),
             Event::HostShort { server } => self.host_short(server, true, now),
             Event::HostFine { server } => self.host_short(server, false, now),
@@ -176,6 +180,8 @@ impl Scheduler {
                 let before = std::mem::replace(&mut self.config, settings.check()?);
                 self.adopt_queue_rules(&before.queue, now);
                 self.adopt_rules(now);
+                self.limit_all_power(now, actions);
+                self.judge_all_idle(now);
                 Ok(())
             }
             Event::Tick => Ok(()),

@@ -27,6 +27,7 @@ impl Opportunity {
         match event {
             Event::GpuSampled { .. }
             | Event::GpuWindow { .. }
+            | Event::ActivitySeen { .. }
             | Event::HostMemory { .. }
             | Event::JobSubmitted(_)
             | Event::JobForgotten { .. }

@@ -152,7 +152,7 @@ impl Stage {
         let Some(active) = job.state.active() else { return };
         let here = |device: &&mut Device| device.tenants.iter().any(|tenant| tenant.attempt == active.attempt);
         for device in self.server.devices.iter_mut().filter(here) {
-            device.dismiss(active.attempt);
+            device.dismiss(active.attempt, now);
             device.refresh(config, now);
             self.left.insert(device.id());
         }

@@ -74,7 +74,14 @@ impl Scheduler {
             self.slots.leaves(attempt);
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
-        let tenant = Tenant::newcomer(&job.spec, attempt, active.launched_at);
+        let mut tenant = Tenant::newcomer(&job.spec, attempt, active.launched_at);
+        if let Some(idle) = active.idle {
+            tenant.idle_since = Some(idle.since);
+            if idle.lent {
+                tenant.lend();
+            }
+            self.timers.set(now, Timer::Idle(attempt));
+        }
         self.move_in(&tenant, job.spec.host_claim(), &active.placement, now);
     }
 }

@@ -23,6 +23,8 @@ pub(super) enum Timer {
     Begin(JobId),
     /// An attempt has had its slot.
     Slot(AttemptId),
+    /// An attempt may have been idle for long enough.
+    Idle(AttemptId),
 }
 
 /// Timers by when they fall due.
@@ -73,6 +75,7 @@ impl Scheduler {
                 Timer::Gate(device) => {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
+                Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::Slot(attempt) => self.slot_over(attempt, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),

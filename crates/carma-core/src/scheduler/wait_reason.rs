@@ -13,7 +13,7 @@ use crate::fleet::HostClaim;
 use crate::job::{Dependency, Job, State};
 use crate::mapping;
 use crate::queue::{Account, Place};
-use crate::units::{MiB, Time};
+use crate::units::{MiB, Time, Watts};
 
 /// What holds a job back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,13 @@ pub enum WaitReason {
         /// What it claims.
         #[serde(flatten)]
         claim: HostClaim,
+    },
+    /// No server that could hold it has the power for it, even if all else ended.
+    TooMuchPower {
+        /// The least budget that would do.
+        needed: Watts,
+        /// The budget.
+        budget: Watts,
     },
     /// No server could hold it even if all else ended.
     TooLarge {
@@ -119,11 +126,16 @@ impl Scheduler {
             _ if !self.queues.contains(&place) => WaitReason::NotBefore { begin: job.spec.begin.unwrap_or_default() },
             _ if demand.width() == 0 => self.wait_reason_without_gpus(job, demand),
             _ if self.too_large_for_hosts(demand) => WaitReason::TooLargeForHosts { claim: demand.host },
-            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => WaitReason::TooLarge {
-                gpus: job.spec.gpus,
-                memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
-                largest: self.fleet.largest(),
-            },
+            _ if self.queues.is_set_aside(&place) || !mapping::could_ever_fit(&self.fleet, demand) => {
+                self.too_much_power(demand).map_or_else(
+                    || WaitReason::TooLarge {
+                        gpus: job.spec.gpus,
+                        memory: demand.ranks.first().map(|need| need.alone).unwrap_or_default(),
+                        largest: self.fleet.largest(),
+                    },
+                    |(needed, budget)| WaitReason::TooMuchPower { needed, budget },
+                )
+            }
             _ => match self.head() {
                 Some(head) if head != job.id() => {
                     let ahead = self.queues.in_order().take_while(|other| *other != job.id()).count();
@@ -188,6 +200,10 @@ impl fmt::Display for WaitReason {
             Self::TooLargeForHosts { claim } => {
                 write!(f, "can never start: no server that could hold it has a host with {claim}")
             }
+            Self::TooMuchPower { needed, budget } => write!(
+                f,
+                "can never start: with it alone a server's GPUs would draw {needed}, and the budget is {budget}; raise power.budget, or set power.cap"
+            ),
             Self::TooLarge { gpus, memory, largest } => {
                 write!(f, "is too large: it wants {gpus} GPUs of at least {memory}, and no server has them; the largest has {largest}")
             }

@@ -3,6 +3,7 @@
 mod backfill;
 mod events;
 mod order;
+mod power;
 mod restart;
 mod search;
 mod shares;

@@ -73,7 +73,7 @@ pub struct QueueRow {
     pub memory: Option<MiB>,
     /// How far it is, where it tells.
     pub progress: Option<f64>,
-    /// Why it waits, in a few words.
+    /// Why it waits, or that it runs and does nothing, in a few words.
     pub reason: Option<String>,
 }
 

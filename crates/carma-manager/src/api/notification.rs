@@ -25,6 +25,8 @@ pub enum Occasion {
     Failed,
     /// A job ran out of memory, or lost its GPU, and was put back.
     Recovered,
+    /// A job holds its GPUs and does not use them.
+    Idle,
 }
 
 /// How somebody is told. All of it is done by a process of the user's own.

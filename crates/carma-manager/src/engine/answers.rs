@@ -186,7 +186,11 @@ impl Running {
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
                 Some("waits for a manager that launches: this one observes".to_owned())
             }
-            State::Starting(_) | State::Running(_) | State::Done { .. } => None,
+            State::Starting(active) | State::Running(active) => active.idle.map(|idle| {
+                let minutes = (self.now() - idle.since).get() / 60.0;
+                format!("idle for {minutes:.0} min{}", if idle.lent { ", lent to others" } else { "" })
+            }),
+            State::Done { .. } => None,
             _ => explain.then(explained).flatten(),
         };
         QueueRow {

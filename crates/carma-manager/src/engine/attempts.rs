@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{Action, AttemptId, Event, EventError, Fraction, JobId, Outcome, Placement, Signal, State, Verdict};
+use carma_core::{Action, AttemptId, Event, EventError, Fraction, Idle, JobId, Outcome, Placement, Signal, State, Verdict};
 use serde_json::json;
 
 use super::batch::Effect;
@@ -82,6 +82,11 @@ impl Running {
                     self.count_requeue(&reason);
                     self.batch.log(at, job, "requeued", json!({ "floor": floor, "whole_gpu": whole_gpu, "reason": reason }));
                     self.news(job, format!("{job} waits again"));
+                }
+                Action::LimitPower { device, limit } => self.limit_power(device, limit),
+                Action::Idle { job, idle } => {
+                    let text = idle.map_or("works again", idle_words);
+                    self.note(job, "idle", json!({ "idle": idle, "text": text }), format!("{job} {text}"));
                 }
                 Action::Finish { job, outcome } => self.finished(job, &outcome),
             }
@@ -293,6 +298,11 @@ impl Running {
             let _ = self.try_tell(Event::Progress { attempt, done });
         }
     }
+}
+
+/// What is said of a job that holds GPUs and does not use them.
+pub(super) const fn idle_words(idle: Idle) -> &'static str {
+    if idle.lent { "holds its GPUs and does not use them: others may" } else { "holds its GPUs and does not use them" }
 }
 
 /// What is kept of what an attempt took.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, ServerId};
+use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, PowerRange, ServerId};
 use carma_gpu::profiling::Target;
 use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
 
@@ -22,13 +22,14 @@ pub(super) struct Device {
     pub(super) name: String,
     pub(super) memory: MiB,
     pub(super) mode: CollocationMode,
+    pub(super) power: Option<PowerRange>,
     /// What its counters are asked by.
     pub(super) target: Target,
 }
 
 impl Device {
     pub(super) fn spec(&self) -> DeviceSpec {
-        DeviceSpec { id: self.id, memory: self.memory, mode: self.mode }
+        DeviceSpec { id: self.id, memory: self.memory, mode: self.mode, power: self.power }
     }
 }
 
@@ -47,6 +48,8 @@ impl Devices {
             }
             let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
             let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
+            // By default: a limit that we set is no property of the GPU.
+            let power = driver.default_power_limit(&gpu.uuid)?.map(PowerRange::up_to);
             let instances = if gpu.mig == Some(true) { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
             for instance in &instances {
                 for compute in &instance.compute {
@@ -56,11 +59,20 @@ impl Devices {
                         name: format!("{} {}", gpu.name, instance.profile),
                         memory: instance.memory,
                         mode: CollocationMode::Mig,
+                        power: power.map(|power| power.instance(instance.memory.0 as f64 / gpu.memory.0 as f64)),
                         target: Target::instance(compute.uuid.clone(), gpu.uuid.clone(), instance.gpu_instance),
                     });
                 }
             }
-            devices.push(Device { id, target: Target::gpu(gpu.uuid.clone()), uuid: gpu.uuid, name: gpu.name, memory: gpu.memory, mode });
+            devices.push(Device {
+                id,
+                target: Target::gpu(gpu.uuid.clone()),
+                uuid: gpu.uuid,
+                name: gpu.name,
+                memory: gpu.memory,
+                mode,
+                power,
+            });
         }
         devices.sort_by_key(|device| device.id);
         // Several compute instances in one GPU instance share its memory; the first stands for all.

@@ -29,6 +29,7 @@ mod machine;
 mod minutes;
 mod mps;
 mod pool;
+mod power;
 mod recent;
 mod restore;
 mod run;

@@ -89,6 +89,7 @@ impl Running {
             draining: false,
             lingering: BTreeSet::new(),
             mps_deaths: HashMap::new(),
+            power_limits: BTreeMap::new(),
             xids: HashMap::new(),
             next_duties: Instant::now(),
             next_prune: Instant::now(),
@@ -142,7 +143,8 @@ impl Running {
             for attempt in never_begun {
                 self.launch_late(attempt);
             }
-            self.stop_unwanted_mps(loaded.machine_changes);
+            self.stop_unwanted_mps(loaded.machine_changes.clone());
+            self.begin_power_limits(loaded.machine_changes);
         }
         self.start_looking()?;
         let clock = self.clock;
@@ -223,7 +225,7 @@ impl Running {
         for Granted { device, promised, .. } in granted {
             if self.core.scheduler().fleet().device(*device).is_none() {
                 let mode = if device.instance.is_some() { CollocationMode::Mig } else { CollocationMode::Streams };
-                self.core.handle(Event::GpuAttached(DeviceSpec { id: *device, memory: *promised, mode }), self.now())?;
+                self.core.handle(Event::GpuAttached(DeviceSpec { id: *device, memory: *promised, mode, power: None }), self.now())?;
                 gone.insert(*device);
             }
         }

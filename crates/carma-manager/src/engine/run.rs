@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, DeviceId, Event, EventError, JobId, LogError, Seconds, Time};
+use carma_gpu::{DeviceUuid, PowerLimitChange};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -162,6 +163,8 @@ pub(super) struct Running {
     pub(super) lingering: BTreeSet<JobId>,
     /// GPUs whose MPS server died, and when.
     pub(super) mps_deaths: HashMap<DeviceId, Time>,
+    /// Power limits that we set, and what they were before.
+    pub(super) power_limits: BTreeMap<DeviceUuid, PowerLimitChange>,
     /// Errors of GPUs, the latest of each.
     pub(super) xids: HashMap<DeviceId, Vec<XidSeen>>,
     pub(super) next_duties: Instant,
@@ -190,6 +193,7 @@ impl Running {
                     if idle && (self.condition == Condition::Stopping || (self.draining && self.attempts.is_empty())) {
                         self.save_meter();
                         self.save_shares();
+                        self.restore_power_limits();
                         return;
                     }
                 }

@@ -94,6 +94,7 @@ pub(super) const fn word(occasion: Occasion) -> &'static str {
         Occasion::Done => "done",
         Occasion::Failed => "failed",
         Occasion::Recovered => "recovered",
+        Occasion::Idle => "idle",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carma_core::{AttemptId, MiB, Outcome, Verdict};
+use carma_core::{AttemptId, Idle, MiB, Outcome, Verdict};
 use serde::Deserialize;
 
 use super::message::one_line;
@@ -36,6 +36,12 @@ enum Again {
     Requested,
 }
 
+/// How a job is idle, as it was written down.
+#[derive(Debug, Deserialize)]
+struct IdleNote {
+    idle: Option<Idle>,
+}
+
 /// Who did something to a job, and what is said of an attempt's end.
 #[derive(Debug, Deserialize)]
 struct Note {
@@ -56,11 +62,18 @@ pub(super) fn happened(history: &JobHistory, stored: &StoredEvent, state: &Path)
             let requeued = Requeued::deserialize(&stored.event.body).ok()?;
             (Occasion::Recovered, setback(&requeued.reason)?.to_owned(), waits_again(&requeued))
         }
+        "idle" => {
+            // Who was told once need not hear when others get the GPU, or when the job goes on.
+            let told = IdleNote::deserialize(&stored.event.body).ok()?.idle.is_some_and(|idle| !idle.lent);
+            (Occasion::Idle, told.then(|| "holds its GPUs and does not use them".to_owned())?, String::new())
+        }
         _ => return None,
     };
     let job = &history.job;
     let name = job.request.name.clone();
     let called = name.as_ref().map_or(String::new(), |name| format!(" {:?}", one_line(name, LONGEST)));
+    // What is said of an attempt that ended says nothing of one that runs.
+    let attempt = attempt.filter(|_| occasion != Occasion::Idle);
     let ran = attempt.map_or_else(String::new, ran);
     let because = attempt.filter(|_| occasion != Occasion::Done).and_then(|attempt| because(history, attempt.attempt));
     let because = because.map_or(String::new(), |because| format!(": {}", one_line(&because, LONGEST)));
@@ -209,6 +222,10 @@ mod tests {
         let by = |by: &str| told(&history(None, vec![event("cancelled", 0, json!({ "by": by }))]), &cancelled);
         assert_eq!((by("ada"), by("root")), (None, Some((Occasion::Failed, "job 12 was cancelled by root".to_owned()))));
         let requeued = |reason: Value| told(&history(None, Vec::new()), &event("requeued", 1, json!({ "floor": null, "reason": reason })));
+        let idle = |body: Value| told(&history(None, Vec::new()), &event("idle", 1, body));
+        let words = "job 12 holds its GPUs and does not use them".to_owned();
+        assert_eq!(idle(json!({"idle": {"since": 5.0, "lent": false}})), Some((Occasion::Idle, words)));
+        assert_eq!((idle(json!({"idle": {"since": 5.0, "lent": true}})), idle(json!({"idle": null}))), (None, None));
         assert_eq!(requeued(json!("requested")), None);
         assert_eq!(requeued(json!({"after": {"failed": {"code": 1}}})), None, "a retry that was asked for");
         assert_eq!(requeued(json!({"after": "gpu_lost"})), Some((Occasion::Recovered, "job 12 lost its GPU; it waits again".to_owned())));

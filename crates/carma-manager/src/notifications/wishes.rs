@@ -24,7 +24,7 @@ pub enum WishError {
     #[error("{0} is there twice: give it once, with all its occasions")]
     Twice(Channel),
     /// It would never be used.
-    #[error("{0} has no occasion: give done, failed or recovered")]
+    #[error("{0} has no occasion: give done, failed, recovered or idle")]
     Never(Channel),
     /// No place to send to. It is not repeated, as it may hold a secret.
     #[error("the webhook's address cannot be used, as {0}: write it as in https://hooks.example.org/services/T0KEN")]

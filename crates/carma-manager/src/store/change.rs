@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use carma_core::{AttemptId, DeviceId, Fraction, Job, JobId, MiB, Placement, Time, Utilisation, Verdict, Watts};
-use carma_gpu::{ComputeModeChange, DeviceUuid};
+use carma_gpu::{ComputeModeChange, DeviceUuid, PowerLimitChange};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -221,6 +221,8 @@ pub struct MemoryStep {
 pub enum MachineChange {
     /// A GPU's compute mode.
     ComputeMode(ComputeModeChange),
+    /// A GPU's power limit.
+    PowerLimit(PowerLimitChange),
     /// An MPS control daemon was started.
     MpsDaemon {
         /// For this GPU.

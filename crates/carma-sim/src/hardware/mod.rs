@@ -6,7 +6,7 @@ mod servers;
 mod sharing;
 
 pub use gpu_type::{GPU_TYPES, GpuType};
-pub use power::device_power;
 pub(crate) use power::rank_power;
+pub use power::{capped_speed, device_power};
 pub use servers::{ServerGroup, Servers, ServersError};
 pub use sharing::Sharing;

@@ -20,6 +20,26 @@ pub fn device_power(kind: &GpuType, ranks: impl Iterator<Item = (f64, f64)>) -> 
     kind.idle_watts + range * (1.0 - left)
 }
 
+/// How fast ranks go on a GPU that may draw no more than `cap`, as a share of the speed at which it would draw `watts`. What is drawn above
+/// idle goes with the clock to a power between 2 and 3, a rule of thumb for chips of this kind; 2.5 is an assumption, not a measurement.
+///
+/// ```
+/// use carma_sim::{GpuType, capped_speed};
+/// let a100 = GpuType::reference();
+/// assert_eq!(capped_speed(a100, 250.0, 300.0), 1.0);
+/// let speed = capped_speed(a100, 400.0, 250.0);
+/// assert!(speed > 0.75 && speed < 0.85);
+/// ```
+pub fn capped_speed(kind: &GpuType, watts: f64, cap: f64) -> f64 {
+    if watts <= cap {
+        return 1.0;
+    }
+    ((cap - kind.idle_watts).max(0.0) / (watts - kind.idle_watts)).powf(1.0 / 2.5).max(SLOWEST)
+}
+
+/// A GPU never stands still, however low its limit.
+const SLOWEST: f64 = 0.05;
+
 #[cfg(test)]
 mod tests {
     use super::*;

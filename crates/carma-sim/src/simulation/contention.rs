@@ -1,6 +1,6 @@
 //! Who slows whom down: speeds, counters and power after a change, and what the monitor shows of it.
 
-use carma_core::{Event, Owner, ProcessUse};
+use carma_core::{Event, Fraction, Owner, ProcessUse, Statistics};
 
 use super::agenda::Item;
 use super::chance::{Chance, Purpose};
@@ -25,6 +25,7 @@ impl<D: Decider> World<'_, D> {
                 1.0
             }
         });
+        gpus[gpu].throttle();
         let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
         let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
         let whole_gpus = server.len() as f64 / f64::from(setup.sharing.devices().0);
@@ -48,7 +49,7 @@ impl<D: Decider> World<'_, D> {
         let Some(process) = &mut processes[place] else { return };
         let training = process.phase == Phase::Training;
         let slowdown = |(rank, gpu): (usize, &usize)| {
-            gpus[*gpu].rank(place, rank).map_or(1.0, |rank| rank.slowdown * rank.facts.stretch * gpus[*gpu].host)
+            gpus[*gpu].rank(place, rank).map_or(1.0, |rank| rank.slowdown * rank.facts.stretch * gpus[*gpu].host * gpus[*gpu].throttling)
         };
         let slowest = process.gpus.iter().enumerate().map(slowdown).fold(0.0, f64::max);
         if !process.set_speed(if training { 1.0 / slowest } else { 0.0 }, self.now) {
@@ -104,7 +105,18 @@ impl<D: Decider> World<'_, D> {
                 gpu.settles_at = Some(settled);
             }
             let device = gpu.id;
-            let window = gpu.monitor.window(self.now, gpu.used, self.rule, self.setup.physics.telemetry, &mut self.noise);
+            let mut window = gpu.monitor.window(self.now, gpu.used, self.rule, self.setup.physics.telemetry, &mut self.noise);
+            window.power = self.watches_power.then(|| Statistics::steady(gpu.watts()));
+            let working = self.watches_idle.then(|| {
+                let activity = |resident: &Resident| match resident.who {
+                    Who::Rank { process, .. } => {
+                        let does = Fraction::clamped(resident.facts.profile.smact.get() * resident.activity);
+                        Some((self.processes[process].as_ref()?.attempt, does))
+                    }
+                    Who::Foreign(_) => None,
+                };
+                gpu.residents.iter().filter_map(activity).collect()
+            });
             let processes = std::mem::take(&mut gpu.processes_changed).then(|| {
                 let seen = |resident: &Resident| {
                     let owner = match resident.who {
@@ -118,6 +130,9 @@ impl<D: Decider> World<'_, D> {
             self.tell(Event::GpuWindow { device, window: Box::new(window) })?;
             if let Some(processes) = processes {
                 self.tell(Event::ProcessesSeen { device, processes })?;
+            }
+            if let Some(attempts) = working {
+                self.tell(Event::ActivitySeen { device, attempts })?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use carma_core::{CollocationMode, DeviceId, MiB, Time};
 use super::facts::RankFacts;
 use super::meter::Meter;
 use super::telemetry::{Levels, Monitor};
-use crate::hardware::{GpuType, device_power};
+use crate::hardware::{GpuType, capped_speed, device_power};
 use crate::interference::{InterferenceModel, Neighbours};
 
 /// Who a resident is.
@@ -46,6 +46,10 @@ pub(super) struct Gpu {
     pub(super) share: f64,
     /// How much longer steps take because of how many run on its server.
     pub(super) host: f64,
+    /// The most it may draw, where that was set.
+    pub(super) cap: Option<f64>,
+    /// How much longer steps take because of that.
+    pub(super) throttling: f64,
     /// Reasons for it to be lost.
     pub(super) losses: u32,
     pub(super) residents: Vec<Resident>,
@@ -123,9 +127,16 @@ impl Gpu {
         if self.is_lost() {
             return 0.0;
         }
-        let idle = self.kind.idle_watts;
         let all = device_power(self.kind, self.residents.iter().map(|resident| (resident.facts.watts, resident.activity)));
+        let all = self.cap.map_or(all, |cap| all.min(cap.max(self.kind.idle_watts)));
         // Instances of one GPU share its idle power.
-        all - idle + idle * self.share
+        all - self.kind.idle_watts + self.kind.idle_watts * self.share
+    }
+
+    /// Works out anew how much the limit of power slows it down, from what those on it would draw without.
+    pub(super) fn throttle(&mut self) {
+        let draw = |resident: &Resident| (resident.facts.watts, if resident.quiet { resident.activity } else { 1.0 / resident.slowdown });
+        let slower = |cap| 1.0 / capped_speed(self.kind, device_power(self.kind, self.residents.iter().map(draw)), cap);
+        self.throttling = self.cap.map_or(1.0, slower);
     }
 }

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use carma_core::{Action, DeviceId, DeviceSpec, Event, JobId, MiB, Seconds, ServerId, ServerSpec, Time, UserId, WindowRule};
+use carma_core::{
+    Action, Config, DeviceId, DeviceSpec, Event, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec, Time, UserId, Watts, WindowConfig,
+    WindowRule,
+};
 
 use super::Simulation;
 use super::agenda::{Agenda, Item};
@@ -31,6 +34,9 @@ pub(super) struct World<'a, D> {
     pub(super) decider: D,
     pub(super) facts: FactTable,
     pub(super) rule: WindowRule,
+    /// Whether the monitor shows power, and what each process does: where nobody goes by it, that is left out.
+    pub(super) watches_power: bool,
+    pub(super) watches_idle: bool,
     pub(super) now: Time,
     pub(super) agenda: Agenda,
     pub(super) tasks: Vec<Task>,
@@ -69,10 +75,12 @@ impl<'a, D: Decider> World<'a, D> {
             ended: None,
             outcome: None,
         };
-        let rule = decider.scheduler().config().window.rule;
+        let Config { window: WindowConfig { rule, .. }, power, idle_holders, .. } = decider.scheduler().config().clone();
         let begun = Time::ZERO + setup.trace.jobs.first().map_or(Seconds::ZERO, |job| job.submitted);
         let mut world = Self {
             facts: FactTable::new(setup.catalogue, setup.interference, setup.servers, setup.sharing),
+            watches_power: power.budget.is_some(),
+            watches_idle: idle_holders.flag_after.or(idle_holders.lend_after).is_some(),
             decider,
             rule,
             now: begun,
@@ -112,7 +120,7 @@ impl<'a, D: Decider> World<'a, D> {
         let (devices, _) = self.setup.sharing.devices();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.tell(Event::ServerAttached(ServerSpec::new(server)))?;
-            let first = self.gpus.len();
+            self.servers.push(self.gpus.len()..self.gpus.len());
             for ordinal in 0..group.gpus {
                 for instance in 0..devices {
                     let whole = DeviceId::gpu(server, ordinal);
@@ -120,7 +128,6 @@ impl<'a, D: Decider> World<'a, D> {
                     self.attach(id, group.kind, 1.0 / f64::from(devices))?;
                 }
             }
-            self.servers.push(first..self.gpus.len());
         }
         Ok(())
     }
@@ -128,7 +135,9 @@ impl<'a, D: Decider> World<'a, D> {
     fn attach(&mut self, id: DeviceId, kind: &'static GpuType, share: f64) -> Result<(), SimulationError> {
         let memory = self.setup.sharing.memory(kind.memory);
         let mode = self.setup.sharing.mode();
-        self.tell(Event::GpuAttached(DeviceSpec { id, memory, mode }))?;
+        let whole = PowerRange { idle: Watts(kind.idle_watts), limit: Watts(kind.limit_watts) };
+        // Instances share what their GPU draws when idle.
+        let power = PowerRange { idle: Watts(whole.idle.0 * share), limit: Watts(whole.limit.0 * share) };
         let mut monitor = Monitor::default();
         monitor.change(Time::ZERO, Levels::default(), self.rule.length);
         self.changed.push(self.gpus.len());
@@ -141,6 +150,8 @@ impl<'a, D: Decider> World<'a, D> {
             used: MiB::ZERO,
             share,
             host: 1.0,
+            cap: None,
+            throttling: 1.0,
             losses: 0,
             residents: Vec::new(),
             monitor,
@@ -149,6 +160,10 @@ impl<'a, D: Decider> World<'a, D> {
             processes_changed: false,
             settles_at: None,
         });
+        if let Some(server) = self.servers.last_mut() {
+            server.end = self.gpus.len();
+        }
+        self.tell(Event::GpuAttached(DeviceSpec { id, memory, mode, power: Some(power) }))?;
         self.publish()
     }
 
@@ -216,7 +231,8 @@ impl<'a, D: Decider> World<'a, D> {
                     self.launch(attempt, gpus);
                 }
                 Action::Signal { attempt, signal, .. } => self.stop(attempt, signal),
-                Action::Requeue { .. } => {}
+                Action::LimitPower { device, limit } => self.limit_power(device, limit)?,
+                Action::Requeue { .. } | Action::Idle { .. } => {}
                 Action::Finish { job, outcome } => {
                     let record = &mut self.records[job.0 as usize - 1];
                     (record.ended, record.outcome) = (Some(self.now), Some(outcome));
@@ -226,6 +242,14 @@ impl<'a, D: Decider> World<'a, D> {
             }
         }
         Ok(())
+    }
+
+    /// A GPU takes any limit, and says so.
+    fn limit_power(&mut self, device: DeviceId, limit: Option<Watts>) -> Result<(), SimulationError> {
+        let place = self.gpu_place(device);
+        self.gpus[place].cap = limit.map(|limit| limit.0);
+        self.load_changed(place);
+        self.tell(Event::PowerLimited { device, limit })
     }
 
     fn gpu_place(&self, device: DeviceId) -> usize {

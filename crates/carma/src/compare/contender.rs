@@ -1,7 +1,7 @@
 //! Who is compared: policies with their rules, and what they are told.
 
 use anyhow::{Context, Result, bail};
-use carma_core::{MemoryBasis, Preset, Settings};
+use carma_core::{MemoryBasis, PowerPreference, Preset, Settings};
 use carma_sim::Knowledge;
 
 /// One row of the table, before it has run.
@@ -20,7 +20,8 @@ pub(crate) fn settings(written: &str, base: &Settings) -> Result<Settings> {
         match part.parse::<Preset>() {
             Ok(preset) => settings.preset = Some(preset),
             Err(_) if part == "no-screen" => settings.screen.get_or_insert_default().enabled = Some(false),
-            Err(error) => bail!("{written:?}: {error}; or no-screen"),
+            Err(_) if part == "pack" => settings.power.get_or_insert_default().prefer = Some(PowerPreference::Pack),
+            Err(error) => bail!("{written:?}: {error}; or no-screen, or pack"),
         }
     }
     settings.check().with_context(|| format!("{written:?} cannot be used"))?;

@@ -41,6 +41,8 @@ enum When {
     Failed,
     /// A job ran out of memory, or lost its GPU, and was put back.
     Recovered,
+    /// A job holds its GPUs and does not use them.
+    Idle,
 }
 
 impl AddArguments {
@@ -57,6 +59,7 @@ impl AddArguments {
             When::Done => Occasion::Done,
             When::Failed => Occasion::Failed,
             When::Recovered => Occasion::Recovered,
+            When::Idle => Occasion::Idle,
         };
         Notification { on: on.iter().map(occasion).collect(), by }
     }
@@ -77,7 +80,7 @@ mod tests {
     #[test]
     fn one_way_is_needed_and_all_occasions_are_usual() {
         let read = |words: &[&str]| Line::try_parse_from([&["add"], words].concat()).map(|line| line.arguments.wish());
-        let all = vec![Occasion::Done, Occasion::Failed, Occasion::Recovered];
+        let all = vec![Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle];
         assert_eq!(read(&["--desktop"]).unwrap(), Notification { on: all, by: Channel::Desktop });
         let failed = Notification { on: vec![Occasion::Failed, Occasion::Done], by: Channel::Mail("ada".to_owned()) };
         assert_eq!(read(&["--mail", "ada", "--on", "failed,done"]).unwrap(), failed);

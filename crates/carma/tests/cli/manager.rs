@@ -11,6 +11,7 @@ mod lab;
 mod life;
 mod metrics;
 mod notifications;
+mod power;
 mod prediction;
 mod replay;
 mod report;

@@ -38,6 +38,10 @@ pub(super) enum Step {
     Checkpoint(Index),
     Window(Index, u64, f64),
     Sample(Index, u64, Option<f64>),
+    /// A power limit is set, or was taken off.
+    PowerLimit(Index, Option<f64>),
+    /// What an attempt does on its GPUs.
+    Activity(Index, f64),
     Outsider(Index, Option<u64>),
     Lose(Index),
     Back(Index),
@@ -81,8 +85,16 @@ fn settings() -> impl Strategy<Value = Settings> {
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
     let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
     let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction)).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon)))| Settings {
+    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction));
+    (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders()).prop_map(
+        |(
+            preset,
+            policy,
+            (reservations, idle_first, avoid),
+            (jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon))),
+            power,
+            idle_holders,
+        )| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -96,6 +108,8 @@ fn settings() -> impl Strategy<Value = Settings> {
             quotas,
             correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
             slots: Some(SlotSettings { length: Some(slot) }),
+            power,
+            idle_holders,
             ..Settings::default()
         },
     )
@@ -121,6 +135,19 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
             ..QueueSettings::default()
         }
     })
+}
+
+fn power() -> impl Strategy<Value = Option<PowerSettings>> {
+    let budget = prop::option::of((100_u32..1500).prop_map(f64::from));
+    let cap = prop::option::weighted(0.2, (100_u32..400).prop_map(f64::from));
+    let prefer = prop::option::of(prop_oneof![Just(PowerPreference::Spread), Just(PowerPreference::Pack)]);
+    prop::option::of((budget, cap, prefer).prop_map(|(budget, cap, prefer)| PowerSettings { budget, cap, prefer }))
+}
+
+fn idle_holders() -> impl Strategy<Value = Option<IdleHolderSettings>> {
+    let after = || prop::option::of((0_u32..60).prop_map(f64::from));
+    let settings = (after(), after()).prop_map(|(flag_after, lend_after)| IdleHolderSettings { below: Some(0.2), flag_after, lend_after });
+    prop::option::of(settings)
 }
 
 pub(super) fn setups() -> impl Strategy<Value = Setup> {
@@ -220,6 +247,8 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         2 => pick().prop_map(Step::Checkpoint),
         14 => (pick(), 0_u64..40_000, 0.0..1.0).prop_map(|(device, used, smact)| Step::Window(device, used, smact)),
         6 => (pick(), 0_u64..40_000, prop::option::of(0.0..1.0)).prop_map(|(device, used, smact)| Step::Sample(device, used, smact)),
+        1 => (pick(), prop::option::of(100.0..400.0)).prop_map(|(device, watts)| Step::PowerLimit(device, watts)),
+        3 => (pick(), 0.0..0.5).prop_map(|(job, activity)| Step::Activity(job, activity)),
         3 => (pick(), prop::option::of(100_u64..20_000)).prop_map(|(device, memory)| Step::Outsider(device, memory)),
         2 => pick().prop_map(Step::Lose),
         3 => pick().prop_map(Step::Back),

@@ -111,6 +111,8 @@ impl World {
     fn check(&mut self, before: &Scheduler, actions: &[Action]) {
         assert_eq!(self.scheduler().audit(), Vec::<String>::new());
         self.check_shares(actions);
+        self.check_power(actions);
+        self.check_company(actions);
         self.check_nobody_was_overlooked();
         self.check_slots(before, actions);
         let now = self.scheduler().now();
@@ -234,6 +236,15 @@ impl World {
                     self.accepted(Event::MemoryNeeded { attempt: index.get(&active).attempt, needed: MiB(memory) });
                 }
             }
+            Step::Activity(index, activity) => {
+                let active = self.active();
+                if let Some(active) = (!active.is_empty()).then(|| index.get(&active)) {
+                    for granted in &active.placement.devices {
+                        let attempts = vec![(active.attempt, Fraction::clamped(activity))];
+                        self.accepted(Event::ActivitySeen { device: granted.device, attempts });
+                    }
+                }
+            }
             Step::Cancel(index) => {
                 self.event(Event::JobCancelled { job: self.job(index) });
             }
@@ -281,12 +292,16 @@ impl World {
                 self.accepted(Event::GpuWindow { device: self.device(index), window: window(used, smact, smact / 2.0, smact / 3.0) });
             }
             Step::Sample(index, used, smact) => {
-                let sample = Sample { smact: smact.map(Fraction::clamped), ..Sample::new(self.now, MiB(used)) };
+                let power = smact.map(|smact| Watts(60.0 + 340.0 * smact));
+                let sample = Sample { smact: smact.map(Fraction::clamped), power, ..Sample::new(self.now, MiB(used)) };
                 self.accepted(Event::GpuSampled { device: self.device(index), sample });
             }
             Step::Outsider(index, memory) => {
                 let process = memory.map(|memory| ProcessUse { owner: Owner::Foreign { pid: 9 }, memory: Some(MiB(memory)) });
                 self.accepted(Event::ProcessesSeen { device: self.device(index), processes: process.into_iter().collect() });
+            }
+            Step::PowerLimit(index, watts) => {
+                self.accepted(Event::PowerLimited { device: self.device(index), limit: watts.map(Watts) });
             }
             Step::Lose(index) => self.accepted(Event::GpuLost { device: self.device(index) }),
             Step::Back(index) => self.accepted(Event::GpuBack { device: self.device(index) }),
@@ -397,7 +412,10 @@ impl World {
             let settled = match &job.state {
                 State::Done { .. } | State::Held { .. } => true,
                 _ => match explanation.reason {
-                    WaitReason::Dependencies { .. } | WaitReason::TooLarge { .. } | WaitReason::TooLargeForHosts { .. } => true,
+                    WaitReason::Dependencies { .. }
+                    | WaitReason::TooLarge { .. }
+                    | WaitReason::TooLargeForHosts { .. }
+                    | WaitReason::TooMuchPower { .. } => true,
                     WaitReason::Quota { over } => is_beyond(over),
                     _ => false,
                 },

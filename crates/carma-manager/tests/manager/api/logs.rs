@@ -22,8 +22,14 @@ fn under_way(lab: &Lab) -> (JobId, AttemptFolder) {
     let mut job = stored(id, Owner { uid, gid, name: "me".to_owned() }, None);
     lab.store.write([Change::JobAccepted(Box::new(job.clone()))]).wait().unwrap();
     let attempt = AttemptId { job: id, number: 1 };
-    job.job.state =
-        State::Running(carma_core::Active { attempt, placement: placement(), launched_at: Time::ZERO, stopping: None, needed: None });
+    job.job.state = State::Running(carma_core::Active {
+        attempt,
+        placement: placement(),
+        launched_at: Time::ZERO,
+        stopping: None,
+        needed: None,
+        idle: None,
+    });
     job.job.attempts = 1;
     lab.store.write([Change::JobChanged { job: Box::new(job.job), at: UnixMillis::now() }, started(id, 1)]).wait().unwrap();
     let folder = AttemptFolder::of(&lab.path(), attempt);

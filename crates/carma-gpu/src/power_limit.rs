@@ -1,0 +1,70 @@
+//! Power limits: the most that a GPU may draw.
+
+use carma_core::Watts;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Driver;
+use crate::error::{DriverError, offered};
+use crate::identity::DeviceUuid;
+
+impl Driver {
+    /// The limit a GPU has by default; unset where it has none.
+    pub fn default_power_limit(&self, gpu: &DeviceUuid) -> Result<Option<Watts>, DriverError> {
+        let limit =
+            self.device(gpu, "nvmlDeviceGetPowerManagementDefaultLimit", |device| offered(device.power_management_limit_default()))?;
+        Ok(limit.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)))
+    }
+
+    fn power_limit(&self, gpu: &DeviceUuid) -> Result<u32, DriverError> {
+        self.device(gpu, "nvmlDeviceGetPowerManagementLimit", |device| device.power_management_limit())
+    }
+
+    /// Needs root's rights.
+    fn set_power_limit(&self, gpu: &DeviceUuid, milliwatts: u32) -> Result<(), DriverError> {
+        self.device(gpu, "nvmlDeviceSetPowerManagementLimit", move |device| device.set_power_management_limit(milliwatts))
+    }
+}
+
+/// A power limit that was set, and what it was before, in milliwatts: enough to put it back, by a later process too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use = "the limit stays set until it is restored"]
+pub struct PowerLimitChange {
+    gpu: DeviceUuid,
+    before: u32,
+    set: u32,
+}
+
+impl PowerLimitChange {
+    /// Looks at what a GPU has, for a change to this limit, or to the nearest it takes. Keep it where it outlives us before it is
+    /// [made](Self::make). What an earlier change found before it is what is put back in the end.
+    pub fn plan(driver: &Driver, gpu: &DeviceUuid, limit: Watts, earlier: Option<&Self>) -> Result<Self, DriverError> {
+        let allowed =
+            driver.device(gpu, "nvmlDeviceGetPowerManagementLimitConstraints", |device| device.power_management_limit_constraints())?;
+        let set = ((limit.0 * 1000.0) as u32).clamp(allowed.min_limit, allowed.max_limit);
+        let before = earlier.map_or_else(|| driver.power_limit(gpu), |earlier| Ok(earlier.before))?;
+        Ok(Self { gpu: gpu.clone(), before, set })
+    }
+
+    /// Which GPU's.
+    pub const fn gpu(&self) -> &DeviceUuid {
+        &self.gpu
+    }
+
+    /// The limit while it is set.
+    pub fn limit(&self) -> Watts {
+        Watts(f64::from(self.set) / 1000.0)
+    }
+
+    /// Sets the limit.
+    pub fn make(&self, driver: &Driver) -> Result<(), DriverError> {
+        if driver.power_limit(&self.gpu)? == self.set { Ok(()) } else { driver.set_power_limit(&self.gpu, self.set) }
+    }
+
+    /// Puts back what was before, unless somebody else has changed it since.
+    pub fn restore(&self, driver: &Driver) -> Result<(), DriverError> {
+        if self.before == self.set || driver.power_limit(&self.gpu)? != self.set {
+            return Ok(());
+        }
+        driver.set_power_limit(&self.gpu, self.before)
+    }
+}

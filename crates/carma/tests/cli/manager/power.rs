@@ -1,0 +1,56 @@
+//! Power budgets and limits, and jobs that hold a GPU and do not use it, on emulated GPUs.
+
+use carma_core::{JobId, Outcome, Watts};
+use carma_gpu::{DEADLINE, Driver};
+
+use super::lab::{Lab, block_on, program, until};
+
+const LOOKS: &str = "[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
+
+fn limit(lab: &Lab) -> Watts {
+    let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
+    driver.inventory().unwrap().gpus[0].power_limit.unwrap()
+}
+
+fn why(lab: &Lab, job: JobId) -> String {
+    block_on(lab.handle().why(job)).unwrap().text
+}
+
+#[test]
+fn a_limit_is_set_and_put_back() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "[power]\ncap = 250\n");
+    // Only root may; others are told so, and nothing changes.
+    let set = if rustix::process::geteuid().is_root() { Watts(250.0) } else { Watts(400.0) };
+    until(|| (limit(&lab) == set).then_some(()));
+    lab.stop();
+    assert_eq!(limit(&lab), Watts(400.0));
+}
+
+#[test]
+fn a_budget_holds_a_job_back_and_lets_it_in_later() {
+    let lab = Lab::new("2xA100-40GB", 120.0, &format!("[power]\nbudget = 400\n{LOOKS}"));
+    let train = || lab.train("--workload dlrm_criteo_bs32768 --memory 3000 --seconds 300");
+    let (first, second) = (lab.submit(train()), lab.submit(train()));
+    let reason = why(&lab, second);
+    assert!(reason.contains("W (budget 400 W)"), "{reason}");
+    assert_eq!((lab.outcome(first), lab.outcome(second)), (Outcome::Succeeded, Outcome::Succeeded));
+    let ended = lab.job(first).attempts[0].end.clone().unwrap().at;
+    assert!(lab.job(second).attempts[0].launched >= ended);
+}
+
+#[test]
+fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
+    let rules = format!("[idle_holders]\nbelow = 0.05\nflag_after = 60\nlend_after = 240\n{LOOKS}");
+    let lab = Lab::new("1xA100-40GB", 60.0, &rules);
+    let mut holder = lab.shell(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
+    holder.resources.exclusive = true;
+    let holder = lab.submit(holder);
+    until(|| lab.job(holder).job.job.state.active().is_some().then_some(()));
+    let guest = lab.submit(lab.train("--workload dlrm_criteo_bs32768 --memory 3000 --seconds 60"));
+    until(|| lab.job(holder).job.job.state.active()?.idle);
+    assert_eq!(lab.outcome(guest), Outcome::Succeeded);
+    let idle = lab.job(holder).job.job.state.active().unwrap().idle.unwrap();
+    assert!(idle.lent, "the guest came when the GPU was lent");
+    let told = lab.job(holder).events.iter().filter(|stored| stored.event.kind == "idle").count();
+    assert_eq!(told, 2, "flagged, and lent");
+}
