@@ -14,6 +14,7 @@ mod forecast;
 mod identity;
 mod job;
 mod mapping;
+mod modes;
 mod queue;
 mod recovery;
 mod risk;
@@ -23,12 +24,15 @@ mod units;
 
 pub use admission::{Obstacle, Way};
 pub use config::*;
-pub use device::{CollocationMode, Device, DeviceSpec, Gate, Limits, Outlook, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory};
+pub use device::{
+    CollocationMode, Device, DeviceSpec, Gate, Limits, Outlook, Owner, ProcessUse, Room, Standing, Switches, Tenant, TenantMemory,
+};
 pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
 pub use forecast::{Character, Company, speeds};
 pub use identity::*;
 pub use job::*;
 pub use mapping::{Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Score, Topology, UnknownPolicy};
+pub use modes::{GpuAsItIs, GpuMode, MigLayout, ModeChoice, Part, Progress, Prospect, WaitingJob, best_mode, slice_slowdown, thread_share};
 pub use queue::HeadReservation;
 pub use recovery::{Climb, Rung, Setback};
 pub use risk::{Bound, Risk, RiskWeights, Screen};

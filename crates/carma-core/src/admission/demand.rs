@@ -3,9 +3,11 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
-use crate::config::Config;
+use crate::config::{Config, SharingMode};
+use crate::device::Device;
 use crate::fleet::{Fleet, HostClaim};
 use crate::job::{Job, JobSpec, RankMemory};
+use crate::modes::MigLayout;
 use crate::units::{MiB, Time};
 
 /// A job's needs at this moment.
@@ -21,6 +23,8 @@ pub(crate) struct Demand<'a> {
     pub(crate) host: HostClaim,
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
+    /// The mode it asks for, where GPUs may be switched to that.
+    pub(crate) switch: Option<SharingMode>,
 }
 
 /// The needs of all ranks. Most jobs have one, and many are looked at in one decision: those cost no allocation.
@@ -113,7 +117,17 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
-        Self { spec, ranks, needs_idle: whole, host: spec.host_claim(), ends_at: spec.time_limit.map(|limit| now + limit) }
+        let switch = spec.mode.sharing().filter(|mode| config.modes.allows(*mode));
+        Self { spec, ranks, needs_idle: whole, host: spec.host_claim(), ends_at: spec.time_limit.map(|limit| now + limit), switch }
+    }
+
+    /// Whether a device that does not offer the mode it asks for could be switched to that, and hold this rank then.
+    pub(crate) fn could_have(&self, device: &Device, need: &RankNeed) -> bool {
+        let instance = || MigLayout::ALL[0].parts(device.spec.memory).first().is_some_and(|part| need.alone <= part.memory);
+        self.switch.is_some_and(|mode| {
+            let possible = device.id().instance.is_none() && !device.switches.refused.contains(&mode);
+            possible && (mode != SharingMode::Mig || self.width() == 1 && !self.needs_idle && instance())
+        })
     }
 
     /// How many devices it wants.

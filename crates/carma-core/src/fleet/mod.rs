@@ -112,13 +112,13 @@ impl Fleet {
         let server = &mut self.servers[place];
         let index = server.index_of(id)?;
         let device = &mut server.devices[index];
-        let before = (device.standing(), device.lost);
+        let before = (device.standing(), device.exists());
         let was_stale = admission::grown_stale(device, config, now).is_some();
         let result = change(device);
         device.refresh(config, now);
         // A sample of a steady GPU changes nothing that a search could see.
         self.improved |= was_stale || device.standing().improves_on(&before.0);
-        if (device.standing(), device.lost) != before {
+        if (device.standing(), device.exists()) != before {
             self.tree.set(place, &Summary::of(&self.servers[place]));
         }
         Some(result)

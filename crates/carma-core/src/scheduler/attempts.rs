@@ -37,6 +37,7 @@ impl Scheduler {
         self.move_in(&newcomer, claim, &placement, now);
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
         self.count_in(job);
+        self.remember_kind(job, now);
         self.advance_cursor(&placement);
         self.reservation = None;
         actions.push(Action::Launch { attempt, placement, reason });

@@ -19,13 +19,14 @@ mod event;
 mod explain;
 mod jobs;
 mod log;
+mod modes;
 mod opportunity;
 mod quotas;
 mod restore;
 mod timers;
 mod wait_reason;
 
-pub use action::{Action, LaunchReason, RequeueReason, Signal};
+pub use action::{Action, LaunchReason, RequeueReason, Signal, SwitchReason};
 pub use error::EventError;
 pub use event::{Estimate, Event, LimitChange};
 pub use explain::{DeviceAnswer, DeviceReport, Explanation, HostAnswer};
@@ -40,6 +41,7 @@ use crate::job::{Job, Verdict};
 use crate::queue::{Arrays, Dependents, HeadReservation, Queues, Quotas};
 use crate::units::Time;
 use crate::{DeviceId, JobId};
+use modes::ModeDesk;
 use opportunity::Opportunity;
 use timers::Timers;
 
@@ -69,6 +71,7 @@ pub struct Scheduler {
     arrays: Arrays,
     quotas: Quotas,
     timers: Timers,
+    modes: ModeDesk,
     /// Counts accepted jobs.
     sequence: u64,
     /// The device placed on last, for policies that go round.
@@ -92,6 +95,7 @@ impl Scheduler {
             arrays: Arrays::default(),
             quotas: Quotas::default(),
             timers: Timers::default(),
+            modes: ModeDesk::default(),
             sequence: 0,
             cursor: None,
             opportunity: Opportunity::default(),
@@ -122,6 +126,7 @@ impl Scheduler {
             Event::GpuAttached(spec) => self.gpu_attached(spec, now),
             Event::GpuDetached { device } => self.gpu_detached(device, now),
             Event::GpuModeChanged { device, mode } => self.gpu_mode_changed(device, mode, now),
+            Event::ModeRefused { device, .. } => self.mode_refused(device, now),
             Event::GpuLost { device } => self.gpu_lost(device, now, actions),
             Event::GpuBack { device } => self.gpu_back(device, now),
             Event::GpuDrained { device } => self.gpu_drained(device, true, now),

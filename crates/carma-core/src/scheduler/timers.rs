@@ -21,6 +21,8 @@ pub(super) enum Timer {
     Grace(AttemptId),
     /// A job may begin.
     Begin(JobId),
+    /// A switch of a GPU's mode has gone unanswered, or the GPU may be switched again.
+    Switch(DeviceId),
 }
 
 /// Timers by when they fall due.
@@ -71,6 +73,7 @@ impl Scheduler {
                 Timer::Gate(device) => {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
+                Timer::Switch(gpu) => self.look_at_switch(gpu, now),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),
                 Timer::Grace(attempt) => {

@@ -5,6 +5,7 @@ mod events;
 mod restart;
 mod search;
 mod shares;
+mod switches;
 mod world;
 
 use proptest::prelude::*;

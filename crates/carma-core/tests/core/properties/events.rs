@@ -44,6 +44,8 @@ pub(super) enum Step {
     Cut(Index, u16),
     Uncut(Index),
     Mode(Index, bool),
+    /// A switch that was asked for is done, or refused.
+    Switched(Index, bool),
     Forget(Index),
     LaunchFailed(Index),
     HostShort(Index, bool),
@@ -77,8 +79,18 @@ fn settings() -> impl Strategy<Value = Settings> {
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
     let backfill = prop::sample::select(vec![0.0, 2.0, 100.0]);
-    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas)).prop_map(
-        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas)| Settings {
+    let allowed = prop::sample::subsequence(vec![SharingMode::Streams, SharingMode::Mps, SharingMode::Mig], 0..=3);
+    // Often nothing, and gains of nothing, so that there is much switching where there is any.
+    let modes = prop::option::of((allowed, any::<bool>(), prop::sample::select(vec![0.0, 0.05]))).prop_map(|modes| {
+        modes.map(|(allowed, thread_shares, gain)| ModeSettings {
+            allowed: Some(allowed),
+            thread_shares: Some(thread_shares),
+            gain: Some(gain),
+            every: Some(60.0),
+        })
+    });
+    (preset, policy, any::<(bool, bool, bool)>(), jobs_per_gpu, backfill, prop::option::of(quotas), modes).prop_map(
+        |(preset, policy, (reservations, idle_first, avoid), jobs_per_gpu, backfill, quotas, modes)| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
             admission: Some(AdmissionSettings {
@@ -90,6 +102,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             }),
             queue: Some(QueueSettings { backfill: Some(backfill), ..QueueSettings::default() }),
             quotas,
+            modes,
             ..Settings::default()
         },
     )
@@ -195,6 +208,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         1 => (pick(), 0_u16..3).prop_map(|(device, instance)| Step::Cut(device, instance)),
         1 => pick().prop_map(Step::Uncut),
         1 => (pick(), any::<bool>()).prop_map(|(device, mps)| Step::Mode(device, mps)),
+        6 => (pick(), prop::bool::weighted(0.8)).prop_map(|(switch, done)| Step::Switched(switch, done)),
         1 => pick().prop_map(Step::Forget),
         1 => pick().prop_map(Step::LaunchFailed),
         2 => (pick(), any::<bool>()).prop_map(|(server, short)| Step::HostShort(server, short)),
