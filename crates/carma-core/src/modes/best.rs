@@ -31,12 +31,15 @@ pub struct WaitingJob {
 }
 
 impl WaitingJob {
-    /// Whether it could run on a GPU that is shared this way.
-    const fn accepts(&self, mode: SharingMode) -> bool {
+    /// Whether it could run on a GPU with this memory that is shared this way.
+    fn accepts(&self, mode: SharingMode, memory: MiB) -> bool {
         match mode {
             SharingMode::Streams => matches!(self.wish, ModeWish::Auto | ModeWish::Streams),
             SharingMode::Mps => matches!(self.wish, ModeWish::Auto | ModeWish::Mps),
-            SharingMode::Mig => matches!(self.wish, ModeWish::Auto | ModeWish::Mig) && !self.whole,
+            SharingMode::Mig => {
+                let largest = MigLayout::ALL[0].parts(memory).first().map_or(MiB::ZERO, |part| part.memory);
+                matches!(self.wish, ModeWish::Auto | ModeWish::Mig) && !self.whole && self.memory <= largest
+            }
         }
     }
 }
@@ -98,7 +101,7 @@ pub fn best_mode(gpu: &GpuAsItIs, waiting: &[WaitingJob], nth: usize, config: &C
     };
     let one_user = waiting.iter().all(|job| Some(job.user) == waiting.first().map(|first| first.user));
     let possible = |mode: SharingMode| {
-        let taken_from_nobody = waiting.iter().all(|job| job.accepts(mode) || !job.accepts(gpu.mode));
+        let taken_from_nobody = waiting.iter().all(|job| job.accepts(mode, gpu.memory) || !job.accepts(gpu.mode, gpu.memory));
         config.modes.allows(mode)
             && mode != gpu.mode
             && !gpu.refused.contains(&mode)
@@ -186,9 +189,11 @@ mod tests {
 
     #[test]
     fn nothing_is_taken_from_a_job_that_waits_for_it() {
-        let mut waiting: Vec<WaitingJob> = (0..7).map(|user| job(user, 0.14, 4_000)).collect();
-        waiting.push(WaitingJob { whole: true, ..job(1, 0.9, 30_000) });
-        assert_eq!(chosen(&waiting, &anything()), None);
+        let waiting: Vec<WaitingJob> = (0..7).map(|user| job(user, 0.14, 4_000)).collect();
+        for needy in [WaitingJob { whole: true, ..job(1, 0.9, 4_000) }, job(1, 0.9, 30_000)] {
+            let with = [&waiting[..], &[needy]].concat();
+            assert_eq!(chosen(&with, &anything()), None);
+        }
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl Running {
                     self.news(job, format!("{job} waits again"));
                 }
                 Action::Finish { job, outcome } => self.finished(job, &outcome),
+                Action::SwitchMode { device, to, reason } => self.switch_mode(device, to, &reason),
             }
         }
     }

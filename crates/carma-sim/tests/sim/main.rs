@@ -4,6 +4,7 @@
 
 mod interference;
 mod lab;
+mod modes;
 mod properties;
 mod published;
 mod reports;
