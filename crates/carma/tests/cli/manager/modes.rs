@@ -36,8 +36,8 @@ fn an_idle_gpu_gets_an_mps_server_for_jobs_that_gain_by_it_and_keeps_it_after_a_
 
 #[test]
 fn an_idle_gpu_is_cut_for_jobs_that_gain_by_it_and_made_whole_for_one_that_needs_all_of_it() {
-    let rules = "policy = \"exclusive\"\n[modes]\nallowed = [\"streams\", \"mig\"]\nevery = 60\n";
-    let lab = Lab::new("1xA100-40GB", 20.0, rules);
+    let rules = "policy = \"exclusive\"\n[modes]\nallowed = [\"streams\", \"mig\"]\nevery = 300\n";
+    let lab = Lab::new("1xA100-40GB", 40.0, rules);
     for job in together(&lab, 2) {
         assert!(matches!(limits(&lab, job), Limits::Mig { .. }), "{:?}", limits(&lab, job));
     }
