@@ -14,6 +14,7 @@ mod forecast;
 mod identity;
 mod job;
 mod mapping;
+mod modes;
 mod power;
 mod queue;
 mod recovery;
@@ -25,7 +26,7 @@ mod units;
 pub use admission::{Obstacle, Way};
 pub use config::*;
 pub use device::{
-    CollocationMode, Device, DeviceSpec, Gate, Growth, Limits, Outlook, Owner, ProcessUse, Room, Standing, Tenant, TenantMemory,
+    CollocationMode, Device, DeviceSpec, Gate, Growth, Limits, Outlook, Owner, ProcessUse, Room, Standing, Switches, Tenant, TenantMemory,
 };
 pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
 pub use forecast::{Character, Company, speeds};
@@ -34,6 +35,7 @@ pub use job::*;
 pub use mapping::{
     Encounter, Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Prediction, Score, Topology, UnknownPolicy,
 };
+pub use modes::{GpuAsItIs, GpuMode, MigLayout, ModeChoice, Part, Progress, Prospect, WaitingJob, best_mode, slice_slowdown, thread_share};
 pub use power::PowerRange;
 pub use queue::{HeadReservation, Turn};
 pub use recovery::{Climb, Rung, Setback};

@@ -4,10 +4,12 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use crate::JobId;
-use crate::config::Config;
+use crate::config::{Config, SharingMode};
+use crate::device::Device;
 use crate::fleet::{Fleet, HostClaim};
 use crate::forecast::Character;
 use crate::job::{Job, JobSpec, RankMemory};
+use crate::modes::MigLayout;
 use crate::power::Load;
 use crate::units::{MiB, Time, Watts};
 
@@ -30,6 +32,8 @@ pub(crate) struct Demand<'a> {
     pub(crate) character: Character,
     /// What it adds to power draw, and what that may come to; unset where there is no budget.
     pub(crate) power: Option<PowerDemand>,
+    /// The mode it asks for, where GPUs may be switched to that.
+    pub(crate) switch: Option<SharingMode>,
 }
 
 /// What one rank adds to power draw, under a budget.
@@ -139,7 +143,17 @@ impl<'a> Demand<'a> {
             ends_at: spec.time_limit.map(|limit| now + limit),
             character,
             power: config.power.budget.map(|budget| PowerDemand { load: Load::of(character), budget }),
+            switch: spec.mode.sharing().filter(|mode| config.modes.allows(*mode)),
         }
+    }
+
+    /// Whether a device that does not offer the mode it asks for could be switched to that, and hold this rank then.
+    pub(crate) fn could_have(&self, device: &Device, need: &RankNeed) -> bool {
+        let instance = || MigLayout::ALL[0].parts(device.spec.memory).first().is_some_and(|part| need.alone <= part.memory);
+        self.switch.is_some_and(|mode| {
+            let possible = device.id().instance.is_none() && !device.switches.refused.contains(&mode);
+            possible && (mode != SharingMode::Mig || self.width() == 1 && !self.needs_idle && instance())
+        })
     }
 
     /// How many devices it wants.

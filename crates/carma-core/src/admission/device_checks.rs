@@ -15,8 +15,8 @@ struct Question<'a> {
 type Check = fn(&Question<'_>) -> Option<Obstacle>;
 
 /// In the order in which people want to hear of them.
-const CHECKS: [Check; 13] =
-    [lost, partitioned, drained, host_short, stale, unobserved, gate, idle, exclusive, foreign, job_limit, corrected, busy];
+const CHECKS: [Check; 14] =
+    [lost, partitioned, switching, drained, host_short, stale, unobserved, gate, idle, exclusive, foreign, job_limit, corrected, busy];
 
 /// Everything that keeps the device closed this way.
 pub(crate) fn device_obstacles<'a>(device: &'a Device, way: Way, config: &'a Config, now: Time) -> impl Iterator<Item = Obstacle> + 'a {
@@ -34,6 +34,10 @@ fn lost(q: &Question<'_>) -> Option<Obstacle> {
 
 fn partitioned(q: &Question<'_>) -> Option<Obstacle> {
     q.device.partitioned.then_some(Obstacle::Partitioned)
+}
+
+fn switching(q: &Question<'_>) -> Option<Obstacle> {
+    q.device.switches.to.map(|to| Obstacle::Switching { to })
 }
 
 fn drained(q: &Question<'_>) -> Option<Obstacle> {

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::job::ModeWish;
+use crate::modes::GpuMode;
 use crate::telemetry::Metric;
 use crate::units::{Fraction, MiB, Seconds, Time, Watts};
 use crate::{AttemptId, JobId, UserId};
@@ -21,6 +22,11 @@ pub enum Obstacle {
     HostShort,
     /// It is cut into MIG instances.
     Partitioned,
+    /// It is being switched to another mode.
+    Switching {
+        /// To which.
+        to: GpuMode,
+    },
     /// Its first window is not full.
     Observing,
     /// Nothing was heard of it for too long.
@@ -225,6 +231,7 @@ impl fmt::Display for Obstacle {
             Self::Drained => f.write_str("is drained"),
             Self::HostShort => f.write_str("its host is short of resources"),
             Self::Partitioned => f.write_str("is cut into MIG instances"),
+            Self::Switching { to } => write!(f, "is being switched to {to}"),
             Self::Observing => f.write_str("is still being observed: its first window is not full"),
             Self::Stale { age } => write!(f, "was not heard of for {age}"),
             Self::GateClosed { behind, until: Some(until) } => write!(f, "closed behind {behind} until {until}"),

@@ -7,7 +7,7 @@ mod tenant;
 
 pub use gate::Gate;
 pub use growth::Growth;
-pub use mode::{CollocationMode, Limits};
+pub use mode::{CollocationMode, Limits, Switches};
 pub use tenant::{Owner, ProcessUse, Tenant, TenantMemory};
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,10 @@ pub struct Device {
     pub host_short: bool,
     /// It is cut into MIG instances, which are devices of their own.
     pub partitioned: bool,
+    /// It could be made whole again.
+    joinable: bool,
+    /// What becomes of how it is shared.
+    pub switches: Switches,
     /// Our attempts on it.
     pub tenants: Vec<Tenant>,
     /// Processes on it that are not our attempts there, with their memory where it can be read.
@@ -129,6 +133,8 @@ impl Device {
             drained: false,
             host_short: false,
             partitioned: false,
+            joinable: false,
+            switches: Switches::default(),
             tenants: Vec::new(),
             foreign: Vec::new(),
             gate: Gate::Open,
@@ -149,9 +155,9 @@ impl Device {
         self.spec.id
     }
 
-    /// Whether jobs could ever run on it: it answers, and it is not cut into instances.
+    /// Whether jobs could ever run on it: it answers, and it is not cut into instances for good.
     pub const fn exists(&self) -> bool {
-        !self.lost && !self.partitioned
+        !self.lost && (!self.partitioned || self.joinable)
     }
 
     /// What it can offer to any job at all.
@@ -225,6 +231,7 @@ impl Device {
     /// Goes by these rules from now on.
     pub(crate) fn adopt(&mut self, config: &Config) {
         self.telemetry.set_rule(config.window.rule);
+        self.switches.refused.clear();
         self.reassess(config);
         self.corrected = self.corrected.filter(|_| config.correction.is_on());
         if let Gate::Closed { by, .. } = self.gate
@@ -307,6 +314,7 @@ impl Device {
 
     /// Works out the standing anew; whoever changes the device does this after.
     pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
+        self.joinable = self.partitioned && config.modes.joins() && self.switches.may_join(&config.modes);
         let open = |way| first_device_obstacle(self, way, config, now).is_none();
         let idle = open(Way::Idle).then_some(self.spec.memory);
         let room = open(Way::Share).then(|| {

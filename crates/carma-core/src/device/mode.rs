@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::MigInstance;
-use crate::units::MiB;
+use crate::config::{ModeConfig, SharingMode};
+use crate::modes::GpuMode;
+use crate::units::{MiB, Seconds, Time};
 
 /// How a device is shared. A property of the device: all that run on it share it this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,4 +40,27 @@ pub enum Limits {
         /// Which.
         instance: MigInstance,
     },
+}
+
+/// What becomes of how a device is shared.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Switches {
+    /// It is being switched to this, and takes nobody meanwhile.
+    pub to: Option<GpuMode>,
+    /// When its mode last changed.
+    pub changed_at: Option<Time>,
+    /// What it cannot be switched to; asked for again only under other rules.
+    pub refused: Vec<SharingMode>,
+}
+
+impl Switches {
+    /// Whether the last change is long enough ago.
+    pub(crate) fn have_rested(&self, every: Seconds, now: Time) -> bool {
+        self.changed_at.is_none_or(|changed| now - changed >= every)
+    }
+
+    /// Whether a GPU may be made whole again.
+    pub(crate) fn may_join(&self, modes: &ModeConfig) -> bool {
+        [SharingMode::Streams, SharingMode::Mps].iter().any(|mode| modes.allows(*mode) && !self.refused.contains(mode))
+    }
 }

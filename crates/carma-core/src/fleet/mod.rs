@@ -120,15 +120,15 @@ impl Fleet {
         let server = &mut self.servers[place];
         let index = server.index_of(id)?;
         let device = &mut server.devices[index];
-        let before = (device.standing(), device.lost, server.power_left);
+        let before = (device.standing(), device.exists(), server.power_left);
         let was_stale = admission::grown_stale(device, config, now).is_some();
         let result = change(device);
         device.refresh(config, now);
         // A sample of a steady GPU changes nothing that a search could see.
         self.improved |= was_stale || device.standing().improves_on(&before.0);
-        let (standing, lost) = (device.standing(), device.lost);
+        let (standing, exists) = (device.standing(), device.exists());
         self.improved |= server.review_power(config);
-        if (standing, lost, server.power_left) != before {
+        if (standing, exists, server.power_left) != before {
             self.tree.set(place, &Summary::of(server));
         }
         Some(result)

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::memory::MemoryNeed;
+use crate::config::SharingMode;
 use crate::fleet::HostClaim;
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{ArrayId, GroupId, JobId, UserId};
@@ -292,6 +293,18 @@ pub enum ModeWish {
     Mps,
     /// A MIG instance.
     Mig,
+}
+
+impl ModeWish {
+    /// The way of sharing it stands for; none where any will do.
+    pub const fn sharing(self) -> Option<SharingMode> {
+        match self {
+            Self::Auto => None,
+            Self::Streams => Some(SharingMode::Streams),
+            Self::Mps => Some(SharingMode::Mps),
+            Self::Mig => Some(SharingMode::Mig),
+        }
+    }
 }
 
 /// How often a job may be started again.

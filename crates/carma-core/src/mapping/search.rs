@@ -5,7 +5,9 @@ use super::{Granted, Order, Placement, Score};
 use crate::admission::{self, Demand, JobQuestion, RankNeed, Way};
 use crate::device::{CollocationMode, Device, Limits};
 use crate::fleet::{Fleet, OfferKind, Server, Summary};
+use crate::forecast::Character;
 use crate::job::ModeWish;
+use crate::modes::thread_share;
 use crate::power;
 use crate::units::{MiB, Time};
 
@@ -100,7 +102,8 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
 pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
     let ranks = &demand.ranks;
     let suits = |device: &Device, need: &RankNeed| {
-        device.exists() && admission::mode_objection(demand.spec, device.spec.mode).is_none() && device.spec.memory >= need.alone
+        let offered = || admission::mode_objection(demand.spec, device.spec.mode).is_none() || demand.could_have(device, need);
+        device.exists() && device.spec.memory >= need.alone && offered()
     };
     // The n-th neediest rank needs n devices that suit it.
     let covers = |devices: &mut dyn Iterator<Item = &Device>| {
@@ -137,7 +140,10 @@ fn limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limit
     match (device.spec.mode, device.id().instance) {
         (_, Some(instance)) => Limits::Mig { instance },
         (CollocationMode::Mps { .. }, _) if question.demand.spec.mode != ModeWish::Streams => Limits::Mps {
-            active_threads: question.config.mps.active_threads,
+            active_threads: question.config.mps.active_threads.or_else(|| {
+                let by_need = question.config.modes.thread_shares;
+                by_need.then(|| thread_share(Character::of(question.demand.spec))).flatten()
+            }),
             // Only a known need is enforced: an estimate that errs would make the very crash it is to prevent.
             memory: need.known.filter(|_| question.config.mps.limit_memory),
         },

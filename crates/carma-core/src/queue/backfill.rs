@@ -31,7 +31,9 @@ impl HeadReservation {
 
     /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
     pub(crate) fn objection(&self, device: DeviceId, ends_at: Option<Time>) -> Option<Obstacle> {
-        let kept = self.devices.binary_search(&device).is_ok();
+        // A GPU that is kept is kept with its instances: it is made whole when they are free.
+        let whole = DeviceId { instance: None, ..device };
+        let kept = self.devices.binary_search(&device).is_ok() || device != whole && self.devices.binary_search(&whole).is_ok();
         (kept && !self.gone_in_time(ends_at)).then_some(Obstacle::ReservedForHead { head: self.head, from: self.from })
     }
 
@@ -145,13 +147,19 @@ impl Planner<'_> {
     fn ready_at(&self, device: &Device, need: &RankNeed) -> Option<Ready> {
         let config = self.alone.config;
         // Other users' tenants and outsiders may leave; what the device is does not change.
-        let passing = |obstacle: &Obstacle| {
-            matches!(obstacle, Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. } | Obstacle::LeftToOthers)
+        let passing = |obstacle: &Obstacle| match obstacle {
+            Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. } | Obstacle::LeftToOthers => true,
+            Obstacle::WrongMode { .. } | Obstacle::MpsClientsOnly => self.alone.demand.could_have(device, need),
+            _ => false,
         };
         if !device.exists() || device.drained || job_obstacles(&self.alone, need, device).any(|obstacle| !passing(&obstacle)) {
             return None;
         }
-        if device.host_short || device.telemetry.memory_used().is_none() || grown_stale(device, config, self.now).is_some() {
+        if device.partitioned
+            || device.host_short
+            || device.telemetry.memory_used().is_none()
+            || grown_stale(device, config, self.now).is_some()
+        {
             return Some(Ready::Unknown);
         }
         let shared = self.gate_opens(device).filter(|_| self.may_share(device, need)).and_then(|gate| self.room_at(device, need, gate));

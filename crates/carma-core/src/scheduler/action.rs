@@ -1,10 +1,13 @@
 //! What the scheduler wants done, each with its reason.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::admission::Way;
 use crate::job::{Idle, Outcome, StopReason, Verdict};
 use crate::mapping::Placement;
+use crate::modes::{GpuMode, ModeChoice};
 use crate::units::{MiB, Watts};
 use crate::{AttemptId, DeviceId, JobId};
 
@@ -62,6 +65,38 @@ pub enum Action {
         /// How it ended.
         outcome: Outcome,
     },
+    /// Share a GPU in another way; nobody of ours is on it, and nobody comes until this is answered by [`Event::GpuModeChanged`] or
+    /// [`Event::ModeRefused`]. Instances come and go before that.
+    ///
+    /// [`Event::GpuModeChanged`]: crate::Event::GpuModeChanged
+    /// [`Event::ModeRefused`]: crate::Event::ModeRefused
+    SwitchMode {
+        /// Which.
+        device: DeviceId,
+        /// How.
+        to: GpuMode,
+        /// Why.
+        reason: SwitchReason,
+    },
+}
+
+/// Why a GPU is switched to another mode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchReason {
+    /// The jobs that wait are predicted to gain by it.
+    Gain(ModeChoice),
+    /// This job waits, and cannot run on it as it is.
+    Needed(JobId),
+}
+
+impl fmt::Display for SwitchReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gain(choice) => choice.fmt(f),
+            Self::Needed(job) => write!(f, "{job} waits, and cannot run on it as it is"),
+        }
+    }
 }
 
 /// Why a job was launched where it was.

@@ -39,6 +39,7 @@ impl Scheduler {
         self.count_in(job);
         self.charge(job, now, now);
         self.begin_slot(job);
+        self.remember_kind(job, now);
         self.advance_cursor(&placement);
         if !placement.devices.is_empty() {
             self.reservation = None;

@@ -43,6 +43,9 @@ impl Scheduler {
             let sum = claims.fold(HostClaim::default(), HostClaim::and);
             expect(sum == server.host.booked, &|| format!("{} booked {:?} for claims of {sum:?}", server.spec.id, server.host.booked));
         }
+        for gpu in self.wrong_switches() {
+            expect(false, &|| format!("{gpu} is being switched with jobs on it, or for nobody"));
+        }
         for user in self.quotas.wrong_sums() {
             expect(false, &|| format!("the account of {user} does not add up"));
         }

@@ -59,12 +59,12 @@ impl Scheduler {
     /// Starts jobs from the head on, until one must wait.
     fn start_in_order(&mut self, now: Time, actions: &mut Vec<Action>) {
         while let Some(head) = self.head() {
-            if self.start(head, None, now, actions) {
+            if self.switch_to_gain(head, now, actions) || self.start(head, None, now, actions) {
                 continue;
             }
             let fits = self.jobs.get(&head).is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)));
             if fits {
-                return;
+                return self.switch_for(head, now, actions);
             }
             self.set_aside(head, now);
         }
@@ -90,7 +90,7 @@ impl Scheduler {
         true
     }
 
-    fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, Way)> {
+    pub(super) fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, Way)> {
         let demand = self.demand(job, now);
         let ways = if self.config.admission.idle_first { [Way::Idle, Way::Share] } else { [Way::Share, Way::Idle] };
         let find = |way, packs| {

@@ -68,6 +68,7 @@ impl Scheduler {
 
     pub(super) fn gpu_detached(&mut self, device: DeviceId, now: Time) -> Result<(), EventError> {
         self.unused_device(device)?;
+        self.end_switch(device, now);
         self.fleet.remove_device(device, &self.config, now);
         self.reconsider_set_aside(now);
         Ok(())
@@ -77,6 +78,7 @@ impl Scheduler {
         self.unused_device(device)?;
         mode_matches_name(device, mode)?;
         self.update(device, now, |device| device.spec.mode = mode)?;
+        self.switched(device, now);
         self.reconsider_set_aside(now);
         Ok(())
     }

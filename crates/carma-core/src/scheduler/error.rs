@@ -38,6 +38,9 @@ pub enum EventError {
     /// The device is in use.
     #[error("device {0} has jobs on it")]
     InUse(DeviceId),
+    /// The device is not being switched to another mode.
+    #[error("device {0} is not being switched")]
+    NotSwitching(DeviceId),
     /// The device has no MPS server that could die.
     #[error("device {0} is not in MPS mode")]
     NoMpsServer(DeviceId),

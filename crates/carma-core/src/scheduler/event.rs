@@ -24,12 +24,20 @@ pub enum Event {
         /// Which.
         device: DeviceId,
     },
-    /// A device nobody of ours runs on is now shared in another way.
+    /// A device nobody of ours runs on is now shared in another way. Of a GPU that was being switched it says that all is done: one that was cut has
+    /// its instances by then.
     GpuModeChanged {
         /// Which.
         device: DeviceId,
         /// How.
         mode: CollocationMode,
+    },
+    /// A GPU that was to be switched to another mode is as it was.
+    ModeRefused {
+        /// Which.
+        device: DeviceId,
+        /// Why, for people.
+        reason: String,
     },
     /// A device answers no more. A lost GPU takes its instances with it.
     GpuLost {

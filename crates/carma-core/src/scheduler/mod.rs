@@ -22,6 +22,7 @@ mod head;
 mod idle_holders;
 mod jobs;
 mod log;
+mod modes;
 mod opportunity;
 mod power;
 mod quotas;
@@ -32,7 +33,7 @@ mod slots;
 mod timers;
 mod wait_reason;
 
-pub use action::{Action, LaunchReason, RequeueReason, Signal};
+pub use action::{Action, LaunchReason, RequeueReason, Signal, SwitchReason};
 pub use error::EventError;
 pub use event::{Estimate, Event, LimitChange};
 pub use explain::{DeviceAnswer, DeviceReport, Explanation, HostAnswer};
@@ -50,6 +51,7 @@ use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
 use correction::Pace;
 use head::Backlog;
+use modes::ModeDesk;
 use opportunity::Opportunity;
 use slots::Slots;
 use timers::Timers;
@@ -80,6 +82,7 @@ pub struct Scheduler {
     arrays: Arrays,
     quotas: Quotas,
     timers: Timers,
+    modes: ModeDesk,
     slots: Slots,
     /// How fast attempts come on that say how far they are; kept where that is corrected by.
     paces: BTreeMap<AttemptId, Pace>,
@@ -112,6 +115,7 @@ impl Scheduler {
             timers: Timers::default(),
             slots: Slots::default(),
             paces: BTreeMap::new(),
+            modes: ModeDesk::default(),
             sequence: 0,
             cursor: None,
             backlog: Backlog::default(),
@@ -145,6 +149,7 @@ impl Scheduler {
             Event::GpuAttached(spec) => self.gpu_attached(spec, now, actions),
             Event::GpuDetached { device } => self.gpu_detached(device, now),
             Event::GpuModeChanged { device, mode } => self.gpu_mode_changed(device, mode, now),
+            Event::ModeRefused { device, .. } => self.mode_refused(device, now),
             Event::GpuLost { device } => self.gpu_lost(device, now, actions),
             Event::GpuBack { device } => self.gpu_back(device, now, actions),
             Event::GpuDrained { device } => self.gpu_drained(device, true, now),

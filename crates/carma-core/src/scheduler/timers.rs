@@ -25,6 +25,8 @@ pub(super) enum Timer {
     Slot(AttemptId),
     /// An attempt may have been idle for long enough.
     Idle(AttemptId),
+    /// A switch of a GPU's mode has gone unanswered, or the GPU may be switched again.
+    Switch(DeviceId),
 }
 
 /// Timers by when they fall due.
@@ -76,6 +78,7 @@ impl Scheduler {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
                 Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
+                Timer::Switch(gpu) => self.look_at_switch(gpu, now),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::Slot(attempt) => self.slot_over(attempt, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),

@@ -8,6 +8,7 @@ mod restart;
 mod search;
 mod shares;
 mod slots;
+mod switches;
 mod world;
 
 use proptest::prelude::*;

@@ -89,6 +89,7 @@ impl Running {
                     self.note(job, "idle", json!({ "idle": idle, "text": text }), format!("{job} {text}"));
                 }
                 Action::Finish { job, outcome } => self.finished(job, &outcome),
+                Action::SwitchMode { device, to, reason } => self.switch_mode(device, to, &reason),
             }
         }
     }

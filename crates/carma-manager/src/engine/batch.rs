@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use carma_core::{AttemptId, JobId, Scheduler, Signal};
 
 use super::launcher::LaunchOrder;
+use super::modes::SwitchOrder;
 use crate::api::{Problem, Update};
 use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
@@ -20,6 +21,8 @@ pub(super) enum Effect {
     Answer(Box<dyn FnOnce(Result<(), Problem>) + Send>),
     /// Whoever listens is told.
     Tell(Update),
+    /// A GPU is switched to another mode.
+    Switch(Box<SwitchOrder>),
     /// A job that is over need not be known to the core any more.
     Forget(JobId),
 }

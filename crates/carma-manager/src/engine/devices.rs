@@ -88,6 +88,20 @@ impl Devices {
         self.0.iter().find(|device| device.id == id)
     }
 
+    /// Shares a device like this from now on.
+    pub(super) fn set_mode(&mut self, id: DeviceId, mode: CollocationMode) {
+        self.0.iter_mut().filter(|device| device.id == id).for_each(|device| device.mode = mode);
+    }
+
+    /// Whatever was switched stays so.
+    pub(super) fn keep_modes(&mut self, before: &Self) {
+        for device in &mut self.0 {
+            if let Some(before) = before.get(device.id).filter(|before| before.uuid == device.uuid) {
+                device.mode = before.mode;
+            }
+        }
+    }
+
     pub(super) fn by_uuid(&self, uuid: &DeviceUuid) -> Option<&Device> {
         self.0.iter().find(|device| device.uuid == *uuid)
     }

@@ -10,6 +10,7 @@ use super::exits::Remains;
 use super::handle::Question;
 use super::launcher::LaunchOrder;
 use super::looks::Looked;
+use super::modes::Switched;
 use crate::host::HostReading;
 use crate::request::Owner;
 use crate::store::WriteError;
@@ -42,6 +43,8 @@ pub(super) enum Input {
     MpsDied(DeviceId, ServerDied),
     /// GPUs or instances were asked for anew.
     Found(Devices, Numbers),
+    /// A GPU was to be switched to another mode.
+    Switched(Switched),
     /// The host was looked at.
     Host(Box<HostReading>),
     /// An estimate is there, or is not.

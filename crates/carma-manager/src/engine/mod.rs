@@ -27,6 +27,7 @@ mod launcher;
 mod looks;
 mod machine;
 mod minutes;
+mod modes;
 mod mps;
 mod pool;
 mod power;

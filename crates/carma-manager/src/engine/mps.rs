@@ -3,20 +3,25 @@
 use std::time::Duration;
 
 use carma_core::{CollocationMode, DeviceId, Event, Limits, State};
+use carma_gpu::DeviceUuid;
 use carma_gpu::mps::{ClientLimits, MpsControl, MpsError, ServerDied};
 
 use super::run::Running;
 use crate::store::{Change, MachineChange};
 
 /// How long a daemon that is to stop waits for clients that are not ours.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Running {
     pub(super) fn mps_control(&self, device: DeviceId) -> Option<MpsControl> {
         let device = self.devices.get(device).filter(|device| matches!(device.mode, CollocationMode::Mps { .. }))?;
-        let folder = self.setup.world.mps_folder.join(device.uuid.as_str());
-        let control = MpsControl::new(device.uuid.clone(), folder.join("pipes"), folder.join("logs"));
-        Some(control.with_program(&self.setup.world.mps_program))
+        Some(self.mps_daemon(&device.uuid))
+    }
+
+    /// The MPS daemon of a GPU, whether or not it has one.
+    pub(super) fn mps_daemon(&self, gpu: &DeviceUuid) -> MpsControl {
+        let folder = self.setup.world.mps_folder.join(gpu.as_str());
+        MpsControl::new(gpu.clone(), folder.join("pipes"), folder.join("logs")).with_program(&self.setup.world.mps_program)
     }
 
     /// GPUs that are to be shared by MPS get a daemon each, unless one is at work already. Where that fails, the GPU is shared by streams.
@@ -42,7 +47,7 @@ impl Running {
         }
     }
 
-    fn mps_change(&self, device: DeviceId) -> Option<MachineChange> {
+    pub(super) fn mps_change(&self, device: DeviceId) -> Option<MachineChange> {
         let gpu = self.devices.get(device)?.uuid.clone();
         let folder = self.setup.world.mps_folder.join(gpu.as_str());
         Some(MachineChange::MpsDaemon { gpu, pipes: folder.join("pipes"), logs: folder.join("logs") })

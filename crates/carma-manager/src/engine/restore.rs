@@ -28,7 +28,7 @@ use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
 use crate::notifications::Notifier;
-use crate::store::{JobFilter, Loaded, Store, StoredAttempt, UnfinishedJob, UnixMillis};
+use crate::store::{JobFilter, Loaded, MachineChange, Store, StoredAttempt, UnfinishedJob, UnixMillis};
 use crate::supervise::{AttemptFolder, ExitWatch, Standing, Supervised, find};
 
 /// Even a small host runs so many jobs without GPUs at once: some of them only wait.
@@ -113,7 +113,7 @@ impl Running {
         // What the host is short of is told anew to a new core.
         self.host = HostStanding::default();
         (self.jobs, self.of_user, self.attempts, self.owners) = (HashMap::new(), HashMap::new(), HashMap::new(), None);
-        self.attach_devices()?;
+        self.attach_devices(&loaded.machine_changes)?;
         self.drained = loaded.drained.iter().map(|drained| drained.device).collect();
         for device in self.drained.clone() {
             // One that is not there now is drained when it comes.
@@ -143,6 +143,7 @@ impl Running {
             for attempt in never_begun {
                 self.launch_late(attempt);
             }
+            self.join_unwanted_instances(&loaded.machine_changes);
             self.stop_unwanted_mps(loaded.machine_changes.clone());
             self.begin_power_limits(loaded.machine_changes);
         }
@@ -264,7 +265,7 @@ impl Running {
         }
     }
 
-    fn attach_devices(&mut self) -> Result<(), EngineError> {
+    fn attach_devices(&mut self, changes: &[MachineChange]) -> Result<(), EngineError> {
         let now = self.now();
         let host = HostWatch::new(Vec::new()).look().ok();
         let cpu_jobs =
@@ -278,6 +279,7 @@ impl Running {
         };
         self.core.handle(Event::ServerAttached(spec), now)?;
         self.devices = self.find_devices();
+        self.keep_switched(changes);
         for device in self.devices.clone().iter() {
             self.core.handle(Event::GpuAttached(device.spec()), now)?;
         }

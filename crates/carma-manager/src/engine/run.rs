@@ -242,7 +242,11 @@ impl Running {
             Input::Looked(looked) => self.looked(looked),
             Input::Gpu(event) => self.gpu_event(&event),
             Input::MpsDied(device, died) => self.mps_died(device, &died),
-            Input::Found(devices, numbers) => self.found(&devices, numbers),
+            Input::Found(mut devices, numbers) => {
+                devices.keep_modes(&self.devices);
+                self.found(&devices, numbers);
+            }
+            Input::Switched(switched) => self.switched(switched),
             Input::Host(reading) => self.host_looked(*reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
             Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
@@ -277,6 +281,7 @@ impl Running {
                     let _ = self.updates.send((self.clock.wall(), update));
                     self.notifier.look();
                 }
+                Effect::Switch(order) => self.carry_out_switch(*order),
                 Effect::Forget(job) => self.forget(job),
             }
         }

@@ -232,6 +232,11 @@ pub enum MachineChange {
         /// The folder of its logs.
         logs: PathBuf,
     },
+    /// A GPU was cut into MIG instances.
+    MigInstances {
+        /// Which.
+        gpu: DeviceUuid,
+    },
 }
 
 /// The four counters as columns.

@@ -26,6 +26,8 @@ pub(super) enum Item {
     Settle { gpu: usize },
     /// A disturbance begins, or ends.
     Disturb { place: usize, begins: bool },
+    /// A GPU is in another mode.
+    Switched { place: usize },
 }
 
 /// Items by time; those of one moment in the order they were planned.

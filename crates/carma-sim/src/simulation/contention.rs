@@ -5,7 +5,7 @@ use carma_core::{Event, Fraction, Owner, ProcessUse, Statistics};
 use super::agenda::Item;
 use super::chance::{Chance, Purpose};
 use super::driver::{Decider, SimulationError};
-use super::gpu::{Gpu, Resident, Who};
+use super::gpu::{Resident, Who};
 use super::process::Phase;
 use super::world::World;
 
@@ -26,11 +26,10 @@ impl<D: Decider> World<'_, D> {
             }
         });
         gpus[gpu].throttle();
-        let server = self.servers[gpus[gpu].id.server().0 as usize].clone();
-        let busy: usize = gpus[server.clone()].iter().map(Gpu::busy).sum();
-        let whole_gpus = server.len() as f64 / f64::from(setup.sharing.devices().0);
-        let host = setup.physics.host_slowdown(busy, whole_gpus);
-        let affected = if host.to_bits() == gpus[gpu].host.to_bits() { gpu..gpu + 1 } else { server };
+        let server = &self.servers[gpus[gpu].id.server().0 as usize];
+        let busy: usize = server.devices.iter().map(|place| gpus[*place].busy()).sum();
+        let host = setup.physics.host_slowdown(busy, server.gpus);
+        let affected = if host.to_bits() == gpus[gpu].host.to_bits() { vec![gpu] } else { server.devices.clone() };
         for place in affected {
             self.gpus[place].host = host;
             for resident in 0..self.gpus[place].residents.len() {
@@ -74,10 +73,14 @@ impl<D: Decider> World<'_, D> {
 
     /// Puts down what a GPU does from now on.
     pub(super) fn measure(&mut self, gpu: usize) {
-        let gpu = &mut self.gpus[gpu];
-        let (levels, watts) = (gpu.levels(self.setup.physics.reading), gpu.watts());
-        gpu.meter.change(self.now, levels, gpu.used, watts, gpu.residents.len());
-        gpu.monitor.change(self.now, levels, self.rule.length);
+        let here = &mut self.gpus[gpu];
+        let levels = here.levels(self.setup.physics.reading);
+        here.monitor.change(self.now, levels, self.rule.length);
+        if let Some(whole) = here.whole.or_else(|| here.instances.is_some().then_some(gpu)) {
+            return self.measure_instances(whole);
+        }
+        let watts = here.watts();
+        here.meter.change(self.now, levels, here.used, watts, here.residents.len());
     }
 
     /// The monitor will see something new on a GPU. What a change elsewhere does to it, it shows when it is next looked at.
@@ -95,7 +98,8 @@ impl<D: Decider> World<'_, D> {
         while let Some(place) = self.changed.pop() {
             let gpu = &mut self.gpus[place];
             gpu.dirty = false;
-            if gpu.is_lost() {
+            // Instances that are no more have nothing to show.
+            if gpu.is_lost() || self.places.get(&gpu.id) != Some(&place) {
                 continue;
             }
             if gpu.settles_at.is_none()

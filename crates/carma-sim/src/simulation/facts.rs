@@ -1,6 +1,6 @@
 //! What a workload's ranks do on each kind of GPU, worked out once.
 
-use carma_core::{Fraction, MiB};
+use carma_core::{Fraction, MiB, Part};
 
 use crate::catalogue::{Catalogue, RankProfile, Workload, WorkloadId};
 use crate::hardware::{GpuType, Servers, Sharing, rank_power};
@@ -50,26 +50,37 @@ fn on_instance(whole: RankProfile, share: f64) -> RankProfile {
 /// The facts of every workload on every kind of GPU there is.
 #[derive(Debug)]
 pub(super) struct FactTable {
-    kinds: Vec<&'static GpuType>,
-    /// By kind of GPU, workload and rank.
+    /// Kinds of GPUs, and the shares of them that devices have.
+    kinds: Vec<(&'static GpuType, Fraction)>,
+    /// By kind of GPU and share, workload and rank.
     facts: Vec<Vec<Vec<RankFacts>>>,
 }
 
 impl FactTable {
-    pub(super) fn new(catalogue: &Catalogue, model: &InterferenceModel, servers: &Servers, sharing: Sharing) -> Self {
+    /// For all kinds of GPUs there are, whole or cut as the run begins, and cut in other ways where they may be.
+    pub(super) fn new(catalogue: &Catalogue, model: &InterferenceModel, servers: &Servers, sharing: Sharing, may_be_cut: bool) -> Self {
         let (_, share) = sharing.devices();
-        let mut kinds: Vec<&'static GpuType> = servers.groups.iter().map(|group| group.kind).collect();
-        kinds.sort_unstable_by_key(|kind| kind.name);
+        let slices = if may_be_cut {
+            [1, 2, 3, 4].map(|slices| Part::of(slices, MiB::ZERO).share()).map(Fraction::clamped).to_vec()
+        } else {
+            Vec::new()
+        };
+        let mut kinds: Vec<(&'static GpuType, Fraction)> = Vec::new();
+        for kind in servers.groups.iter().map(|group| group.kind) {
+            let cuts = slices.iter().filter(|_| kind.has_seven_slices());
+            kinds.extend(std::iter::once(&share).chain(cuts).map(|share| (kind, *share)));
+        }
+        kinds.sort_unstable_by_key(|(kind, share)| (kind.name, *share));
         kinds.dedup();
-        let of = |kind: &GpuType, workload: &Workload| {
-            workload.ranks.iter().map(|rank| RankFacts::new(model, Some(workload), rank, kind, share)).collect()
+        let of = |(kind, share): &(&GpuType, Fraction), workload: &Workload| {
+            workload.ranks.iter().map(|rank| RankFacts::new(model, Some(workload), rank, kind, *share)).collect()
         };
         let facts = kinds.iter().map(|kind| catalogue.iter().map(|(_, workload)| of(kind, workload)).collect()).collect();
         Self { kinds, facts }
     }
 
-    pub(super) fn kind_place(&self, kind: &GpuType) -> usize {
-        self.kinds.iter().position(|other| *other == kind).unwrap_or_default()
+    pub(super) fn kind_place(&self, kind: &GpuType, share: Fraction) -> usize {
+        self.kinds.iter().position(|other| *other.0 == *kind && other.1 == share).unwrap_or_default()
     }
 
     /// Ranks beyond those measured do as the last one.

@@ -1,6 +1,8 @@
 //! A simulated device: who is on it, how fast they are, what it draws.
 
-use carma_core::{CollocationMode, DeviceId, MiB, Time};
+use std::ops::Range;
+
+use carma_core::{CollocationMode, DeviceId, Fraction, MiB, Time};
 
 use super::facts::RankFacts;
 use super::meter::Meter;
@@ -50,6 +52,12 @@ pub(super) struct Gpu {
     pub(super) cap: Option<f64>,
     /// How much longer steps take because of that.
     pub(super) throttling: f64,
+    /// Its share of the GPU's SMs.
+    pub(super) slices: Fraction,
+    /// The GPU it is an instance of, where that was cut during the run.
+    pub(super) whole: Option<usize>,
+    /// The instances it was cut into during the run.
+    pub(super) instances: Option<Range<usize>>,
     /// Reasons for it to be lost.
     pub(super) losses: u32,
     pub(super) residents: Vec<Resident>,

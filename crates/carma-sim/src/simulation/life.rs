@@ -19,9 +19,10 @@ impl<D: Decider> World<'_, D> {
         let whole = (0..).zip(&gpus).map(|(rank, gpu)| self.rank_facts(job, rank, *gpu).whole_stretch).fold(0.0, f64::max);
         let (draw, work) = draw.for_job(self.tasks[job].alone);
         let training = self.tasks[job].saved.unwrap_or(Training { work, done: 0.0 });
+        let whole_gpus = gpus.iter().map(|gpu| self.gpus[*gpu].whole.unwrap_or(*gpu)).collect();
         let record = &mut self.records[job];
         record.alone = self.tasks[job].alone * draw.run_time + training.work * (whole - 1.0);
-        record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: gpus.clone(), verdict: None });
+        record.attempts.push(AttemptRecord { launched: self.now, ended: None, gpus: whole_gpus, verdict: None });
         self.plans += 1;
         let plan = self.plans;
         let process = Process::new(attempt, job, gpus, training, draw, plan, self.now);
@@ -90,6 +91,7 @@ impl<D: Decider> World<'_, D> {
                 self.touch(gpu);
                 Ok(())
             }
+            Item::Switched { place } => self.switched(place),
             Item::Disturb { place, begins } => self.disturb(place, begins),
             _ => Ok(()),
         }

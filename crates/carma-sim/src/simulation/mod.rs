@@ -21,6 +21,7 @@ mod meter;
 mod physics;
 mod process;
 mod record;
+mod switch;
 mod telemetry;
 mod trouble;
 mod world;

@@ -54,7 +54,8 @@ impl<D: Decider> World<'_, D> {
 
     fn lose(&mut self, gpu: usize) -> Result<(), SimulationError> {
         self.tell(Event::GpuLost { device: self.gpus[gpu].id })?;
-        let on_it = |process: &Process| process.gpus.contains(&gpu);
+        let instances = self.instances(gpu);
+        let on_it = |process: &Process| process.gpus.iter().any(|place| *place == gpu || instances.contains(place));
         let victims = (0..self.processes.len()).filter(|place| self.processes[*place].as_ref().is_some_and(on_it));
         for victim in victims.collect::<Vec<_>>() {
             self.exit(victim, Verdict::GpuLost)?;

@@ -1,10 +1,10 @@
 //! The simulated world: its servers, its jobs, and the loop over what happens.
 
-use std::ops::Range;
+use std::collections::HashMap;
 
 use carma_core::{
-    Action, Config, DeviceId, DeviceSpec, Event, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec, Time, UserId, Watts, WindowConfig,
-    WindowRule,
+    Action, Config, DeviceId, DeviceSpec, Event, Fraction, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec, SharingMode, Time,
+    UserId, Watts, WindowConfig, WindowRule,
 };
 
 use super::Simulation;
@@ -16,6 +16,7 @@ use super::gpu::Gpu;
 use super::meter::Meter;
 use super::process::{Process, Training};
 use super::record::{GpuRecord, JobRecord, Run};
+use super::switch::Switch;
 use super::telemetry::{Levels, Monitor};
 use crate::catalogue::{Workload, WorkloadId};
 use crate::hardware::{GpuType, Sharing};
@@ -27,6 +28,13 @@ pub(super) struct Task {
     pub(super) alone: f64,
     /// How far its last checkpoint was.
     pub(super) saved: Option<Training>,
+}
+
+/// A server's devices, by where they stand among all.
+pub(super) struct ServerDevices {
+    pub(super) devices: Vec<usize>,
+    /// How many GPUs they are.
+    pub(super) gpus: f64,
 }
 
 pub(super) struct World<'a, D> {
@@ -43,8 +51,11 @@ pub(super) struct World<'a, D> {
     /// Whose each job is.
     users: Vec<UserId>,
     pub(super) gpus: Vec<Gpu>,
-    /// Where each server's devices stand among all.
-    pub(super) servers: Vec<Range<usize>>,
+    pub(super) servers: Vec<ServerDevices>,
+    /// Where each device stands among all.
+    pub(super) places: HashMap<DeviceId, usize>,
+    /// Switches of GPUs' modes, those that are done too.
+    pub(super) switches: Vec<Switch>,
     pub(super) processes: Vec<Option<Process>>,
     pub(super) free_places: Vec<usize>,
     pub(super) plans: u64,
@@ -75,10 +86,11 @@ impl<'a, D: Decider> World<'a, D> {
             ended: None,
             outcome: None,
         };
-        let Config { window: WindowConfig { rule, .. }, power, idle_holders, .. } = decider.scheduler().config().clone();
+        let Config { window: WindowConfig { rule, .. }, power, idle_holders, modes, .. } = decider.scheduler().config().clone();
+        let may_be_cut = modes.allows(SharingMode::Mig);
         let begun = Time::ZERO + setup.trace.jobs.first().map_or(Seconds::ZERO, |job| job.submitted);
         let mut world = Self {
-            facts: FactTable::new(setup.catalogue, setup.interference, setup.servers, setup.sharing),
+            facts: FactTable::new(setup.catalogue, setup.interference, setup.servers, setup.sharing, may_be_cut),
             watches_power: power.budget.is_some(),
             watches_idle: idle_holders.flag_after.or(idle_holders.lend_after).is_some(),
             decider,
@@ -89,6 +101,8 @@ impl<'a, D: Decider> World<'a, D> {
             users: setup.trace.users(),
             gpus: Vec::new(),
             servers: Vec::new(),
+            places: HashMap::new(),
+            switches: Vec::new(),
             processes: Vec::new(),
             free_places: Vec::new(),
             plans: 0,
@@ -117,38 +131,51 @@ impl<'a, D: Decider> World<'a, D> {
     /// The monitor has been watching idle GPUs for a while when the first job comes.
     fn attach_servers(&mut self) -> Result<(), SimulationError> {
         let groups = self.setup.servers.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.servers as usize));
-        let (devices, _) = self.setup.sharing.devices();
+        let sharing = self.setup.sharing;
+        let (devices, share) = sharing.devices();
         for (server, group) in (0..).map(ServerId).zip(groups) {
             self.tell(Event::ServerAttached(ServerSpec::new(server)))?;
-            self.servers.push(self.gpus.len()..self.gpus.len());
+            self.servers.push(ServerDevices { devices: Vec::new(), gpus: f64::from(group.gpus) });
             for ordinal in 0..group.gpus {
                 for instance in 0..devices {
                     let whole = DeviceId::gpu(server, ordinal);
                     let id = if matches!(self.setup.sharing, Sharing::Mig(_)) { whole.instance(instance) } else { whole };
-                    self.attach(id, group.kind, 1.0 / f64::from(devices))?;
+                    let spec = DeviceSpec { mode: sharing.mode(), ..DeviceSpec::new(id, sharing.memory(group.kind.memory)) };
+                    self.attach(spec, group.kind, share, 1.0 / f64::from(devices), None)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn attach(&mut self, id: DeviceId, kind: &'static GpuType, share: f64) -> Result<(), SimulationError> {
-        let memory = self.setup.sharing.memory(kind.memory);
-        let mode = self.setup.sharing.mode();
-        let whole = PowerRange { idle: Watts(kind.idle_watts), limit: Watts(kind.limit_watts) };
+    /// A device comes, with this share of its GPU's SMs and of its idle power; an instance comes to a GPU that was cut.
+    pub(super) fn attach(
+        &mut self,
+        spec: DeviceSpec,
+        kind: &'static GpuType,
+        slices: Fraction,
+        share: f64,
+        whole: Option<usize>,
+    ) -> Result<(), SimulationError> {
+        let DeviceSpec { id, memory, mode, .. } = spec;
         // Instances share what their GPU draws when idle.
-        let power = PowerRange { idle: Watts(whole.idle.0 * share), limit: Watts(whole.limit.0 * share) };
+        let power = PowerRange { idle: Watts(kind.idle_watts * share), limit: Watts(kind.limit_watts * share) };
+        self.places.insert(id, self.gpus.len());
+        self.servers[id.server().0 as usize].devices.push(self.gpus.len());
         let mut monitor = Monitor::default();
         monitor.change(Time::ZERO, Levels::default(), self.rule.length);
         self.changed.push(self.gpus.len());
         self.gpus.push(Gpu {
             id,
             kind,
-            kind_place: self.facts.kind_place(kind),
+            kind_place: self.facts.kind_place(kind, slices),
             mode,
             usable: memory - MiB(kind.reserved().0 * memory.0 / kind.memory.0),
             used: MiB::ZERO,
             share,
+            slices,
+            whole,
+            instances: None,
             host: 1.0,
             cap: None,
             throttling: 1.0,
@@ -160,10 +187,8 @@ impl<'a, D: Decider> World<'a, D> {
             processes_changed: false,
             settles_at: None,
         });
-        if let Some(server) = self.servers.last_mut() {
-            server.end = self.gpus.len();
-        }
-        self.tell(Event::GpuAttached(DeviceSpec { id, memory, mode, power: Some(power) }))?;
+        // The scheduler may use it at once, so it must be there when it is told.
+        self.tell(Event::GpuAttached(DeviceSpec { power: Some(power), ..spec }))?;
         self.publish()
     }
 
@@ -204,7 +229,12 @@ impl<'a, D: Decider> World<'a, D> {
             totals: gpu.meter.totals,
             moments: gpu.meter.moments.unwrap_or_default(),
         };
-        Run { jobs: self.records, gpus: self.gpus.into_iter().map(gpu).collect(), ended, events: self.events }
+        Run {
+            jobs: self.records,
+            gpus: self.gpus.into_iter().filter(|gpu| gpu.whole.is_none()).map(gpu).collect(),
+            ended,
+            events: self.events,
+        }
     }
 
     fn submit(&mut self, job: usize) -> Result<(), SimulationError> {
@@ -233,6 +263,7 @@ impl<'a, D: Decider> World<'a, D> {
                 Action::Signal { attempt, signal, .. } => self.stop(attempt, signal),
                 Action::LimitPower { device, limit } => self.limit_power(device, limit)?,
                 Action::Requeue { .. } | Action::Idle { .. } => {}
+                Action::SwitchMode { device, to, .. } => self.switch(device, to),
                 Action::Finish { job, outcome } => {
                     let record = &mut self.records[job.0 as usize - 1];
                     (record.ended, record.outcome) = (Some(self.now), Some(outcome));
@@ -252,10 +283,8 @@ impl<'a, D: Decider> World<'a, D> {
         self.tell(Event::PowerLimited { device, limit })
     }
 
-    fn gpu_place(&self, device: DeviceId) -> usize {
-        let (each, _) = self.setup.sharing.devices();
-        let instance = device.instance.map_or(0, |instance| instance.0);
-        self.servers[device.server().0 as usize].start + usize::from(device.gpu.ordinal) * usize::from(each) + usize::from(instance)
+    pub(super) fn gpu_place(&self, device: DeviceId) -> usize {
+        self.places.get(&device).copied().unwrap_or_default()
     }
 
     pub(super) fn rank_facts(&self, job: usize, rank: usize, gpu: usize) -> &RankFacts {

@@ -5,6 +5,7 @@
 mod fairness;
 mod interference;
 mod lab;
+mod modes;
 mod power;
 mod properties;
 mod published;

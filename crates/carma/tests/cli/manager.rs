@@ -10,6 +10,7 @@ mod faults;
 mod lab;
 mod life;
 mod metrics;
+mod modes;
 mod notifications;
 mod power;
 mod prediction;

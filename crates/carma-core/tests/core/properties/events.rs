@@ -51,6 +51,8 @@ pub(super) enum Step {
     Cut(Index, u16),
     Uncut(Index),
     Mode(Index, bool),
+    /// A switch that was asked for is done, or refused.
+    Switched(Index, bool),
     Forget(Index),
     LaunchFailed(Index),
     HostShort(Index, bool),
@@ -83,10 +85,20 @@ fn settings() -> impl Strategy<Value = Settings> {
         .prop_map(|own| own.map(|(jobs, gpus, memory)| vec![UserQuotaSettings { uid: 1, jobs, gpus, memory }]));
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
+    let allowed = prop::sample::subsequence(vec![SharingMode::Streams, SharingMode::Mps, SharingMode::Mig], 0..=3);
+    // Often nothing, and gains of nothing, so that there is much switching where there is any.
+    let modes = prop::option::of((allowed, any::<bool>(), prop::sample::select(vec![0.0, 0.05]))).prop_map(|modes| {
+        modes.map(|(allowed, thread_shares, gain)| ModeSettings {
+            allowed: Some(allowed),
+            thread_shares: Some(thread_shares),
+            gain: Some(gain),
+            every: Some(60.0),
+        })
+    });
     let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
     let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
     let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction));
-    (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders()).prop_map(
+    (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders(), modes).prop_map(
         |(
             preset,
             policy,
@@ -94,6 +106,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             (jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon))),
             power,
             idle_holders,
+            modes,
         )| Settings {
             preset: Some(preset),
             policy: Some(policy.to_owned()),
@@ -110,6 +123,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             slots: Some(SlotSettings { length: Some(slot) }),
             power,
             idle_holders,
+            modes,
             ..Settings::default()
         },
     )
@@ -257,6 +271,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         1 => (pick(), 0_u16..3).prop_map(|(device, instance)| Step::Cut(device, instance)),
         1 => pick().prop_map(Step::Uncut),
         1 => (pick(), any::<bool>()).prop_map(|(device, mps)| Step::Mode(device, mps)),
+        6 => (pick(), prop::bool::weighted(0.8)).prop_map(|(switch, done)| Step::Switched(switch, done)),
         1 => pick().prop_map(Step::Forget),
         1 => pick().prop_map(Step::LaunchFailed),
         2 => (pick(), any::<bool>()).prop_map(|(server, short)| Step::HostShort(server, short)),

@@ -35,12 +35,15 @@ pub(super) struct World {
     jobs: u64,
     gates: BTreeMap<DeviceId, Closed>,
     pub(super) heard: BTreeMap<ServerId, Heard>,
+    /// GPUs that are to be switched.
+    pub(super) switches: Vec<(DeviceId, GpuMode)>,
 }
 
 impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let log = EventLog::new(&setup.settings, Vec::new()).unwrap();
-        let mut world = Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new(), heard: BTreeMap::new() };
+        let mut world =
+            Self { log, now: Time::from_secs(1), jobs: 0, gates: BTreeMap::new(), heard: BTreeMap::new(), switches: Vec::new() };
         for (server, gpus) in (0..).zip(&setup.servers) {
             let cpu_jobs = (server == 0).then_some(2);
             // Of the second server's host nothing is counted.
@@ -97,7 +100,7 @@ impl World {
     }
 
     /// Hands in an event; checks the answer, or that a refusal changed nothing.
-    fn event(&mut self, event: Event) -> bool {
+    pub(super) fn event(&mut self, event: Event) -> bool {
         let before = self.scheduler().clone();
         let answer = self.log.handle(event, self.now);
         if let Ok(actions) = &answer {
@@ -113,6 +116,7 @@ impl World {
         self.check_shares(actions);
         self.check_power(actions);
         self.check_company(actions);
+        self.check_switches(before, actions);
         self.check_nobody_was_overlooked();
         self.check_slots(before, actions);
         let now = self.scheduler().now();
@@ -324,6 +328,7 @@ impl World {
                 let mode = if mps { CollocationMode::Mps { exclusive_process: true } } else { CollocationMode::Streams };
                 self.event(Event::GpuModeChanged { device: self.device(index), mode });
             }
+            Step::Switched(index, done) => self.answer_switch(index, done),
             Step::HostShort(index, short) => {
                 let server = self.device(index).server();
                 self.accepted(if short { Event::HostShort { server } } else { Event::HostFine { server } });
@@ -384,6 +389,7 @@ impl World {
             self.accepted(Event::HostFine { server });
             self.host_memory(server, MiB(1_000_000));
         }
+        self.answer_switches();
         for device in self.devices() {
             self.accepted(Event::GpuBack { device });
             self.accepted(Event::GpuResumed { device });
@@ -395,12 +401,13 @@ impl World {
     /// Lets everything that runs end well, again and again, until nothing runs. Then every job is final, held, waiting for
     /// one that is, or too large, and says so.
     pub(super) fn dry_up(mut self) {
-        self.now = self.now + Seconds::from_secs(1_000);
-        self.accepted(Event::Tick);
         for _ in 0..1_000 {
+            // GPUs that were switched have rested, and what was never answered is given up.
+            self.now = self.now + Seconds::from_secs(1_000);
+            self.accepted(Event::Tick);
             self.calm();
             let active = self.active();
-            if active.is_empty() {
+            if active.is_empty() && self.switches.is_empty() {
                 break;
             }
             for Active { attempt, .. } in active {

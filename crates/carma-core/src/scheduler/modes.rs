@@ -1,0 +1,212 @@
+//! Switching GPUs to another mode: for what the jobs that wait are predicted to gain, or for a job that could not start otherwise.
+//!
+//! ```text
+//!  idle, rested ──SwitchMode──► switching: takes nobody ──GpuModeChanged──► open again, and rests for `modes.every`
+//!       ▲                            │
+//!       └──ModeRefused, or no answer─┘ and is not asked for that mode again under these rules
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::action::{Action, SwitchReason};
+use super::timers::Timer;
+use super::{EventError, Scheduler};
+use crate::admission::{Demand, Way, grown_stale, mode_objection};
+use crate::config::SharingMode;
+use crate::device::{CollocationMode, Device};
+use crate::forecast::Character;
+use crate::job::Job;
+use crate::modes::{GpuAsItIs, GpuMode, MigLayout, Part, WaitingJob, best_mode};
+use crate::units::{Seconds, Time};
+use crate::{DeviceId, JobId};
+
+/// A switch that nobody speaks of for so long has come to nothing.
+const PATIENCE: Seconds = Seconds::from_secs(600);
+/// Jobs that a GPU is chosen for.
+const JOBS: usize = 8;
+/// Idle GPUs that jobs of the queue are counted out to; there is no need to look further down the queue for more.
+const GPUS: usize = 8;
+
+/// What is remembered to choose modes by.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct ModeDesk {
+    /// GPUs that are being switched, and when that is given up.
+    under_way: BTreeMap<DeviceId, Time>,
+    /// Jobs that were started last: what comes will be like them.
+    recent: VecDeque<WaitingJob>,
+}
+
+impl Scheduler {
+    /// Switches the GPU that the head would get, where the jobs that wait gain by that. Whoever comes next is like whoever came: that is enough to start
+    /// an MPS server for, but no reason to cut a GPU.
+    pub(super) fn switch_to_gain(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) -> bool {
+        if self.config.modes.allowed.is_empty() {
+            return false;
+        }
+        let Some((placement, Way::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, None, now)) else { return false };
+        let [granted] = &placement.devices[..] else { return false };
+        let gpu = DeviceId { instance: None, ..granted.device };
+        if !self.may_switch(gpu, now) {
+            return false;
+        }
+        let Some(as_it_is) = self.as_it_is(gpu) else { return false };
+        // However many instances it has, it is one GPU.
+        let others = self.fleet.open_devices(Way::Idle).saturating_sub(as_it_is.parts.len().max(1));
+        let idle = 1 + others + self.modes.under_way.len();
+        let jobs = self.queues.in_order().take(JOBS * idle.min(GPUS)).filter_map(|job| self.jobs.get(&job));
+        let mut waiting: Vec<WaitingJob> = jobs.map(|job| self.waiting_job(job, now)).collect();
+        let mut choice = best_mode(&as_it_is, &waiting, idle, &self.config);
+        if choice.mode.is_none() && as_it_is.mode != SharingMode::Mig {
+            waiting.extend(self.modes.recent.iter().cloned());
+            waiting.truncate(JOBS * idle);
+            let mut whole = as_it_is;
+            whole.refused.push(SharingMode::Mig);
+            choice = best_mode(&whole, &waiting, idle, &self.config);
+        }
+        let Some(mode) = choice.mode else { return false };
+        self.switch(gpu, mode, SwitchReason::Gain(choice), now, actions);
+        true
+    }
+
+    /// Switches what is kept for a head that waits, where it cannot use that as it is.
+    pub(super) fn switch_for(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) {
+        if self.config.modes.allowed.is_empty() {
+            return;
+        }
+        let Some(kept) = self.kept_for(head, now) else { return };
+        for device in kept.devices {
+            let mode = self.jobs.get(&head).and_then(|job| self.needed_mode(&self.demand(job, now), self.fleet.device(device)?));
+            if let Some(mode) = mode.filter(|_| self.may_switch(device, now)) {
+                self.switch(device, mode, SwitchReason::Needed(head), now, actions);
+            }
+        }
+    }
+
+    /// What a GPU must be switched to for a job to run on it; nothing if it can run there as it is.
+    fn needed_mode(&self, demand: &Demand<'_>, device: &Device) -> Option<GpuMode> {
+        let wrong = mode_objection(demand.spec, device.spec.mode).is_some();
+        let may = |mode: &SharingMode| self.config.modes.allows(*mode) && !device.switches.refused.contains(mode);
+        let whole = [SharingMode::Streams, SharingMode::Mps];
+        let to = if wrong { demand.switch.filter(may) } else { whole.into_iter().filter(|_| device.partitioned).find(may) };
+        Some(match to? {
+            SharingMode::Streams => GpuMode::Streams,
+            SharingMode::Mps => GpuMode::Mps,
+            SharingMode::Mig => {
+                let fits = |layout: &MigLayout| layout.parts(device.spec.memory).iter().all(|part| demand.ranks[0].to_share <= part.memory);
+                // As many as can each hold it; else the largest there are.
+                GpuMode::Mig(MigLayout::ALL.into_iter().rfind(fits).unwrap_or(MigLayout::FourThree))
+            }
+        })
+    }
+
+    fn of_gpu(&self, gpu: DeviceId) -> impl Iterator<Item = &Device> {
+        let devices = self.fleet.server(gpu.server()).into_iter().flat_map(|server| &server.devices);
+        devices.filter(move |device| device.id().gpu == gpu.gpu)
+    }
+
+    /// Nobody is on the GPU or its instances, nothing is wrong with it, and it has rested.
+    fn may_switch(&self, gpu: DeviceId, now: Time) -> bool {
+        let free = |device: &Device| {
+            let sound = !device.lost && !device.drained && !device.host_short && device.switches.to.is_none();
+            sound && device.is_idle(&self.config) && grown_stale(device, &self.config, now).is_none()
+        };
+        let modes = &self.config.modes;
+        let ready = |device: &Device| device.switches.have_rested(modes.every, now) && (!device.partitioned || modes.joins());
+        self.fleet.device(gpu).is_some_and(ready) && self.of_gpu(gpu).all(free)
+    }
+
+    fn as_it_is(&self, gpu: DeviceId) -> Option<GpuAsItIs> {
+        let whole = self.fleet.device(gpu)?;
+        let memory = whole.spec.memory;
+        let instances = self.of_gpu(gpu).filter(|device| device.id().instance.is_some());
+        let parts: Vec<Part> = instances.map(|instance| Part::with_memory(instance.spec.memory, memory)).collect();
+        let mode = match whole.spec.mode {
+            _ if whole.partitioned => SharingMode::Mig,
+            CollocationMode::Mps { .. } => SharingMode::Mps,
+            CollocationMode::Streams | CollocationMode::Mig => SharingMode::Streams,
+        };
+        Some(GpuAsItIs { memory, mode, parts, refused: whole.switches.refused.clone() })
+    }
+
+    fn waiting_job(&self, job: &Job, now: Time) -> WaitingJob {
+        let demand = self.demand(job, now);
+        let spec = &job.spec;
+        WaitingJob {
+            user: spec.user,
+            character: Character::of(spec),
+            memory: demand.ranks.first().map(|need| need.to_share).unwrap_or_default(),
+            whole: demand.needs_idle || demand.width() > 1,
+            wish: spec.mode,
+            expected: spec.expected_duration,
+        }
+    }
+
+    /// Notes what kind of jobs come.
+    pub(super) fn remember_kind(&mut self, job: JobId, now: Time) {
+        if self.config.modes.allowed.is_empty() {
+            return;
+        }
+        let kind = self.jobs.get(&job).filter(|job| job.spec.gpus == 1).map(|job| self.waiting_job(job, now)).filter(|kind| !kind.whole);
+        self.modes.recent.extend(kind);
+        let surplus = self.modes.recent.len().saturating_sub(JOBS);
+        self.modes.recent.drain(..surplus);
+    }
+
+    fn switch(&mut self, gpu: DeviceId, mode: GpuMode, reason: SwitchReason, now: Time, actions: &mut Vec<Action>) {
+        self.set_switching(gpu, Some(mode), now);
+        self.modes.under_way.insert(gpu, now + PATIENCE);
+        self.timers.set(now + PATIENCE, Timer::Switch(gpu));
+        self.reservation = None;
+        actions.push(Action::SwitchMode { device: gpu, to: mode, reason });
+    }
+
+    fn set_switching(&mut self, gpu: DeviceId, to: Option<GpuMode>, now: Time) {
+        let devices: Vec<DeviceId> = self.of_gpu(gpu).map(Device::id).collect();
+        for device in devices {
+            self.fleet.update(device, &self.config, now, |device| device.switches.to = to);
+        }
+    }
+
+    /// A GPU has another mode, asked for or not: it rests.
+    pub(super) fn switched(&mut self, gpu: DeviceId, now: Time) {
+        self.end_switch(gpu, now);
+        self.fleet.update(gpu, &self.config, now, |device| device.switches.changed_at = Some(now));
+        if !self.config.modes.allowed.is_empty() {
+            self.timers.set(now + self.config.modes.every, Timer::Switch(gpu));
+        }
+    }
+
+    /// Nothing more is to be expected of a switch.
+    pub(super) fn end_switch(&mut self, gpu: DeviceId, now: Time) {
+        if let Some(given_up) = self.modes.under_way.remove(&gpu) {
+            self.timers.cancel(given_up, Timer::Switch(gpu));
+            self.set_switching(gpu, None, now);
+        }
+    }
+
+    pub(super) fn mode_refused(&mut self, gpu: DeviceId, now: Time) -> Result<(), EventError> {
+        let to = self.fleet.device(gpu).ok_or(EventError::UnknownDevice(gpu))?.switches.to;
+        let Some(to) = to.filter(|_| self.modes.under_way.contains_key(&gpu)) else { return Err(EventError::NotSwitching(gpu)) };
+        self.end_switch(gpu, now);
+        self.fleet.update(gpu, &self.config, now, |device| device.switches.refused.push(to.sharing()));
+        Ok(())
+    }
+
+    /// A switch has gone unanswered, or a GPU has rested.
+    pub(super) fn look_at_switch(&mut self, gpu: DeviceId, now: Time) {
+        if self.modes.under_way.get(&gpu).is_some_and(|given_up| *given_up <= now) {
+            // The GPU may be gone; then there is nothing to note.
+            let _ = self.mode_refused(gpu, now);
+        }
+        self.everything_may_change();
+    }
+
+    /// Every GPU whose switch is kept in two places that do not agree, for checks.
+    pub(super) fn wrong_switches(&self) -> impl Iterator<Item = DeviceId> {
+        let switching = |device: &&Device| device.switches.to.is_some();
+        let occupied = |device: &&Device| {
+            !device.tenants.is_empty() || device.id().instance.is_none() && !self.modes.under_way.contains_key(&device.id())
+        };
+        self.fleet.devices().filter(switching).filter(occupied).map(Device::id)
+    }
+}

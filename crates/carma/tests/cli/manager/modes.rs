@@ -1,0 +1,49 @@
+//! GPUs that are switched between streams, MPS and MIG while jobs wait.
+
+use carma_core::{DeviceId, JobId, Limits, MiB, Outcome, ServerId};
+
+use super::lab::{Lab, block_on};
+
+fn gpu() -> DeviceId {
+    DeviceId::gpu(ServerId(0), 0)
+}
+
+/// Jobs that wait together, because the GPU is drained until all have come.
+fn together(lab: &Lab, jobs: usize) -> Vec<JobId> {
+    block_on(lab.handle().drain(gpu(), true, "me".to_owned())).unwrap();
+    let request = || lab.train("--workload efficientnet_cifar100_bs128_20e --seconds 30");
+    let jobs = (0..jobs).map(|_| lab.submit(request())).collect();
+    block_on(lab.handle().drain(gpu(), false, "me".to_owned())).unwrap();
+    jobs
+}
+
+fn limits(lab: &Lab, job: JobId) -> Limits {
+    assert_eq!(lab.outcome(job), Outcome::Succeeded, "{:#?}", lab.job(job).events);
+    lab.job(job).attempts[0].placement.devices[0].limits
+}
+
+#[test]
+fn an_idle_gpu_gets_an_mps_server_for_jobs_that_gain_by_it_and_keeps_it_after_a_restart() {
+    let mut lab = Lab::new("1xA100-40GB", 20.0, "[modes]\nallowed = [\"streams\", \"mps\"]\n");
+    for job in together(&lab, 4) {
+        assert!(matches!(limits(&lab, job), Limits::Mps { .. }), "{:?}", limits(&lab, job));
+    }
+    lab.stop();
+    lab.start();
+    let job = lab.submit(lab.shell("true"));
+    assert!(matches!(limits(&lab, job), Limits::Mps { .. }), "{:?}", limits(&lab, job));
+}
+
+#[test]
+fn an_idle_gpu_is_cut_for_jobs_that_gain_by_it_and_made_whole_for_one_that_needs_all_of_it() {
+    let rules = "policy = \"exclusive\"\n[modes]\nallowed = [\"streams\", \"mig\"]\nevery = 300\n";
+    let lab = Lab::new("1xA100-40GB", 40.0, rules);
+    for job in together(&lab, 2) {
+        assert!(matches!(limits(&lab, job), Limits::Mig { .. }), "{:?}", limits(&lab, job));
+    }
+    let mut large = lab.shell("true");
+    large.resources.memory = Some(MiB(30_000));
+    let large = lab.submit(large);
+    assert_eq!(limits(&lab, large), Limits::Streams);
+    assert_eq!(lab.job(large).attempts[0].placement.devices[0].device, gpu());
+}
