@@ -38,7 +38,11 @@ impl From<&Config> for Settings {
                 idle_first: Some(admission.idle_first),
                 foreign: Some(admission.foreign),
             }),
-            gate: Some(GateSettings { observe: Some(gate.observe.get()), patience: Some(gate.patience.unwrap_or_default().get()) }),
+            gate: Some(GateSettings {
+                observe: Some(gate.observe.get()),
+                confirmed: Some(gate.confirmed.get()),
+                patience: Some(gate.patience.unwrap_or_default().get()),
+            }),
             queue: Some(queue.into()),
             recovery: Some(RecoverySettings {
                 ladder: Some(recovery.ladder.clone()),

@@ -33,7 +33,7 @@ pub struct ForecastConfig {
 impl ForecastConfig {
     /// The numbers that policy `carma` goes by.
     pub(super) const fn usual() -> Self {
-        Self { slowdown: 2.0, gain: 0.3, smact: 3.0, drama: 1.0 }
+        Self { slowdown: 2.2, gain: 0.25, smact: 3.0, drama: 1.0 }
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Preset::Standard.into()
+        Preset::default().into()
     }
 }
 
@@ -157,6 +157,8 @@ pub enum Foreign {
 pub struct GateConfig {
     /// A newcomer must have been seen for longer than this before the next may come.
     pub observe: Seconds,
+    /// The same for a newcomer that does what was forecast.
+    pub confirmed: Seconds,
     /// The gate opens after this even if the newcomer was never seen; unset: never.
     pub patience: Option<Seconds>,
 }

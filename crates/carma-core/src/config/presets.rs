@@ -20,8 +20,10 @@ use crate::units::{Fraction, MiB, Seconds};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// The paper's screen with reservations, backfill and a ladder of small steps.
+    /// Our own: predicted progress, the shortest first, nobody for ever.
     #[default]
+    Carma,
+    /// The paper's screen with reservations, backfill and a ladder of small steps.
     Standard,
     /// The first version of the published system: plain mean over 90 s, SM activity alone.
     First,
@@ -33,11 +35,18 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset.
-    pub const ALL: [Self; 4] = [Self::Standard, Self::First, Self::Paper, Self::Aegis];
+    pub const ALL: [Self; 5] = [Self::Carma, Self::Standard, Self::First, Self::Paper, Self::Aegis];
+
+    /// Where settings start from that name none: the rules that a policy was made for.
+    pub(super) fn for_policy(policy: Option<&str>) -> Self {
+        let ours = |name: &str| name.parse().is_ok_and(|mapping: Mapping| mapping.policy.name == CARMA.name);
+        if policy.is_none_or(ours) { Self::Carma } else { Self::Standard }
+    }
 
     /// Its name in configurations.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Carma => "carma",
             Self::Standard => "standard",
             Self::First => "first",
             Self::Paper => "paper",
@@ -48,7 +57,7 @@ impl Preset {
 
 /// A name that no preset has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no preset {0:?}: give standard, first, paper or aegis")]
+#[error("there is no preset {0:?}: give carma, standard, first, paper or aegis")]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {
@@ -97,7 +106,7 @@ impl From<Preset> for Config {
                 idle_first: true,
                 foreign: Foreign::Share,
             },
-            gate: GateConfig { observe: Seconds::from_secs(30), patience: None },
+            gate: GateConfig { observe: Seconds::from_secs(30), confirmed: Seconds::from_secs(30), patience: None },
             queue: QueueConfig::published(),
             recovery: RecoveryConfig { ladder: vec![Rung::WholeGpu], suspend_collocation: true, displacements: 3 },
             mps: MpsConfig { active_threads: None, limit_memory: true },
@@ -136,15 +145,7 @@ impl From<Preset> for Config {
                 admission: AdmissionConfig { margin: MiB(1024), reservations: true, ..paper.admission },
                 // Twice the longest published delay from launch to first GPU activity.
                 gate: GateConfig { patience: Some(Seconds::from_secs(120)), ..paper.gate },
-                mapping: Mapping { policy: &CARMA, basis: MemoryBasis::Known },
-                queue: QueueConfig {
-                    order: QueueOrder::Shortest,
-                    ageing: 1.0,
-                    discipline: Discipline::Backfill { depth: 100 },
-                    reserve_after: Seconds::from_secs(4 * 3600),
-                    critical: 0.3,
-                    ..paper.queue
-                },
+                queue: QueueConfig { discipline: Discipline::Backfill { depth: 100 }, ..paper.queue },
                 recovery: RecoveryConfig {
                     ladder: vec![Rung::Add(MiB(2048)), buckets(), Rung::WholeGpu],
                     suspend_collocation: false,
@@ -153,6 +154,23 @@ impl From<Preset> for Config {
                 correction: CorrectionConfig::standard(),
                 ..paper
             },
+            Preset::Carma => {
+                let standard = Self::from(Preset::Standard);
+                Self {
+                    preset,
+                    mapping: Mapping { policy: &CARMA, basis: MemoryBasis::Known },
+                    queue: QueueConfig {
+                        order: QueueOrder::Shortest,
+                        ageing: 1.0,
+                        reserve_after: Seconds::from_secs(4 * 3600),
+                        critical: 0.3,
+                        ..standard.queue
+                    },
+                    gate: GateConfig { confirmed: Seconds::from_secs(20), ..standard.gate },
+                    admission: AdmissionConfig { margin: MiB(512), ..standard.admission },
+                    ..standard
+                }
+            }
         }
     }
 }

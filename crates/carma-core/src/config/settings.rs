@@ -20,7 +20,7 @@ use crate::telemetry::WindowRule;
 settings!(
     /// A configuration file's content.
     Settings {
-        /// Where to start from: `standard`, `first`, `paper` or `aegis`.
+        /// Where to start from: `carma`, `standard`, `first`, `paper` or `aegis`; unset: `carma` for the policy of that name, else `standard`.
         preset: Preset,
         /// How jobs are mapped: a policy's name, with `est-` to go by estimates or `or-` to go by the floor alone.
         policy: String,
@@ -132,6 +132,8 @@ settings!(
     GateSettings {
         /// A newcomer must have been seen for longer than this before the next may come, in seconds.
         observe: f64,
+        /// The same for a newcomer that does what was forecast, in seconds.
+        confirmed: f64,
         /// The gate opens after so many seconds even if the newcomer was never seen; 0: never.
         patience: f64,
     }
@@ -200,7 +202,7 @@ impl Settings {
     /// assert_eq!(wrong.to_string(), "admission.margin = -5 is not allowed: give 0 to 1048576 MiB");
     /// ```
     pub fn check(&self) -> Result<Config, ConfigErrors> {
-        let base = Config::from(self.preset.unwrap_or_default());
+        let base = Config::from(self.preset.unwrap_or_else(|| Preset::for_policy(self.policy.as_deref())));
         let mut check = Checker::default();
         let config = Config {
             preset: base.preset,
@@ -296,6 +298,7 @@ impl GateSettings {
         let patience = check.seconds("gate.patience", self.patience, base.patience.unwrap_or_default(), 0.0, 86_400.0);
         GateConfig {
             observe: check.seconds("gate.observe", self.observe, base.observe, 0.0, 3600.0),
+            confirmed: check.seconds("gate.confirmed", self.confirmed, base.confirmed, 0.0, 3600.0),
             patience: (patience.get() > 0.0).then_some(patience),
         }
     }

@@ -19,7 +19,7 @@ use crate::mapping::{Facts, Score};
 use crate::power::PowerRange;
 use crate::risk::Risk;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
-use crate::units::{MiB, Seconds, Time, Watts};
+use crate::units::{Fraction, MiB, Seconds, Time, Watts};
 use crate::{AttemptId, DeviceId};
 
 /// What a device is.
@@ -124,6 +124,9 @@ pub struct Room {
     /// Its place in the policy's order.
     pub score: Score,
 }
+
+/// The share of its promise that a newcomer must have taken before its load counts as known.
+const MOST_OF_IT: Fraction = Fraction::clamped(0.7);
 
 impl Device {
     pub(crate) fn new(spec: DeviceSpec) -> Self {
@@ -286,7 +289,21 @@ impl Device {
         for attempt in &new {
             self.gate.seen(*attempt, config.gate.opens_after(now, Some(now)));
         }
+        self.shorten_gate(config);
         new
+    }
+
+    /// The gate opens sooner behind a newcomer that took about what it was promised, on a device that is no busier than was predicted.
+    fn shorten_gate(&mut self, config: &Config) {
+        let Gate::Closed { by, until: Some(until) } = self.gate else { return };
+        let newcomer = self.tenants.iter().find(|tenant| tenant.attempt == by);
+        let Some((tenant, seen_at)) = newcomer.and_then(|tenant| Some((tenant, tenant.seen_at?))) else { return };
+        let TenantMemory::Reading(memory) = tenant.memory else { return };
+        let took = memory <= tenant.promised && memory >= tenant.promised.share(MOST_OF_IT);
+        let predicted: f64 = self.tenants.iter().map(|tenant| tenant.character.smact).sum();
+        if took && self.risk.smact.is_none_or(|smact| smact.get() <= predicted) {
+            self.gate = Gate::closed_by(by, Some(until.min(seen_at + config.gate.confirmed + Seconds::TICK)));
+        }
     }
 
     /// Notes what our attempts use, some time after the last reading that was noted.

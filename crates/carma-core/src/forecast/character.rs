@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::JobSpec;
+use crate::job::{JobSpec, PerRank};
 use crate::units::MiB;
 
 /// What a rank of a job does to others on its GPU, and others to it.
@@ -50,8 +50,8 @@ impl Character {
     /// assert!(Character::of(&job(0.9, 20_000)).pressure > 5.0 * Character::of(&job(0.2, 3_000)).pressure);
     /// ```
     pub fn of(spec: &JobSpec) -> Self {
-        let known = spec.memory.known.iter().flat_map(|known| known.values()).copied().max();
-        let estimated = spec.memory.estimated.iter().flat_map(|estimated| estimated.values()).map(|estimate| estimate.expected).max();
+        let known = spec.memory.known.iter().flat_map(PerRank::values).copied().max();
+        let estimated = spec.memory.estimated.iter().flat_map(PerRank::values).map(|estimate| estimate.expected).max();
         let memory = known.or(estimated).unwrap_or(UNKNOWN_MEMORY);
         let utilisation = spec.utilisation;
         let smact = utilisation.smact.or(utilisation.gpu).map_or(UNKNOWN_SMACT, f64::from);

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn progress_outweighs_what_was_expected() {
-        let left = |job: &Job| job.expected_remaining(Time::from_secs(150)).map(|left| left.get());
+        let left = |job: &Job| job.expected_remaining(Time::from_secs(150)).map(Seconds::get);
         assert_eq!(left(&job(None, None)), None);
         assert_eq!(left(&running(job(None, None))), None);
         assert_eq!(left(&job(Some(80), None)), Some(80.0));

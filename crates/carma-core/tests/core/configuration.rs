@@ -40,7 +40,7 @@ fn bad_settings_are_refused_with_key_and_range() {
         ),
         (
             r#"{"policy":"mgam"}"#,
-            "policy = \"mgam\" is not allowed: give one of exclusive, rr, ff, bf, magm, lug, horus, lucid, with est- or or- before it if wanted",
+            "policy = \"mgam\" is not allowed: give one of carma, exclusive, rr, ff, bf, magm, lug, horus, lucid, with est- or or- before it if wanted",
         ),
     ] {
         assert_eq!(wrong(json), message);
@@ -56,12 +56,15 @@ fn all_that_is_wrong_is_said_at_once() {
 fn unknown_keys_and_presets_are_refused() {
     let refused = |json: &str| serde_json::from_str::<Settings>(json).unwrap_err().to_string();
     assert!(refused(r#"{"admission":{"margn":1}}"#).starts_with("unknown field `margn`, expected one of `margin`, `guard`"));
-    assert!(refused(r#"{"preset":"carma"}"#).starts_with("unknown variant `carma`, expected one of `standard`, `first`, `paper`, `aegis`"));
+    assert!(
+        refused(r#"{"preset":"karma"}"#)
+            .starts_with("unknown variant `karma`, expected one of `carma`, `standard`, `first`, `paper`, `aegis`")
+    );
 }
 
 #[test]
 fn bad_configuration_at_run_time_changes_nothing() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let settings: Settings = serde_json::from_str(r#"{"window":{"length":0}}"#).unwrap();
     let refused = lab.refused(Event::ConfigurationChanged(Box::new(settings)));
     assert_eq!(refused, "the configuration stays as it was: window.length = 0 is not allowed: give 1 to 3600 s");

@@ -32,7 +32,7 @@ fn the_gate_opens_when_the_newcomer_dies() {
 
 #[test]
 fn patience_with_a_newcomer_that_is_never_seen_ends() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 1_000));
     lab.submit(known(2, 1_000));
     assert_eq!(lab.wait(119), []);
@@ -41,7 +41,7 @@ fn patience_with_a_newcomer_that_is_never_seen_ends() {
 
 #[test]
 fn promised_memory_counts_before_it_is_taken() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 30_000));
     lab.settle(1, 500);
     // 40,960 - 512 - 30,000 = 10,448 available, although the GPU is all but empty.
@@ -62,7 +62,7 @@ fn published_presets_promise_nothing() {
 
 #[test]
 fn a_job_that_takes_more_than_promised_counts_with_what_it_took() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 10_000));
     lab.settle(1, 25_000);
     lab.load(0, 25_300, 0.1);
@@ -72,14 +72,14 @@ fn a_job_that_takes_more_than_promised_counts_with_what_it_took() {
 
 #[test]
 fn memory_of_a_job_of_unknown_need_is_its_floor() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().promised(), MiB(5_120));
 }
 
 #[test]
 fn memory_that_the_driver_hides_is_not_counted_twice() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 10_000));
     let attempt = lab.attempt(1);
     lab.event(Event::ProcessesSeen { device: gpu(0), processes: vec![ProcessUse { owner: Owner::Attempt(attempt), memory: None }] });
@@ -91,7 +91,7 @@ fn memory_that_the_driver_hides_is_not_counted_twice() {
 
 #[test]
 fn the_next_job_starts_at_a_jobs_exit_not_at_the_next_reading() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { exclusive: true, ..known(1, 10_000) });
     lab.settle(1, 12_000);
     lab.load(0, 12_400, 0.9);
@@ -102,7 +102,7 @@ fn the_next_job_starts_at_a_jobs_exit_not_at_the_next_reading() {
 
 #[test]
 fn outsiders_count_and_can_be_avoided() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     foreign(&mut lab, 0, Some(8_000));
     lab.load(0, 8_000, 0.1);
     assert_eq!(lab.submit(JobSpec { exclusive: true, ..job(1) }), []);
@@ -123,7 +123,7 @@ fn outsiders_count_and_can_be_avoided() {
 
 #[test]
 fn a_process_of_ours_where_it_does_not_belong_is_an_outsider_there() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(known(1, 1_000));
     let attempt = lab.attempt(1);
     let stray = ProcessUse { owner: Owner::Attempt(attempt), memory: Some(MiB(500)) };
@@ -134,7 +134,7 @@ fn a_process_of_ours_where_it_does_not_belong_is_an_outsider_there() {
 
 #[test]
 fn a_process_of_a_job_that_is_forgotten_is_an_outsider() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let ghost = ProcessUse { owner: Owner::Attempt(AttemptId { job: JobId(77), number: 1 }), memory: Some(MiB(9_000)) };
     lab.event(Event::ProcessesSeen { device: gpu(0), processes: vec![ghost] });
     assert_eq!(lab.submit(JobSpec { exclusive: true, ..job(1) }), []);
@@ -142,7 +142,7 @@ fn a_process_of_a_job_that_is_forgotten_is_an_outsider() {
 
 #[test]
 fn what_outsiders_are_seen_to_use_counts_before_the_next_reading() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     foreign(&mut lab, 0, Some(30_000));
     assert_eq!(lab.submit(known(1, 20_000)), []);
     assert_eq!(lab.obstacles(1, 0), [Obstacle::Memory { needed: MiB(21_024), available: MiB(10_448) }]);
@@ -150,7 +150,7 @@ fn what_outsiders_are_seen_to_use_counts_before_the_next_reading() {
 
 #[test]
 fn an_outsider_does_not_hide_behind_memory_the_driver_hides() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 15_000));
     let ours = ProcessUse { owner: Owner::Attempt(lab.attempt(1)), memory: None };
     let theirs = ProcessUse { owner: Owner::Foreign { pid: 5 }, memory: Some(MiB(14_000)) };
@@ -185,7 +185,7 @@ fn a_changed_gate_counts_for_gates_that_are_closed() {
 
 #[test]
 fn a_cap_on_jobs_per_gpu() {
-    let config = Config::default();
+    let config = Config::from(Preset::Standard);
     let config = Config { admission: AdmissionConfig { jobs_per_gpu: Some(1), ..config.admission }, ..config };
     let mut lab = Lab::new(config, 1);
     lab.submit(known(1, 1_000));
@@ -196,7 +196,7 @@ fn a_cap_on_jobs_per_gpu() {
 
 #[test]
 fn drained_gpus_take_nothing_and_keep_what_they_have() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 1_000));
     assert_eq!(lab.event(Event::GpuDrained { device: gpu(0) }), []);
     lab.settle(1, 1_000);
@@ -208,7 +208,7 @@ fn drained_gpus_take_nothing_and_keep_what_they_have() {
 
 #[test]
 fn a_host_that_is_short_takes_nothing() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.event(Event::HostShort { server: ServerId(0) });
     assert_eq!(lab.submit(known(1, 1_000)), []);
     assert_eq!(lab.obstacles(1, 0), [Obstacle::HostShort]);
@@ -219,7 +219,7 @@ fn a_host_that_is_short_takes_nothing() {
 }
 
 fn mps(exclusive_process: bool) -> Lab {
-    let mut lab = Lab::new(Config::default(), 0);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 0);
     lab.attach(DeviceSpec { mode: CollocationMode::Mps { exclusive_process }, ..DeviceSpec::new(gpu(0), A100) });
     lab
 }
@@ -256,7 +256,7 @@ fn exclusive_process_mode_keeps_plain_processes_and_outsiders_out() {
 
 #[test]
 fn mps_clients_are_held_to_a_known_need_and_the_configured_threads() {
-    let config = Config { mps: MpsConfig { active_threads: Some(40), limit_memory: true }, ..Config::default() };
+    let config = Config { mps: MpsConfig { active_threads: Some(40), limit_memory: true }, ..Config::from(Preset::Standard) };
     let mut lab = Lab::new(config, 0);
     for ordinal in 0..2 {
         lab.attach(DeviceSpec { mode: CollocationMode::Mps { exclusive_process: true }, ..DeviceSpec::new(gpu(ordinal), A100) });
@@ -270,7 +270,7 @@ fn mps_clients_are_held_to_a_known_need_and_the_configured_threads() {
 
 #[test]
 fn mig_instances_are_devices_and_their_gpu_is_not() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     for instance in 0..2 {
         lab.attach(DeviceSpec::new(gpu(0).instance(instance), MiB(19_968)));
     }
@@ -294,7 +294,7 @@ fn mig_instances_are_devices_and_their_gpu_is_not() {
 
 #[test]
 fn instances_of_a_drained_or_lost_gpu_are_drained_or_lost() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.event(Event::GpuDrained { device: gpu(0) });
     lab.event(Event::GpuLost { device: gpu(1) });
     lab.attach(DeviceSpec::new(gpu(0).instance(0), MiB(19_968)));
@@ -325,7 +325,7 @@ impl Lab {
 
 #[test]
 fn jobs_that_want_a_mode_get_it_or_wait() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(of_user(1, 7, ModeWish::Mps)), []);
     assert!(lab.obstacles(1, 0).contains(&Obstacle::WrongMode { wanted: ModeWish::Mps }));
     let mode = CollocationMode::Mps { exclusive_process: true };
@@ -336,7 +336,7 @@ fn jobs_that_want_a_mode_get_it_or_wait() {
 
 #[test]
 fn unknown_and_contradictory_devices_are_refused() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.refused(Event::GpuDrained { device: gpu(9) }), "device s0/gpu9 is not known");
     assert_eq!(lab.refused(Event::HostShort { server: ServerId(3) }), "server 3 is not known");
     assert_eq!(lab.refused(Event::GpuAttached(DeviceSpec::new(gpu(0), A100))), "device s0/gpu0 exists already");

@@ -6,7 +6,7 @@ use crate::lab::{Lab, gpu, job, known, secs};
 
 #[test]
 fn why_is_my_job_waiting() {
-    let mut lab = Lab::new(Config::default(), 5);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 5);
     lab.submit(JobSpec { exclusive: true, ..job(1) });
     lab.submit(known(2, 30_000));
     lab.seen(2, 20_000);
@@ -21,7 +21,7 @@ fn why_is_my_job_waiting() {
 
 #[test]
 fn why_is_it_behind() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { exclusive: true, time_limit: Some(secs(500)), ..job(1) });
     lab.submit(JobSpec { exclusive: true, gpus: 2, ..job(2) });
     lab.submit(known(3, 20_000));

@@ -38,7 +38,7 @@ fn why(lab: &Lab, id: u64) -> String {
 
 #[test]
 fn a_job_waits_until_its_cores_are_free() {
-    let mut lab = lab(Config::default(), 3);
+    let mut lab = lab(Config::from(Preset::Standard), 3);
     assert_eq!(lab.submit(cores(1, 1, 6)), [(1, vec![0])]);
     assert_eq!(lab.submit(cores(2, 1, 3)), []);
     assert_eq!(lab.obstacles(2, 1), [Obstacle::HostCores { needed: 3, free: 2, all: 8 }]);
@@ -50,7 +50,7 @@ fn a_job_waits_until_its_cores_are_free() {
 
 #[test]
 fn memory_that_others_use_cannot_be_had_and_is_not_counted_on_twice() {
-    let mut lab = lab(Config::default(), 0);
+    let mut lab = lab(Config::from(Preset::Standard), 0);
     assert_eq!(available(&mut lab, 50_000), []);
     assert_eq!(lab.submit(memory(1, 30_000)), [(1, vec![])]);
     assert_eq!(lab.submit(memory(2, 30_000)), [], "the first has not taken its share yet");
@@ -65,7 +65,7 @@ fn memory_that_others_use_cannot_be_had_and_is_not_counted_on_twice() {
 
 #[test]
 fn an_attempt_that_ends_before_the_next_look_gives_back_what_it_was_counted_on_to_take() {
-    let mut lab = lab(Config::default(), 0);
+    let mut lab = lab(Config::from(Preset::Standard), 0);
     available(&mut lab, 50_000);
     lab.submit(memory(1, 30_000));
     lab.submit(memory(2, 30_000));
@@ -74,7 +74,7 @@ fn an_attempt_that_ends_before_the_next_look_gives_back_what_it_was_counted_on_t
 
 #[test]
 fn a_claim_beyond_every_host_blocks_nobody_and_says_never() {
-    let mut lab = lab(Config::default(), 1);
+    let mut lab = lab(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(cores(1, 0, 9)), []);
     assert_eq!(lab.submit(cores(2, 1, 9)), []);
     assert_eq!(lab.submit(cores(3, 0, 8)), [(3, vec![])]);
@@ -85,7 +85,7 @@ fn a_claim_beyond_every_host_blocks_nobody_and_says_never() {
 
 #[test]
 fn the_first_job_without_gpus_is_not_starved_by_those_with() {
-    let mut lab = lab(Config::default(), 3);
+    let mut lab = lab(Config::from(Preset::Standard), 3);
     assert_eq!(lab.submit(cores(1, 1, 4)), [(1, vec![0])]);
     assert_eq!(lab.submit(cores(2, 0, 6)), []);
     assert_eq!(lab.submit(cores(3, 1, 2)), [], "four cores are free, and job 2 is before it");
@@ -97,7 +97,7 @@ fn the_first_job_without_gpus_is_not_starved_by_those_with() {
 
 #[test]
 fn the_head_of_the_queue_is_not_starved_by_jobs_without_gpus() {
-    for config in [Config::default(), Config { queue: Config::from(Preset::Paper).queue, ..Config::default() }] {
+    for config in [Config::from(Preset::Standard), Config { queue: Config::from(Preset::Paper).queue, ..Config::from(Preset::Standard) }] {
         let mut lab = lab(config, 2);
         assert_eq!(lab.submit(cores(1, 1, 4)), [(1, vec![0])]);
         assert_eq!(lab.submit(cores(2, 1, 6)), []);
@@ -111,7 +111,7 @@ fn the_head_of_the_queue_is_not_starved_by_jobs_without_gpus() {
 
 #[test]
 fn who_is_gone_in_time_or_leaves_enough_may_pass_a_head_that_claims() {
-    let mut lab = lab(Config::default(), 2);
+    let mut lab = lab(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { time_limit: Some(secs(100)), ..cores(1, 1, 2) });
     assert_eq!(lab.submit(cores(2, 2, 4)), [], "it waits for a GPU until 1100");
     assert_eq!(lab.submit(cores(3, 0, 3)), [], "six cores are free, four are kept");
@@ -122,7 +122,7 @@ fn who_is_gone_in_time_or_leaves_enough_may_pass_a_head_that_claims() {
 
 #[test]
 fn claims_choose_the_server() {
-    let mut lab = lab(Config::default(), 1);
+    let mut lab = lab(Config::from(Preset::Standard), 1);
     lab.event(Event::ServerAttached(host(1)));
     let other = DeviceId::gpu(ServerId(1), 0);
     lab.attach(DeviceSpec::new(other, A100));
@@ -137,11 +137,11 @@ fn claims_choose_the_server() {
 
 #[test]
 fn claims_are_booked_for_jobs_handed_back() {
-    let mut before = lab(Config::default(), 1);
+    let mut before = lab(Config::from(Preset::Standard), 1);
     before.submit(cores(1, 1, 6));
     before.submit(cores(2, 0, 2));
     before.submit(cores(3, 0, 2));
-    let mut after = lab(Config::default(), 1);
+    let mut after = lab(Config::from(Preset::Standard), 1);
     let jobs = before.scheduler.jobs().cloned().collect();
     assert_eq!(after.event(Event::JobsRestored { jobs }), []);
     let booked = |lab: &Lab| lab.scheduler.fleet().servers()[0].host.booked;

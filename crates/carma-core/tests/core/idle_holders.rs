@@ -6,7 +6,7 @@ use crate::lab::{Lab, gpu, known, launches, secs, share};
 
 fn rules() -> Config {
     let idle_holders = IdleHolderConfig { below: share(0.05), flag_after: Some(secs(600)), lend_after: Some(secs(1800)) };
-    Config { idle_holders, ..Config::default() }
+    Config { idle_holders, ..Config::from(Preset::Standard) }
 }
 
 /// A job that wanted a GPU for itself, has 9,000 MiB of it, and stops working after a while.

@@ -14,7 +14,7 @@ fn signals(actions: &[Action]) -> Vec<(Signal, StopReason)> {
 
 #[test]
 fn from_submission_to_success() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 1_000));
     assert_eq!(lab.state(1).name(), "starting");
     lab.seen(1, 900);
@@ -30,7 +30,7 @@ fn from_submission_to_success() {
 
 #[test]
 fn jobs_without_gpus_are_not_blocked_by_gpus() {
-    let mut lab = Lab { scheduler: Scheduler::new(Config::default()), now: Time::from_secs(1) };
+    let mut lab = Lab { scheduler: Scheduler::new(Config::from(Preset::Standard)), now: Time::from_secs(1) };
     lab.event(Event::ServerAttached(ServerSpec { cpu_jobs: Some(2), ..ServerSpec::new(ServerId(0)) }));
     assert_eq!(lab.submit(job(1)), [], "there is no GPU");
     let cpu = |id| JobSpec { gpus: 0, ..job(id) };
@@ -43,7 +43,7 @@ fn jobs_without_gpus_are_not_blocked_by_gpus() {
 
 #[test]
 fn hold_and_release() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(JobSpec { hold: true, ..job(1) }), []);
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::Held);
     assert_eq!(lab.submit(job(2)), [(2, vec![0])], "a held job blocks nobody");
@@ -55,7 +55,7 @@ fn hold_and_release() {
 
 #[test]
 fn a_job_that_is_to_begin_later_does() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let begin = lab.now + secs(60);
     assert_eq!(lab.submit(JobSpec { begin: Some(begin), ..job(1) }), []);
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::NotBefore { begin });
@@ -66,7 +66,7 @@ fn a_job_that_is_to_begin_later_does() {
 
 #[test]
 fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.submit(JobSpec { exclusive: true, ..job(2) });
     let cancelled = Action::Finish { job: JobId(2), outcome: Outcome::Cancelled };
@@ -84,7 +84,7 @@ fn a_waiting_job_is_cancelled_at_once_a_running_one_is_asked_to_stop() {
 
 #[test]
 fn success_counts_even_if_it_crosses_with_a_cancel() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.event(Event::JobCancelled { job: JobId(1) });
     lab.exit(1, Verdict::Succeeded);
@@ -93,7 +93,7 @@ fn success_counts_even_if_it_crosses_with_a_cancel() {
 
 #[test]
 fn a_time_limit_ends_the_attempt() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { time_limit: Some(secs(100)), ..job(1) });
     lab.now = lab.now + secs(99);
     assert_eq!(lab.event(Event::Tick), []);
@@ -107,7 +107,7 @@ fn a_time_limit_ends_the_attempt() {
 #[test]
 fn a_changed_limit_moves_the_end_of_a_running_attempt() {
     let change = |time_limit| Event::JobChanged { job: JobId(1), priority: None, time_limit };
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { time_limit: Some(secs(100)), ..job(1) });
     lab.event(change(LimitChange::Set(secs(200))));
     lab.now = lab.now + secs(150);
@@ -137,7 +137,7 @@ fn a_job_put_back_checkpoints_if_it_can_and_is_next_in_line() {
 
 #[test]
 fn ordinary_failures_are_retried_only_if_asked_for() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 1, ..RetryBudget::default() }, ..job(1) });
     let again = lab.exit(1, Verdict::Failed { code: 3 });
     assert_eq!(launches(&again), [(1, vec![0])]);
@@ -156,7 +156,7 @@ fn ordinary_failures_are_retried_only_if_asked_for() {
 
 #[test]
 fn a_launch_that_fails_says_why() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     let attempt = lab.attempt(1);
     lab.event(Event::LaunchFailed { attempt, reason: "no such file: train.py".into() });
@@ -166,7 +166,7 @@ fn a_launch_that_fails_says_why() {
 
 #[test]
 fn events_of_an_attempt_that_is_not_under_way_are_refused() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 1, ..RetryBudget::default() }, ..job(1) });
     let first = lab.attempt(1);
     lab.exit(1, Verdict::Failed { code: 1 });
@@ -181,7 +181,7 @@ fn events_of_an_attempt_that_is_not_under_way_are_refused() {
 
 #[test]
 fn requests_that_make_no_sense_are_refused() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let submit = |spec| Event::JobSubmitted(Box::new(spec));
     let per_rank = MemoryNeed { known: Some(PerRank::Each(vec![MiB(1); 3])), estimated: None };
     for (spec, message) in [
@@ -215,7 +215,7 @@ fn requests_that_make_no_sense_are_refused() {
 
 #[test]
 fn an_estimate_changes_what_a_waiting_job_asks_for() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.load(0, 20_000, 0.1);
     lab.submit(known(1, 20_000));
     assert_eq!(lab.state(1).name(), "queued");
@@ -234,7 +234,7 @@ fn an_estimate_changes_what_a_waiting_job_asks_for() {
 
 #[test]
 fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(known(1, 41_000)), []);
     let too_large = WaitReason::TooLarge { gpus: 1, memory: MiB(41_000), largest: MiB(40_960) };
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, too_large);
@@ -248,7 +248,7 @@ fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
 
 #[test]
 fn a_wide_estimate_is_held_against_as_many_gpus() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.attach(DeviceSpec::new(gpu(2), MiB(81_920)));
     let memory = MemoryNeed::estimated(MiB(50_000), MiB(60_000));
     assert_eq!(lab.submit(JobSpec { gpus: 2, memory, ..job(1) }), [(1, vec![0, 1])], "one GPU has 60,000 MiB, two have 40,960");
@@ -256,7 +256,7 @@ fn a_wide_estimate_is_held_against_as_many_gpus() {
 
 #[test]
 fn finished_jobs_can_be_forgotten() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     assert_eq!(lab.refused(Event::JobForgotten { job: JobId(1) }), "job 1 cannot be forgotten: it is not over, or others wait for it");
     lab.exit(1, Verdict::Succeeded);
@@ -266,7 +266,7 @@ fn finished_jobs_can_be_forgotten() {
 
 #[test]
 fn time_never_runs_backwards() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let then = lab.now;
     lab.wait(100);
     lab.now = then;
@@ -279,7 +279,7 @@ fn jobs_handed_back_are_where_they_were_before_anybody_is_placed() {
     let gpu = DeviceId::gpu(ServerId(0), 0);
     let now = Time::from_secs(10);
     let started = || {
-        let mut scheduler = Scheduler::new(Config::default());
+        let mut scheduler = Scheduler::new(Config::from(Preset::Standard));
         scheduler.handle(Event::ServerAttached(ServerSpec::new(ServerId(0))), now).unwrap();
         scheduler.handle(Event::GpuAttached(DeviceSpec::new(gpu, MiB(40_960))), now).unwrap();
         scheduler
@@ -300,6 +300,6 @@ fn jobs_handed_back_are_where_they_were_before_anybody_is_placed() {
     let sample = Event::GpuSampled { device: gpu, sample: Sample::new(later, MiB(4)) };
     assert_eq!(after.handle(sample, later).unwrap(), [], "nobody is placed into promised memory");
     assert_eq!(after.handle(Event::JobsRestored { jobs: jobs.clone() }, later), Err(EventError::DuplicateJob(JobId(1))));
-    let mut without = Scheduler::new(Config::default());
+    let mut without = Scheduler::new(Config::from(Preset::Standard));
     assert_eq!(without.handle(Event::JobsRestored { jobs }, now), Err(EventError::UnknownDevice(gpu)));
 }

@@ -14,6 +14,7 @@ mod lab;
 mod log;
 mod policies;
 mod power;
+mod predictions;
 mod properties;
 mod queueing;
 mod quotas;

@@ -7,7 +7,7 @@ use crate::lab::{A100, Lab, gpu, job, known, share};
 #[test]
 fn every_policy_is_known_by_its_name_and_three_kinds_of_knowledge() {
     let names: Vec<&str> = POLICIES.iter().map(|policy| policy.name).collect();
-    assert_eq!(names, ["exclusive", "rr", "ff", "bf", "magm", "lug", "horus", "lucid"]);
+    assert_eq!(names, ["carma", "exclusive", "rr", "ff", "bf", "magm", "lug", "horus", "lucid"]);
     for name in names {
         for prefix in ["", "est-", "or-"] {
             let mapping: Mapping = format!("{prefix}{name}").parse().unwrap();
@@ -120,7 +120,7 @@ fn ranks_of_different_need_each_find_their_gpu() {
 }
 
 fn linked(links: Vec<(u16, u16, Link)>, gpus: u16) -> Lab {
-    let mut lab = Lab { scheduler: Scheduler::new(Config::default()), now: Time::from_secs(1000) };
+    let mut lab = Lab { scheduler: Scheduler::new(Config::from(Preset::Standard)), now: Time::from_secs(1000) };
     lab.event(Event::ServerAttached(ServerSpec { topology: Some(links.into()), ..ServerSpec::new(ServerId(0)) }));
     (0..gpus).for_each(|ordinal| lab.attach(DeviceSpec::new(gpu(ordinal), A100)));
     lab
@@ -139,7 +139,7 @@ fn ranks_sit_close_together_where_the_topology_is_known() {
 
 #[test]
 fn a_job_stays_within_a_server_unless_it_may_span() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     for ordinal in 0..3 {
         lab.attach(DeviceSpec::new(DeviceId::gpu(ServerId(1), ordinal), A100));

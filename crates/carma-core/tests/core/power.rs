@@ -5,7 +5,7 @@ use carma_core::*;
 use crate::lab::{A100, Lab, gpu, known, launches, share};
 
 fn rules(power: PowerConfig) -> Config {
-    Config { power, ..Config::default() }
+    Config { power, ..Config::from(Preset::Standard) }
 }
 
 const FREE: PowerConfig = PowerConfig { budget: None, cap: None, prefer: PowerPreference::Spread };

@@ -37,7 +37,7 @@ fn higher_priority_goes_first_and_can_change() {
 #[test]
 fn dependencies_are_met_by_success_or_by_any_end() {
     let after = |id, on, condition| JobSpec { dependencies: vec![Dependency { job: JobId(on), condition }], ..job(id) };
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     lab.submit(job(1));
     assert_eq!(lab.submit(after(2, 1, Condition::Ok)), []);
     assert_eq!(lab.submit(after(3, 1, Condition::Any)), []);
@@ -56,7 +56,7 @@ fn dependencies_are_met_by_success_or_by_any_end() {
 
 #[test]
 fn a_job_waits_for_all_it_depends_on() {
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     lab.submit(job(1));
     lab.submit(job(2));
     let on = |id| Dependency { job: JobId(id), condition: Condition::Ok };
@@ -67,7 +67,7 @@ fn a_job_waits_for_all_it_depends_on() {
 
 #[test]
 fn an_array_runs_so_many_at_once() {
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let member = |id| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: id as u32, at_most: Some(2) }), ..exclusive(id) };
     let launched: Vec<_> = (1..=5).flat_map(|id| lab.submit(member(id))).collect();
     assert_eq!(launched, [(1, vec![0]), (2, vec![1])]);
@@ -94,7 +94,7 @@ fn an_estimate_does_not_cost_a_job_its_turn_in_the_array() {
 
 /// Job 1 holds GPUs 0 and 1 until second 100, job 2 GPU 2 until second 50; the head, job 3, wants three GPUs.
 fn waiting_head() -> Lab {
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     lab.submit(limited(1, 2, 100));
     lab.submit(limited(2, 1, 50));
     assert_eq!(lab.submit(JobSpec { gpus: 3, ..exclusive(3) }), []);
@@ -128,7 +128,7 @@ fn backfill_lets_pass_who_is_gone_in_time() {
 
 #[test]
 fn backfill_uses_freely_what_is_not_kept() {
-    let mut lab = Lab::new(Config::default(), 3);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 3);
     lab.submit(limited(1, 2, 100));
     lab.submit(JobSpec { gpus: 1, hold: true, ..exclusive(9) });
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
@@ -144,7 +144,7 @@ fn backfill_uses_freely_what_is_not_kept() {
 
 #[test]
 fn nobody_passes_on_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
     assert_eq!(lab.scheduler.head_reservation().unwrap().from, None);
@@ -154,7 +154,7 @@ fn nobody_passes_on_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
 
 #[test]
 fn backfill_goes_on_when_nothing_can_be_kept_for_the_head() {
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     lab.event(Event::GpuDrained { device: gpu(3) });
     assert_eq!(lab.submit(JobSpec { gpus: 4, ..exclusive(1) }), []);
     assert_eq!(lab.submit(limited(2, 1, 10)), [(2, vec![0])], "who knows when the fourth GPU is resumed");
@@ -162,7 +162,7 @@ fn backfill_goes_on_when_nothing_can_be_kept_for_the_head() {
 
 #[test]
 fn what_is_kept_suits_each_rank() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.attach(DeviceSpec::new(gpu(1), MiB(81_920)));
     lab.attach(DeviceSpec::new(gpu(2), MiB(40_960)));
     lab.submit(JobSpec { time_limit: Some(secs(300)), ..known(1, 39_000) });
@@ -176,7 +176,7 @@ fn what_is_kept_suits_each_rank() {
 
 #[test]
 fn no_room_is_kept_where_the_head_would_not_be_let_in() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(known(1, 5_000));
     lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 20_000) });
     lab.settle(1, 5_000);
@@ -192,7 +192,7 @@ fn no_room_is_kept_where_the_head_would_not_be_let_in() {
 
 #[test]
 fn the_server_that_is_soonest_is_found_behind_one_that_looks_sooner() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     let other = |ordinal| DeviceId::gpu(ServerId(1), ordinal);
     (0..2).for_each(|ordinal| lab.attach(DeviceSpec::new(other(ordinal), crate::lab::A100)));
@@ -208,7 +208,11 @@ fn the_server_that_is_soonest_is_found_behind_one_that_looks_sooner() {
 
 #[test]
 fn backfill_looks_further_once_somebody_has_passed() {
-    let settings = Settings { queue: Some(QueueSettings { backfill: Some(1.0), ..QueueSettings::default() }), ..Settings::default() };
+    let settings = Settings {
+        queue: Some(QueueSettings { backfill: Some(1.0), ..QueueSettings::default() }),
+        preset: Some(Preset::Standard),
+        ..Settings::default()
+    };
     let mut lab = Lab::new(settings.check().unwrap(), 3);
     lab.submit(limited(1, 1, 100));
     lab.event(Event::HostShort { server: ServerId(0) });
@@ -220,7 +224,7 @@ fn backfill_looks_further_once_somebody_has_passed() {
 
 #[test]
 fn arrays_whose_members_allow_different_numbers() {
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let member = |id, most| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(most) }), ..exclusive(id) };
     for (id, most) in [(1, 3), (2, 3), (3, 3), (4, 1), (5, 3)] {
         lab.submit(member(id, most));
@@ -230,7 +234,11 @@ fn arrays_whose_members_allow_different_numbers() {
 
 #[test]
 fn backfill_looks_only_so_far() {
-    let settings = Settings { queue: Some(QueueSettings { backfill: Some(2.0), ..QueueSettings::default() }), ..Settings::default() };
+    let settings = Settings {
+        queue: Some(QueueSettings { backfill: Some(2.0), ..QueueSettings::default() }),
+        preset: Some(Preset::Standard),
+        ..Settings::default()
+    };
     let mut lab = Lab::new(settings.check().unwrap(), 2);
     lab.submit(limited(1, 1, 100));
     lab.submit(JobSpec { gpus: 2, ..exclusive(2) });
@@ -242,7 +250,7 @@ fn backfill_looks_only_so_far() {
 
 #[test]
 fn a_sharing_head_is_kept_room_where_memory_is_free_first() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { time_limit: Some(secs(300)), ..known(1, 35_000) });
     lab.submit(JobSpec { time_limit: Some(secs(200)), ..known(2, 30_000) });
     lab.settle(1, 100);

@@ -5,7 +5,7 @@ use carma_core::*;
 use crate::lab::{Lab, Launched, job, known, launches};
 
 fn settings(json: &str) -> Settings {
-    serde_json::from_str(json).unwrap()
+    Settings { preset: Some(Preset::Standard), ..serde_json::from_str(json).unwrap() }
 }
 
 fn lab(json: &str, gpus: u16) -> Lab {
@@ -90,7 +90,7 @@ fn a_user_can_have_another_quota() {
 
 #[test]
 fn a_lowered_quota_stops_nobody_and_a_raised_one_wakes_the_waiting() {
-    let mut lab = Lab::new(Config::default(), 4);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let tell = |json: &str, lab: &mut Lab| launches(&lab.event(Event::ConfigurationChanged(Box::new(settings(json)))));
     for id in 1..=3 {
         lab.submit(of(1, job(id)));

@@ -64,7 +64,7 @@ fn a_recovered_job_waits_until_its_floor_is_free_and_goes_before_the_queue() {
 
 #[test]
 fn only_out_of_memory_climbs() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 9, out_of_memory: None }, ..known(1, 5_000) });
     lab.exit(1, Verdict::Failed { code: 1 });
     lab.exit(1, Verdict::HostOutOfMemory);
@@ -97,7 +97,7 @@ fn who_was_joined_on_its_whole_gpu_gets_one_again() {
 
 #[test]
 fn a_job_without_gpus_cannot_climb() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { gpus: 0, ..job(1) });
     lab.exit(1, Verdict::OutOfMemory);
     assert_eq!(*lab.outcome(1), Outcome::OutOfMemory);
@@ -105,13 +105,13 @@ fn a_job_without_gpus_cannot_climb() {
 
 #[test]
 fn a_climb_beyond_every_server_ends_at_once() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.attach(DeviceSpec::new(gpu(2), MiB(81_920)));
     lab.submit(JobSpec { gpus: 2, exclusive: true, ..job(1) });
     lab.exit(1, Verdict::OutOfMemory);
     assert_eq!(*lab.outcome(1), Outcome::OutOfMemory, "there is one larger GPU, not two");
 
-    let mut cut = Lab::new(Config::default(), 1);
+    let mut cut = Lab::new(Config::from(Preset::Standard), 1);
     cut.attach(DeviceSpec::new(gpu(0).instance(0), MiB(19_968)));
     cut.submit(JobSpec { exclusive: true, ..job(1) });
     cut.exit(1, Verdict::OutOfMemory);
@@ -120,7 +120,7 @@ fn a_climb_beyond_every_server_ends_at_once() {
 
 #[test]
 fn the_retry_budget_ends_the_climb() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(JobSpec { retries: RetryBudget { out_of_memory: Some(1), failure: 0 }, ..job(1) });
     assert_eq!(lab.exit(1, Verdict::OutOfMemory).len(), 2);
     lab.exit(1, Verdict::OutOfMemory);
@@ -132,7 +132,7 @@ fn the_retry_budget_ends_the_climb() {
 
 #[test]
 fn whoever_ran_out_alone_needs_a_larger_gpu() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.attach(DeviceSpec::new(gpu(1), MiB(81_920)));
     lab.submit(JobSpec { exclusive: true, ..job(1) });
     let crash = lab.exit(1, Verdict::OutOfMemory);
@@ -143,7 +143,7 @@ fn whoever_ran_out_alone_needs_a_larger_gpu() {
 
 #[test]
 fn victims_of_a_lost_gpu_are_put_back_a_bounded_number_of_times() {
-    let mut lab = Lab::new(Config::default(), 2);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { gpus: 1, ..job(1) });
     for round in 0..4 {
         let granted = lab.state(1).active().unwrap().placement.devices[0].device;
@@ -163,7 +163,7 @@ fn victims_of_a_lost_gpu_are_put_back_a_bounded_number_of_times() {
 
 #[test]
 fn a_lost_gpu_takes_its_instances_with_it() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.attach(DeviceSpec::new(gpu(0).instance(3), MiB(19_968)));
     lab.submit(known(1, 1_000));
     assert_eq!(lab.event(Event::GpuLost { device: gpu(0) }).len(), 1);
@@ -176,7 +176,7 @@ fn a_lost_gpu_takes_its_instances_with_it() {
 
 #[test]
 fn clients_of_a_dead_mps_server_are_put_back() {
-    let mut lab = Lab::new(Config::default(), 0);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 0);
     let mode = CollocationMode::Mps { exclusive_process: true };
     lab.attach(DeviceSpec { mode, ..DeviceSpec::new(gpu(0), A100) });
     lab.submit(known(1, 1_000));
@@ -192,7 +192,7 @@ fn clients_of_a_dead_mps_server_are_put_back() {
 
 #[test]
 fn a_cancelled_victim_is_not_put_back() {
-    let mut lab = Lab::new(Config::default(), 1);
+    let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
     lab.event(Event::GpuLost { device: gpu(0) });
     lab.event(Event::JobCancelled { job: JobId(1) });

@@ -34,8 +34,8 @@ impl Limited {
 /// Two servers of two and three GPUs. Gates open as soon as a newcomer is seen, which is at once: what a gate adds to the
 /// time a head waits is known only then.
 fn lab() -> Lab {
-    let config = Config::default();
-    let config = Config { gate: GateConfig { observe: Seconds::ZERO, patience: Some(Seconds::TICK) }, ..config };
+    let config = Config::from(Preset::Standard);
+    let config = Config { gate: GateConfig { observe: Seconds::ZERO, confirmed: Seconds::ZERO, patience: Some(Seconds::TICK) }, ..config };
     let mut lab = Lab::new(config, 2);
     lab.event(Event::ServerAttached(ServerSpec::new(ServerId(1))));
     for ordinal in 0..3 {

@@ -23,6 +23,10 @@ impl Standing<'_> {
         if theirs > ours || !same_line {
             return;
         }
+        if rules.critical > 0.0 && job.turn.length >= waiting.turn.length {
+            // The longest may go first, whoever else is next.
+            return;
+        }
         assert!((waiting.turn.rank, waiting.place()) > (job.turn.rank, job.place()), "{} was launched before {}", job.id(), waiting.id());
         if job.place() > job.sequence || waiting.place() > waiting.sequence {
             // Who has had a slot stands behind all who waited then.
