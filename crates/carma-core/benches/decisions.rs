@@ -97,7 +97,10 @@ impl Site {
     fn spec(&mut self) -> Box<JobSpec> {
         self.next_job += 1;
         let limit = Some(Seconds::from_secs(100_000 + self.next_job));
-        Box::new(JobSpec { memory: MemoryNeed::known(MiB(NEED)), time_limit: limit, ..JobSpec::new(JobId(self.next_job)) })
+        // Light enough to share by every policy until memory is full.
+        let utilisation = Utilisation { smact: Some(Fraction::clamped(0.1)), ..Utilisation::default() };
+        let memory = MemoryNeed::known(MiB(NEED));
+        Box::new(JobSpec { memory, utilisation, time_limit: limit, ..JobSpec::new(JobId(self.next_job)) })
     }
 
     fn submit(&mut self) {
@@ -171,7 +174,7 @@ fn events(suite: &mut Suite, name: &str, reference: &str, config: &Config, gpus:
 }
 
 fn main() {
-    let standard = Config::default();
+    let standard = Config::from(Preset::Standard);
     let mut queues = Suite::new("Growth with the queue: 8 GPUs, standard preset (MAGM, backfill); reference: 10 queued jobs");
     for queued in [10, 1_000, 100_000] {
         events(&mut queues, &format!("{queued} queued"), "10 queued", &standard, 8, queued);
@@ -182,13 +185,20 @@ fn main() {
         events(&mut gpus, &format!("{count} GPUs"), "8 GPUs", &standard, count, 1_000);
     }
 
+    let mut ours = Suite::new("Preset carma: 8 GPUs and 1,000 queued jobs, and more of both; reference: preset standard on as many");
+    for (gpus, queued) in [(8, 1_000), (8, 100_000), (10_000, 1_000)] {
+        let of = |preset: &str| format!("{preset}, {gpus} GPUs, {queued} queued");
+        events(&mut ours, &of("standard"), &of("standard"), &standard, gpus, queued);
+        events(&mut ours, &of("carma"), &of("standard"), &Config::from(Preset::Carma), gpus, queued);
+    }
+
     let mut policies = Suite::new("Policies on 10,000 GPUs, strict FIFO; reference: a look at every GPU");
     let survey = "survey of 10,000 GPUs";
     policies.run(&Case {
         name: survey,
         units: 1,
         reference: survey,
-        setup: &|| Site::new(Config::default(), 10_000, 1_000),
+        setup: &|| Site::new(Config::from(Preset::Standard), 10_000, 1_000),
         prepare: &|_| (),
         call: &|site| assert_eq!(site.scheduler.survey().filter(|report| report.obstacles.is_empty()).count(), 10_000),
     });
