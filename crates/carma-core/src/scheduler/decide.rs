@@ -42,6 +42,7 @@ impl Scheduler {
             if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
+            self.review_critical(now);
             // What passes the head can move what is kept for a job without GPUs to another host, or for users who have less than their
             // share to other GPUs, and so let the head in.
             let what_is_kept_moves = self.queues.host_head().is_some() || self.config.queue.fair_share;
@@ -58,7 +59,10 @@ impl Scheduler {
 
     /// Starts jobs from the head on, until one must wait.
     fn start_in_order(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some(head) = self.head() {
+        loop {
+            // Whoever started or was set aside leaves less to do before the longest.
+            self.review_critical(now);
+            let Some(head) = self.head() else { return };
             if self.switch_to_gain(head, now, actions) || self.start(head, None, now, actions) {
                 continue;
             }

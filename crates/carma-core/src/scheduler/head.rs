@@ -73,17 +73,18 @@ impl Scheduler {
             || job.state.waits_since().is_some_and(|since| now - since >= self.config.queue.reserve_after)
     }
 
-    /// What is kept for the head; planned anew when anything has changed that it depends on.
+    /// What is kept for the head, if it is due.
     pub(super) fn kept_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
-        let due = self.is_due(head, now);
-        let known = self.reservation.as_ref().filter(|kept| kept.head == head && due != kept.devices.is_empty());
-        if let Some(kept) = known {
-            return Some(kept.clone());
-        }
-        if !due {
-            return Some(HeadReservation::nothing(head));
-        }
-        let demand = self.demand(self.jobs.get(&head)?, now);
-        Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
+        if self.is_due(head, now) { self.planned_for(head, now) } else { Some(HeadReservation::nothing(head)) }
+    }
+
+    /// What is to be kept for the head, due or not; planned anew when anything has changed that it depends on.
+    pub(super) fn planned_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
+        let known = self.reservation.as_ref().filter(|kept| kept.head == head && !kept.devices.is_empty());
+        let plan = || {
+            let demand = self.demand(self.jobs.get(&head)?, now);
+            Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
+        };
+        known.cloned().or_else(plan)
     }
 }

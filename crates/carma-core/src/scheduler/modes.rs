@@ -68,12 +68,13 @@ impl Scheduler {
         true
     }
 
-    /// Switches what is kept for a head that waits, where it cannot use that as it is.
+    /// Switches what is to be kept for a head that waits, where it cannot use that as it is.
     pub(super) fn switch_for(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) {
         if self.config.modes.allowed.is_empty() {
             return;
         }
-        let Some(kept) = self.kept_for(head, now) else { return };
+        // Others may pass a head that is not due as they like, but it need not wait until then for a mode.
+        let Some(kept) = self.planned_for(head, now) else { return };
         for device in kept.devices {
             let mode = self.jobs.get(&head).and_then(|job| self.needed_mode(&self.demand(job, now), self.fleet.device(device)?));
             if let Some(mode) = mode.filter(|_| self.may_switch(device, now)) {

@@ -78,6 +78,8 @@ fn settings() -> impl Strategy<Value = Settings> {
         "or-rr",
         "horus",
         "lucid",
+        "carma",
+        "carma",
     ]);
     let limit = || prop::option::weighted(0.3, (1_u32..5).prop_map(f64::from));
     let memory = || prop::option::weighted(0.3, (0_u32..120_000).prop_map(f64::from));
@@ -97,13 +99,14 @@ fn settings() -> impl Strategy<Value = Settings> {
     });
     let correction = prop::sample::select(vec![(0.0, 0.0), (1.2, 200.0)]);
     let slot = prop::sample::select(vec![0.0, 20.0, 90.0]);
-    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction));
+    let confirmed = prop::option::of(prop::sample::select(vec![0.0, 5.0, 30.0]));
+    let queueing = (jobs_per_gpu, queues(), prop::option::of(quotas), (slot, correction, confirmed));
     (preset, policy, any::<(bool, bool, bool)>(), queueing, power(), idle_holders(), modes).prop_map(
         |(
             preset,
             policy,
             (reservations, idle_first, avoid),
-            (jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon))),
+            (jobs_per_gpu, queue, quotas, (slot, (slowdown, horizon), confirmed)),
             power,
             idle_holders,
             modes,
@@ -117,6 +120,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 foreign: Some(if avoid { Foreign::Avoid } else { Foreign::Share }),
                 ..AdmissionSettings::default()
             }),
+            gate: Some(GateSettings { confirmed, ..GateSettings::default() }),
             queue: Some(queue),
             quotas,
             correction: Some(CorrectionSettings { slowdown: Some(slowdown), memory_horizon: Some(horizon) }),
@@ -137,9 +141,13 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
     let half_life = prop::sample::select(vec![60.0, 86_400.0]);
     let share = |uid, gid, share| ShareSettings { uid, gid, share };
     let shares = prop::sample::select(vec![Vec::new(), vec![share(Some(1), None, 3.0), share(None, Some(1), 0.5)]]);
-    (backfill, order, ageing, any::<bool>(), half_life, shares).prop_map(|(backfill, order, ageing, fair_share, half_life, shares)| {
-        QueueSettings {
+    let (reserve_after, critical) = (prop::sample::select(vec![0.0, 50.0]), prop::sample::select(vec![0.0, 0.3]));
+    let who_is_next = (order, ageing, any::<bool>(), critical);
+    (backfill, reserve_after, who_is_next, half_life, shares).prop_map(
+        |(backfill, reserve_after, (order, ageing, fair_share, critical), half_life, shares)| QueueSettings {
             backfill: Some(backfill),
+            reserve_after: Some(reserve_after),
+            critical: Some(critical),
             order: Some(order),
             ageing: Some(ageing),
             fair_share: Some(fair_share),
@@ -147,8 +155,8 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
             courtesy: Some(half_life - 60.0),
             shares: Some(shares),
             ..QueueSettings::default()
-        }
-    })
+        },
+    )
 }
 
 fn power() -> impl Strategy<Value = Option<PowerSettings>> {

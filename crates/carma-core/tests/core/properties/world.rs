@@ -22,7 +22,8 @@ impl Closed {
     /// By the rules in force now, whatever they were when it closed.
     fn is_shut(&self, gate: GateConfig, now: Time) -> bool {
         match (self.seen_at, gate.patience) {
-            (Some(seen), _) => now - seen <= gate.observe,
+            // Sooner behind a newcomer that does what was forecast.
+            (Some(seen), _) => now - seen <= gate.observe.min(gate.confirmed),
             (None, Some(patience)) => now - self.launched_at < patience,
             (None, None) => true,
         }
