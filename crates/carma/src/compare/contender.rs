@@ -3,6 +3,9 @@
 use anyhow::{Context, Result, bail};
 use carma_core::{MemoryBasis, PowerPreference, Preset, Settings};
 use carma_sim::Knowledge;
+use toml::Value;
+
+use super::sweep::with_setting;
 
 /// One row of the table, before it has run.
 #[derive(Debug, Clone)]
@@ -12,16 +15,22 @@ pub(super) struct Entry {
     pub(super) knowledge: Knowledge,
 }
 
-/// The rules of a policy as it is written in lists: `or-magm`, `magm/aegis`, `or-lug/aegis/no-screen`.
+/// The rules of a policy as it is written in lists: `or-magm`, `magm/aegis`, `or-lug/aegis/no-screen`, `carma/queue.order=submission`.
 pub(crate) fn settings(written: &str, base: &Settings) -> Result<Settings> {
     let mut parts = written.split('/');
     let mut settings = Settings { policy: parts.next().map(str::to_owned), ..base.clone() };
     for part in parts {
+        if let Some((key, value)) = part.split_once('=') {
+            // A word is text; everything else is what TOML makes of it.
+            let value = value.parse().unwrap_or_else(|_| Value::String(value.to_owned()));
+            settings = with_setting(&settings, key, value).with_context(|| format!("{written:?} cannot be used"))?;
+            continue;
+        }
         match part.parse::<Preset>() {
             Ok(preset) => settings.preset = Some(preset),
             Err(_) if part == "no-screen" => settings.screen.get_or_insert_default().enabled = Some(false),
             Err(_) if part == "pack" => settings.power.get_or_insert_default().prefer = Some(PowerPreference::Pack),
-            Err(error) => bail!("{written:?}: {error}; or no-screen, or pack"),
+            Err(error) => bail!("{written:?}: {error}; or no-screen, pack, or key=value"),
         }
     }
     settings.check().with_context(|| format!("{written:?} cannot be used"))?;

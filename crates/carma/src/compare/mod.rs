@@ -26,9 +26,10 @@ use sweep::Sweep;
 pub(crate) struct Arguments {
     /// The trace, in any of the forms that `carma trace` reads.
     trace: PathBuf,
-    /// Policies, separated by commas; exclusive is always there. With a preset
-    /// or no-screen behind a slash, as in or-magm/aegis/no-screen; or pack, to share before an idle GPU is woken.
-    #[arg(long, value_delimiter = ',', default_value = "or-magm,magm")]
+    /// Policies, separated by commas; exclusive is always there. Behind slashes
+    /// a preset, no-screen, pack (to share before an idle GPU is woken) or any
+    /// setting, as in or-magm/aegis/no-screen, carma/queue.order=submission.
+    #[arg(long, value_delimiter = ',', default_value = "or-magm,magm,carma")]
     policies: Vec<String>,
     /// Who says how much memory jobs need: none, oracle, columns of --estimates.
     #[arg(long, value_delimiter = ',', default_value = "oracle")]

@@ -37,17 +37,23 @@ impl FromStr for Sweep {
 impl Sweep {
     /// The settings with this value in place.
     pub(super) fn apply(&self, settings: &Settings, value: f64) -> Result<Settings> {
-        let mut written = Value::try_from(settings)?;
-        let mut place = &mut written;
-        for part in self.key.split('.') {
-            let table = place.as_table_mut().with_context(|| format!("there is no setting {}", self.key))?;
-            place = table.entry(part).or_insert_with(|| Value::Table(toml::Table::new()));
-        }
-        *place = if value.fract() == 0.0 { Value::Integer(value as i64) } else { Value::Float(value) };
-        let settings: Settings = written.try_into().with_context(|| format!("{} cannot be {value}", self.key))?;
-        settings.check().with_context(|| format!("{} cannot be {value}", self.key))?;
-        Ok(settings)
+        with_setting(settings, &self.key, if value.fract() == 0.0 { Value::Integer(value as i64) } else { Value::Float(value) })
     }
+}
+
+/// The settings with another value of one key.
+pub(super) fn with_setting(settings: &Settings, key: &str, value: Value) -> Result<Settings> {
+    let cannot = format!("{key} cannot be {value}");
+    let mut written = Value::try_from(settings)?;
+    let mut place = &mut written;
+    for part in key.split('.') {
+        let table = place.as_table_mut().with_context(|| format!("there is no setting {key}"))?;
+        place = table.entry(part).or_insert_with(|| Value::Table(toml::Table::new()));
+    }
+    *place = value;
+    let settings: Settings = written.try_into().with_context(|| cannot.clone())?;
+    settings.check().context(cannot)?;
+    Ok(settings)
 }
 
 #[cfg(test)]
