@@ -22,6 +22,8 @@ test("an event says what happened, where, and why", () => {
   assert.equal(said("launched", { attempt: 2, placement, reason: { way: "idle" } }), "launched (attempt 2) on gpu1 with 2.0 GiB promised");
   assert.equal(said("ended", { attempt: 1, because: "it exited with code 3" }), "ended (attempt 1): it exited with code 3");
   assert.equal(said("requeued", { floor: 7168, reason: { after: "out_of_memory" } }), "requeued, to be promised 7.0 GiB at least");
+  const idle = { idle: { since: 5, lent: false }, text: "holds its GPUs and does not use them" };
+  assert.equal(said("idle", idle), "idle: holds its GPUs and does not use them");
   assert.equal(said("held", { by: "ada" }), "held by ada");
 });
 
@@ -40,6 +42,7 @@ test("an explanation has a reason and what each GPU says", () => {
     ],
   });
   assert.equal(readable("s0/gpu3 is drained by ada"), "gpu3 is drained by ada");
+  assert.equal(readable("job 3 grows, and memory is full at 7729.828 s"), "job 3 grows, and memory is full soon");
 });
 
 test("addresses lead where they came from", () => {

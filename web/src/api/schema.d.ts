@@ -485,6 +485,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where users stand under fair share; nothing without it. */
+        get: operations["shares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/shutdown": {
         parameters: {
             query?: never;
@@ -1125,7 +1142,7 @@ export interface components {
          * @description When somebody is told.
          * @enum {string}
          */
-        Occasion: "done" | "failed" | "recovered";
+        Occasion: "done" | "failed" | "recovered" | "idle";
         /** @description Whose a job is. */
         Owner: {
             /**
@@ -1207,7 +1224,7 @@ export interface components {
              * @description How far it is, where it tells.
              */
             progress?: number | null;
-            /** @description Why it waits, in a few words. */
+            /** @description Why it waits, or that it runs and does nothing, in a few words. */
             reason?: string | null;
             /** @description Where it stands. */
             state: components["schemas"]["Phase"];
@@ -1333,6 +1350,54 @@ export interface components {
              * @default 0
              */
             priority: number;
+        };
+        /** @description A user as a member of a group. Of those who want something, the lowest group is next, and in it the lowest user. */
+        ShareRow: {
+            /**
+             * Format: double
+             * @description GPU-seconds that its running jobs should still take.
+             */
+            committed: number;
+            /**
+             * Format: int32
+             * @description The group it is accounted to.
+             */
+            gid: number;
+            /**
+             * Format: double
+             * @description GPU-seconds had, of which the older count less.
+             */
+            gpu_seconds: number;
+            /**
+             * Format: double
+             * @description GPUs it takes now, with what it takes of each.
+             */
+            gpus: number;
+            /**
+             * Format: double
+             * @description The group's share beside others.
+             */
+            group_share: number;
+            /**
+             * Format: double
+             * @description The same of its group.
+             */
+            group_standing: number;
+            /**
+             * Format: double
+             * @description Its share within its group.
+             */
+            share: number;
+            /**
+             * Format: double
+             * @description What it has had and is about to have, over its share.
+             */
+            standing: number;
+            /**
+             * Format: int32
+             * @description The user.
+             */
+            uid: number;
         };
         /** @description To end the manager; jobs that run go on. */
         Shutdown: {
@@ -2622,6 +2687,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RecentLooks"][];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
+    shares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareRow"][];
                 };
             };
             /** @description Why not: nothing was changed. */

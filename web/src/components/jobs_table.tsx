@@ -26,6 +26,8 @@ const attempts: ColumnOf<QueueRow> = { name: "Attempts", cell: row => row.attemp
 const priority: ColumnOf<QueueRow> = { name: "Priority", cell: row => row.priority, order: row => row.priority, number: true };
 const submitted: ColumnOf<QueueRow> = { name: "Submitted", cell: row => <Ago at={row.submitted} />, order: row => row.submitted };
 const reason: ColumnOf<QueueRow> = { name: "Why it waits", cell: row => <span class="reason">{readable(row.reason ?? "")}</span> };
+// Of a job that runs it says that it does not use its GPUs.
+const remark: ColumnOf<QueueRow> = { ...reason, name: "Remark" };
 const progress: ColumnOf<QueueRow> = {
   name: "Progress",
   cell: row => (row.progress === null || row.progress === undefined ? "" : percent(row.progress)),
@@ -33,7 +35,7 @@ const progress: ColumnOf<QueueRow> = {
   number: true,
 };
 
-const RUNNING = [job, user, where, held, since, attempts, progress];
+const RUNNING = [job, user, where, held, since, attempts, progress, remark];
 const WAITING = [job, user, state, wanted, held, since, reason];
 const ALL = [job, user, state, where, wanted, held, priority, attempts, since, submitted, reason];
 
@@ -49,6 +51,8 @@ export function JobsTable({
   empty: string;
 }) {
   const told = rows.some(row => row.progress !== null && row.progress !== undefined);
-  const columns = { running: RUNNING, waiting: WAITING, all: ALL }[kind].filter(column => column !== progress || told);
+  const idle = rows.some(row => row.reason);
+  const shown = (column: ColumnOf<QueueRow>) => (column === progress ? told : column === remark ? idle : true);
+  const columns = { running: RUNNING, waiting: WAITING, all: ALL }[kind].filter(shown);
   return <Table caption={caption} columns={columns} rows={rows} keyOf={row => row.id} empty={empty} />;
 }

@@ -36,7 +36,10 @@ export function eventWords({ kind, body: told }: JobEvent): string {
 /** Figures of the manager's own words in units that are read at a glance, without times that count from its start. */
 export function readable(text: string): string {
   const withMemory = text.replace(/(\d+) MiB/g, (_, mib: string) => memory(Number(mib)));
-  return withMemory.replace(/\bs0\//g, "").replace(/ (from|until) [\d.]+ s\b/g, "");
+  return withMemory
+    .replace(/\bs0\//g, "")
+    .replace(/ (from|until) [\d.]+ s\b/g, "")
+    .replace(/\bfull at [\d.]+ s\b/g, "full soon");
 }
 
 /** What each GPU says, from the lines of an explanation: the first is the reason, then a block for each device. */

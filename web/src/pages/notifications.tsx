@@ -11,6 +11,7 @@ const OCCASIONS: Record<Occasion, string> = {
   done: "a job has succeeded",
   failed: "a job has ended otherwise",
   recovered: "a job was put back after it ran out of memory or lost its GPU",
+  idle: "a job holds its GPUs and does not use them",
 };
 
 type Way = "webhook" | "mail" | "desktop" | "command";

@@ -91,12 +91,12 @@ fn bad_configuration_is_refused_with_key_and_range() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |text: &str| stderr(&["config", "check", &configuration(scratch.path(), text)]);
     let two = refused("policy = \"best\"\n[admission]\nmargin = -1\n");
-    assert!(two.contains("policy = \"best\" is not allowed: give one of exclusive, rr,"), "{two}");
+    assert!(two.contains("policy = \"best\" is not allowed: give one of carma, exclusive, rr,"), "{two}");
     assert!(two.contains("admission.margin = -1 is not allowed: give 0 to 1048576 MiB"), "{two}");
     let typo = refused("[admission]\nmargn = 1\n");
     assert!(typo.contains("unknown field `margn`, expected one of `margin`"), "{typo}");
-    assert!(refused("preset = \"carma\"").contains("expected one of `standard`, `first`, `paper`, `aegis`"));
+    assert!(refused("preset = \"karma\"").contains("expected one of `carma`, `standard`, `first`, `paper`, `aegis`"));
     assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: there is no file /nonexistent.toml"));
     assert!(stderr(&["demo", "--policy", "best"]).contains("policy = \"best\" is not allowed"));
-    assert!(stderr(&["demo", "--preset", "carma"]).contains("possible values: standard, first, paper, aegis"));
+    assert!(stderr(&["demo", "--preset", "karma"]).contains("possible values: carma, standard, first, paper, aegis"));
 }

@@ -20,6 +20,7 @@ mod rules;
 mod security;
 mod seen;
 mod served;
+mod shares;
 mod slots;
 mod top;
 mod up;

@@ -16,7 +16,7 @@ pub(super) const LOAD: &str = "submit,workload,duration\n\
 fn the_simulator_predicts_a_run_within_ten_percent() {
     let served = Served::start("2xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
     let trace = served.write("load.csv", LOAD);
-    let report = served.json(&["replay", &trace, "--against", "magm", "--json"]);
+    let report = served.json(&["replay", &trace, "--against", "carma", "--json"]);
     let (measured, simulated) = (&report["measured"], &report["against"]["simulated"]);
     for figure in ["makespan", "mean_execution", "mean_jct", "energy"] {
         let number = |run: &Value| run[figure].as_f64().unwrap();

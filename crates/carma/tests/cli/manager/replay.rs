@@ -12,7 +12,7 @@ fn a_trace_is_replayed_and_reported() {
     // What is measured differs from run to run.
     let words: String = report.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
     for said in
-        ["two.csv: 0 jobs on 0 GPUs", "magm here", "exclusive is simulated", "The GPUs are emulated, and their time passes 000 times"]
+        ["two.csv: 0 jobs on 0 GPUs", "carma here", "exclusive is simulated", "The GPUs are emulated, and their time passes 000 times"]
     {
         assert!(words.contains(said), "{said}: {report}");
     }

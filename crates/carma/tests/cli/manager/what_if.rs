@@ -32,7 +32,7 @@ fn the_rules_in_force_are_met_within_fifteen_percent_and_others_are_compared() {
     assert!(wrong.to_string().contains("\"best\" cannot be used"), "{wrong}");
     let table = String::from_utf8(served.carma(&["what-if", "--policy", "exclusive,lug"]).stdout).unwrap();
     assert_eq!(table.lines().find(|line| line.chars().count() > 80), None, "too wide");
-    for said in ["5 jobs submitted from", "magm measured", "magm simulated", "exclusive", "lug", "trust what it says"] {
+    for said in ["5 jobs submitted from", "carma measured", "carma simulated", "exclusive", "lug", "trust what it says"] {
         assert!(table.contains(said), "{said}: {table}");
     }
 }
