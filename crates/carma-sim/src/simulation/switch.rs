@@ -74,7 +74,7 @@ impl<D: Decider> World<'_, D> {
         let first = self.gpus.len();
         for (instance, part) in (0..).zip(&parts) {
             let spec = DeviceSpec::new(device.instance(instance), part.memory);
-            self.attach(spec, kind, Fraction::clamped(part.share()), 1.0 / parts.len() as f64, Some(gpu))?;
+            self.attach(&spec, kind, Fraction::clamped(part.share()), 1.0 / parts.len() as f64, Some(gpu))?;
         }
         self.gpus[gpu].instances = Some(first..self.gpus.len());
         self.measure_instances(gpu);

@@ -141,7 +141,7 @@ impl<'a, D: Decider> World<'a, D> {
                     let whole = DeviceId::gpu(server, ordinal);
                     let id = if matches!(self.setup.sharing, Sharing::Mig(_)) { whole.instance(instance) } else { whole };
                     let spec = DeviceSpec { mode: sharing.mode(), ..DeviceSpec::new(id, sharing.memory(group.kind.memory)) };
-                    self.attach(spec, group.kind, share, 1.0 / f64::from(devices), None)?;
+                    self.attach(&spec, group.kind, share, 1.0 / f64::from(devices), None)?;
                 }
             }
         }
@@ -151,13 +151,13 @@ impl<'a, D: Decider> World<'a, D> {
     /// A device comes, with this share of its GPU's SMs and of its idle power; an instance comes to a GPU that was cut.
     pub(super) fn attach(
         &mut self,
-        spec: DeviceSpec,
+        spec: &DeviceSpec,
         kind: &'static GpuType,
         slices: Fraction,
         share: f64,
         whole: Option<usize>,
     ) -> Result<(), SimulationError> {
-        let DeviceSpec { id, memory, mode, .. } = spec;
+        let DeviceSpec { id, memory, mode, .. } = *spec;
         // Instances share what their GPU draws when idle.
         let power = PowerRange { idle: Watts(kind.idle_watts * share), limit: Watts(kind.limit_watts * share) };
         self.places.insert(id, self.gpus.len());
@@ -188,7 +188,7 @@ impl<'a, D: Decider> World<'a, D> {
             settles_at: None,
         });
         // The scheduler may use it at once, so it must be there when it is told.
-        self.tell(Event::GpuAttached(DeviceSpec { power: Some(power), ..spec }))?;
+        self.tell(Event::GpuAttached(DeviceSpec { power: Some(power), ..*spec }))?;
         self.publish()
     }
 
