@@ -47,10 +47,14 @@ impl Scheduler {
 
     /// Looks anew for a job that is next for being the longest.
     pub(super) fn review_critical(&mut self, now: Time) {
+        let next = |scheduler: &Self| scheduler.head().map(|head| (head, scheduler.is_due(head, now)));
         let critical = self.find_critical(now);
         if critical != self.critical {
+            let before = next(self);
             self.critical = critical;
-            self.everything_may_change();
+            if next(self) != before {
+                self.everything_may_change();
+            }
         }
     }
 

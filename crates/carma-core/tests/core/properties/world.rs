@@ -179,7 +179,11 @@ impl World {
         if let Some(head) = reason.passed {
             assert!(matches!(scheduler.config().queue.discipline, Discipline::Backfill { .. }));
             // Where the head still waits, what was kept for it is on record: whoever passed it there is gone in time.
-            if let Some(kept) = scheduler.head_reservation().filter(|kept| kept.head == head) {
+            // One that is not due may have become critical by those who passed it as they liked.
+            let waits = &scheduler.job(head).unwrap().state;
+            let since = waits.waits_since().filter(|since| scheduler.now() - *since >= scheduler.config().queue.reserve_after);
+            let due = since.is_some() || matches!(waits, State::Recovering { .. });
+            if let Some(kept) = scheduler.head_reservation().filter(|kept| due && kept.head == head) {
                 let active = job.state.active().unwrap();
                 let end = job.spec.time_limit.map(|limit| active.launched_at + limit);
                 for granted in active.placement.devices.iter().filter(|granted| kept.devices.contains(&granted.device)) {
@@ -194,10 +198,15 @@ impl World {
                 matches!(action, Action::Requeue { job, reason: RequeueReason::After(Verdict::OutOfMemory), .. } if *job == launched)
             });
         let launched = Standing { job, recovering: recovered };
+        let largest =
+            |scheduler: &Scheduler| scheduler.fleet().devices().filter(|device| !device.lost).map(|device| device.spec.memory).max();
+        let same_limits = before.config() == scheduler.config() && largest(before) == largest(scheduler);
         for waiting in scheduler.queue() {
             // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
             let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
-            if takes_turns && !before.queue().any(|job| job.id() == waiting.id()) {
+            // So does one that a job lost in this event, because it needs more or may have less than before.
+            let as_before = |job: &Job| job.id() == waiting.id() && job.spec == waiting.spec && job.climb == waiting.climb;
+            if takes_turns && !(same_limits && before.queue().any(as_before)) {
                 continue;
             }
             launched.check_after(waiting, &scheduler.config().queue);
