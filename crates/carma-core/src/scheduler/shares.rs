@@ -129,6 +129,8 @@ impl Scheduler {
         for (job, launched_at) in running {
             self.charge(job, launched_at.max(as_of), now);
         }
+        // Where nothing runs, what was handed back counts all the same.
+        self.queues.main.ledger.read(now, &self.config.queue);
     }
 
     /// An attempt is over: its job has had GPU time, and its user pays no more.
