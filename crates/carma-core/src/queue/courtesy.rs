@@ -42,8 +42,13 @@ impl Courtesy {
         rules: &QueueConfig,
         now: Time,
     ) {
-        let usable: Vec<&Device> = devices.filter(|device| device.exists() && !device.drained).collect();
         let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting).collect();
+        if active.iter().all(|account| active.first().is_some_and(|first| first.user == account.user)) {
+            // Where there is nobody else, nothing has to be looked at.
+            *self = Self::default();
+            return;
+        }
+        let usable: Vec<&Device> = devices.filter(|device| device.exists() && !device.drained).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
         let held = held(&usable);
         let standing = |account: &&Account| (ledger.of_group(account.group), ledger.of_user(**account), **account);
@@ -60,12 +65,20 @@ impl Courtesy {
             self.kept.clear();
             return;
         }
-        let (theirs, others): (Vec<&Device>, Vec<&Device>) =
-            usable.into_iter().partition(|device| device.tenants.iter().any(|tenant| below(tenant.user)));
-        let mut order: Vec<_> =
-            others.iter().map(|device| (!self.kept.contains(&device.id()), device.tenants.len(), device.id())).collect();
-        order.sort_unstable();
-        self.kept = order.into_iter().map(|(_, _, device)| device).take(due.saturating_sub(theirs.len())).collect();
+        let gpus = usable.len();
+        let others = usable.into_iter().filter(|device| !device.tenants.iter().any(|tenant| below(tenant.user)));
+        let mut order: Vec<_> = others.map(|device| (!self.kept.contains(&device.id()), device.tenants.len(), device.id())).collect();
+        let missing = due.saturating_sub(gpus - order.len());
+        if missing < order.len() {
+            // Which are kept matters, not their order.
+            order.select_nth_unstable(missing);
+        }
+        self.kept = order.into_iter().take(missing).map(|(_, _, device)| device).collect();
+    }
+
+    /// Whether several users are about.
+    pub(crate) fn is_called_for(&self) -> bool {
+        !self.served.is_empty()
     }
 
     /// Whether the user has to leave others room.

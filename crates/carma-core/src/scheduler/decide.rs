@@ -38,14 +38,14 @@ impl Scheduler {
             if newcomers.is_none() {
                 self.start_in_order(now, actions);
             }
-            let (head, before) = (self.head(), actions.len());
+            let (head, before, courtesy) = (self.head(), actions.len(), self.queues.main.courtesy.is_called_for());
             if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
             self.review_critical(now);
             // What passes the head can move what is kept for a job without GPUs to another host, or for users who have less than their
             // share to other GPUs, and so let the head in.
-            let what_is_kept_moves = self.queues.host_head().is_some() || self.config.queue.fair_share;
+            let what_is_kept_moves = self.queues.host_head().is_some() || courtesy;
             if self.head() == head && !(actions.len() > before && what_is_kept_moves) {
                 break;
             }

@@ -45,4 +45,17 @@ proptest! {
         };
         prop_assert_eq!(run(&steps), run(&steps));
     }
+
+    /// Fair share changes nothing as long as there is one user.
+    #[test]
+    fn fair_share_is_nothing_to_one_user(setup in setups(), steps in prop::collection::vec(steps(), 0..60)) {
+        let mut worlds = [true, false].map(|fair| (fair, World::new(&setup.clone().of_one_user(fair))));
+        for step in steps {
+            let states = worlds.each_mut().map(|(fair, world)| {
+                world.step(&step.clone().of_one_user(*fair));
+                world.scheduler().jobs().map(|job| (job.id(), job.state.clone())).collect::<Vec<_>>()
+            });
+            prop_assert_eq!(&states[0], &states[1]);
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Fair share: how whoever submits little fares beside one who submits ten times as much, against half of the GPUs alone.
 
-use carma_core::{Preset, QueueSettings, Seconds, Settings};
+use std::ops::Range;
+
+use carma_core::{QueueSettings, Seconds, Settings};
 use carma_sim::trace::{Generation, generate};
 use carma_sim::{Catalogue, Estimator, InterferenceModel, Knowledge, Servers, Simulation, Trace, UserSummary};
 
@@ -16,7 +18,7 @@ fn jobs_of(user: &str, jobs: usize, gap: u64, seed: u64, catalogue: &Catalogue) 
 
 fn settings(policy: &str, fair_share: bool) -> Settings {
     let queue = QueueSettings { fair_share: Some(fair_share), ..QueueSettings::default() };
-    Settings { preset: Some(Preset::Standard), policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }
+    Settings { policy: Some(policy.to_owned()), queue: Some(queue), ..Settings::default() }
 }
 
 fn light(trace: &Trace, servers: &str, settings: &Settings, catalogue: &Catalogue, seed: u64) -> UserSummary {
@@ -38,7 +40,7 @@ fn light(trace: &Trace, servers: &str, settings: &Settings, catalogue: &Catalogu
 fn beside_over_alone(policy: &str, gap: u64, fair_share: bool) -> (f64, f64) {
     let catalogue = Catalogue::shipped();
     let (mut beside, mut alone) = ((0.0, 0.0), (0.0, 0.0));
-    for seed in 0..SEEDS {
+    for seed in SEEDS {
         let own = jobs_of("light", 20, gap, seed, &catalogue);
         let mut both = jobs_of("heavy", 200, gap / 10, seed + 1000, &catalogue);
         both.jobs.extend(own.jobs.clone());
@@ -52,7 +54,8 @@ fn beside_over_alone(policy: &str, gap: u64, fair_share: bool) -> (f64, f64) {
     (beside.0 / alone.0, beside.1 / alone.1)
 }
 
-const SEEDS: u64 = 6;
+/// None of those by which the rules were chosen.
+const SEEDS: Range<u64> = 100..104;
 
 #[test]
 fn who_submits_a_tenth_fares_no_worse_than_on_half_of_the_gpus_if_none_is_shared() {
@@ -60,9 +63,11 @@ fn who_submits_a_tenth_fares_no_worse_than_on_half_of_the_gpus_if_none_is_shared
     assert!(mean <= 1.0 && p95 <= 1.0, "{mean} {p95}");
 }
 
-/// Where GPUs are shared it fares worse than that: jobs of the other that run already are in the way.
+/// Where GPUs are shared it comes near that: jobs of the other that run already are in the way.
 #[test]
 fn fair_share_helps_who_submits_a_tenth_where_gpus_are_shared() {
     let [(fair, _), (unfair, _)] = [true, false].map(|fair_share| beside_over_alone("magm", 1200, fair_share));
     assert!(unfair > 2.0 * fair, "{unfair} without fair share, {fair} with it");
+    let [(fair, p95), (unfair, _)] = [true, false].map(|fair_share| beside_over_alone("carma", 2400, fair_share));
+    assert!(fair <= 1.15 && p95 <= 1.25 && unfair > 1.5 * fair, "{unfair} without fair share, {fair} and {p95} with it");
 }

@@ -63,6 +63,29 @@ pub(super) enum Step {
     Nonsense,
 }
 
+/// The same rules, with or without fair share.
+fn with_fair_share(settings: Settings, fair_share: bool) -> Settings {
+    Settings { queue: settings.queue.map(|queue| QueueSettings { fair_share: Some(fair_share), ..queue }), ..settings }
+}
+
+impl Setup {
+    /// The same where there is one user, with or without fair share.
+    pub(super) fn of_one_user(self, fair_share: bool) -> Self {
+        Self { settings: with_fair_share(self.settings, fair_share), ..self }
+    }
+}
+
+impl Step {
+    /// The same where there is one user, with or without fair share.
+    pub(super) fn of_one_user(self, fair_share: bool) -> Self {
+        match self {
+            Self::Submit(spec, after) => Self::Submit(Box::new(JobSpec { user: UserId(1), group: GroupId(0), ..*spec }), after),
+            Self::Settings(settings) => Self::Settings(Box::new(with_fair_share(*settings, fair_share))),
+            other => other,
+        }
+    }
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let preset = prop::sample::select(Preset::ALL.to_vec());
     let policy = prop::sample::select(vec![
