@@ -33,6 +33,9 @@ pub struct Job {
     /// Its place since it was put back after a slot: behind all who waited then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub put_back_as: Option<u64>,
+    /// The rank of the last who waited then.
+    #[serde(default)]
+    pub put_back_rank: u64,
     /// How many attempts were launched.
     pub attempts: u32,
     /// How far it has climbed the recovery ladder.
@@ -69,6 +72,7 @@ impl Job {
             submitted_at: now,
             sequence,
             put_back_as: None,
+            put_back_rank: 0,
             attempts: 0,
             climb: Climb::default(),
             failures: 0,

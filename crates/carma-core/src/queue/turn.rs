@@ -34,7 +34,7 @@ impl Turn {
             QueueOrder::LeastAttained => rank(job.attained),
             QueueOrder::Shortest => rank(remaining.times(f64::from(job.spec.gpus))),
         };
-        Self { rank, cost: remaining.times(weight), length: remaining }
+        Self { rank: rank.max(job.put_back_rank), cost: remaining.times(weight), length: remaining }
     }
 }
 

@@ -179,12 +179,14 @@ impl Scheduler {
     }
 
     fn put_back(&mut self, job: JobId, queue: Waiting, reason: RequeueReason, now: Time, actions: &mut Vec<Action>) {
+        // Whatever the order, those whom it made room for are before it.
+        let last = self.jobs.get(&job).map_or(0, |known| self.queues.main.last_rank(known));
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let put = known.state.put_back(queue, now);
         debug_assert!(put.is_ok(), "{job} was put back while {}", known.state.name());
         if reason == RequeueReason::SlotOver {
             self.sequence += 1;
-            known.put_back_as = Some(self.sequence);
+            (known.put_back_as, known.put_back_rank) = (Some(self.sequence), last);
         }
         let Climb { floor, whole_gpu, .. } = known.climb;
         actions.push(Action::Requeue { job, floor, whole_gpu, reason });

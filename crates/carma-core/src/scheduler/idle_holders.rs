@@ -115,6 +115,8 @@ impl Scheduler {
         }
         // What is no longer promised counts no longer against its user's quota.
         self.count_in(attempt.job);
+        // Those whom a policy kept apart from it may come now.
+        self.everything_may_change();
     }
 
     /// Who wanted its GPUs for itself was promised all of their memory; of that it keeps what it needs or has. The promise stays like that

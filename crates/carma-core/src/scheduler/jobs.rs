@@ -6,6 +6,7 @@ use super::timers::Timer;
 use super::{EventError, Scheduler};
 use crate::JobId;
 use crate::job::{Dependency, IllegalTransition, Job, JobSpec, Outcome, Priority, State, StopReason};
+use crate::mapping;
 use crate::queue::{Place, Settled};
 use crate::units::Time;
 
@@ -108,7 +109,13 @@ impl Scheduler {
             self.review_quotas(now);
         }
         for place in self.queues.take_set_aside() {
-            self.enqueue(place.job, now);
+            let Some(job) = self.jobs.get(&place.job) else { continue };
+            // Who is too large still must not be next even for a moment: it would change who is critical.
+            if job.spec.gpus > 0 && !mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) {
+                self.queues.set_aside(place);
+            } else {
+                self.enqueue(place.job, now);
+            }
         }
     }
 

@@ -71,12 +71,7 @@ impl Scheduler {
 
     /// A job that begins to wait draws its turn.
     pub(super) fn draw_turn(&mut self, job: JobId, now: Time) {
-        let Some(known) = self.jobs.get(&job) else { return };
-        let mut turn = self.turn(known, now);
-        if known.put_back_as.is_some() {
-            // Whatever the order, those it made room for are before it.
-            turn.rank = turn.rank.max(self.queues.main.last_rank(known));
-        }
+        let Some(turn) = self.jobs.get(&job).map(|known| self.turn(known, now)) else { return };
         self.jobs.entry(job).and_modify(|known| known.turn = turn);
     }
 

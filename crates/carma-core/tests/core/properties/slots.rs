@@ -27,8 +27,15 @@ impl World {
     /// Nobody who has had its slot keeps a GPU that it has for itself, and that the head of the queue could have.
     fn check_overdue(&self) {
         let scheduler = self.scheduler();
-        // Under a budget the head may lack watts, whoever leaves.
-        let Some(length) = scheduler.config().slots.length.filter(|_| scheduler.config().power.budget.is_none()) else { return };
+        // Under a budget the head may lack watts, whoever leaves; and the longest may be next instead of the first.
+        let Some(length) = scheduler
+            .config()
+            .slots
+            .length
+            .filter(|_| scheduler.config().power.budget.is_none() && scheduler.config().queue.critical <= 0.0)
+        else {
+            return;
+        };
         let anybody_leaves = scheduler.jobs().any(|job| job.state.active().is_some_and(|active| active.stopping.is_some()));
         let Some(head) = scheduler.queue().next().filter(|head| head.spec.gpus == 1 && !anybody_leaves) else { return };
         let plain = head.spec.mode == ModeWish::Auto && head.spec.host_claim() == HostClaim::default();
