@@ -36,7 +36,7 @@ fn presets() -> impl TypedValueParser<Value = Preset> {
 }
 
 impl RuleArguments {
-    /// The file's settings, overridden by the flags; nothing given is the standard preset.
+    /// The file's settings, overridden by the flags; nothing given is our own preset.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let mut settings = self.config.as_deref().map(read).transpose()?.unwrap_or_default().rules;
         settings.preset = self.preset.or(settings.preset);
