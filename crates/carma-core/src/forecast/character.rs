@@ -18,8 +18,8 @@ pub struct Character {
     pub drama: f64,
 }
 
-/// SM activity of a job of which nothing is known: busier than most.
-const UNKNOWN_SMACT: f64 = 0.9;
+/// SM activity of a job of which nothing is known: the mean of published workloads, weighed by how long they take.
+const UNKNOWN_SMACT: f64 = 0.6;
 /// Memory of a job of which nothing is known.
 const UNKNOWN_MEMORY: MiB = MiB(8192);
 

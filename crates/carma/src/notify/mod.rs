@@ -69,7 +69,7 @@ fn list(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
     }
     let row = |(place, wish): (usize, &Notification)| [(place + 1).to_string(), occasions(wish), shown(&wish.by)];
     let rows: Vec<_> = wishes.iter().enumerate().map(row).collect();
-    Ok(write_table([right("N", 3), left("WHEN", 21), left("HOW", 200)], &rows, output)?)
+    Ok(write_table([right("N", 3), left("WHEN", 26), left("HOW", 200)], &rows, output)?)
 }
 
 fn add(arguments: &AddArguments, output: &mut impl Write) -> Result<()> {
