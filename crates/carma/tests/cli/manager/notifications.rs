@@ -145,7 +145,8 @@ fn done_failed_and_recovered_are_told_by_every_way() {
     home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Desktop, Channel::Command(command.to_owned())]);
     let carma = program().display();
     let train = |memory: &str| format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory {memory} --seconds 10");
-    let script = format!("if test -e again; then exec {}; else touch again; exec {}; fi", train("4GiB"), train("40800MiB"));
+    let said = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    let script = format!("if test -e again; then exec {}; else touch again; echo '{said}' >&2; exit 1; fi", train("4GiB"));
     let mut recovers = home.0.plain(&script);
     recovers.name = Some("Größe".to_owned());
     recovers.resources.gpus = 1;

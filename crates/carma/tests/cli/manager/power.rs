@@ -28,11 +28,11 @@ fn a_limit_is_set_and_put_back() {
 
 #[test]
 fn a_budget_holds_a_job_back_and_lets_it_in_later() {
-    let lab = Lab::new("2xA100-40GB", 120.0, &format!("[power]\nbudget = 400\n{LOOKS}"));
+    let lab = Lab::new("2xA100-40GB", 120.0, &format!("[power]\nbudget = 250\n{LOOKS}"));
     let train = || lab.train("--workload dlrm_criteo_bs32768 --memory 3000 --seconds 300");
     let (first, second) = (lab.submit(train()), lab.submit(train()));
     let reason = why(&lab, second);
-    assert!(reason.contains("W (budget 400 W)"), "{reason}");
+    assert!(reason.contains("W (budget 250 W)"), "{reason}");
     assert_eq!((lab.outcome(first), lab.outcome(second)), (Outcome::Succeeded, Outcome::Succeeded));
     let ended = lab.job(first).attempts[0].end.clone().unwrap().at;
     assert!(lab.job(second).attempts[0].launched >= ended);
