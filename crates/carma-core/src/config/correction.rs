@@ -31,7 +31,7 @@ impl CorrectionConfig {
 
     /// Our own: twice the predicted slowdown is beyond what forecasts err by, and five minutes are enough to write a checkpoint.
     pub(super) const fn standard() -> Self {
-        Self { slowdown: Some(2.0), memory_horizon: Some(Seconds::from_secs(300)) }
+        Self { slowdown: None, memory_horizon: Some(Seconds::from_secs(300)) }
     }
 
     /// Whether anything is done at all.

@@ -110,8 +110,8 @@ impl Scheduler {
         }
         for place in self.queues.take_set_aside() {
             let Some(job) = self.jobs.get(&place.job) else { continue };
-            // Who is too large still must not be next even for a moment: it would change who is critical.
-            if job.spec.gpus > 0 && !mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) {
+            // Who is too large still must not be next even for a moment: it would change who is critical. What a budget leaves is known only by trying.
+            if job.spec.gpus > 0 && self.config.power.budget.is_none() && !mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) {
                 self.queues.set_aside(place);
             } else {
                 self.enqueue(place.job, now);
