@@ -67,7 +67,8 @@ fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng)
     let mut client = up.client();
     until(|| client.status().ok().filter(|status| status.jobs.running + status.jobs.waiting + status.jobs.held == 0));
     nothing_is_left(up);
-    let details = all_jobs(&mut client);
+    // What is counted is known a moment before it is written down.
+    let details = until(|| Some(all_jobs(&mut client)).filter(|jobs| jobs.iter().all(|job| job.outcome().is_some())));
     check(&load, &details);
     assert_all_known(&load.into_asked(), &details);
     details
