@@ -1,7 +1,7 @@
 // Asking before something is done.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { reasonOf } from "../api/request";
 
 export function ConfirmDialog(props: {
@@ -16,7 +16,8 @@ export function ConfirmDialog(props: {
   const dialog = useRef<HTMLDialogElement>(null);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key: an Escape pressed at once dismisses it too.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const go = async (event: Event) => {
     event.preventDefault();
     setBusy(true);

@@ -1,6 +1,6 @@
 // Keys that lead somewhere, and the window that lists them.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { to } from "../router";
 import { PLACES } from "./header";
 
@@ -68,7 +68,7 @@ export function Keys() {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (open) dialog.current?.showModal();
   }, [open]);
   if (!open) return null;
