@@ -29,7 +29,7 @@ pub use device::{
     CollocationMode, Device, DeviceSpec, Gate, Growth, Limits, Outlook, Owner, ProcessUse, Room, Standing, Switches, Tenant, TenantMemory,
 };
 pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
-pub use forecast::{Character, Company, speeds};
+pub use forecast::{Character, Company, Interference, speeds};
 pub use identity::*;
 pub use job::*;
 pub use mapping::{

@@ -14,6 +14,8 @@ settings!(
         smact: f64,
         /// Most DRAM activity predicted for a GPU, likewise.
         drama: f64,
+        /// Whether forecasts learn from the progress that jobs tell, beside others and alone.
+        learn: bool,
     }
 );
 
@@ -28,12 +30,14 @@ pub struct ForecastConfig {
     pub smact: f64,
     /// Most DRAM activity of a GPU, likewise.
     pub drama: f64,
+    /// Whether forecasts learn.
+    pub learn: bool,
 }
 
 impl ForecastConfig {
     /// The numbers that policy `carma` goes by.
     pub(super) const fn usual() -> Self {
-        Self { slowdown: 2.2, gain: 0.25, smact: 3.0, drama: 1.0 }
+        Self { slowdown: 2.2, gain: 0.25, smact: 3.0, drama: 1.0, learn: true }
     }
 }
 
@@ -44,12 +48,14 @@ impl ForecastSettings {
             gain: check.number("forecast.gain", self.gain, base.gain, 0.0, 1.0, ""),
             smact: check.number("forecast.smact", self.smact, base.smact, 0.0, 10.0, ""),
             drama: check.number("forecast.drama", self.drama, base.drama, 0.0, 10.0, ""),
+            learn: self.learn.unwrap_or(base.learn),
         }
     }
 }
 
 impl From<&ForecastConfig> for ForecastSettings {
     fn from(config: &ForecastConfig) -> Self {
-        Self { slowdown: Some(config.slowdown), gain: Some(config.gain), smact: Some(config.smact), drama: Some(config.drama) }
+        let ForecastConfig { slowdown, gain, smact, drama, learn } = *config;
+        Self { slowdown: Some(slowdown), gain: Some(gain), smact: Some(smact), drama: Some(drama), learn: Some(learn) }
     }
 }

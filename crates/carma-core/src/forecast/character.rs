@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Interference;
 use crate::job::{JobSpec, PerRank};
 use crate::units::MiB;
 
@@ -16,10 +17,14 @@ pub struct Character {
     pub smact: f64,
     /// DRAM activity when alone.
     pub drama: f64,
+    /// By what share its pressure may be higher than that, for want of anything seen or estimated.
+    pub doubt: f64,
 }
 
 /// SM activity of a job of which nothing is known: the mean of published workloads, weighed by how long they take.
 const UNKNOWN_SMACT: f64 = 0.6;
+/// How far the pressure of such a job may be off.
+const UNKNOWN_DOUBT: f64 = 0.5;
 /// Memory of a job of which nothing is known.
 const UNKNOWN_MEMORY: MiB = MiB(8192);
 
@@ -36,9 +41,9 @@ const MOST: f64 = 1.0;
 
 impl Character {
     /// A job that does nothing.
-    pub const IDLE: Self = Self { pressure: 0.0, sensitivity: 0.0, smact: 0.0, drama: 0.0 };
+    pub const IDLE: Self = Self { pressure: 0.0, sensitivity: 0.0, smact: 0.0, drama: 0.0, doubt: 0.0 };
 
-    /// What is expected of a job's neediest rank before it is seen.
+    /// What is expected of a job's neediest rank, by its estimates and by what was learned of it.
     ///
     /// ```
     /// use carma_core::{Character, Fraction, JobId, JobSpec, MemoryNeed, MiB, Utilisation};
@@ -54,10 +59,18 @@ impl Character {
         let estimated = spec.memory.estimated.iter().flat_map(PerRank::values).map(|estimate| estimate.expected).max();
         let memory = known.or(estimated).unwrap_or(UNKNOWN_MEMORY);
         let utilisation = spec.utilisation;
-        let smact = utilisation.smact.or(utilisation.gpu).map_or(UNKNOWN_SMACT, f64::from);
+        let activity = utilisation.smact.or(utilisation.gpu);
+        let doubt = if activity.is_some() { 0.0 } else { UNKNOWN_DOUBT };
+        let smact = activity.map_or(UNKNOWN_SMACT, f64::from);
         let drama = utilisation.drama.map_or(0.4 * smact, f64::from);
         let size = (memory.0.max(256) as f64 / 4096.0).ln();
         let pressure = (LEVEL + OF_SMACT * smact + OF_SIZE * size).min(MOST).exp();
-        Self { pressure, sensitivity: 1.0, smact, drama }
+        Self { pressure, sensitivity: 1.0, smact, drama, doubt }.times(spec.interference)
+    }
+
+    /// The same with what was seen of its part in interference.
+    #[must_use]
+    pub fn times(self, seen: Interference) -> Self {
+        Self { pressure: self.pressure * seen.pressure, sensitivity: self.sensitivity * seen.sensitivity, ..self }
     }
 }

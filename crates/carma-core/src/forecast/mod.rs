@@ -10,7 +10,9 @@
 //! blurred as estimates are, and are no simulator's.
 
 mod character;
+mod interference;
 mod speeds;
 
 pub use character::Character;
+pub use interference::Interference;
 pub use speeds::{Company, speeds};

@@ -16,6 +16,8 @@ pub struct Company {
     jobs: u32,
     pressure: f64,
     squares: f64,
+    /// What may be added to the pressure.
+    doubted: f64,
     /// The sum of SM activities when alone.
     pub smact: f64,
     /// The sum of DRAM activities when alone.
@@ -35,6 +37,7 @@ impl Company {
             jobs: self.jobs + 1,
             pressure: self.pressure + job.pressure,
             squares: self.squares + job.pressure * job.pressure,
+            doubted: self.doubted + job.pressure * job.doubt,
             smact: self.smact + job.smact,
             drama: self.drama + job.drama,
         }
@@ -47,6 +50,7 @@ impl Company {
             jobs: self.jobs.saturating_sub(1),
             pressure: (self.pressure - job.pressure).max(0.0),
             squares: (self.squares - job.pressure * job.pressure).max(0.0),
+            doubted: (self.doubted - job.pressure * job.doubt).max(0.0),
             smact: (self.smact - job.smact).max(0.0),
             drama: (self.drama - job.drama).max(0.0),
         }
@@ -54,6 +58,15 @@ impl Company {
 
     /// How much longer a step of a job takes beside these.
     pub fn slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
+        self.slowdown_by(self.pressure, job, mode)
+    }
+
+    /// The same if those of whom nothing is known are worse than most.
+    pub fn worst_slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
+        self.slowdown_by(self.pressure + self.doubted, job, mode)
+    }
+
+    fn slowdown_by(&self, pressure: f64, job: Character, mode: CollocationMode) -> f64 {
         let host = 1.0 + OF_HOST * f64::from(self.jobs);
         // What is left after taking one out of a sum is not quite nothing.
         if self.squares <= 1e-9 {
@@ -61,7 +74,7 @@ impl Company {
         }
         let several = (self.pressure * self.pressure / self.squares).max(1.0).powf(CROWD);
         let mode = if matches!(mode, CollocationMode::Mps { .. }) { MPS } else { 1.0 };
-        host * (1.0 + mode * job.sensitivity * self.pressure * several)
+        host * (1.0 + mode * job.sensitivity * pressure * several)
     }
 }
 
@@ -69,7 +82,7 @@ impl Company {
 ///
 /// ```
 /// use carma_core::{Character, CollocationMode, speeds};
-/// let heavy = Character { pressure: 0.8, sensitivity: 1.0, smact: 0.9, drama: 0.4 };
+/// let heavy = Character { pressure: 0.8, sensitivity: 1.0, smact: 0.9, drama: 0.4, doubt: 0.0 };
 /// let light = Character { pressure: 0.1, ..heavy };
 /// let together = speeds(&[heavy, light], CollocationMode::Streams);
 /// assert!(together[0] > 0.85 && together[1] < 0.6);

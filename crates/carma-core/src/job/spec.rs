@@ -6,6 +6,7 @@ use thiserror::Error;
 use super::memory::MemoryNeed;
 use crate::config::SharingMode;
 use crate::fleet::HostClaim;
+use crate::forecast::Interference;
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{ArrayId, GroupId, JobId, UserId};
 
@@ -45,6 +46,9 @@ pub struct JobSpec {
     /// What is known of how busy it keeps a GPU when alone.
     #[serde(default)]
     pub utilisation: Utilisation,
+    /// What earlier attempts, its own or of the same job, have shown of its part in interference.
+    #[serde(default, skip_serializing_if = "Interference::is_as_predicted")]
+    pub interference: Interference,
     /// How well it shares, where somebody has classified it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<SharingClass>,
@@ -108,6 +112,7 @@ impl JobSpec {
             cpus: None,
             host_memory: None,
             utilisation: Utilisation::default(),
+            interference: Interference::default(),
             sharing: None,
             expected_duration: None,
             time_limit: None,
@@ -153,6 +158,9 @@ impl JobSpec {
                 return Err(SpecError::UpperBelowExpected { expected: wrong.expected, upper: wrong.upper });
             }
         }
+        if !self.interference.is_sensible() {
+            return Err(SpecError::Interference);
+        }
         if self.time_limit == Some(Seconds::ZERO) {
             return Err(SpecError::ZeroTimeLimit);
         }
@@ -197,6 +205,9 @@ pub enum SpecError {
         /// The bound.
         upper: MiB,
     },
+    /// Factors that nobody can have learned.
+    #[error("interference: give factors from 0.5 to 4")]
+    Interference,
     /// A time limit of nothing.
     #[error("a time limit must be more than 0 s")]
     ZeroTimeLimit,

@@ -3,7 +3,7 @@
 use super::{Encounter, Facts, Order, Policy, Prediction, Score, never};
 use crate::admission::Obstacle;
 use crate::device::{CollocationMode, Tenant};
-use crate::forecast::{Character, Company};
+use crate::forecast::{Character, Company, Interference};
 use crate::telemetry::Metric;
 
 pub(crate) static POLICY: Policy = Policy {
@@ -23,7 +23,7 @@ fn score(gain: f64) -> Score {
 
 /// A newcomer adds no more than its own progress.
 fn least(facts: &Facts<'_>) -> Score {
-    let unfelt = Character { sensitivity: 1.0, ..Character::IDLE };
+    let unfelt = Character { sensitivity: Interference::LEAST_SENSITIVITY, ..Character::IDLE };
     // Of two modes, the one that disturbs less.
     let mode = CollocationMode::Mps { exclusive_process: false };
     score(1.0 / company(facts.tenants).slowdown(unfelt, mode))
@@ -43,18 +43,19 @@ fn predict(encounter: &Encounter<'_>) -> Result<Score, Obstacle> {
         }
     }
     let too_slow = |whom, slowdown| Obstacle::PredictedSlowdown { whom, percent: percent(slowdown), limit: percent(limits.slowdown) };
-    let mine = before.slowdown(newcomer, mode);
-    if mine > limits.slowdown {
-        return Err(too_slow(None, mine));
+    let worst = before.worst_slowdown(newcomer, mode);
+    if worst > limits.slowdown {
+        return Err(too_slow(None, worst));
     }
-    let mut gain = 1.0 / mine;
+    let mut gain = 1.0 / before.slowdown(newcomer, mode);
     for tenant in &device.tenants {
         let others = before.without(tenant.character);
-        let slowdown = others.with(newcomer).slowdown(tenant.character, mode);
-        if slowdown > limits.slowdown {
-            return Err(too_slow(Some(tenant.attempt.job), slowdown));
+        let company = others.with(newcomer);
+        let worst = company.worst_slowdown(tenant.character, mode);
+        if worst > limits.slowdown {
+            return Err(too_slow(Some(tenant.attempt.job), worst));
         }
-        gain -= 1.0 / others.slowdown(tenant.character, mode) - 1.0 / slowdown;
+        gain -= 1.0 / others.slowdown(tenant.character, mode) - 1.0 / company.slowdown(tenant.character, mode);
     }
     if gain < limits.gain {
         return Err(Obstacle::LittleGain { percent: percent(gain.max(0.0)), least: percent(limits.gain) });

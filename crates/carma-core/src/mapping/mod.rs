@@ -100,6 +100,13 @@ pub struct Encounter<'a> {
     pub limits: &'a ForecastConfig,
 }
 
+impl Policy {
+    /// Whether it goes by what is predicted of jobs that share.
+    pub(crate) const fn predicts(&self) -> bool {
+        matches!(self.order, Order::Predicted(_))
+    }
+}
+
 impl Order {
     pub(crate) fn score(&self, facts: &Facts<'_>) -> Score {
         match self {

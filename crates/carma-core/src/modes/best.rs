@@ -148,7 +148,7 @@ mod tests {
 
     fn job(user: u32, smact: f64, memory: u64) -> WaitingJob {
         let pressure = smact * memory as f64 / 20_000.0;
-        let character = Character { pressure, sensitivity: 1.0, smact, drama: smact / 3.0 };
+        let character = Character { pressure, sensitivity: 1.0, smact, drama: smact / 3.0, doubt: 0.0 };
         WaitingJob { user: UserId(user), character, memory: MiB(memory), whole: false, wish: ModeWish::Auto, expected: None }
     }
 

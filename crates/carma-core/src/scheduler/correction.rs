@@ -5,85 +5,21 @@
 
 use super::Scheduler;
 use super::action::{Action, Signal};
+use super::pace::Beside;
 use crate::admission::Obstacle;
 use crate::device::{Device, Tenant};
 use crate::job::StopReason;
-use crate::mapping::Placement;
-use crate::units::{Fraction, Seconds, Time};
+use crate::units::{Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Progress is measured over so long at least.
-const STRETCH: f64 = 60.0;
-/// By how much an expected duration may be off, as a factor.
-const GUESS: f64 = 1.5;
 /// Parts of the time looked ahead that readings of memory are apart.
 const READINGS_APART: f64 = 20.0;
 
-/// How fast an attempt comes on.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Pace {
-    /// The first it told beside those who are there now.
-    first: Option<(Time, f64)>,
-    /// What it would do alone in a second, by what it did beside them and what was predicted of that.
-    now: Option<Rate>,
-    /// The same from before they came.
-    before: Option<Rate>,
-}
-
-/// A share of the whole work a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Rate {
-    alone: f64,
-    /// It was alone, and nothing had to be predicted.
-    measured: bool,
-}
-
-impl Pace {
-    /// Somebody came or went: what it does is measured anew.
-    fn anew(&mut self) {
-        let better = |rate: &Rate| rate.measured || self.before.is_none();
-        self.before = self.now.filter(better).or(self.before);
-        (self.first, self.now) = (None, None);
-    }
-
-    /// Takes in how far it is. Answers what it does in a second, once that can be told.
-    fn told(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
-        let (since, from) = *self.first.get_or_insert((now, done));
-        let rate = (done - from) / (now - since).get();
-        if (now - since).get() < STRETCH || rate <= 0.0 {
-            return None;
-        }
-        self.now = Some(Rate { alone: rate * predicted, measured: predicted <= 1.0 });
-        Some(rate)
-    }
-}
-
 impl Scheduler {
-    /// Whoever shares a device of the placement has other company from now on.
-    pub(super) fn company_changed(&mut self, placement: &Placement) {
-        if self.paces.is_empty() {
-            return;
-        }
-        let devices = placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
-        for tenant in devices.flat_map(|device| &device.tenants) {
-            self.paces.entry(tenant.attempt).and_modify(Pace::anew);
-        }
-    }
-
-    /// An attempt has told how far it is: is it slower than was predicted?
-    pub(super) fn watch_pace(&mut self, attempt: AttemptId, done: Fraction, now: Time, actions: &mut Vec<Action>) {
-        let Some(bound) = self.config.correction.slowdown else { return };
-        let Some(job) = self.jobs.get(&attempt.job) else { return };
-        let Some(active) = job.state.active() else { return };
-        let devices = active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
-        let slowest = devices.map(|device| (device.predicted_slowdown(attempt), device.id())).max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((predicted, device)) = slowest else { return };
-        let pace = self.paces.entry(attempt).or_default();
-        let Some(rate) = pace.told(done.get(), predicted, now) else { return };
-        let expected = job.spec.expected_duration.map(|expected| 1.0 / (expected.get() * GUESS));
-        let Some(alone) = pace.before.map(|rate| rate.alone).or(expected) else { return };
-        let slowdown = alone / rate;
-        if slowdown <= predicted * bound {
+    /// An attempt was seen to be so much slower than alone, against what was predicted: is that too much?
+    pub(super) fn correct_slowdown(&mut self, beside: &Beside, slowdown: f64, now: Time, actions: &mut Vec<Action>) {
+        let Beside { attempt, device, predicted } = *beside;
+        if self.config.correction.slowdown.is_none_or(|bound| slowdown <= predicted * bound) {
             return;
         }
         let percent = |factor: f64| (100.0 * factor).round() as u32;

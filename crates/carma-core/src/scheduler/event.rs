@@ -6,6 +6,7 @@ use super::PastUse;
 use crate::config::Settings;
 use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
 use crate::fleet::ServerSpec;
+use crate::forecast::Interference;
 use crate::job::{Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
 use crate::telemetry::{Sample, WindowSummary};
 use crate::units::{Fraction, MiB, Seconds, Watts};
@@ -233,6 +234,9 @@ pub struct Estimate {
     /// Utilisation when alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<Utilisation>,
+    /// Its part in interference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interference: Option<Interference>,
     /// How well it shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<SharingClass>,

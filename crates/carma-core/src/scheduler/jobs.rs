@@ -188,6 +188,7 @@ impl Scheduler {
         let mut spec = self.unfinished(job)?.spec.clone();
         spec.memory.estimated = estimate.memory.or(spec.memory.estimated);
         spec.utilisation = estimate.utilisation.unwrap_or(spec.utilisation);
+        spec.interference = estimate.interference.unwrap_or(spec.interference);
         spec.sharing = estimate.sharing.or(spec.sharing);
         spec.expected_duration = estimate.duration.or(spec.expected_duration);
         spec.validate().map_err(EventError::spec(job))?;

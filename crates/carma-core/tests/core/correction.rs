@@ -24,7 +24,7 @@ fn moved(actions: &[Action]) -> Vec<u64> {
 
 impl Lab {
     /// A job says how far it is, so many seconds later.
-    fn tells(&mut self, id: u64, after: u64, done: f64) -> Vec<Action> {
+    pub(crate) fn tells(&mut self, id: u64, after: u64, done: f64) -> Vec<Action> {
         self.now = self.now + secs(after);
         self.event(Event::Progress { attempt: self.attempt(id), done: share(done) })
     }
@@ -46,6 +46,7 @@ impl Lab {
         lab.tells(1, 100, 0.1);
         assert_eq!(lab.submit(second), [(2, vec![0])]);
         lab.settle(2, 4_000);
+        lab.now = lab.now + secs(120);
         lab
     }
 }
@@ -67,6 +68,19 @@ fn who_is_slower_than_predicted_is_parted_from_who_slows_it() {
     assert!(lab.obstacles(2, 0).contains(&Obstacle::KeptApart { from: JobId(1) }));
     assert_eq!(lab.scheduler.job(JobId(2)).unwrap().apart_from, [JobId(1)]);
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![0])]);
+}
+
+#[test]
+fn a_newcomer_is_not_judged_before_it_trains() {
+    let mut lab = lab(SLOWED);
+    lab.submit(known(1, 4_000));
+    lab.settle(1, 4_000);
+    lab.tells(1, 0, 0.0);
+    lab.tells(1, 100, 0.1);
+    lab.submit(patient(2));
+    lab.settle(2, 4_000);
+    lab.tells(1, 0, 0.2);
+    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NOBODY);
 }
 
 #[test]
@@ -93,6 +107,7 @@ fn without_a_measurement_alone_the_expected_duration_counts_for_what_it_is_worth
     lab.settle(1, 4_000);
     lab.submit(known(2, 4_000));
     lab.settle(2, 4_000);
+    lab.now = lab.now + secs(120);
     lab.tells(1, 0, 0.1);
     assert_eq!(moved(&lab.tells(1, 100, 0.14)), NOBODY, "2.5 times, but a guess may be off");
     assert_eq!(moved(&lab.tells(1, 100, 0.15)), [1]);

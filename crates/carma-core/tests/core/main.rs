@@ -11,6 +11,7 @@ mod host;
 mod idle_holders;
 mod job_life;
 mod lab;
+mod learning;
 mod log;
 mod policies;
 mod power;

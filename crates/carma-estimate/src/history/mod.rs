@@ -5,7 +5,7 @@ mod table;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use carma_core::{Fraction, MiB, Seconds, Utilisation, Watts};
+use carma_core::{Fraction, Interference, MiB, Seconds, Utilisation, Watts};
 
 pub use signature::{NotASignature, Signature};
 pub use table::HistoryError;
@@ -33,6 +33,8 @@ pub struct Measured {
     pub watts: Option<Watts>,
     /// From start to end, of runs that came to their end.
     pub seconds: Option<Seconds>,
+    /// What the scheduler learned of its part in interference, where it did.
+    pub interference: Option<Interference>,
 }
 
 /// What earlier runs let expect.
@@ -48,6 +50,8 @@ pub struct Recalled {
     pub watts: Option<Watts>,
     /// Median duration.
     pub duration: Option<Seconds>,
+    /// Median of what was learned of its part in interference.
+    pub interference: Option<Interference>,
     /// Runs that this is from.
     pub runs: usize,
 }
@@ -73,9 +77,10 @@ pub struct History {
 }
 
 impl History {
-    /// Adds a run. A power that is none is left out.
+    /// Adds a run. A power that is none is left out, and so are factors that nobody can have learned.
     pub fn record(&mut self, signature: Signature, mut run: Measured) {
         run.watts = run.watts.filter(|watts| watts.0.is_finite() && watts.0 >= 0.0);
+        run.interference = run.interference.filter(Interference::is_sensible);
         let runs = self.runs.entry(signature).or_default();
         if runs.len() == MOST_RUNS {
             runs.pop_front();
@@ -88,6 +93,8 @@ impl History {
         let runs = self.runs.get(signature)?;
         let memory = runs.iter().map(|run| run.memory).max()?;
         let margin = (memory.0 as f64 * MARGIN).max(LEAST_MARGIN) / (runs.len() as f64).sqrt();
+        let factor = |of: fn(&Interference) -> f64| median(runs.iter().filter_map(|run| run.interference.as_ref().map(of)));
+        let interference = factor(|seen| seen.pressure).zip(factor(|seen| seen.sensitivity));
         let share =
             |of: fn(&Measured) -> Option<Fraction>| median(runs.iter().filter_map(|run| of(run).map(Fraction::get))).map(Fraction::clamped);
         Some(Recalled {
@@ -101,6 +108,7 @@ impl History {
             },
             watts: median(runs.iter().filter_map(|run| run.watts.map(|watts| watts.0))).map(Watts),
             duration: median(runs.iter().filter_map(|run| run.seconds.map(Seconds::get))).and_then(|seconds| Seconds::new(seconds).ok()),
+            interference: interference.map(|(pressure, sensitivity)| Interference { pressure, sensitivity }),
             runs: runs.len(),
         })
     }

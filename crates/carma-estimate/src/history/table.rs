@@ -2,14 +2,16 @@
 
 use std::io::{Read, Write};
 
-use carma_core::{Fraction, MiB, Seconds, Watts};
+use carma_core::{Fraction, Interference, MiB, Seconds, Watts};
 use csv::StringRecord;
 use thiserror::Error;
 
 use super::{History, Measured, Signature};
 
 /// The columns, in order.
-const HEADER: [&str; 7] = ["signature", "memory_mib", "smact", "smocc", "drama", "watts", "seconds"];
+const HEADER: [&str; 9] = ["signature", "memory_mib", "smact", "smocc", "drama", "watts", "seconds", "pressure", "sensitivity"];
+/// Columns that every table has; older ones have no more.
+const FIRST_COLUMNS: usize = 7;
 
 /// Memory in MiB that no GPU has: a petabyte.
 const MOST_MIB: u64 = 1 << 30;
@@ -36,9 +38,10 @@ pub enum HistoryError {
 impl History {
     /// Reads what [`Self::write`] wrote; a cell is empty where nothing was measured.
     pub fn read(table: impl Read) -> Result<Self, HistoryError> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(table);
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(table);
         let headers = reader.headers()?;
-        if headers.iter().ne(HEADER) {
+        let known = headers.len() >= FIRST_COLUMNS && headers.len() <= HEADER.len();
+        if !known || headers.iter().zip(HEADER).any(|(found, column)| found != column) {
             return Err(HistoryError::Header(
                 headers.iter().take(8).map(|name| name.chars().take(40).collect::<String>()).collect::<Vec<_>>().join(","),
             ));
@@ -64,7 +67,10 @@ impl History {
             for run in runs {
                 let [smact, smocc, drama] = [run.smact, run.smocc, run.drama].map(|share| cell(share, Fraction::get));
                 let (watts, seconds) = (cell(run.watts, |watts| watts.0), cell(run.seconds, Seconds::get));
-                writer.write_record([signature.to_string(), run.memory.0.to_string(), smact, smocc, drama, watts, seconds])?;
+                let (signature, memory) = (signature.to_string(), run.memory.0.to_string());
+                let [pressure, sensitivity] =
+                    [|seen: Interference| seen.pressure, |seen: Interference| seen.sensitivity].map(|of| cell(run.interference, of));
+                writer.write_record([signature, memory, smact, smocc, drama, watts, seconds, pressure, sensitivity])?;
             }
         }
         writer.flush().map_err(csv::Error::from)?;
@@ -92,6 +98,11 @@ fn run(record: &StringRecord) -> Result<(Signature, Measured), String> {
         return Err(format!("watts is {watts}, less than nothing"));
     }
     let seconds = number(6)?.map(Seconds::new).transpose().map_err(|error| format!("seconds: {error}"))?;
-    let run = Measured { memory: MiB(memory), smact: share(2)?, smocc: share(3)?, drama: share(4)?, watts: watts.map(Watts), seconds };
+    let interference = number(7)?.zip(number(8)?).map(|(pressure, sensitivity)| Interference { pressure, sensitivity });
+    if interference.is_some_and(|seen| !seen.is_sensible()) {
+        return Err("pressure and sensitivity are no factors that can be learned".to_owned());
+    }
+    let [smact, smocc, drama] = [share(2)?, share(3)?, share(4)?];
+    let run = Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference };
     Ok((signature, run))
 }

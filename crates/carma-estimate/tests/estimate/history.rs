@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carma_core::{Fraction, MiB, Seconds, Watts};
+use carma_core::{Fraction, Interference, MiB, Seconds, Watts};
 use carma_estimate::history::{History, MOST_RUNS, Measured, Signature};
 use carma_estimate::model::{ElementType, Layer, LayerKind, Model, Shape, Source, Tensor};
 use carma_estimate::training::{Optimizer, Parallel, Precision, Training};
@@ -117,6 +117,21 @@ fn the_highest_peak_and_medians_are_recalled() {
 }
 
 #[test]
+fn what_was_learned_of_interference_is_recalled_and_older_tables_have_none() {
+    let mut history = History::default();
+    for factor in [1.0, 2.0, 4.0] {
+        let interference = Some(Interference { pressure: factor, sensitivity: 1.0 / factor.min(2.0) });
+        history.record(job(), Measured { interference, ..run(1, 0.1, 1.0) });
+    }
+    history.record(job(), run(1, 0.1, 1.0));
+    assert_eq!(history.recall(&job()).unwrap().interference, Some(Interference { pressure: 2.0, sensitivity: 0.5 }));
+    let table = write(&history);
+    let old: String = table.lines().map(|line| line.rsplitn(3, ',').nth(2).unwrap().to_owned() + "\n").collect();
+    let recalled = read(&old).unwrap().recall(&job()).unwrap();
+    assert_eq!((recalled.runs, recalled.interference), (4, None));
+}
+
+#[test]
 fn the_bound_comes_closer_with_runs_and_old_ones_are_forgotten() {
     let mut history = History::default();
     history.record(job(), run(20_000, 0.5, 1.0));
@@ -174,6 +189,8 @@ fn hostile_tables_are_refused_with_their_line() {
         (",60", ",-60"),
         (",60", ",1e300"),
         (",60", ",soon"),
+        (",60", ",60,9,1"),
+        (",60", ",60,1,much"),
     ] {
         let error = read(&format!("{HEADER}{ROW}{}", ROW.replacen(from, to, 1))).unwrap_err();
         assert!(error.starts_with("line 3: "), "{to}: {error}");
@@ -190,10 +207,12 @@ prop_compose! {
         shares in proptest::array::uniform3(proptest::option::of(0.0..=1.0_f64)),
         watts in proptest::option::of(0.0..1e6_f64),
         milliseconds in proptest::option::of(0_u64..1 << 40),
+        factors in proptest::option::of((0.5..=4.0_f64, 0.5..=4.0_f64)),
     ) -> Measured {
         let [smact, smocc, drama] = shares.map(|share| share.map(Fraction::clamped));
         let seconds = milliseconds.map(|span| Seconds::new(span as f64 / 1000.0).unwrap());
-        Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds }
+        let interference = factors.map(|(pressure, sensitivity)| Interference { pressure, sensitivity });
+        Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference }
     }
 }
 

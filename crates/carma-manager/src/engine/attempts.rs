@@ -277,8 +277,10 @@ impl Running {
         if !succeeded || measurement.gpus.is_empty() {
             return;
         }
-        let took = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| self.now() - active.launched_at);
-        if let (Some(run), Ok(Some(request))) = (measurement.learned(took), self.reader.request(attempt.job)) {
+        let job = self.core.scheduler().job(attempt.job);
+        let took = job.and_then(|job| job.state.active()).map(|active| self.now() - active.launched_at);
+        let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
+        if let (Some(run), Ok(Some(request))) = (measurement.learned(took, interference), self.reader.request(attempt.job)) {
             self.memory.learn(&request, run);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::{DeviceId, Fraction, MiB, Seconds};
+use carma_core::{DeviceId, Fraction, Interference, MiB, Seconds};
 use carma_estimate::history::Measured;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ impl Measurement {
 
     /// What estimates learn from it: of its fullest GPU. `took` is from start to end of a run that came to its end. None where it was never
     /// seen with memory. Parts that are only guessed teach nothing of what it does.
-    pub fn learned(&self, took: Option<Seconds>) -> Option<Measured> {
+    pub fn learned(&self, took: Option<Seconds>, interference: Option<Interference>) -> Option<Measured> {
         let usage = self.gpus.values().max_by_key(|usage| usage.peak_memory).filter(|usage| usage.peak_memory > MiB::ZERO)?;
         let sure = usage.basis <= Basis::Utilisation;
         let mean = |level: &Level| -> Option<Fraction> { level.mean().filter(|_| sure) };
@@ -42,6 +42,7 @@ impl Measurement {
             drama: mean(&usage.drama),
             watts: usage.power().filter(|_| sure),
             seconds: took,
+            interference,
         })
     }
 }

@@ -34,11 +34,11 @@ fn one_who_is_alone_has_all_of_it() {
     let usage = &taken.gpus[&GPU];
     assert_eq!((taken.peak_memory(), taken.energy(), usage.basis), (MiB(9000), Millijoules(7_000_000), Basis::Alone));
     assert_eq!((usage.smact.mean(), usage.smact.peak), (Some(Fraction::clamped(0.6)), Fraction::clamped(0.8)));
-    let learned = taken.learned(Some(Seconds::from_secs(30))).unwrap();
+    let learned = taken.learned(Some(Seconds::from_secs(30)), None).unwrap();
     assert_eq!((learned.memory, learned.smact, learned.seconds), (MiB(9000), usage.smact.mean(), Some(Seconds::from_secs(30))));
     assert!((learned.watts.unwrap().0 - 7000.0 / 30.0).abs() < 1e-9);
     assert!(meter.so_far(attempt(1)).gpus.is_empty(), "it is forgotten");
-    assert_eq!(taken.learned(None).unwrap().seconds, None);
+    assert_eq!(taken.learned(None, None).unwrap().seconds, None);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn those_who_share_have_their_parts_and_say_how_sure_they_are() {
     assert_eq!(taken.energy(), Millijoules(350_000));
     let usage = &taken.gpus[&GPU];
     assert_eq!((usage.basis, usage.smact.mean()), (Basis::Memory, Some(Fraction::clamped(0.2))));
-    let learned = taken.learned(None).unwrap();
+    let learned = taken.learned(None, None).unwrap();
     assert_eq!((learned.memory, learned.smact, learned.watts), (MiB(1000), None, None), "guessed parts teach nothing");
     assert_eq!(meter.so_far(attempt(2)).energy(), Millijoules(650_000));
     let now = |meter: &Meter, job| meter.usage(attempt(job), GPU).unwrap().smact_now;

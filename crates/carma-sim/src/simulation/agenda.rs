@@ -14,6 +14,8 @@ pub(super) enum Item {
     Grow { process: usize, plan: u64 },
     /// A process begins to train.
     Train { process: usize, plan: u64 },
+    /// A process prints how far it is.
+    Tell { process: usize, plan: u64 },
     /// A process has done its training.
     WindDown { process: usize, plan: u64 },
     /// A process is at its end.

@@ -59,6 +59,8 @@ pub(super) enum Purpose {
     Pair,
     /// Whether a job can checkpoint.
     Checkpoint,
+    /// Whether a job tells how far it is.
+    Progress,
 }
 
 /// Draws for one purpose and one thing.

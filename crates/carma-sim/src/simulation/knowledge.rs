@@ -111,11 +111,18 @@ pub struct Knowledge {
     pub duration_error: Option<f64>,
     /// The share of jobs that can checkpoint.
     pub checkpoint: f64,
+    /// The share of jobs that print how far they are.
+    pub progress: f64,
     /// All that was asked for, by workload, where each is one job's: then nothing else counts.
     pub requests: HashMap<WorkloadId, JobSpec>,
 }
 
 impl Knowledge {
+    /// Whether a job prints how far it is.
+    pub(super) fn tells_progress(&self, id: JobId, seed: u64) -> bool {
+        self.progress > 0.0 && Chance::new(seed, Purpose::Progress, id.0, 0).happens(self.progress)
+    }
+
     /// The submission of a job.
     pub(super) fn spec(&self, id: JobId, gpus: u32, (workload, facts): (WorkloadId, &Workload), alone: f64, seed: u64) -> JobSpec {
         if let Some(request) = self.requests.get(&workload) {

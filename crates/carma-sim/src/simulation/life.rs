@@ -11,6 +11,9 @@ use super::process::{Phase, Process, Training};
 use super::record::AttemptRecord;
 use super::world::World;
 
+/// Lines that a job prints about its progress when alone, at most.
+const MOST_LINES: f64 = 200.0;
+
 impl<D: Decider> World<'_, D> {
     pub(super) fn launch(&mut self, attempt: AttemptId, gpus: Vec<usize>) {
         let job = attempt.job.0 as usize - 1;
@@ -74,7 +77,12 @@ impl<D: Decider> World<'_, D> {
             Item::Grow { process, plan } if self.is_current(process, plan) => self.grow(process),
             Item::Train { process, plan } if self.is_current(process, plan) && self.is_in(process, Phase::Loading) => {
                 self.enter(process, Phase::Training);
+                self.tell_later(process);
                 Ok(())
+            }
+            Item::Tell { process, plan } if self.is_current(process, plan) && self.is_in(process, Phase::Training) => {
+                self.tell_later(process);
+                self.tell_progress(process)
             }
             Item::WindDown { process, plan }
                 if self.processes[process].as_ref().is_some_and(|process| process.end_plan == plan)
@@ -95,6 +103,21 @@ impl<D: Decider> World<'_, D> {
             Item::Disturb { place, begins } => self.disturb(place, begins),
             _ => Ok(()),
         }
+    }
+
+    /// A process that prints how far it is does so every minute; one that takes very long, not as often.
+    fn tell_later(&mut self, place: usize) {
+        let Some(process) = &self.processes[place] else { return };
+        if self.setup.knowledge.tells_progress(process.attempt.job, self.setup.seed) {
+            let apart = (process.training(self.now).work / MOST_LINES).max(60.0);
+            self.agenda.plan(self.now + seconds(apart), Item::Tell { process: place, plan: process.plan });
+        }
+    }
+
+    fn tell_progress(&mut self, place: usize) -> Result<(), SimulationError> {
+        let Some(process) = &self.processes[place] else { return Ok(()) };
+        let Training { work, done } = process.training(self.now);
+        self.tell(Event::Progress { attempt: process.attempt, done: Fraction::clamped(done / work) })
     }
 
     /// A process reaches its GPUs and takes its first memory.
@@ -169,6 +192,9 @@ impl<D: Decider> World<'_, D> {
         }
         if let Some(attempt) = self.records[process.job].attempts.last_mut() {
             (attempt.ended, attempt.verdict) = (Some(self.now), Some(verdict.clone()));
+        }
+        if let Some(job) = self.decider.scheduler().job(process.attempt.job).filter(|_| verdict == Verdict::Succeeded) {
+            self.learned.insert(self.tasks[process.job].workload, job.spec.interference);
         }
         self.tell(Event::JobExited { attempt: process.attempt, verdict })
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use carma_core::{
-    Action, Config, DeviceId, DeviceSpec, Event, Fraction, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec, SharingMode, Time,
-    UserId, Watts, WindowConfig, WindowRule,
+    Action, Config, DeviceId, DeviceSpec, Event, Fraction, Interference, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec,
+    SharingMode, Time, UserId, Watts, WindowConfig, WindowRule,
 };
 
 use super::Simulation;
@@ -48,6 +48,8 @@ pub(super) struct World<'a, D> {
     pub(super) now: Time,
     pub(super) agenda: Agenda,
     pub(super) tasks: Vec<Task>,
+    /// What the scheduler has learned of the interference of workloads that ended: a manager remembers it with their history.
+    pub(super) learned: HashMap<WorkloadId, Interference>,
     /// Whose each job is.
     users: Vec<UserId>,
     pub(super) gpus: Vec<Gpu>,
@@ -98,6 +100,7 @@ impl<'a, D: Decider> World<'a, D> {
             now: begun,
             agenda: Agenda::default(),
             tasks,
+            learned: HashMap::new(),
             users: setup.trace.users(),
             gpus: Vec::new(),
             servers: Vec::new(),
@@ -244,6 +247,7 @@ impl<'a, D: Decider> World<'a, D> {
         let mut spec =
             self.setup.knowledge.spec(JobId(job as u64 + 1), asked.gpus, (workload, facts), self.tasks[job].alone, self.setup.seed);
         let widest = self.setup.servers.groups.iter().map(|group| u32::from(group.gpus)).max();
+        spec.interference = self.learned.get(&workload).copied().unwrap_or_default();
         spec.may_span_servers = Some(asked.gpus) > widest;
         if asked.owner.is_some() {
             spec.user = self.users[job];

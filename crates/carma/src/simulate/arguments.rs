@@ -48,6 +48,10 @@ pub(crate) struct WorldArguments {
     /// corrections need some.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = part)]
     checkpoint: f64,
+    /// The share of jobs that print how far they are: what is learned of
+    /// interference comes from them.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = part)]
+    progress: f64,
     /// A process from outside, as in gpu=0,from=100,until=2000,memory=8000,smact=0.5;
     /// may be given more than once.
     #[arg(long, value_name = "WHAT", value_parser = Disturbance::foreign)]
@@ -109,6 +113,7 @@ impl WorldArguments {
             utilisation_error: self.utilisation_error,
             duration_error: Some(self.duration_error),
             checkpoint: self.checkpoint,
+            progress: self.progress,
             ..Knowledge::default()
         })
     }
@@ -166,6 +171,7 @@ impl World {
             unusual("utilisation", knowledge.utilisation_error),
             unusual("duration", knowledge.duration_error.filter(|error| error.to_bits() != USUAL_DURATION_ERROR.to_bits()).unwrap_or(0.0)),
             (knowledge.checkpoint > 0.0).then(|| format!("{} % of jobs can checkpoint", 100.0 * knowledge.checkpoint)),
+            (knowledge.progress > 0.0).then(|| format!("{} % of jobs tell their progress", 100.0 * knowledge.progress)),
             disturbances,
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -167,7 +167,7 @@ impl From<Answer> for Estimated {
         };
         let memory = Some(PerRank::Same(MemoryEstimate { expected, upper }));
         Self {
-            estimate: Estimate { memory, utilisation, sharing: None, duration: None },
+            estimate: Estimate { memory, utilisation, ..Estimate::default() },
             source: Some(answer.estimator),
             notes: answer.notes,
             parts: PARTS.iter().filter_map(part).collect(),

@@ -35,9 +35,10 @@ impl Memory {
     }
 
     pub(in crate::engine) fn recall(&self, request: &JobRequest) -> Option<Estimated> {
-        let Recalled { memory, memory_upper, utilisation, duration, .. } = self.history.recall(&signature(request))?;
+        let Recalled { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature(request))?;
         let memory = MemoryEstimate { expected: memory, upper: memory_upper };
-        let estimate = Estimate { memory: Some(PerRank::Same(memory)), utilisation: Some(utilisation), sharing: None, duration };
+        let (memory, utilisation) = (Some(PerRank::Same(memory)), Some(utilisation));
+        let estimate = Estimate { memory, utilisation, interference, sharing: None, duration };
         Some(Estimated { estimate, source: Some("history".to_owned()), notes: Vec::new(), parts: Vec::new() })
     }
 

@@ -1,0 +1,144 @@
+//! How fast attempts come on, by what they tell; and what that teaches of their part in interference.
+
+use super::Scheduler;
+use super::action::Action;
+use crate::forecast::Interference;
+use crate::mapping::Placement;
+use crate::units::{Fraction, Seconds, Time};
+use crate::{AttemptId, DeviceId, JobId};
+
+/// Progress is measured over so long at least.
+const STRETCH: f64 = 60.0;
+/// So long after it was first seen, a newcomer trains.
+const SETTLED: Seconds = Seconds::from_secs(120);
+/// By how much an expected duration may be off, as a factor.
+const GUESS: f64 = 1.5;
+
+/// How fast an attempt comes on.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Pace {
+    /// The first it told beside those who are there now.
+    first: Option<(Time, f64)>,
+    /// What it would do alone in a second, by what it did beside them and what was predicted of that.
+    now: Option<Rate>,
+    /// The same from before they came.
+    before: Option<Rate>,
+}
+
+/// A share of the whole work a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rate {
+    alone: f64,
+    /// It was alone, and nothing had to be predicted.
+    measured: bool,
+}
+
+impl Pace {
+    /// What it does in a second when alone, where it was seen alone.
+    fn measured(&self) -> Option<f64> {
+        self.before.filter(|rate| rate.measured).map(|rate| rate.alone)
+    }
+
+    /// Somebody came or went: what it does is measured anew.
+    fn anew(&mut self) {
+        let better = |rate: &Rate| rate.measured || self.before.is_none();
+        self.before = self.now.filter(better).or(self.before);
+        (self.first, self.now) = (None, None);
+    }
+
+    /// Takes in how far it is. Answers what it does in a second, once that can be told.
+    fn told(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
+        let (since, from) = *self.first.get_or_insert((now, done));
+        let rate = (done - from) / (now - since).get();
+        if (now - since).get() < STRETCH || rate <= 0.0 {
+            return None;
+        }
+        self.now = Some(Rate { alone: rate * predicted, measured: predicted <= 1.0 });
+        Some(rate)
+    }
+}
+
+/// An attempt on the device on which others are predicted to slow it down most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beside {
+    pub(super) attempt: AttemptId,
+    pub(super) device: DeviceId,
+    /// How much slower it should be there than alone.
+    pub(super) predicted: f64,
+}
+
+impl Scheduler {
+    /// Whoever shares a device of the placement has other company from now on.
+    pub(super) fn company_changed(&mut self, placement: &Placement) {
+        if self.paces.is_empty() {
+            return;
+        }
+        let devices = placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
+        for tenant in devices.flat_map(|device| &device.tenants) {
+            self.paces.entry(tenant.attempt).and_modify(Pace::anew);
+        }
+    }
+
+    /// An attempt has told how far it is.
+    pub(super) fn watch_pace(&mut self, attempt: AttemptId, done: Fraction, now: Time, actions: &mut Vec<Action>) {
+        let learns = self.config.forecast.learn && self.config.mapping.policy.predicts();
+        if !learns && self.config.correction.slowdown.is_none() {
+            return;
+        }
+        let Some(beside) = self.beside(attempt, now) else { return };
+        let pace = self.paces.entry(attempt).or_default();
+        let Some(rate) = pace.told(done.get(), beside.predicted, now) else { return };
+        let (measured, before) = (pace.measured(), pace.before);
+        let guess = || Some(1.0 / (self.jobs.get(&attempt.job)?.spec.expected_duration?.get() * GUESS));
+        let alone = before.map(|rate| rate.alone).or_else(guess);
+        if let Some(alone) = measured.filter(|_| learns) {
+            self.learn(&beside, alone / rate, now);
+        }
+        if let Some(alone) = alone {
+            self.correct_slowdown(&beside, alone / rate, now, actions);
+        }
+    }
+
+    /// Whom an attempt runs beside; unset while somebody there only begins, who is not felt yet.
+    fn beside(&self, attempt: AttemptId, now: Time) -> Option<Beside> {
+        let placement = &self.jobs.get(&attempt.job)?.state.active()?.placement;
+        let devices = || placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
+        let trains = |seen: Option<Time>| seen.is_some_and(|seen| now - seen >= SETTLED);
+        if !devices().flat_map(|device| &device.tenants).all(|tenant| tenant.attempt == attempt || trains(tenant.seen_at)) {
+            return None;
+        }
+        let beside = devices().map(|device| Beside { attempt, device: device.id(), predicted: device.predicted_slowdown(attempt) });
+        beside.max_by(|a, b| a.predicted.total_cmp(&b.predicted))
+    }
+
+    /// Corrects what is expected of an attempt and of those beside it, so that it explains what was seen.
+    fn learn(&mut self, beside: &Beside, slowdown: f64, now: Time) {
+        let factor = Interference::misjudged(slowdown, beside.predicted);
+        let tenants = self.fleet.device(beside.device).into_iter().flat_map(|device| &device.tenants);
+        let attempts: Vec<AttemptId> = tenants.map(|tenant| tenant.attempt).collect();
+        if attempts.len() < 2 {
+            return;
+        }
+        for attempt in attempts {
+            let itself = attempt == beside.attempt;
+            self.correct_interference(attempt.job, now, |seen| {
+                Interference::correct(if itself { &mut seen.sensitivity } else { &mut seen.pressure }, factor);
+            });
+        }
+    }
+
+    fn correct_interference(&mut self, job: JobId, now: Time, correct: impl FnOnce(&mut Interference)) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        let before = job.spec.interference;
+        correct(&mut job.spec.interference);
+        let by = job.spec.interference.over(before);
+        let Some(active) = job.state.active() else { return };
+        for granted in &active.placement.devices {
+            self.fleet.update(granted.device, &self.config, now, |device| {
+                if let Some(tenant) = device.tenant_mut(active.attempt) {
+                    tenant.character = tenant.character.times(by);
+                }
+            });
+        }
+    }
+}
