@@ -163,7 +163,7 @@ impl From<Preset> for Config {
                         order: QueueOrder::Shortest,
                         ageing: 1.0,
                         reserve_after: Seconds::from_secs(4 * 3600),
-                        critical: 0.3,
+                        critical: 1.0,
                         ..standard.queue
                     },
                     gate: GateConfig { confirmed: Seconds::from_secs(20), ..standard.gate },

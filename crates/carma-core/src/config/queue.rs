@@ -30,7 +30,7 @@ settings!(
         backfill: f64,
         /// GPUs are kept for a waiting head once it has waited so many seconds; before, others may pass it freely.
         reserve_after: f64,
-        /// The longest job is next once all other work is less than this share of it on each GPU; 0: never.
+        /// The longest job is next once all other work, on each GPU, is less than so many times its own; 0: never.
         critical: f64,
         /// Seconds between telling a job to stop and killing it.
         grace: f64,
@@ -115,7 +115,7 @@ pub struct QueueConfig {
     pub discipline: Discipline,
     /// GPUs are kept for a waiting head once it has waited this long.
     pub reserve_after: Seconds,
-    /// The longest job is next once all other work is less than this share of it on each GPU.
+    /// The longest job is next once all other work, on each GPU, is less than so many times its own.
     pub critical: f64,
     /// After being told to stop, a job has this long before it is killed.
     pub grace: Seconds,

@@ -39,7 +39,7 @@ impl Backlog {
 }
 
 impl Scheduler {
-    /// The job that is next: the first of the queue, or the longest once all others would be done well before it.
+    /// The job that is next: the first of the queue, or the longest once all others would be done before it.
     pub(super) fn head(&self) -> Option<JobId> {
         let still_waits = |job: &JobId| self.jobs.get(job).is_some_and(|job| self.queues.main.contains(&Place::of(job)));
         self.critical.filter(still_waits).or_else(|| self.queues.head())
@@ -65,16 +65,18 @@ impl Scheduler {
         }
         let (longest, others) = self.queues.main.longest()?;
         let rest = (others + self.backlog.left(now)) as f64 / gpus as f64;
-        (rest <= share * longest.length.milliseconds() as f64).then_some(longest.job)
+        // Who is due is passed by nobody who came later.
+        let came = |job: JobId| self.jobs.get(&job).map(|job| job.submitted_at);
+        let may_pass = self.queues.head().is_none_or(|first| !self.is_due(first, now) || came(longest.job) <= came(first));
+        (may_pass && rest <= share * longest.length.milliseconds() as f64).then_some(longest.job)
     }
 
-    /// Whether others may no longer pass the head as they like: it has waited for long, is to be recovered, or is critical.
+    /// Whether others may no longer pass the head as they like: it has waited for long, or is to be recovered. The longest goes first
+    /// where it can start at once, but GPUs that were emptied for it would cost all others more than it gains.
     pub(super) fn is_due(&self, head: JobId, now: Time) -> bool {
         let Some(job) = self.jobs.get(&head) else { return false };
         let recovers = job.state.waiting() == Some(Waiting::Recovering);
-        recovers
-            || self.critical == Some(head)
-            || job.state.waits_since().is_some_and(|since| now - since >= self.config.queue.reserve_after)
+        recovers || job.state.waits_since().is_some_and(|since| now - since >= self.config.queue.reserve_after)
     }
 
     /// What is kept for the head, if it is due.

@@ -90,7 +90,7 @@ fn others_pass_a_head_until_it_has_waited_for_long() {
 }
 
 #[test]
-fn the_longest_is_next_when_all_else_would_be_done_well_before_it() {
+fn the_longest_is_next_when_all_else_would_be_done_before_it() {
     let start = |longest| {
         let mut lab = ours(2);
         lab.submit(lasting(1_000, exclusive(1)));
@@ -99,8 +99,31 @@ fn the_longest_is_next_when_all_else_would_be_done_well_before_it() {
         lab.submit(lasting(longest, exclusive(4)));
         launches(&lab.exit(1, Verdict::Succeeded))
     };
-    assert_eq!(start(1_500), [(3, vec![0])], "the shortest first");
-    assert_eq!(start(20_000), [(4, vec![0])], "or one GPU would be idle while it runs");
+    assert_eq!(start(500), [(3, vec![0])], "the shortest first");
+    assert_eq!(start(1_500), [(4, vec![0])], "or one GPU would be idle while it runs");
+}
+
+/// Two GPUs of which one is taken for long; a job of two GPUs waits, then a long one of one comes, so much later than that.
+fn long_one_after(wide: u64, seconds: u64) -> Lab {
+    let mut lab = ours(2);
+    lab.submit(lasting(900_000, exclusive(1)));
+    lab.submit(lasting(100, exclusive(2)));
+    lab.submit(lasting(wide, JobSpec { gpus: 2, ..exclusive(3) }));
+    lab.wait(seconds);
+    lab.submit(lasting(800_000, exclusive(4)));
+    lab
+}
+
+#[test]
+fn nothing_is_kept_for_the_longest_and_it_passes_nobody_who_is_due() {
+    let freed = |mut lab: Lab| launches(&lab.exit(2, Verdict::Succeeded));
+    assert_eq!(freed(long_one_after(100, 60)), [(4, vec![1])]);
+    assert_eq!(freed(long_one_after(100, 4 * 3600)), [], "the GPU is kept for the one that came before");
+    let mut lab = ours(1);
+    lab.submit(busy(1, 0.5, 20_000));
+    lab.settle(1, 20_000);
+    lab.submit(lasting(50_000, exclusive(2)));
+    assert_eq!(lab.submit(lasting(100, busy(3, 0.3, 2_000))), [(3, vec![0])]);
 }
 
 #[test]

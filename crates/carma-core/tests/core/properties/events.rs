@@ -164,7 +164,7 @@ fn queues() -> impl Strategy<Value = QueueSettings> {
     let half_life = prop::sample::select(vec![60.0, 86_400.0]);
     let share = |uid, gid, share| ShareSettings { uid, gid, share };
     let shares = prop::sample::select(vec![Vec::new(), vec![share(Some(1), None, 3.0), share(None, Some(1), 0.5)]]);
-    let (reserve_after, critical) = (prop::sample::select(vec![0.0, 50.0]), prop::sample::select(vec![0.0, 0.3]));
+    let (reserve_after, critical) = (prop::sample::select(vec![0.0, 50.0]), prop::sample::select(vec![0.0, 1.0]));
     let who_is_next = (order, ageing, any::<bool>(), critical);
     (backfill, reserve_after, who_is_next, half_life, shares).prop_map(
         |(backfill, reserve_after, (order, ageing, fair_share, critical), half_life, shares)| QueueSettings {
