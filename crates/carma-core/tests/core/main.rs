@@ -12,6 +12,7 @@ mod idle_holders;
 mod job_life;
 mod lab;
 mod log;
+mod modes;
 mod policies;
 mod power;
 mod predictions;

@@ -417,12 +417,13 @@ impl World {
             self.accepted(Event::Tick);
             self.calm();
             let active = self.active();
-            if active.is_empty() && self.switches.is_empty() {
+            if active.is_empty() && self.switches.is_empty() && self.scheduler().next_wakeup().is_none() {
                 break;
             }
             for Active { attempt, .. } in active {
                 self.accepted(Event::JobExited { attempt, verdict: Verdict::Succeeded });
             }
+            self.answer_switches();
         }
         for job in self.scheduler().jobs() {
             let explanation = self.scheduler().explain(job.id()).unwrap();
