@@ -1,6 +1,8 @@
 //! Invariants under random events.
 
 mod backfill;
+mod checks;
+mod endings;
 mod events;
 mod order;
 mod power;
@@ -8,6 +10,7 @@ mod restart;
 mod search;
 mod shares;
 mod slots;
+mod stepping;
 mod switches;
 mod world;
 
