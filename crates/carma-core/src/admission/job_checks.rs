@@ -69,13 +69,15 @@ fn needs_idle(q: &JobQuestion<'_>, _: &Device) -> Option<Obstacle> {
 }
 
 fn mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    mode_objection(q.demand.spec, device.spec.mode)
+    mode_objection(q.demand.spec, device)
 }
 
-/// Why a device of this mode will never do for the job, if so.
-pub(crate) fn mode_objection(spec: &JobSpec, mode: CollocationMode) -> Option<Obstacle> {
+/// Why the device will never do for the job in the mode it has, if so.
+pub(crate) fn mode_objection(spec: &JobSpec, device: &Device) -> Option<Obstacle> {
     let wanted = spec.mode;
-    match (wanted, mode) {
+    match (wanted, device.spec.mode) {
+        // Whether it had an MPS server before it was cut says nothing about how it is made whole.
+        (ModeWish::Mps, _) if device.partitioned => Some(Obstacle::WrongMode { wanted }),
         (_, CollocationMode::Mig) if spec.gpus > 1 => Some(Obstacle::MigIsSingle),
         (ModeWish::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
         (ModeWish::Mps, CollocationMode::Streams | CollocationMode::Mig)

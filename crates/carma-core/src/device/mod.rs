@@ -96,6 +96,8 @@ pub struct Standing {
     pub room: Option<Room>,
     /// What can be expected of it, open or not; unset: nothing.
     pub outlook: Option<Outlook>,
+    /// It is cut into instances, could be made whole, and nobody is seen on it.
+    pub vacant: bool,
 }
 
 impl Standing {
@@ -103,7 +105,7 @@ impl Standing {
     pub(crate) fn improves_on(&self, before: &Self) -> bool {
         let idle = self.idle.is_some() && before.idle.is_none();
         let room = self.room.is_some_and(|room| before.room.is_none_or(|before| room.available > before.available));
-        idle || room
+        idle || room || self.vacant && !before.vacant
     }
 }
 
@@ -346,6 +348,6 @@ impl Device {
             let next = if available.is_some() { ends().min() } else { ends().max() };
             Outlook { available, next_end: Some(next.unwrap_or(Time::ZERO)).filter(|end| *end < Time::MAX) }
         });
-        self.standing = Standing { idle, room, outlook };
+        self.standing = Standing { idle, room, outlook, vacant: self.joinable && self.is_idle(config) };
     }
 }

@@ -55,6 +55,13 @@ impl Fleet {
         Some(&server.devices[server.index_of(id)?])
     }
 
+    /// The instances that a GPU is cut into.
+    pub(crate) fn instances<'a>(&'a self, gpu: &'a Device) -> impl Iterator<Item = &'a Device> + Clone {
+        let server = self.server(gpu.id().server()).filter(|_| gpu.partitioned);
+        let devices = server.into_iter().flat_map(|server| &server.devices);
+        devices.filter(|device| device.id().instance.is_some() && device.id().gpu == gpu.id().gpu)
+    }
+
     /// The memory of the largest device that is not lost.
     pub(crate) fn largest(&self) -> MiB {
         self.tree.root().map_or(MiB::ZERO, Summary::largest)

@@ -114,7 +114,7 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
 pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
     let ranks = &demand.ranks;
     let suits = |device: &Device, need: &RankNeed| {
-        let offered = || admission::mode_objection(demand.spec, device.spec.mode).is_none() || demand.could_have(device, need);
+        let offered = || admission::mode_objection(demand.spec, device).is_none() || demand.could_have(device, need);
         device.exists() && device.spec.memory >= need.alone && offered()
     };
     // The n-th neediest rank needs n devices that suit it.

@@ -1,6 +1,6 @@
 //! Conservative backfill: what is kept for the head of the queue while others may pass it.
 
-use crate::admission::{JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles};
+use crate::admission::{JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles, mode_objection};
 use crate::device::{Device, Gate, Tenant};
 use crate::fleet::{Fleet, HostClaim, OfferKind, Server, Summary};
 use crate::mapping::Score;
@@ -57,8 +57,8 @@ impl HeadReservation {
     /// Keeps for the head the devices that are soonest free for it by the time limits of what runs there: in one server
     /// if the head must have that, the earliest server first. `question` is the head's, whichever way.
     pub(crate) fn plan(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> Self {
-        let planner =
-            Planner { alone: JobQuestion { way: Way::Idle, ..question }, sharing: JobQuestion { way: Way::Share, ..question }, now };
+        let (alone, sharing) = (JobQuestion { way: Way::Idle, ..question }, JobQuestion { way: Way::Share, ..question });
+        let planner = Planner { fleet, alone, sharing, now };
         let host = question.demand.host;
         let ranks = question.demand.width();
         let holds = |server: &Server, ranks| host.fits_in(server.host_total()) && could_ever_power(server, question.demand, ranks);
@@ -99,6 +99,7 @@ impl Ready {
 }
 
 struct Planner<'a> {
+    fleet: &'a Fleet,
     alone: JobQuestion<'a>,
     sharing: JobQuestion<'a>,
     now: Time,
@@ -155,12 +156,13 @@ impl Planner<'_> {
         if !device.exists() || device.drained || job_obstacles(&self.alone, need, device).any(|obstacle| !passing(&obstacle)) {
             return None;
         }
-        if device.partitioned
-            || device.host_short
-            || device.telemetry.memory_used().is_none()
-            || grown_stale(device, config, self.now).is_some()
-        {
+        if device.host_short || device.telemetry.memory_used().is_none() || grown_stale(device, config, self.now).is_some() {
             return Some(Ready::Unknown);
+        }
+        if device.partitioned || mode_objection(self.alone.demand.spec, device).is_some() {
+            // It has to be switched first, and until then it rests.
+            let rested = device.switches.changed_at.map_or(self.now, |changed| changed + config.modes.every);
+            return Some(self.empty_at(device).max(Ready::At(rested)));
         }
         let shared = self.gate_opens(device).filter(|_| self.may_share(device, need)).and_then(|gate| self.room_at(device, need, gate));
         Some(shared.map_or_else(|| self.empty_at(device), Ready::At))
@@ -187,14 +189,17 @@ impl Planner<'_> {
         gone.map(|(end, _)| end.max(gate))
     }
 
-    /// When the last of those on the device is gone.
+    /// When the last of those on the device, or on its instances, is gone.
     fn empty_at(&self, device: &Device) -> Ready {
-        let attributed: MiB = device.tenants.iter().map(Tenant::attributed).sum();
+        let instances = self.fleet.instances(device);
+        let tenants = || device.tenants.iter().chain(instances.clone().flat_map(|instance| &instance.tenants));
+        let attributed: MiB = tenants().map(Tenant::attributed).sum();
+        let unknown = instances.clone().any(|instance| instance.lost || instance.drained || self.empty_at(instance) == Ready::Unknown);
         // Outsiders, and memory that nobody owns to, have no limit.
-        if !device.foreign.is_empty() || device.occupied() - attributed > self.alone.config.admission.idle_memory {
+        if unknown || !device.foreign.is_empty() || device.occupied() - attributed > self.alone.config.admission.idle_memory {
             return Ready::Unknown;
         }
-        let last = device.tenants.iter().map(|tenant| tenant.ends_at.unwrap_or(Time::MAX)).max();
+        let last = tenants().map(|tenant| tenant.ends_at.unwrap_or(Time::MAX)).max();
         let last = last.unwrap_or(self.now).max(self.now);
         if last < Time::MAX { Ready::At(last) } else { Ready::Unknown }
     }

@@ -76,6 +76,13 @@ impl FairQueue {
         self.len
     }
 
+    /// Whether what is kept of all jobs together agrees with the jobs, for checks.
+    pub(crate) fn adds_up(&self) -> bool {
+        let places = || self.lines.values().flatten();
+        let lengths = places().all(|place| self.lengths.contains(&(place.length, *place)));
+        lengths && self.lengths.len() == self.len && self.work == places().map(work).sum()
+    }
+
     /// Those who have jobs in it.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = Account> + '_ {
         self.lines.keys().copied()

@@ -1,6 +1,7 @@
 //! Checks that what is kept in two places agrees; for tests and bug reports.
 
 use super::Scheduler;
+use super::head::Backlog;
 use crate::admission::grown_stale;
 use crate::config::QuotaUse;
 use crate::fleet::HostClaim;
@@ -53,6 +54,9 @@ impl Scheduler {
         let charged = if self.config.queue.fair_share { self.jobs.values().filter(with_gpus).count() } else { 0 };
         let paid = self.queues.main.ledger.len();
         expect(charged == paid, &|| format!("{paid} attempts are charged of {charged}"));
+        let tenants = self.fleet.devices().flat_map(|device| &device.tenants);
+        expect(Backlog::of(tenants) == self.backlog, &|| "the work that is under way does not add up".to_owned());
+        expect(self.queues.main.adds_up(), &|| "the work that waits does not add up".to_owned());
         let mut queued = 0;
         for job in self.jobs.values() {
             queued += usize::from(self.queues.contains(&Place::of(job)));

@@ -27,8 +27,11 @@ impl Scheduler {
 
     fn start_gpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.review_critical(now);
-        let opportunity = std::mem::take(&mut self.opportunity);
-        let opportunity = if self.fleet.take_improved() { Opportunity::Anything } else { opportunity };
+        let mut opportunity = std::mem::take(&mut self.opportunity);
+        if self.fleet.take_improved() {
+            opportunity = Opportunity::Anything;
+            self.slots.look_again();
+        }
         let mut newcomers = match opportunity {
             Opportunity::Nothing => return,
             Opportunity::Newcomers(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),

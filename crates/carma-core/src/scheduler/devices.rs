@@ -32,6 +32,7 @@ impl Scheduler {
         let devices: Vec<DeviceId> = self.fleet.devices().map(Device::id).collect();
         for device in devices {
             self.update_gate(device, now, Device::adopt);
+            self.look_when_rested(device, now);
         }
         self.begin_slots_anew();
         self.reconsider_set_aside(now);

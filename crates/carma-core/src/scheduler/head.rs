@@ -33,6 +33,13 @@ impl Backlog {
         }
     }
 
+    /// The sums anew, for checks.
+    pub(super) fn of<'a>(tenants: impl Iterator<Item = &'a Tenant>) -> Self {
+        let mut backlog = Self::default();
+        tenants.for_each(|tenant| backlog.add(tenant));
+        backlog
+    }
+
     fn left(&self, now: Time) -> u128 {
         self.ends.saturating_sub(self.ranks * u128::from(now.milliseconds()))
     }

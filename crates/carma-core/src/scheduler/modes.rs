@@ -73,9 +73,13 @@ impl Scheduler {
         if self.config.modes.allowed.is_empty() {
             return;
         }
+        // Instances may have become free without anybody leaving: what was planned before may not be the soonest.
+        self.reservation = None;
         // Others may pass a head that is not due as they like, but it need not wait until then for a mode.
         let Some(kept) = self.planned_for(head, now) else { return };
-        for device in kept.devices {
+        let devices = kept.devices.clone();
+        self.reservation = Some(kept);
+        for device in devices {
             let mode = self.jobs.get(&head).and_then(|job| self.needed_mode(&self.demand(job, now), self.fleet.device(device)?));
             if let Some(mode) = mode.filter(|_| self.may_switch(device, now)) {
                 self.switch(device, mode, SwitchReason::Needed(head), now, actions);
@@ -85,7 +89,7 @@ impl Scheduler {
 
     /// What a GPU must be switched to for a job to run on it; nothing if it can run there as it is.
     fn needed_mode(&self, demand: &Demand<'_>, device: &Device) -> Option<GpuMode> {
-        let wrong = mode_objection(demand.spec, device.spec.mode).is_some();
+        let wrong = mode_objection(demand.spec, device).is_some();
         let may = |mode: &SharingMode| self.config.modes.allows(*mode) && !device.switches.refused.contains(mode);
         let whole = [SharingMode::Streams, SharingMode::Mps];
         let to = if wrong { demand.switch.filter(may) } else { whole.into_iter().filter(|_| device.partitioned).find(may) };
@@ -172,8 +176,15 @@ impl Scheduler {
     pub(super) fn switched(&mut self, gpu: DeviceId, now: Time) {
         self.end_switch(gpu, now);
         self.fleet.update(gpu, &self.config, now, |device| device.switches.changed_at = Some(now));
-        if !self.config.modes.allowed.is_empty() {
-            self.timers.set(now + self.config.modes.every, Timer::Switch(gpu));
+        self.look_when_rested(gpu, now);
+    }
+
+    /// A GPU that rests may be switched again when it has, by the rules in force.
+    pub(super) fn look_when_rested(&mut self, gpu: DeviceId, now: Time) {
+        let modes = &self.config.modes;
+        let changed = self.fleet.device(gpu).and_then(|device| device.switches.changed_at).filter(|_| !modes.allowed.is_empty());
+        if let Some(rested) = changed.map(|changed| changed + modes.every).filter(|rested| *rested > now) {
+            self.timers.set(rested, Timer::Switch(gpu));
         }
     }
 

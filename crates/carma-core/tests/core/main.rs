@@ -13,6 +13,7 @@ mod job_life;
 mod lab;
 mod learning;
 mod log;
+mod modes;
 mod policies;
 mod power;
 mod predictions;

@@ -1,13 +1,19 @@
 //! Invariants under random events.
 
 mod backfill;
+mod checks;
+mod endings;
 mod events;
+mod fairness;
 mod order;
 mod power;
 mod restart;
 mod search;
 mod shares;
 mod slots;
+mod starvation;
+mod stepping;
+mod stream;
 mod switches;
 mod world;
 

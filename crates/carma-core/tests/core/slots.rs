@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, job, known, launches, secs};
+use crate::lab::{Lab, gpu, job, known, launches, secs};
 
 const HOUR: u64 = 3600;
 const NOBODY: [u64; 0] = [];
@@ -45,6 +45,17 @@ impl Lab {
     fn leaves(&mut self, id: u64) -> Vec<Action> {
         self.exit(id, Verdict::Failed { code: 143 })
     }
+}
+
+#[test]
+fn a_slot_that_ended_while_its_gpu_was_not_heard_of_is_given_when_it_is() {
+    let mut lab = lab("exclusive", 1, fifo());
+    lab.submit(patient(1));
+    lab.submit(known(2, 4_000));
+    let reading = |lab: &Lab| Event::GpuSampled { device: gpu(0), sample: Sample::new(lab.now, MiB(0)) };
+    lab.event(reading(&lab));
+    assert_eq!(asked(&lab.pass(HOUR)), NOBODY, "nobody is let onto a GPU whose samples are old");
+    assert_eq!(asked(&lab.event(reading(&lab))), [1]);
 }
 
 #[test]

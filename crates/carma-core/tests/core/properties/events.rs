@@ -110,7 +110,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         .prop_map(|own| own.map(|(jobs, gpus, memory)| vec![UserQuotaSettings { uid: 1, jobs, gpus, memory }]));
     let quotas = (limit(), limit(), memory(), own).prop_map(|(jobs, gpus, memory, users)| QuotaSettings { jobs, gpus, memory, users });
     let jobs_per_gpu = prop::sample::select(vec![0.0, 0.0, 1.0, 3.0]);
-    let allowed = prop::sample::subsequence(vec![SharingMode::Streams, SharingMode::Mps], 0..=2);
+    let allowed = prop::sample::subsequence(vec![SharingMode::Streams, SharingMode::Mps, SharingMode::Mig], 0..=3);
     // Often nothing, and gains of nothing, so that there is much switching where there is any.
     let modes = prop::option::of((allowed, any::<bool>(), prop::sample::select(vec![0.0, 0.05]))).prop_map(|modes| {
         modes.map(|(allowed, thread_shares, gain)| ModeSettings {

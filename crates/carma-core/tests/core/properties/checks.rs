@@ -1,0 +1,132 @@
+//! What every answer of the scheduler is checked against.
+
+use carma_core::*;
+
+use super::order::Standing;
+use super::world::World;
+
+/// What the world itself remembers of a gate: who closed it, when, and since when that one was seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Closed {
+    pub(super) by: AttemptId,
+    pub(super) launched_at: Time,
+    pub(super) seen_at: Option<Time>,
+}
+
+impl Closed {
+    /// By the rules in force now, whatever they were when it closed.
+    fn is_shut(&self, gate: GateConfig, now: Time) -> bool {
+        match (self.seen_at, gate.patience) {
+            // Sooner behind a newcomer that does what was forecast.
+            (Some(seen), _) => now - seen <= gate.observe.min(gate.confirmed),
+            (None, Some(patience)) => now - self.launched_at < patience,
+            (None, None) => true,
+        }
+    }
+}
+
+impl World {
+    pub(super) fn check(&mut self, before: &Scheduler, actions: &[Action]) {
+        assert_eq!(self.scheduler().audit(), Vec::<String>::new());
+        self.check_shares(actions);
+        self.check_power(actions);
+        self.check_company(actions);
+        self.check_switches(before, actions);
+        self.check_nobody_was_overlooked();
+        self.check_slots(before, actions);
+        let now = self.scheduler().now();
+        let scheduler = self.log.scheduler();
+        // Gates whose attempt is over are open.
+        self.gates.retain(|_, closed| {
+            let active = before.job(closed.by.job).and_then(|job| job.state.active().cloned());
+            let still = scheduler.job(closed.by.job).and_then(|job| job.state.active());
+            active.is_some_and(|active| active.attempt == closed.by) && still.is_some_and(|still| still.attempt == closed.by)
+        });
+        for action in actions {
+            if let Action::Launch { attempt, placement, reason } = action {
+                Self::check_floor(scheduler, before, *attempt, placement);
+                Self::check_order(scheduler, before, actions, attempt.job, *reason);
+                for granted in &placement.devices {
+                    let gate = scheduler.config().gate;
+                    let shut = self.gates.get(&granted.device).is_some_and(|closed| closed.is_shut(gate, now));
+                    assert!(!shut, "{attempt} passed a closed gate at {}", granted.device);
+                    self.gates.insert(granted.device, Closed { by: *attempt, launched_at: now, seen_at: None });
+                }
+            }
+        }
+    }
+
+    /// Decisions look only at what an event could have changed. A decision over everything must find nobody else to start,
+    /// except that what is kept for the head may be planned anew and let others pass.
+    fn check_nobody_was_overlooked(&self) {
+        let mut all_over_again = self.scheduler().clone();
+        let settings = Settings::from(all_over_again.config());
+        let actions = all_over_again.handle(Event::ConfigurationChanged(Box::new(settings)), self.now).unwrap();
+        // One that was set aside as too large counts as work until it is looked at again: so long the longest may not be next.
+        let waits = |job: &Job| self.scheduler().queue().any(|other| other.id() == job.id());
+        let work_is_back = self.scheduler().config().queue.critical > 0.0 && !all_over_again.queue().all(waits);
+        let overlooked = |action: &&Action| matches!(action, Action::Launch { reason: LaunchReason { passed: None, .. }, .. });
+        assert_eq!(actions.iter().find(overlooked).filter(|_| !work_is_back), None);
+    }
+
+    /// A recovered job never starts below its floor, and one that needs idle GPUs gets no others.
+    fn check_floor(scheduler: &Scheduler, before: &Scheduler, attempt: AttemptId, placement: &Placement) {
+        let job = scheduler.job(attempt.job).unwrap();
+        for granted in &placement.devices {
+            let device = scheduler.fleet().device(granted.device).unwrap();
+            assert!(device.spec.memory >= job.climb.floor, "{attempt} on {} is below its floor", granted.device);
+            assert!(!device.lost && !device.drained && !device.partitioned && !device.host_short);
+            let alone = device.tenants.len() == 1 && device.foreign.is_empty();
+            assert!(alone || !(job.climb.whole_gpu || job.spec.exclusive), "{attempt} had to be alone on {}", granted.device);
+            if scheduler.config().admission.reservations {
+                assert!(granted.promised >= job.climb.floor.min(device.spec.memory));
+            } else if !alone && before.fleet().device(granted.device).unwrap().telemetry == device.telemetry {
+                let free = device.spec.memory - device.telemetry.memory_used().unwrap_or_default();
+                assert!(free >= job.climb.floor, "{attempt}: {free} free on {}, floor {}", granted.device, job.climb.floor);
+            }
+        }
+    }
+
+    /// Nobody is launched while a job before it in the queue stays behind, unless backfill let it pass.
+    fn check_order(scheduler: &Scheduler, before: &Scheduler, actions: &[Action], launched: JobId, reason: LaunchReason) {
+        let job = scheduler.job(launched).unwrap();
+        if job.spec.gpus == 0 {
+            return;
+        }
+        if let Some(head) = reason.passed {
+            assert!(matches!(scheduler.config().queue.discipline, Discipline::Backfill { .. }));
+            // Where the head still waits, what was kept for it is on record: whoever passed it there is gone in time.
+            // One that is not due may have become critical by those who passed it as they liked.
+            let waits = &scheduler.job(head).unwrap().state;
+            let since = waits.waits_since().filter(|since| scheduler.now() - *since >= scheduler.config().queue.reserve_after);
+            let due = since.is_some() || matches!(waits, State::Recovering { .. });
+            if let Some(kept) = scheduler.head_reservation().filter(|kept| due && kept.head == head) {
+                let active = job.state.active().unwrap();
+                let end = job.spec.time_limit.map(|limit| active.launched_at + limit);
+                for granted in active.placement.devices.iter().filter(|granted| kept.devices.contains(&granted.device)) {
+                    let in_time = end.is_some_and(|end| kept.from.is_some_and(|from| end <= from));
+                    assert!(in_time, "{launched} is on {} until {end:?}, kept for {head} from {:?}", granted.device, kept.from);
+                }
+            }
+            return;
+        }
+        let recovered = matches!(before.job(launched).map(|job| &job.state), Some(State::Recovering { .. }))
+            || actions.iter().any(|action| {
+                matches!(action, Action::Requeue { job, reason: RequeueReason::After(Verdict::OutOfMemory), .. } if *job == launched)
+            });
+        let launched = Standing { job, recovering: recovered };
+        let largest =
+            |scheduler: &Scheduler| scheduler.fleet().devices().filter(|device| !device.lost).map(|device| device.spec.memory).max();
+        let same_limits = before.config() == scheduler.config() && largest(before) == largest(scheduler);
+        for waiting in scheduler.queue() {
+            // The turn in an array or within a quota that a job too large gives up comes to another in the middle of a decision.
+            let takes_turns = waiting.spec.array.is_some() || scheduler.config().quotas.of(waiting.spec.user) != Quota::default();
+            // So does one that a job lost in this event, because it needs more or may have less than before.
+            let as_before = |job: &Job| job.id() == waiting.id() && job.spec == waiting.spec && job.climb == waiting.climb;
+            if takes_turns && !(same_limits && before.queue().any(as_before)) {
+                continue;
+            }
+            launched.check_after(waiting, &scheduler.config().queue);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How a world ends: the log is replayed, and everything that runs comes to its end.
+
+use carma_core::*;
+
+use super::shares::is_beyond;
+use super::world::World;
+use crate::lab::window;
+
+impl World {
+    /// Everything is back, nothing is busy, nobody from outside is there.
+    pub(super) fn calm(&mut self) {
+        let servers: Vec<ServerId> = self.scheduler().fleet().servers().iter().map(|server| server.spec.id).collect();
+        for server in servers {
+            self.accepted(Event::HostFine { server });
+            self.host_memory(server, MiB(1_000_000));
+        }
+        self.answer_switches();
+        for device in self.devices() {
+            self.accepted(Event::GpuBack { device });
+            self.accepted(Event::GpuResumed { device });
+            self.accepted(Event::ProcessesSeen { device, processes: Vec::new() });
+            self.accepted(Event::GpuWindow { device, window: window(0, 0.0, 0.0, 0.0) });
+        }
+    }
+
+    /// Lets everything that runs end well, again and again, until nothing runs. Then every job is final, held, waiting for
+    /// one that is, or too large, and says so.
+    pub(super) fn dry_up(mut self) {
+        for _ in 0..1_000 {
+            // GPUs that were switched have rested, and what was never answered is given up.
+            self.now = self.now + Seconds::from_secs(1_000);
+            self.accepted(Event::Tick);
+            self.calm();
+            let active = self.active();
+            if active.is_empty() && self.switches.is_empty() && self.scheduler().next_wakeup().is_none() {
+                break;
+            }
+            for Active { attempt, .. } in active {
+                self.accepted(Event::JobExited { attempt, verdict: Verdict::Succeeded });
+            }
+            self.answer_switches();
+        }
+        for job in self.scheduler().jobs() {
+            let explanation = self.scheduler().explain(job.id()).unwrap();
+            let settled = match &job.state {
+                State::Done { .. } | State::Held { .. } => true,
+                _ => match explanation.reason {
+                    WaitReason::Dependencies { .. }
+                    | WaitReason::TooLarge { .. }
+                    | WaitReason::TooLargeForHosts { .. }
+                    | WaitReason::TooMuchPower { .. } => true,
+                    WaitReason::Quota { over } => is_beyond(over),
+                    _ => false,
+                },
+            };
+            assert!(settled, "forgotten: {explanation}");
+        }
+    }
+
+    pub(super) fn replay(&mut self) {
+        let empty = EventLog::new(&Settings::default(), Vec::new()).unwrap();
+        let log = std::mem::replace(&mut self.log, empty);
+        let scheduler = log.scheduler().clone();
+        let written = log.into_output();
+        assert!(replay(&written[..]).unwrap().1 == scheduler, "the replayed log leads elsewhere");
+        self.log = EventLog::resume(scheduler, written);
+    }
+}

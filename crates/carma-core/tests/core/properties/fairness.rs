@@ -1,0 +1,96 @@
+//! Turns under fair share, against accounts that are worked out apart from the scheduler.
+
+use std::collections::BTreeMap;
+
+use carma_core::*;
+use proptest::prelude::*;
+
+use super::stream::{Arrival, run};
+use crate::lab::{Lab, job, secs};
+
+/// What every job should take, whatever it does.
+const EXPECTED: u64 = 60;
+
+/// Jobs of which each takes a whole GPU and should take as long as any other.
+fn equal_jobs() -> impl Strategy<Value = Vec<Arrival>> {
+    let one = (0_u64..20, 0_u32..4, 5_u64..200).prop_map(|(gap, user, used)| {
+        let spec = JobSpec { user: UserId(user), group: GroupId(user / 2), expected_duration: Some(secs(EXPECTED)), ..job(0) };
+        Arrival::new(gap, used, spec)
+    });
+    prop::collection::vec(one, 1..40)
+}
+
+fn rules(half_life: f64, shares: &[ShareSettings]) -> Config {
+    let queue = QueueSettings {
+        fair_share: Some(true),
+        half_life: Some(half_life),
+        courtesy: Some(0.0),
+        critical: Some(0.0),
+        shares: Some(shares.to_vec()),
+        ..QueueSettings::default()
+    };
+    Settings { policy: Some("exclusive".to_owned()), queue: Some(queue), ..Settings::default() }.check().unwrap()
+}
+
+/// Who was launched when, by the test's own notes.
+struct Accounts {
+    launched: BTreeMap<JobId, Time>,
+    half_life: f64,
+}
+
+impl Accounts {
+    /// GPU-seconds that a job has had by now, each counting half after a half-life, and those it should still take.
+    fn charge(&self, job: &Job, now: Time) -> f64 {
+        let Some(begin) = self.launched.get(&job.id()) else { return 0.0 };
+        let (end, due) = match job.state {
+            State::Done { at, .. } => (at, 0.0),
+            _ => (now, (*begin + secs(EXPECTED) - now).get()),
+        };
+        let left_of = |moment: Time| (-(now - moment).get() / self.half_life).exp2();
+        self.half_life / std::f64::consts::LN_2 * (left_of(end) - left_of(*begin)) + due
+    }
+
+    /// What all these jobs were charged for, over a share.
+    fn standing(&self, scheduler: &Scheduler, whose: impl Fn(&JobSpec) -> bool, share: f64) -> f64 {
+        let charges = scheduler.jobs().filter(|job| whose(&job.spec)).map(|job| self.charge(job, scheduler.now()));
+        charges.sum::<f64>() / share
+    }
+
+    /// Where a job's group stands beside others, and its user within the group.
+    fn of(&self, scheduler: &Scheduler, job: &JobSpec) -> (f64, f64) {
+        let shares = &scheduler.config().queue.shares;
+        let group = self.standing(scheduler, |spec| spec.group == job.group, shares.of_group(job.group));
+        let user = self.standing(scheduler, |spec| (spec.group, spec.user) == (job.group, job.user), shares.of_user(job.user));
+        (group, user)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    /// Whoever is launched is of the group that stands lowest of those that wait, and of the user of it that does. What an account
+    /// forgets as too little to matter may make a difference of less than a GPU-second.
+    #[test]
+    fn who_has_had_less_of_its_share_goes_first(
+        jobs in equal_jobs(),
+        gpus in 1_u16..4,
+        half_life in prop::sample::select(vec![60.0, 600.0, 86_400.0]),
+        weighted in any::<bool>(),
+    ) {
+        let shares = [ShareSettings { uid: Some(1), share: 3.0, gid: None }, ShareSettings { gid: Some(1), share: 2.0, uid: None }];
+        let mut accounts = Accounts { launched: BTreeMap::new(), half_life };
+        run(&mut Lab::new(rules(half_life, if weighted { &shares } else { &[] }), gpus), &jobs, |lab, actions| {
+            for action in actions {
+                let Action::Launch { attempt, .. } = action else { continue };
+                let launched = &lab.scheduler.job(attempt.job).unwrap().spec;
+                let (group, user) = accounts.of(&lab.scheduler, launched);
+                for waiting in lab.scheduler.queue().map(|job| &job.spec) {
+                    let (other_group, other_user) = accounts.of(&lab.scheduler, waiting);
+                    let goes_first = if launched.group == waiting.group { user < other_user + 1.0 } else { group < other_group + 1.0 };
+                    assert!(goes_first, "{} was launched before {}: {group} {user}, {other_group} {other_user}", launched.id, waiting.id);
+                }
+                accounts.launched.insert(attempt.job, lab.now);
+            }
+        });
+    }
+}
