@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use carma_core::MiB;
+use carma_core::{Fraction, MiB};
 use carma_emu::Machine;
 use carma_emu::fault::{self, CallAnswer, Fault};
 use carma_emu::state::{ContextKind, ContextRecord, State};
-use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessKind, Unfit, Xid};
+use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessActivity, ProcessKind, Unfit, Xid};
 
 use crate::support::{Emulated, LONG, Sleeper, training, until};
 
@@ -80,6 +80,29 @@ fn processes_of_all_kinds_are_seen_with_their_memory() {
     // Those that ended are noticed within milliseconds.
     let used = || Monitor::default().look(&bench.driver, &bench.uuids()).0[0].reading.as_ref().unwrap().memory_used;
     until(|| (used() == MiB::ZERO).then_some(()));
+}
+
+#[test]
+fn who_works_and_who_only_holds_memory_is_told_apart() {
+    let bench = Bench::new("2xA100-40GB");
+    let ask = |gpu: usize| bench.driver.process_activity(&[bench.uuids()[gpu].clone()], LONG).remove(0).1;
+    let [works, holds] = [Sleeper::new(), Sleeper::new()];
+    assert_eq!(ask(0).unwrap().of(works.pid()), Some(Fraction::ZERO), "nobody does anything");
+    bench.emulated.attach(training(works.pid(), 0, 3 << 30));
+    bench.emulated.attach(ContextRecord { busy: 0, counters: [0.0; 4], ..training(holds.pid(), 0, 3 << 30) });
+    let activity = ask(0).unwrap();
+    assert!(activity.of(works.pid()).unwrap().get() > 0.5, "{activity:?}");
+    assert_eq!(activity.of(holds.pid()), Some(Fraction::ZERO));
+    // It stops.
+    bench.with(|state| state.contexts_mut().iter_mut().for_each(|context| (context.busy, context.counters) = (0, [0.0; 4])));
+    assert_eq!(ask(0).unwrap().of(works.pid()), Some(Fraction::ZERO));
+    // Drivers tell nothing of GPUs that are cut, and old ones of none.
+    bench.emulated.partition(1, &["3g.20gb"]);
+    assert_eq!(ask(1).unwrap(), ProcessActivity::Untold);
+    bench.fault(Some(0), Some("nvmlDeviceGetProcessUtilization"), fails("FUNCTION_NOT_FOUND"));
+    assert_eq!(ask(0).unwrap(), ProcessActivity::Untold);
+    bench.fault(Some(0), None, fails("GPU_IS_LOST"));
+    assert!(matches!(ask(0), Err(DriverError::Lost(_))));
 }
 
 #[test]
