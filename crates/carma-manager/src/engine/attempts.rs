@@ -8,6 +8,7 @@ use carma_core::{Action, AttemptId, Event, EventError, Fraction, Idle, JobId, Ou
 use serde_json::json;
 
 use super::batch::Effect;
+use super::checkpoints::CheckpointWatch;
 use super::exits::Remains;
 use super::input::Input;
 use super::launcher::{LaunchOrder, begun};
@@ -35,11 +36,13 @@ pub(super) struct Underway {
     signals: Vec<Signal>,
     /// All its processes that were seen on GPUs.
     pub(super) pids: BTreeSet<u32>,
+    /// What was seen of its folder for checkpoints.
+    pub(super) checkpoints: Option<CheckpointWatch>,
 }
 
 impl Underway {
     pub(super) fn launched(launched: UnixMillis) -> Self {
-        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new() }
+        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new(), checkpoints: None }
     }
 }
 
@@ -224,6 +227,7 @@ impl Running {
             self.tell(Event::MemoryNeeded { attempt, needed });
         }
         let verdict = judgement.verdict.clone();
+        self.look_for_checkpoint(attempt, true);
         self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
         // What it held is free now, and the GPU says so at the next look.
         self.looks.as_ref().inspect(|looks| looks.now());
