@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use carma_core::{Fraction, MiB};
+use carma_core::{Fraction, MiB, Watts};
 use carma_emu::Machine;
 use carma_emu::fault::{self, CallAnswer, Fault};
 use carma_emu::state::{ContextKind, ContextRecord, State};
-use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessActivity, ProcessKind, Unfit, Xid};
+use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, PowerLimitChange, ProcessActivity, ProcessKind, Unfit, Xid};
 
 use crate::support::{Emulated, LONG, Sleeper, training, until};
 
@@ -103,6 +103,27 @@ fn who_works_and_who_only_holds_memory_is_told_apart() {
     assert_eq!(ask(0).unwrap(), ProcessActivity::Untold);
     bench.fault(Some(0), None, fails("GPU_IS_LOST"));
     assert!(matches!(ask(0), Err(DriverError::Lost(_))));
+}
+
+#[test]
+fn a_gpu_at_its_limit_of_power_draws_no_more_and_is_slower() {
+    let bench = Bench::new("1xA100-40GB");
+    let (uuid, process) = (bench.uuids().remove(0), Sleeper::new());
+    bench.emulated.attach(training(process.pid(), 0, 3 << 30));
+    let seen = || {
+        let reading = Monitor::default().look(&bench.driver, std::slice::from_ref(&uuid)).0.remove(0).reading.unwrap();
+        (reading.power.unwrap(), bench.with(|state| state.contexts()[0].speed))
+    };
+    let (watts, speed) = seen();
+    let limit = Watts(120.0);
+    assert!(watts > limit, "{watts}");
+    let change = PowerLimitChange::plan(&bench.driver, &uuid, limit, None).unwrap();
+    change.make(&bench.driver).unwrap();
+    let expected = carma_sim::capped_speed(carma_sim::GpuType::find("A100-40GB").unwrap(), watts.0, limit.0);
+    let (capped, slower) = seen();
+    assert!(capped == limit && slower < speed && (slower / speed - expected).abs() < 0.01, "{capped} {slower} {speed} {expected}");
+    change.restore(&bench.driver).unwrap();
+    assert_eq!(seen(), (watts, speed));
 }
 
 #[test]

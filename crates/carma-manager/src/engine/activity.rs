@@ -38,3 +38,34 @@ pub(super) fn complete<'a>(activity: &'a ProcessActivity, reading: &Reading, mps
     let is_anybodys = reading.utilisation.is_none_or(|all| all == Fraction::ZERO) || reading.processes.iter().any(|known| works(known.pid));
     if mps_server.is_some_and(works) || !is_anybodys { &ProcessActivity::Untold } else { activity }
 }
+
+#[cfg(test)]
+mod tests {
+    use carma_core::MiB;
+    use carma_gpu::{GpuProcess, ProcessKind};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_all_is_not_told() {
+        let process = |pid| GpuProcess { pid, kind: ProcessKind::Compute, memory: None, gpu_instance: None };
+        let reading = |utilisation: Option<f64>| Reading {
+            memory_used: MiB(1),
+            memory_total: MiB(2),
+            utilisation: utilisation.map(Fraction::clamped),
+            power: None,
+            energy: None,
+            temperature: None,
+            clock: None,
+            uncorrected: None,
+            processes: vec![process(1), process(2)],
+        };
+        let told = |all: &[(u32, f64)]| ProcessActivity::Told(all.iter().map(|(pid, does)| (*pid, Fraction::clamped(*does))).collect());
+        let counts =
+            |all: &[(u32, f64)], utilisation, server| *complete(&told(all), &reading(utilisation), server) != ProcessActivity::Untold;
+        assert!(counts(&[(1, 0.5)], Some(0.5), None) && counts(&[(1, 0.5)], Some(0.5), Some(2)));
+        assert!(!counts(&[(2, 0.5)], Some(0.5), Some(2)), "which of the server's clients works nobody knows");
+        assert!(counts(&[], Some(0.0), None) && counts(&[], None, None) && !counts(&[], Some(0.5), None));
+        assert!(!counts(&[(3, 0.5)], Some(0.5), None), "who works is not listed");
+    }
+}

@@ -227,6 +227,7 @@ impl Running {
             self.tell(Event::MemoryNeeded { attempt, needed });
         }
         let verdict = judgement.verdict.clone();
+        self.read_progress([attempt]);
         self.look_for_checkpoint(attempt, true);
         self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
         // What it held is free now, and the GPU says so at the next look.
@@ -287,20 +288,15 @@ impl Running {
         }
     }
 
-    /// Attempts that say how far they are.
-    pub(super) fn read_progress(&mut self) {
-        let told: Vec<(AttemptId, Fraction)> = self
-            .attempts
-            .iter()
-            .filter_map(|(attempt, underway)| {
-                let done = Fraction::clamped(super::exits::progress(underway.supervised.as_ref()?.folder())?);
-                let before = self.core.scheduler().job(attempt.job)?.progress;
-                (before != Some(done)).then_some((*attempt, done))
-            })
-            .collect();
-        for (attempt, done) in told {
-            // It may have ended meanwhile.
-            let _ = self.try_tell(Event::Progress { attempt, done });
+    /// How far attempts are that say so.
+    pub(super) fn read_progress(&mut self, attempts: impl IntoIterator<Item = AttemptId>) {
+        for attempt in attempts {
+            let note = self.attempts.get(&attempt).and_then(|underway| super::exits::progress(underway.supervised.as_ref()?.folder()));
+            let Some(done) = note.map(Fraction::clamped) else { continue };
+            if self.core.scheduler().job(attempt.job).is_some_and(|job| job.progress != Some(done)) {
+                // It may have ended meanwhile.
+                let _ = self.try_tell(Event::Progress { attempt, done });
+            }
         }
     }
 }

@@ -37,16 +37,7 @@ impl CheckpointWatch {
 }
 
 impl Running {
-    /// Checkpoints that attempts have written since the last look.
-    pub(super) fn look_for_checkpoints(&mut self) {
-        let may = |attempt: &AttemptId| self.core.scheduler().job(attempt.job).is_some_and(|job| job.spec.may_checkpoint);
-        let writers: Vec<AttemptId> = self.attempts.keys().copied().filter(may).collect();
-        for attempt in writers {
-            self.look_for_checkpoint(attempt, false);
-        }
-    }
-
-    /// The same of one attempt, which may have ended.
+    /// Whether an attempt has written a checkpoint since the last look, if it can; it may have ended.
     pub(super) fn look_for_checkpoint(&mut self, attempt: AttemptId, ended: bool) {
         let Some(job) = self.core.scheduler().job(attempt.job).filter(|job| job.spec.may_checkpoint) else { return };
         let told = job.state.active().is_some_and(|active| job.checkpointed_at >= Some(active.launched_at));

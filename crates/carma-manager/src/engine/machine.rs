@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
+use carma_core::{AttemptId, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
 use carma_gpu::{GpuEvent, Incident, topology};
@@ -115,8 +115,9 @@ impl Running {
         self.recent.take(wall, seen);
         let minutes = self.minutes.over();
         self.batch.changes.extend(minutes.into_iter().map(Change::SampleKept));
-        self.read_progress();
-        self.look_for_checkpoints();
+        let attempts: Vec<AttemptId> = self.attempts.keys().copied().collect();
+        self.read_progress(attempts.iter().copied());
+        attempts.into_iter().for_each(|attempt| self.look_for_checkpoint(attempt, false));
         // Many wait for this and none for the disk.
         let _ = self.updates.send((wall, Update::Gpus));
     }
