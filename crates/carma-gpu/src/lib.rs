@@ -9,6 +9,7 @@
 //! There is no trait over devices: the seam is the driver's own interface, and emulated GPUs stand behind the very library that real ones do.
 //! Every call into the driver has a deadline, because a sick GPU can make any of them hang.
 
+mod activity;
 mod compute_mode;
 mod driver;
 mod environment;
@@ -30,6 +31,7 @@ mod reading;
 mod topology;
 mod xid;
 
+pub use activity::ProcessActivity;
 pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
 pub use environment::{environment, find_program};

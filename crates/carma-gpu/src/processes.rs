@@ -60,7 +60,7 @@ pub(crate) fn processes(device: &Device<'_>) -> Result<Vec<GpuProcess>, NvmlErro
 }
 
 /// A list; where it grew between the question for its length and the one for its content, it is asked for again.
-fn patient(ask: impl Fn() -> Result<Vec<ProcessInfo>, NvmlError>) -> Result<Vec<ProcessInfo>, NvmlError> {
+pub(crate) fn patient<T>(ask: impl Fn() -> Result<Vec<T>, NvmlError>) -> Result<Vec<T>, NvmlError> {
     let grew = |answer: &Result<_, NvmlError>| matches!(answer, Err(NvmlError::InsufficientSize(_)));
     (1..ATTEMPTS).map(|_| ask()).find(|answer| !grew(answer)).unwrap_or_else(&ask)
 }
@@ -109,7 +109,7 @@ mod tests {
             _ => Err(NvmlError::InsufficientSize(None)),
         };
         assert_eq!(patient(ask).unwrap(), [process(7)]);
-        assert!(matches!(patient(|| Err(NvmlError::InsufficientSize(None))), Err(NvmlError::InsufficientSize(_))));
+        assert!(matches!(patient::<()>(|| Err(NvmlError::InsufficientSize(None))), Err(NvmlError::InsufficientSize(_))));
     }
 
     #[test]

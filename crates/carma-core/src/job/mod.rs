@@ -48,6 +48,9 @@ pub struct Job {
     pub progress: Option<Fraction>,
     /// When it last wrote a checkpoint.
     pub checkpointed_at: Option<Time>,
+    /// The progress that its checkpoint holds, as far as it told any.
+    #[serde(default)]
+    pub saved_progress: Option<Fraction>,
     /// GPU time that its attempts have had which are over.
     #[serde(default)]
     pub attained: Seconds,
@@ -79,6 +82,7 @@ impl Job {
             displacements: 0,
             progress: None,
             checkpointed_at: None,
+            saved_progress: None,
             attained: Seconds::ZERO,
             turn: Turn::default(),
             apart_from: Vec::new(),

@@ -19,7 +19,7 @@ impl Job {
         let kept = self.checkpointed_at.is_some();
         let earlier = if kept { self.attained.times(1.0 / f64::from(self.spec.gpus.max(1))) } else { Seconds::ZERO };
         let running = self.state.active().map(|active| now - active.launched_at);
-        let done = self.progress.filter(|_| kept || running.is_some()).map_or(0.0, f64::from);
+        let done = if running.is_some() { self.progress } else { self.saved_progress }.map_or(0.0, f64::from);
         match (expected, running) {
             // What it has shown outweighs what was expected of it.
             (_, Some(elapsed)) if done > 0.0 => Some((earlier + elapsed).times((1.0 - done) / done)),
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn only_what_a_checkpoint_holds_is_done() {
-        let mut waiting = job(Some(80), Some(0.25));
+        let mut waiting = job(Some(80), Some(0.75));
         assert_eq!(waiting.expected_remaining(Time::ZERO), Some(Seconds::from_secs(80)));
-        waiting.checkpointed_at = Some(Time::from_secs(20));
+        (waiting.checkpointed_at, waiting.saved_progress) = (Some(Time::from_secs(20)), Some(Fraction::clamped(0.25)));
         assert_eq!(waiting.expected_remaining(Time::ZERO), Some(Seconds::from_secs(60)));
         waiting.attained = Seconds::from_secs(30);
         waiting.progress = None;

@@ -132,7 +132,10 @@ impl Scheduler {
 
     pub(super) fn checkpointed(&mut self, attempt: AttemptId, now: Time) -> Result<(), EventError> {
         self.under_way(attempt)?;
-        self.jobs.entry(attempt.job).and_modify(|job| job.checkpointed_at = Some(now));
+        self.jobs.entry(attempt.job).and_modify(|job| {
+            job.checkpointed_at = Some(now);
+            job.saved_progress = job.progress.or(job.saved_progress);
+        });
         Ok(())
     }
 

@@ -22,8 +22,10 @@ fn from_submission_to_success() {
     let attempt = lab.attempt(1);
     lab.event(Event::Progress { attempt, done: Fraction::clamped(0.5) });
     lab.event(Event::Checkpointed { attempt });
+    lab.event(Event::Progress { attempt, done: Fraction::clamped(0.75) });
     let known = lab.scheduler.job(JobId(1)).unwrap();
-    assert_eq!((known.progress, known.checkpointed_at), (Some(Fraction::clamped(0.5)), Some(lab.now)));
+    assert_eq!((known.progress, known.checkpointed_at), (Some(Fraction::clamped(0.75)), Some(lab.now)));
+    assert_eq!(known.saved_progress, Some(Fraction::clamped(0.5)), "what came after is in no checkpoint");
     assert_eq!(lab.exit(1, Verdict::Succeeded), [Action::Finish { job: JobId(1), outcome: Outcome::Succeeded }]);
     assert_eq!(lab.scheduler.next_wakeup(), None);
 }

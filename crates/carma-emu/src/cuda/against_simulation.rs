@@ -80,7 +80,7 @@ impl Drop for Job<'_> {
 
 const SEED: u64 = 7;
 
-fn simulated(catalogue: &Catalogue, jobs: &[(&str, u64)], sharing: Sharing) -> Run {
+fn simulated(catalogue: &Catalogue, jobs: &[(&str, u64)], sharing: Sharing, limit: Option<f64>) -> Run {
     let model = InterferenceModel { pair_deviation: 0.0, ..InterferenceModel::shipped() };
     let job = |(name, second): &(&str, u64)| TraceJob {
         name: format!("{name} at {second}"),
@@ -93,16 +93,18 @@ fn simulated(catalogue: &Catalogue, jobs: &[(&str, u64)], sharing: Sharing) -> R
     let trace = Trace { jobs: jobs.iter().map(job).collect(), ..Trace::default() };
     let mut settings = Settings { preset: Some(Preset::Aegis), policy: Some("or-rr".to_owned()), ..Settings::default() };
     settings.screen.get_or_insert_default().enabled = Some(false);
+    settings.power.get_or_insert_default().cap = limit;
     let (servers, knowledge) = ("1xA100-40GB".parse().unwrap(), Knowledge { memory: Estimator::Oracle, ..Knowledge::default() });
     let simulation = Simulation::new((catalogue, &model), &trace, &servers, &settings, &knowledge);
     Simulation { sharing, seed: SEED, ..simulation }.run().unwrap()
 }
 
 /// When each job ends, and the energy, SMACT and DRAMA times seconds of the GPU up to the last end.
-fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, as_kind: ContextKind) -> (Vec<f64>, [f64; 3]) {
+fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, as_kind: ContextKind, limit: Option<f64>) -> (Vec<f64>, [f64; 3]) {
     let folder = tempfile::tempdir().unwrap();
     let kind = GpuType::find("A100-40GB").unwrap();
-    let gpu = GpuRecord { profile: Profile::place(kind) as u32, power_limit: (kind.limit_watts * 1000.0) as u32, ..GpuRecord::zeroed() };
+    let power_limit = (limit.unwrap_or(kind.limit_watts) * 1000.0) as u32;
+    let gpu = GpuRecord { profile: Profile::place(kind) as u32, power_limit, ..GpuRecord::zeroed() };
     let machine = SharedState::create(&folder.path().join("state"), &[gpu], 1.0).unwrap();
     let begin = |(place, (name, _)): (usize, &(&str, u64))| {
         let launched = run.jobs[place].attempts[0].launched.get();
@@ -135,23 +137,25 @@ fn jobs_take_as_long_and_draw_as_much_as_in_the_simulator() {
     let catalogue = Catalogue::shipped();
     let two = [("resnet50_imagenet_bs64", 0), ("bert_base_wiki_bs32", 10)];
     let three = [two[0], two[1], ("unet_voc", 200)];
-    for (jobs, sharing, kind) in [
-        (&two[..1], Sharing::Streams, ContextKind::Compute),
-        (&two, Sharing::Streams, ContextKind::Compute),
-        (&three, Sharing::Streams, ContextKind::Compute),
-        (&three, Sharing::Mps, ContextKind::MpsClient),
+    for (jobs, sharing, kind, limit) in [
+        (&two[..1], Sharing::Streams, ContextKind::Compute, None),
+        (&two, Sharing::Streams, ContextKind::Compute, None),
+        (&three, Sharing::Streams, ContextKind::Compute, None),
+        (&three, Sharing::Mps, ContextKind::MpsClient, None),
+        (&two[..1], Sharing::Streams, ContextKind::Compute, Some(150.0)),
+        (&three, Sharing::Streams, ContextKind::Compute, Some(200.0)),
     ] {
-        let run = simulated(&catalogue, jobs, sharing);
+        let run = simulated(&catalogue, jobs, sharing, limit);
         let ends: Vec<f64> = run.jobs.iter().map(|job| job.ended.unwrap().get()).collect();
         let totals = run.gpus[0].totals;
-        let (emulated_ends, emulated_totals) = emulated(&catalogue, jobs, &run, kind);
+        let (emulated_ends, emulated_totals) = emulated(&catalogue, jobs, &run, kind, limit);
         for (simulated, emulated) in
             ends.iter().zip(&emulated_ends).chain([totals.joules, totals.smact, totals.drama].iter().zip(&emulated_totals))
         {
             // The simulator counts whole milliseconds.
             assert!(
                 (emulated / simulated - 1.0).abs() < 1e-4,
-                "{jobs:?} {sharing:?}: {ends:?} {totals:?} but {emulated_ends:?} {emulated_totals:?}"
+                "{jobs:?} {sharing:?} {limit:?}: {ends:?} {totals:?} but {emulated_ends:?} {emulated_totals:?}"
             );
         }
     }

@@ -122,17 +122,17 @@ pub(super) fn timestamp() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
-/// What each process does now. The driver keeps no such samples of partitioned GPUs, and none of idle ones.
+/// What each process does now. The driver keeps no such samples of partitioned GPUs, nor of processes that do nothing.
 fn utilisation(state: &State<'_>, gpu: usize, since: u64) -> Answer<Vec<nvmlProcessUtilizationInfo_v1_t>> {
     let now = timestamp();
-    let contexts: Vec<&ContextRecord> = state.contexts_at(Place::gpu(gpu)).filter(|context| context.busy != 0).collect();
+    let own = |context: &ContextRecord, counter: usize| context.counters[counter] * context.activity;
+    let contexts: Vec<&ContextRecord> = state.contexts_at(Place::gpu(gpu)).filter(|context| own(context, 3) > 0.0).collect();
     if state.gpus[gpu].mig != 0 {
         return Err(Code::NOT_SUPPORTED);
     }
     if contexts.is_empty() || since >= now {
         return Err(Code::NOT_FOUND);
     }
-    let own = |context: &ContextRecord, counter: usize| context.counters[counter] * context.activity;
     let share = |context: &ContextRecord, counter: usize| {
         let all: f64 = contexts.iter().map(|other| own(other, counter)).sum();
         percent(part(own(context, counter), all, state.gpus[gpu].engine.levels[counter]))

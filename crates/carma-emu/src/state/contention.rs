@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use carma_core::{CollocationMode, Fraction, MiB};
-use carma_sim::{InterferenceModel, Levels, Neighbours, Physics, RankProfile, device_power};
+use carma_sim::{InterferenceModel, Levels, Neighbours, Physics, RankProfile, capped_speed, device_power};
 
 use super::records::{ContextKind, ContextRecord};
 use super::{Place, State};
@@ -37,7 +37,8 @@ impl State<'_> {
         }
         let busy = self.contexts().iter().filter(|context| context.is_busy()).count();
         self.header.host = PHYSICS.host_slowdown(busy, self.gpus.len().max(1) as f64);
-        let slowdowns = self.slowdowns();
+        let mut slowdowns = self.slowdowns();
+        self.throttle(&mut slowdowns);
         // A job is as fast as its slowest rank, and all its ranks are as busy as that allows.
         let mut slowest: HashMap<u32, f64> = HashMap::new();
         for (context, slowdown) in self.contexts().iter().zip(&slowdowns).filter(|(context, _)| context.is_busy()) {
@@ -80,11 +81,32 @@ impl State<'_> {
         slowdowns
     }
 
+    /// Makes all on a GPU slower that would draw more than its limit of power without.
+    fn throttle(&self, slowdowns: &mut [f64]) {
+        let mut draws: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.gpus.len()];
+        for (context, slowdown) in self.contexts().iter().zip(&*slowdowns).filter(|(context, _)| context.runs()) {
+            // The simulator's rule goes by how much neighbours leave to each, and so does this.
+            let speed = if context.is_busy() { context.stretch * self.header.host / slowdown } else { PHYSICS.quiet };
+            draws[context.gpu as usize].push((context.watts, speed));
+        }
+        let speed = |(gpu, draws): (usize, &Vec<(f64, f64)>)| {
+            let (kind, limit) = (self.profile(gpu).kind, self.power_limit(gpu));
+            capped_speed(kind, device_power(kind, draws.iter().copied()), limit)
+        };
+        let speeds: Vec<f64> = draws.iter().enumerate().map(speed).collect();
+        slowdowns.iter_mut().zip(self.contexts()).for_each(|(slowdown, context)| *slowdown /= speeds[context.gpu as usize]);
+    }
+
+    /// The most that a GPU may draw in watts. However low it is set, an idle GPU draws what it does.
+    fn power_limit(&self, gpu: usize) -> f64 {
+        (f64::from(self.gpus[gpu].power_limit) / 1000.0).max(self.profile(gpu).kind.idle_watts)
+    }
+
     /// Counters and power of a GPU and its instances from now on.
     fn measure(&mut self, gpu: usize) {
         let profile = self.profile(gpu);
         let kind = profile.kind;
-        let lost = self.gpus[gpu].lost != 0;
+        let (lost, limit) = (self.gpus[gpu].lost != 0, self.power_limit(gpu));
         let all: Vec<ContextRecord> = self.contexts_at(Place::gpu(gpu)).copied().collect();
         let levels = |of: &mut dyn Iterator<Item = &ContextRecord>| {
             let ranks: Vec<(RankProfile, f64)> = of.map(|context| (context.profile(), context.activity)).collect();
@@ -102,8 +124,6 @@ impl State<'_> {
             whole.iter_mut().zip(instance.engine.levels).for_each(|(sum, level)| *sum += level * share);
         }
         let of_gpu = if record.mig == 0 { levels(&mut all.iter()) } else { whole };
-        (record.engine.levels, record.engine.watts) = if lost { ([0.0; 4], 0.0) } else { (of_gpu, watts(&mut all.iter())) };
-        let limit = f64::from(record.power_limit) / 1000.0;
-        record.engine.watts = record.engine.watts.min(limit);
+        (record.engine.levels, record.engine.watts) = if lost { ([0.0; 4], 0.0) } else { (of_gpu, watts(&mut all.iter()).min(limit)) };
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use carma_core::MiB;
+use carma_core::{Fraction, MiB, Watts};
 use carma_emu::Machine;
 use carma_emu::fault::{self, CallAnswer, Fault};
 use carma_emu::state::{ContextKind, ContextRecord, State};
-use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, ProcessKind, Unfit, Xid};
+use carma_gpu::{Blame, DeviceUuid, Driver, DriverError, Incident, Monitor, PowerLimitChange, ProcessActivity, ProcessKind, Unfit, Xid};
 
 use crate::support::{Emulated, LONG, Sleeper, training, until};
 
@@ -80,6 +80,50 @@ fn processes_of_all_kinds_are_seen_with_their_memory() {
     // Those that ended are noticed within milliseconds.
     let used = || Monitor::default().look(&bench.driver, &bench.uuids()).0[0].reading.as_ref().unwrap().memory_used;
     until(|| (used() == MiB::ZERO).then_some(()));
+}
+
+#[test]
+fn who_works_and_who_only_holds_memory_is_told_apart() {
+    let bench = Bench::new("2xA100-40GB");
+    let ask = |gpu: usize| bench.driver.process_activity(&[bench.uuids()[gpu].clone()], LONG).remove(0).1;
+    let [works, holds] = [Sleeper::new(), Sleeper::new()];
+    assert_eq!(ask(0).unwrap().of(works.pid()), Some(Fraction::ZERO), "nobody does anything");
+    bench.emulated.attach(training(works.pid(), 0, 3 << 30));
+    bench.emulated.attach(ContextRecord { busy: 0, counters: [0.0; 4], ..training(holds.pid(), 0, 3 << 30) });
+    let activity = ask(0).unwrap();
+    assert!(activity.of(works.pid()).unwrap().get() > 0.5, "{activity:?}");
+    assert_eq!(activity.of(holds.pid()), Some(Fraction::ZERO));
+    // It stops.
+    bench.with(|state| state.contexts_mut().iter_mut().for_each(|context| (context.busy, context.counters) = (0, [0.0; 4])));
+    assert_eq!(ask(0).unwrap().of(works.pid()), Some(Fraction::ZERO));
+    // Drivers tell nothing of GPUs that are cut, and old ones of none.
+    bench.emulated.partition(1, &["3g.20gb"]);
+    assert_eq!(ask(1).unwrap(), ProcessActivity::Untold);
+    bench.fault(Some(0), Some("nvmlDeviceGetProcessUtilization"), fails("FUNCTION_NOT_FOUND"));
+    assert_eq!(ask(0).unwrap(), ProcessActivity::Untold);
+    bench.fault(Some(0), None, fails("GPU_IS_LOST"));
+    assert!(matches!(ask(0), Err(DriverError::Lost(_))));
+}
+
+#[test]
+fn a_gpu_at_its_limit_of_power_draws_no_more_and_is_slower() {
+    let bench = Bench::new("1xA100-40GB");
+    let (uuid, process) = (bench.uuids().remove(0), Sleeper::new());
+    bench.emulated.attach(training(process.pid(), 0, 3 << 30));
+    let seen = || {
+        let reading = Monitor::default().look(&bench.driver, std::slice::from_ref(&uuid)).0.remove(0).reading.unwrap();
+        (reading.power.unwrap(), bench.with(|state| state.contexts()[0].speed))
+    };
+    let (watts, speed) = seen();
+    let limit = Watts(120.0);
+    assert!(watts > limit, "{watts}");
+    let change = PowerLimitChange::plan(&bench.driver, &uuid, limit, None).unwrap();
+    change.make(&bench.driver).unwrap();
+    let expected = carma_sim::capped_speed(carma_sim::GpuType::find("A100-40GB").unwrap(), watts.0, limit.0);
+    let (capped, slower) = seen();
+    assert!(capped == limit && slower < speed && (slower / speed - expected).abs() < 0.01, "{capped} {slower} {speed} {expected}");
+    change.restore(&bench.driver).unwrap();
+    assert_eq!(seen(), (watts, speed));
 }
 
 #[test]

@@ -91,6 +91,7 @@ impl Running {
         let told = self.try_tell(Event::ConfigurationChanged(Box::new(settings.clone()))).map_err(|error| refused(&error));
         if told.is_ok() {
             self.setup.configuration.rules = settings;
+            self.looks.as_ref().inspect(|looks| looks.ask_activity(self.activity_period()));
             self.announce("the rules have changed".to_owned());
         }
         let _ = reply.send(told);

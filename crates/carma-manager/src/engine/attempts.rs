@@ -8,6 +8,7 @@ use carma_core::{Action, AttemptId, Event, EventError, Fraction, Idle, JobId, Ou
 use serde_json::json;
 
 use super::batch::Effect;
+use super::checkpoints::CheckpointWatch;
 use super::exits::Remains;
 use super::input::Input;
 use super::launcher::{LaunchOrder, begun};
@@ -35,11 +36,13 @@ pub(super) struct Underway {
     signals: Vec<Signal>,
     /// All its processes that were seen on GPUs.
     pub(super) pids: BTreeSet<u32>,
+    /// What was seen of its folder for checkpoints.
+    pub(super) checkpoints: Option<CheckpointWatch>,
 }
 
 impl Underway {
     pub(super) fn launched(launched: UnixMillis) -> Self {
-        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new() }
+        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new(), checkpoints: None }
     }
 }
 
@@ -224,6 +227,8 @@ impl Running {
             self.tell(Event::MemoryNeeded { attempt, needed });
         }
         let verdict = judgement.verdict.clone();
+        self.read_progress([attempt]);
+        self.look_for_checkpoint(attempt, true);
         self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
         // What it held is free now, and the GPU says so at the next look.
         self.looks.as_ref().inspect(|looks| looks.now());
@@ -285,20 +290,15 @@ impl Running {
         }
     }
 
-    /// Attempts that say how far they are.
-    pub(super) fn read_progress(&mut self) {
-        let told: Vec<(AttemptId, Fraction)> = self
-            .attempts
-            .iter()
-            .filter_map(|(attempt, underway)| {
-                let done = Fraction::clamped(super::exits::progress(underway.supervised.as_ref()?.folder())?);
-                let before = self.core.scheduler().job(attempt.job)?.progress;
-                (before != Some(done)).then_some((*attempt, done))
-            })
-            .collect();
-        for (attempt, done) in told {
-            // It may have ended meanwhile.
-            let _ = self.try_tell(Event::Progress { attempt, done });
+    /// How far attempts are that say so.
+    pub(super) fn read_progress(&mut self, attempts: impl IntoIterator<Item = AttemptId>) {
+        for attempt in attempts {
+            let note = self.attempts.get(&attempt).and_then(|underway| super::exits::progress(underway.supervised.as_ref()?.folder()));
+            let Some(done) = note.map(Fraction::clamped) else { continue };
+            if self.core.scheduler().job(attempt.job).is_some_and(|job| job.progress != Some(done)) {
+                // It may have ended meanwhile.
+                let _ = self.try_tell(Event::Progress { attempt, done });
+            }
         }
     }
 }

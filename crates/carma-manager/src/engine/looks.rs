@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{CollocationMode, DeviceId, Time};
 use carma_gpu::mps::{Health, MpsControl, Watch};
 use carma_gpu::profiling::{Counters, Options, Profiler, Source};
-use carma_gpu::{DeviceUuid, Driver, DriverError, Monitor, Reading};
+use carma_gpu::{DeviceUuid, Driver, DriverError, Monitor, Observation, ProcessActivity, Reading};
 
 use super::clock::Clock;
 use super::devices::Devices;
@@ -17,6 +17,8 @@ use super::input::Input;
 
 /// How often MPS daemons are asked who serves; whether a known server has died is looked at every time.
 const MPS_PERIOD: Duration = Duration::from_secs(5);
+/// Drivers take their samples of processes up to a second apart.
+const SHORTEST_ACTIVITY: Duration = Duration::from_secs(2);
 /// The longest that events of the driver are waited for before it is looked whether anybody still wants them.
 const EVENT_WAIT: Duration = Duration::from_millis(500);
 
@@ -27,6 +29,8 @@ pub(super) struct Looked {
     pub(super) at: Time,
     pub(super) reading: Result<Reading, DriverError>,
     pub(super) counters: Option<Counters>,
+    /// What each process did; unset where that was not asked for.
+    pub(super) activity: Option<ProcessActivity>,
     pub(super) source: Source,
     /// The MPS server on it, which is neither a job's nor a stranger's.
     pub(super) mps_server: Option<u32>,
@@ -41,10 +45,14 @@ pub(super) struct Looking {
     pub(super) controls: HashMap<DeviceId, MpsControl>,
 }
 
+/// How often it is asked what each process does; unset: never.
+type ActivityPeriod = Mutex<Option<Duration>>;
+
 /// The looking threads. Dropped, they end.
 #[derive(Debug)]
 pub(super) struct Looks {
     poke: SyncSender<()>,
+    activity: Arc<ActivityPeriod>,
     /// Whoever is to end with this looks whether it is still there.
     _wanted: Arc<()>,
 }
@@ -52,10 +60,11 @@ pub(super) struct Looks {
 impl Looks {
     pub(super) fn start(looking: Looking, devices: Devices, inputs: Sender<Input>) -> std::io::Result<Self> {
         let (poke, poked) = sync_channel(1);
-        let wanted = Arc::new(());
+        let (wanted, activity) = (Arc::new(()), Arc::<ActivityPeriod>::default());
+        let asked = Arc::clone(&activity);
         events(&looking.driver, devices.uuids(), Arc::downgrade(&wanted), inputs.clone())?;
-        thread::Builder::new().name("looks".to_owned()).spawn(move || look_on(&looking, &devices, &inputs, &poked))?;
-        Ok(Self { poke, _wanted: wanted })
+        thread::Builder::new().name("looks".to_owned()).spawn(move || look_on(&looking, &devices, &inputs, &poked, &asked))?;
+        Ok(Self { poke, activity, _wanted: wanted })
     }
 
     /// Have a look now.
@@ -63,23 +72,45 @@ impl Looks {
         // One look that is waiting to be had is enough.
         let _ = self.poke.try_send(());
     }
+
+    /// Ask so often what each process does, from the next look on.
+    pub(super) fn ask_activity(&self, every: Option<Duration>) {
+        *self.activity.lock().unwrap_or_else(PoisonError::into_inner) = every;
+    }
 }
 
-fn look_on(looking: &Looking, devices: &Devices, inputs: &Sender<Input>, poked: &Receiver<()>) {
+/// What processes did over this time, of each GPU that could be looked at. Where there are none, nobody has to be asked.
+fn activities(driver: &Driver, observations: &[Observation], over: Duration) -> HashMap<DeviceUuid, ProcessActivity> {
+    let used = |observation: &&Observation| observation.reading.as_ref().is_ok_and(|reading| !reading.processes.is_empty());
+    let (used, unused): (Vec<_>, Vec<_>) = observations.iter().partition(used);
+    let used: Vec<DeviceUuid> = used.into_iter().map(|observation| observation.device.clone()).collect();
+    let answers = driver.process_activity(&used, over.max(SHORTEST_ACTIVITY));
+    let asked = answers.into_iter().map(|(device, answer)| (device, answer.unwrap_or(ProcessActivity::Untold)));
+    asked.chain(unused.into_iter().map(|observation| (observation.device.clone(), ProcessActivity::Untold))).collect()
+}
+
+fn look_on(looking: &Looking, devices: &Devices, inputs: &Sender<Input>, poked: &Receiver<()>, activity: &ActivityPeriod) {
     let targets = devices.iter().map(|device| device.target.clone()).collect();
     let profiler = Profiler::start(Arc::clone(&looking.driver), targets, looking.profiling.clone()).ok();
     let mut monitor = Monitor::default();
     let (mut watches, mut servers): (HashMap<DeviceId, Watch>, HashMap<DeviceId, u32>) = (HashMap::new(), HashMap::new());
-    let mut asked_mps: Option<Instant> = None;
+    let (mut asked_mps, mut asked_activity): (Option<Instant>, Option<Instant>) = (None, None);
     let mut next = Instant::now();
     loop {
         let (observations, changes) = monitor.look(&looking.driver, &devices.uuids());
+        let wanted = *activity.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = wanted.filter(|every| asked_activity.is_none_or(|asked| asked.elapsed() >= *every));
+        let mut activities = due.map_or_else(HashMap::new, |every| {
+            asked_activity = Some(Instant::now());
+            activities(&looking.driver, &observations, every)
+        });
         let at = looking.clock.now();
         let looked = observations.into_iter().filter_map(|observation| {
             let device = devices.by_uuid(&observation.device)?.id;
             let counters = profiler.as_ref().and_then(|profiler| profiler.counters(&observation.device));
             let source = profiler.as_ref().map_or(Source::UtilisationOnly, |profiler| profiler.source(&observation.device));
-            Some(Looked { device, at, reading: observation.reading, counters, source, mps_server: servers.get(&device).copied() })
+            let (activity, mps_server) = (activities.remove(&observation.device), servers.get(&device).copied());
+            Some(Looked { device, at, reading: observation.reading, counters, activity, source, mps_server })
         });
         if inputs.send(Input::Looked(looked.collect())).is_err() {
             return;

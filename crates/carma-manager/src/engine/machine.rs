@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
+use carma_core::{AttemptId, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
 use carma_gpu::{GpuEvent, Incident, topology};
 use serde_json::json;
 
+use super::activity::complete;
 use super::batch::Effect;
 use super::devices::{Devices, Numbers, SERVER};
 use super::input::Input;
@@ -55,7 +56,9 @@ impl Running {
             self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
         let profiling = Options { interval, ..self.setup.world.profiling.clone() };
         let looking = Looking { driver, clock: self.clock, period, profiling, controls };
-        self.looks = Some(Looks::start(looking, self.devices.clone(), self.inputs.clone())?);
+        let looks = Looks::start(looking, self.devices.clone(), self.inputs.clone())?;
+        looks.ask_activity(self.activity_period());
+        self.looks = Some(looks);
         Ok(())
     }
 
@@ -73,7 +76,9 @@ impl Running {
                 for process in &reading.processes {
                     whose.entry(process.pid).or_insert_with(|| owners.owner_of(process.pid));
                 }
-                let look = Look::new(looked.at, reading, looked.counters.as_ref(), |pid| whose.get(&pid).copied().flatten(), |_| None);
+                let activity = looked.activity.as_ref().map(|activity| complete(activity, reading, looked.mps_server));
+                let does = |pid| activity.and_then(|activity| activity.of(pid));
+                let look = Look::new(looked.at, reading, looked.counters.as_ref(), |pid| whose.get(&pid).copied().flatten(), does);
                 let others_or_ours = reading.processes.iter().filter(|process| Some(process.pid) != looked.mps_server);
                 let processes = others_or_ours.map(|process| ProcessUse {
                     owner: whose.get(&process.pid).copied().flatten().map_or(Owner::Foreign { pid: process.pid }, Owner::Attempt),
@@ -92,6 +97,9 @@ impl Running {
                 // What is seen counts before what it means for others is decided.
                 let _ = self.try_tell(Event::ProcessesSeen { device: looked.device, processes });
                 let _ = self.try_tell(Event::GpuSampled { device: looked.device, sample });
+                if let Some(activity) = activity {
+                    let _ = self.try_tell(self.activity_seen(looked.device, activity, &look));
+                }
                 self.batch.changed.extend(starting);
             }
             self.latest.insert(looked.device, looked);
@@ -107,7 +115,9 @@ impl Running {
         self.recent.take(wall, seen);
         let minutes = self.minutes.over();
         self.batch.changes.extend(minutes.into_iter().map(Change::SampleKept));
-        self.read_progress();
+        let attempts: Vec<AttemptId> = self.attempts.keys().copied().collect();
+        self.read_progress(attempts.iter().copied());
+        attempts.into_iter().for_each(|attempt| self.look_for_checkpoint(attempt, false));
         // Many wait for this and none for the disk.
         let _ = self.updates.send((wall, Update::Gpus));
     }

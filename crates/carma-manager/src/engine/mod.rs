@@ -9,10 +9,12 @@
 //! Nothing is done and nobody is answered before what led to it is on the disk. When the disk refuses, what the core has decided meanwhile is
 //! dropped, those who wait are told, and the engine begins anew from the store as it does after a crash: there is one way to come back.
 
+mod activity;
 mod acts;
 mod answers;
 mod attempts;
 mod batch;
+mod checkpoints;
 mod clock;
 mod core;
 mod devices;

@@ -45,6 +45,6 @@ impl CheckpointTerms {
 }
 
 /// The folder for a job's checkpoints: beside its attempts, and the same for all of them.
-pub(super) fn checkpoint_folder(folder: &AttemptFolder) -> PathBuf {
+pub(crate) fn checkpoint_folder(folder: &AttemptFolder) -> PathBuf {
     folder.path().with_file_name("checkpoint")
 }

@@ -11,6 +11,7 @@ mod surroundings;
 
 pub use aside::{Aside, AsideError, remove_container, run_aside};
 pub use checkpoints::CheckpointTerms;
+pub(crate) use checkpoints::checkpoint_folder;
 pub use plan::{Assignment, Plan, PlanError, plan};
 pub use snapshot::{Snapshot, SnapshotError, snapshot};
 pub use start::{LaunchError, Prepared};

@@ -91,6 +91,11 @@ impl Look {
 }
 
 impl Look {
+    /// What was seen of one of our attempts, if it was there.
+    pub fn presence(&self, attempt: AttemptId) -> Option<&Presence> {
+        self.present.iter().find(|presence| presence.holder == Holder::Attempt(attempt))
+    }
+
     /// Our attempts that were there, and their memory where the driver told.
     pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, Option<MiB>)> {
         self.present.iter().filter_map(|presence| match presence.holder {

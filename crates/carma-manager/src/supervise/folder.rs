@@ -131,6 +131,11 @@ impl AttemptFolder {
         self.0.join("lock")
     }
 
+    /// What is to be run, written when it is launched.
+    pub(crate) fn order_file(&self) -> PathBuf {
+        self.0.join("order.json")
+    }
+
     /// What is to be run.
     pub fn order(&self) -> Result<Option<Order>, FolderError> {
         self.read("order.json")

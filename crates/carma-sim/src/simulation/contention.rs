@@ -25,7 +25,7 @@ impl<D: Decider> World<'_, D> {
                 1.0
             }
         });
-        gpus[gpu].throttle();
+        gpus[gpu].throttle(setup.physics.quiet);
         let server = &self.servers[gpus[gpu].id.server().0 as usize];
         let busy: usize = server.devices.iter().map(|place| gpus[*place].busy()).sum();
         let host = setup.physics.host_slowdown(busy, server.gpus);

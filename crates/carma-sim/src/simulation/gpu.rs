@@ -141,9 +141,10 @@ impl Gpu {
         all - self.kind.idle_watts + self.kind.idle_watts * self.share
     }
 
-    /// Works out anew how much the limit of power slows it down, from what those on it would draw without.
-    pub(super) fn throttle(&mut self) {
-        let draw = |resident: &Resident| (resident.facts.watts, if resident.quiet { resident.activity } else { 1.0 / resident.slowdown });
+    /// Works out anew how much the limit of power slows it down, from what those on it would draw without. Who holds memory and does little
+    /// is so active.
+    pub(super) fn throttle(&mut self, quiet: f64) {
+        let draw = |resident: &Resident| (resident.facts.watts, if resident.quiet { quiet } else { 1.0 / resident.slowdown });
         let slower = |cap| 1.0 / capped_speed(self.kind, device_power(self.kind, self.residents.iter().map(draw)), cap);
         self.throttling = self.cap.map_or(1.0, slower);
     }

@@ -1,7 +1,8 @@
 //! Power budgets and limits, and jobs that hold a GPU and do not use it, on emulated GPUs.
 
-use carma_core::{JobId, Outcome, Watts};
+use carma_core::{JobId, MiB, Outcome, State, Watts};
 use carma_gpu::{DEADLINE, Driver};
+use carma_manager::api::QueueQuery;
 
 use super::lab::{Lab, block_on, program, until};
 
@@ -52,4 +53,30 @@ fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
     assert_eq!(lab.outcome(guest), Outcome::Succeeded, "the guest came when the GPU was lent");
     let told = lab.job(holder).events.iter().filter(|stored| stored.event.kind == "idle").count();
     assert!(told >= 2, "flagged, and lent");
+}
+
+#[test]
+fn of_two_on_a_gpu_the_one_that_stops_is_flagged_and_the_other_is_not() {
+    let rules = format!("[idle_holders]\nflag_after = 120\n[gate]\nobserve = 1\n[screen]\nenabled = false\n{LOOKS}");
+    let lab = Lab::new("1xA100-40GB", 60.0, &rules);
+    let (stop, occupy) = (lab.folder().join("stop"), format!("{} emu occupy --gpu 0 --memory 4000MiB", program().display()));
+    let script =
+        format!("{occupy} --smact 0.3 & while ! test -e {stop}; do sleep 0.02; done; kill $!; wait; exec {occupy}", stop = stop.display());
+    let request = |script: &str| {
+        let mut request = lab.shell(script);
+        request.resources.memory = Some(MiB(6000));
+        request
+    };
+    let [stops, works] = [script, format!("exec {occupy} --smact 0.3")].map(|script| lab.submit(request(&script)));
+    for job in [stops, works] {
+        until(|| matches!(lab.job(job).job.job.state, State::Running(_)).then_some(()));
+    }
+    let idle = |job: JobId| lab.job(job).job.job.state.active().unwrap().idle;
+    assert_eq!((idle(stops), idle(works)), (None, None));
+    std::fs::write(&stop, "").unwrap();
+    until(|| idle(stops));
+    assert_eq!(idle(works), None, "its neighbour works");
+    let rows = block_on(lab.handle().queue(QueueQuery::default())).unwrap().jobs;
+    let shown = |job: JobId| rows.iter().find(|row| row.id == job).and_then(|row| row.reason.clone()).unwrap_or_default();
+    assert!(shown(stops).starts_with("idle for ") && shown(works).is_empty(), "{} and {}", shown(stops), shown(works));
 }

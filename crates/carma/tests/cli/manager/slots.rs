@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use carma_core::{JobId, Outcome, RequeueReason, StopReason, Verdict};
+use carma_core::{Fraction, JobId, Outcome, RequeueReason, StopReason, Verdict};
 use carma_manager::api::Act;
 use carma_manager::request::{JobCommand, JobRequest};
 
@@ -50,7 +50,31 @@ fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
     let said = file(&lab, long, 2, "stdout.log");
     let begun: u32 = said.strip_prefix("begins after ").and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
     assert!(begun > 0 && begun < 400, "{said}");
+    let saved = history.job.job.saved_progress.unwrap().get();
+    assert!(saved > 0.0 && saved <= f64::from(begun) / 400.0, "{saved} of what {said}");
     assert!(said.ends_with("done after 400 steps\n"), "{said}");
+}
+
+#[test]
+fn a_checkpoint_that_nobody_asked_for_is_what_a_crash_leaves() {
+    let lab = Lab::new("1xA100-40GB", 60.0, "");
+    let crash = lab.folder().join("crash");
+    let script = format!(
+        "test -n \"$CARMA_RESUME\" && exec cat $CARMA_CHECKPOINT_DIR/state; echo 0.5 > $CARMA_PROGRESS; sleep 0.2; \
+         echo half > $CARMA_CHECKPOINT_DIR/state; while ! test -e {}; do sleep 0.02; done; echo 0.75 > $CARMA_PROGRESS; sleep 0.2; exit 1",
+        crash.display()
+    );
+    let mut request = lab.plain(&script);
+    request.may_checkpoint = true;
+    request.retries.failure = 1;
+    let job = lab.submit(request);
+    // It is known while it runs, and once.
+    let saved = until(|| lab.job(job).job.job.checkpointed_at);
+    fs::write(&crash, "").unwrap();
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    assert_eq!(file(&lab, job, 2, "stdout.log"), "half\n");
+    let known = lab.job(job).job.job;
+    assert_eq!((known.checkpointed_at, known.saved_progress), (Some(saved), Some(Fraction::clamped(0.5))));
 }
 
 #[test]
