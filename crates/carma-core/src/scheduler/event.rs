@@ -244,3 +244,14 @@ pub struct Estimate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Seconds>,
 }
+
+impl Estimate {
+    /// Puts what was found out into a request.
+    pub fn tell(self, spec: &mut JobSpec) {
+        spec.memory.estimated = self.memory.or(spec.memory.estimated.take());
+        spec.utilisation = self.utilisation.unwrap_or(spec.utilisation);
+        spec.interference = self.interference.unwrap_or(spec.interference);
+        spec.sharing = self.sharing.or(spec.sharing);
+        spec.expected_duration = self.duration.or(spec.expected_duration);
+    }
+}

@@ -186,11 +186,7 @@ impl Scheduler {
 
     pub(super) fn estimate_ready(&mut self, job: JobId, estimate: Estimate, now: Time) -> Result<(), EventError> {
         let mut spec = self.unfinished(job)?.spec.clone();
-        spec.memory.estimated = estimate.memory.or(spec.memory.estimated);
-        spec.utilisation = estimate.utilisation.unwrap_or(spec.utilisation);
-        spec.interference = estimate.interference.unwrap_or(spec.interference);
-        spec.sharing = estimate.sharing.or(spec.sharing);
-        spec.expected_duration = estimate.duration.or(spec.expected_duration);
+        estimate.tell(&mut spec);
         spec.validate().map_err(EventError::spec(job))?;
         self.replace_spec(job, spec, now);
         Ok(())

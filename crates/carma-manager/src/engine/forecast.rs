@@ -39,7 +39,7 @@ impl Running {
             let recalled = self.memory.recall(&request).or_else(|| estimated.cloned());
             let mut spec = self.spec(id, first, &request, owner)?;
             if let Some(Estimated { estimate, .. }) = &recalled {
-                spec.memory.estimated.clone_from(&estimate.memory);
+                estimate.clone().tell(&mut spec);
             }
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();

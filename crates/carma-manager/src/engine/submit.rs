@@ -52,9 +52,7 @@ impl Running {
         let id = spec.id;
         let recalled = self.memory.recall(&request);
         if let Some(Estimated { estimate, .. }) = &recalled {
-            spec.memory.estimated.clone_from(&estimate.memory);
-            spec.utilisation = estimate.utilisation.unwrap_or_default();
-            spec.expected_duration = estimate.duration;
+            estimate.clone().tell(&mut spec);
         }
         if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {
             return Err(problem);

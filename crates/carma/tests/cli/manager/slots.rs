@@ -78,7 +78,7 @@ fn a_checkpoint_that_nobody_asked_for_is_what_a_crash_leaves() {
 }
 
 #[test]
-fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company() {
+fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company_and_that_is_remembered() {
     let rules = "[correction]\nslowdown = 1.5\n[queue]\ngrace = 1200\n[gate]\nobserve = 1\n[screen]\nenabled = false\n[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
     let lab = Lab::new("1xA100-40GB", 60.0, rules);
     let train = "emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 100000";
@@ -109,6 +109,10 @@ fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company() {
     fs::write(&end, "").unwrap();
     assert_eq!(lab.outcome(victim), Outcome::Succeeded);
     until(|| (lab.job(guest).attempts.len() == 2).then_some(()));
-    block_on(lab.handle().act(vec![guest], Act::Cancel, "me".to_owned())).unwrap();
+    let sensitivity = |job| lab.job(job).job.job.spec.interference.sensitivity;
+    assert!(sensitivity(victim) > 1.2, "{}", sensitivity(victim));
+    let again = lab.submit(lab.shell(&script));
+    assert!((sensitivity(again) / sensitivity(victim) - 1.0).abs() < 1e-6, "the next run of the same job comes with it");
+    block_on(lab.handle().act(vec![guest, again], Act::Cancel, "me".to_owned())).unwrap();
     assert_eq!(lab.outcome(guest), Outcome::Cancelled);
 }
