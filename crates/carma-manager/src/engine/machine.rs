@@ -117,7 +117,9 @@ impl Running {
         self.batch.changes.extend(minutes.into_iter().map(Change::SampleKept));
         let attempts: Vec<AttemptId> = self.attempts.keys().copied().collect();
         self.read_progress(attempts.iter().copied());
-        attempts.into_iter().for_each(|attempt| self.look_for_checkpoint(attempt, false));
+        for attempt in attempts {
+            self.look_for_checkpoint(attempt, false);
+        }
         // Many wait for this and none for the disk.
         let _ = self.updates.send((wall, Update::Gpus));
     }
