@@ -1,6 +1,7 @@
 //! Events about jobs: submitted, cancelled, held, released, put back, changed, estimated, forgotten.
 
 use super::action::{Action, Signal};
+use super::cpu_jobs::could_ever_hold;
 use super::event::{Estimate, LimitChange};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
@@ -110,11 +111,17 @@ impl Scheduler {
         }
         for place in self.queues.take_set_aside() {
             let Some(job) = self.jobs.get(&place.job) else { continue };
-            // Who is too large still must not be next even for a moment: it would change who is critical. What a budget leaves is known only by trying.
-            if job.spec.gpus > 0 && self.config.power.budget.is_none() && !mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) {
-                self.queues.set_aside(place);
-            } else {
+            let demand = self.demand(job, now);
+            // Who is too large still must not be next even for a moment: it would change who is critical, and for whom of those without GPUs a host
+            // is kept. What a budget leaves is known only by trying.
+            let may_fit = match job.spec.gpus {
+                0 => could_ever_hold(&self.fleet, &demand),
+                _ => self.config.power.budget.is_some() || mapping::could_ever_fit(&self.fleet, &demand),
+            };
+            if may_fit {
                 self.enqueue(place.job, now);
+            } else {
+                self.queues.set_aside(place);
             }
         }
     }

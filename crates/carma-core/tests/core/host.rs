@@ -148,3 +148,16 @@ fn claims_are_booked_for_jobs_handed_back() {
     assert_eq!(booked(&after), booked(&before));
     assert_eq!(done(&mut after, 2), [(3, vec![])]);
 }
+
+#[test]
+fn what_is_kept_of_a_host_stays_kept_when_jobs_that_are_too_large_are_tried_again() {
+    let mut lab = lab(Config::from(Preset::Standard), 1);
+    assert_eq!(lab.submit(cores(1, 0, 4)), [(1, vec![])]);
+    assert_eq!(lab.submit(cores(2, 0, 9)), []);
+    assert!(matches!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::TooLargeForHosts { .. }));
+    assert_eq!(lab.submit(cores(3, 0, 6)), []);
+    assert_eq!(lab.submit(cores(4, 1, 4)), [], "two of the four cores that are free are kept for job 3");
+    let same = Settings::from(lab.scheduler.config());
+    assert_eq!(launches(&lab.event(Event::ConfigurationChanged(Box::new(same)))), []);
+    assert_eq!(done(&mut lab, 1), [(3, vec![])]);
+}
