@@ -1,4 +1,4 @@
-//! What keeps a job off a server because of its host's cores and memory.
+//! What keeps a job off a server because of its host's cores and memory, or of others who run there.
 //!
 //! Nobody who claims cores or memory may take what the first of those waiting needs: of the servers whose GPUs are kept for the
 //! head of the queue, and of one server for the first job without GPUs, claims are kept free. What is free there never falls
@@ -22,7 +22,8 @@ pub(crate) struct HostReservation {
 
 /// Whether the server's host has what the job claims. Costs nothing for jobs that claim nothing.
 pub(crate) fn host_takes(question: &JobQuestion<'_>, server: &Server) -> bool {
-    question.demand.host.is_nothing() || host_obstacles(question, server).next().is_none()
+    let claims_nothing = question.demand.host.is_nothing() && question.courtesy.is_none();
+    claims_nothing || host_obstacles(question, server).next().is_none()
 }
 
 /// Everything about the server's host that keeps the job away.
@@ -34,7 +35,8 @@ pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> imp
     let short_of_memory = (memory > free.memory).then_some(Obstacle::HostMemory { needed: memory, free: free.memory, all: all.memory });
     let in_use = (memory > available).then_some(Obstacle::HostMemoryInUse { needed: memory, available });
     let room = HostClaim { cores: free.cores, memory: free.memory.min(available) };
-    short_of_cores.into_iter().chain(short_of_memory).chain(in_use).chain(kept(question, server, room))
+    let crowded = question.courtesy.filter(|_| question.demand.width() > 0).and_then(|courtesy| courtesy.host_objection(server));
+    short_of_cores.into_iter().chain(short_of_memory).chain(in_use).chain(kept(question, server, room)).chain(crowded)
 }
 
 /// The job for which what is left of the host is kept, if this one would take of it.

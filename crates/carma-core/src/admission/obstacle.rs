@@ -210,6 +210,8 @@ pub enum Obstacle {
     },
     /// It is left to users who have less than their share of the GPUs.
     LeftToOthers,
+    /// Its host is left to users who have had less.
+    HostLeftToOthers,
     /// All GPUs of its server together would draw more than they may.
     PowerBudget {
         /// What they would draw, with what is kept for a job before it.
@@ -281,6 +283,7 @@ impl fmt::Display for Obstacle {
             Self::ReservedForHead { head, from: Some(from) } => write!(f, "is reserved for {head} from {from}"),
             Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
             Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
+            Self::HostLeftToOthers => f.write_str("its host runs enough of the user's jobs beside those of who has had less"),
             Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
             Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
         }

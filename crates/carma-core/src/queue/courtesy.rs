@@ -4,6 +4,9 @@
 //! the first to end, and is slowed down by the others. So a user who holds its share of the GPUs or more starts nothing beside one
 //! who holds no more of its own, nor on the GPUs that are kept for those who have less than their share: so many that they could have
 //! it, free or becoming so as their jobs end. Only who has had least in the long run need not care. Nothing is kept for users who were not here of late.
+//!
+//! The jobs of a server share its host as well, whatever GPUs they are on. So where somebody runs who has had less in the long run, others
+//! have a job for each GPU of their share of the server and no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +14,51 @@ use super::{Account, Ledger};
 use crate::admission::Obstacle;
 use crate::config::QueueConfig;
 use crate::device::Device;
+use crate::fleet::Server;
 use crate::units::Time;
 use crate::{DeviceId, GroupId, UserId};
 
 /// Who has how much of its share, and what is kept for those who have less than all of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Courtesy {
-    /// GPUs held over the share of all GPUs, of users who run something, wait, or did so of late.
-    served: BTreeMap<UserId, f64>,
+    /// Users who run something, wait, or did so of late.
+    users: BTreeMap<UserId, Served>,
     /// Who has had least in the long run: bound by nobody.
     least: Option<UserId>,
     /// The devices that are kept.
     kept: BTreeSet<DeviceId>,
 }
 
-/// A user who has its share or more, and has to leave others room.
+/// Users who stand as near as this stand alike, so that they do not limit each other in turns.
+const NOTABLY: f64 = 1.1;
+
+/// What a user has of the GPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Served {
+    /// Its share of all GPUs.
+    share: f64,
+    /// GPUs held over those of its share.
+    held: f64,
+    /// Its group, and where both stand in the long run.
+    group: (GroupId, u64),
+    standing: u64,
+}
+
+impl Served {
+    /// Whether it has had notably less than another.
+    fn has_had_less_than(&self, other: &Self) -> bool {
+        let ((group, mine), (other_group, theirs)) = (self.group, other.group);
+        let (mine, theirs) = if group == other_group { (self.standing, other.standing) } else { (mine, theirs) };
+        mine as f64 * NOTABLY < theirs as f64
+    }
+}
+
+/// A user who may have to leave others room.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound<'a> {
     courtesy: &'a Courtesy,
     user: UserId,
-    served: f64,
+    served: Served,
 }
 
 impl Courtesy {
@@ -53,15 +81,21 @@ impl Courtesy {
         let held = held(&usable);
         let standing = |account: &&Account| (ledger.of_group(account.group), ledger.of_user(**account), **account);
         self.least = active.iter().min_by_key(standing).map(|account| account.user);
-        self.served.clear();
+        self.users.clear();
         for (account, gpus) in &shares {
+            let served = Served {
+                share: gpus / usable.len().max(1) as f64,
+                held: held.get(&account.user).unwrap_or(&0.0) / gpus,
+                group: (account.group, ledger.of_group(account.group)),
+                standing: ledger.of_user(*account),
+            };
             // A user of several groups is served as well as by the least of its shares.
-            let served = self.served.entry(account.user).or_default();
-            *served = served.max(held.get(&account.user).unwrap_or(&0.0) / gpus);
+            let least = self.users.entry(account.user).or_insert(served);
+            *least = if served.held > least.held { served } else { *least };
         }
-        let below = |user: UserId| self.served.get(&user).is_some_and(|served| *served < 1.0);
+        let below = |user: UserId| self.users.get(&user).is_some_and(|served| served.held < 1.0);
         let due = shares.iter().filter(|(account, _)| below(account.user)).map(|(_, gpus)| gpus).sum::<f64>() as usize;
-        if due == 0 || self.served.keys().all(|user| below(*user)) {
+        if due == 0 || self.users.keys().all(|user| below(*user)) {
             self.kept.clear();
             return;
         }
@@ -78,13 +112,13 @@ impl Courtesy {
 
     /// Whether several users are about.
     pub(crate) fn is_called_for(&self) -> bool {
-        !self.served.is_empty()
+        !self.users.is_empty()
     }
 
-    /// Whether the user has to leave others room.
+    /// Whether the user may have to leave others room.
     pub(crate) fn bound(&self, user: UserId) -> Option<Bound<'_>> {
-        let served = *self.served.get(&user)?;
-        (served >= 1.0 && self.least != Some(user)).then_some(Bound { courtesy: self, user, served })
+        let served = *self.users.get(&user)?;
+        (self.least != Some(user)).then_some(Bound { courtesy: self, user, served })
     }
 }
 
@@ -117,8 +151,21 @@ fn gpu_shares(active: &BTreeSet<Account>, gpus: usize, rules: &QueueConfig) -> V
 impl Bound<'_> {
     /// What keeps the user's jobs off a device, if anything.
     pub(crate) fn objection(&self, device: &Device) -> Option<Obstacle> {
-        let no_more = |user: UserId| user != self.user && self.courtesy.served.get(&user).is_some_and(|served| *served <= self.served);
-        let left = self.courtesy.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| no_more(tenant.user));
-        left.then_some(Obstacle::LeftToOthers)
+        let no_more =
+            |user: UserId| user != self.user && self.courtesy.users.get(&user).is_some_and(|other| other.held <= self.served.held);
+        let left = || self.courtesy.kept.contains(&device.id()) || device.tenants.iter().any(|tenant| no_more(tenant.user));
+        (self.served.held >= 1.0 && left()).then_some(Obstacle::LeftToOthers)
+    }
+
+    /// What keeps the user's jobs off all GPUs of a server, if anything: its jobs crowd the host of others.
+    pub(crate) fn host_objection(&self, server: &Server) -> Option<Obstacle> {
+        let tenants = || server.devices.iter().flat_map(|device| &device.tenants);
+        let own = tenants().filter(|tenant| tenant.user == self.user).count();
+        let usable = server.devices.iter().filter(|device| device.exists() && !device.drained).count();
+        if own == 0 || (own as f64) < self.served.share * usable as f64 {
+            return None;
+        }
+        let less = |user: UserId| self.courtesy.users.get(&user).is_some_and(|other| other.has_had_less_than(&self.served));
+        tenants().any(|tenant| less(tenant.user)).then_some(Obstacle::HostLeftToOthers)
     }
 }

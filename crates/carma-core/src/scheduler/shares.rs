@@ -46,10 +46,14 @@ pub struct ShareReport {
 }
 
 impl Scheduler {
-    /// Where users stand under fair share who have had something of late, or want something; nobody without it.
-    pub fn shares(&self) -> Vec<ShareReport> {
-        let main = &self.queues.main;
-        let (ledger, shares) = (&main.ledger, &self.config.queue.shares);
+    /// Where users stand now under fair share who have had something of late, or want something; nobody without it.
+    pub fn shares(&self, now: Time) -> Vec<ShareReport> {
+        let (main, rules) = (&self.queues.main, &self.config.queue);
+        if !rules.fair_share {
+            return Vec::new();
+        }
+        let (mut ledger, shares) = (main.ledger.clone(), &rules.shares);
+        ledger.read(now, rules);
         let report = |account: Account| {
             let reading = ledger.reading(account);
             ShareReport {
@@ -62,8 +66,7 @@ impl Scheduler {
                 group_standing: ledger.of_group(account.group) as f64 / 1000.0,
             }
         };
-        let mut accounts: Vec<Account> =
-            if self.config.queue.fair_share { ledger.accounts().chain(main.accounts()).collect() } else { Vec::new() };
+        let mut accounts: Vec<Account> = ledger.accounts().chain(main.accounts()).collect();
         accounts.sort_unstable_by_key(|account| (ledger.of_group(account.group), account.group, ledger.of_user(*account), account.user));
         accounts.dedup();
         accounts.into_iter().map(report).collect()

@@ -91,13 +91,13 @@ fn whoever_has_had_more_waits_and_is_told_so() {
     let reason = lab.scheduler.explain(JobId(2)).unwrap().reason.to_string();
     assert_eq!(reason, "waits behind job 4; 1 ahead of it: its user has had less of late, 0.0 GPU hours to 2.0");
     let standings: Vec<(u32, bool)> =
-        lab.scheduler.shares().iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
+        lab.scheduler.shares(lab.now).iter().map(|share| (share.past.user.0, share.past.gpu_seconds > 7000.0)).collect();
     assert_eq!(standings, [(2, false), (1, true)]);
     // A week later half of it counts; the order is the same.
     lab.exit(3, Verdict::Succeeded);
     lab.wait(7 * 86_400);
     lab.exit(4, Verdict::Succeeded);
-    let left = lab.scheduler.shares().into_iter().find(|share| share.past.user == UserId(1)).unwrap().past.gpu_seconds;
+    let left = lab.scheduler.shares(lab.now).into_iter().find(|share| share.past.user == UserId(1)).unwrap().past.gpu_seconds;
     assert!((3500.0..3700.0).contains(&left), "{left}");
 }
 
@@ -127,4 +127,20 @@ fn room_is_left_to_who_has_less() {
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1, "as soon as user 2 holds less than half, it goes on");
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
     assert_eq!(lab.submit(busy(2, 1)).len() + lab.submit(busy(2, 2)).len(), 2, "as long as nobody has less, nothing is kept");
+}
+
+#[test]
+fn beside_who_has_had_less_a_user_has_a_job_for_each_gpu_of_its_share() {
+    let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
+    let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 4);
+    assert_eq!(lab.submit(of(1, lasting(1, 36_000))).len(), 1);
+    assert_eq!(lab.submit(of(1, lasting(2, 36_000))).len(), 1);
+    assert_eq!(lab.submit(of(2, lasting(3, 60))).len(), 1);
+    assert_eq!(lab.submit(of(1, lasting(4, 60))), [], "two of four GPUs are its share");
+    for gpu in 0..4 {
+        assert!(lab.obstacles(4, gpu).contains(&Obstacle::HostLeftToOthers), "on no GPU of the server");
+    }
+    assert_eq!(lab.submit(of(2, lasting(5, 60))).len(), 1, "who has had less is not bound");
+    assert_eq!(launches(&lab.exit(3, Verdict::Succeeded)), []);
+    assert_eq!(launches(&lab.exit(5, Verdict::Succeeded)).len(), 1, "alone again, it goes on");
 }

@@ -70,7 +70,7 @@ impl Running {
             Question::Queue { query, reply } => drop(reply.send(Ok(self.queue(&query)))),
             Question::Gpus { reply } => drop(reply.send(Ok(self.gpus()))),
             Question::Shares { reply } => {
-                let shares = self.core.scheduler().shares();
+                let shares = self.core.scheduler().shares(self.now());
                 drop(reply.send(Ok(shares.into_iter().map(Into::into).collect())));
             }
             Question::SoFar { job, reply } => {

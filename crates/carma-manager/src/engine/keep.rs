@@ -23,7 +23,7 @@ pub(super) const SHARES: &str = "shares.json";
 impl Running {
     /// What users have had goes on after a restart; on a disk that refuses, a part of it is forgotten.
     pub(super) fn save_shares(&self) {
-        let used: Vec<PastUse> = self.core.scheduler().shares().iter().map(|report| report.past).collect();
+        let used: Vec<PastUse> = self.core.scheduler().shares(self.now()).iter().map(|report| report.past).collect();
         // Without fair share there is nothing new, and what was saved is left as it is.
         if !used.is_empty() {
             let _ = saved::write(&self.setup.places.state.join(SHARES), &used);

@@ -40,6 +40,16 @@ impl Manager {
     }
 }
 
+/// A question about all there is.
+#[derive(Debug, Args)]
+pub(crate) struct Overall {
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) manager: Manager,
+}
+
 /// A question about one job.
 #[derive(Debug, Args)]
 pub(super) struct OneJob {

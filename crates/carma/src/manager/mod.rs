@@ -69,7 +69,8 @@ pub(crate) enum Command {
     /// Sum up the energy of jobs, and what it costs.
     Energy(energy::Arguments),
     /// Show what users have had of the GPUs, and who is next.
-    Shares(shares::Arguments),
+    #[command(after_help = shares::HELP)]
+    Shares(ask::Overall),
     /// Print everything about many jobs, as CSV or JSON.
     Export(export::Arguments),
     /// Let GPUs take nothing new; what runs there goes on.
@@ -77,7 +78,7 @@ pub(crate) enum Command {
     /// Let drained GPUs take jobs again.
     Resume(drain::Arguments),
     /// Say how the manager is.
-    Status(status::Arguments),
+    Status(ask::Overall),
     /// Print metrics of the manager, its GPUs and jobs, as Prometheus reads them.
     Metrics(metrics::Arguments),
     /// Stop the manager; its jobs go on, and the next manager finds them.

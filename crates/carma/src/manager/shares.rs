@@ -4,29 +4,20 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_manager::api::ShareRow;
-use clap::Args;
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::ask::{Manager, write_json};
+use super::ask::{Overall, write_json};
 use crate::text::{left, right, write_table};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
+pub(super) const HELP: &str = "\
 With queue.fair_share, jobs of one priority start in turns: first of the group, \
 and in it of the user, that STANDS lowest. HAD is what a user has had in GPU \
 hours, of which the older count less; DUE is what its running jobs should still \
 take; STANDS is their sum over the user's share within its group. NOW is how \
 many GPUs it takes.\n\n\
-Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'")]
-pub(crate) struct Arguments {
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    manager: Manager,
-}
+Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'";
 
-pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
     let shares = arguments.manager.connect()?.shares()?;
     if arguments.json {
         return write_json(&shares, output);

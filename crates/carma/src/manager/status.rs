@@ -5,22 +5,12 @@ use std::io::Write;
 use anyhow::Result;
 use carma_manager::api::Status;
 use carma_manager::client::Address;
-use clap::Args;
 
-use super::ask::{Manager, write_json};
+use super::ask::{Overall, write_json};
 use crate::text::printable;
 use crate::units::{count, duration, wrapped};
 
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    manager: Manager,
-}
-
-pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
     let mut client = arguments.manager.connect()?;
     let status = client.status()?;
     if arguments.json { write_json(&status, output) } else { Ok(write!(output, "{}", text(&status, client.address()))?) }

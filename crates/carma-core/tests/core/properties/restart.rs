@@ -20,7 +20,7 @@ impl World {
         for device in old.fleet().devices().filter(|device| device.lost) {
             tell(Event::GpuLost { device: device.id() });
         }
-        tell(Event::SharesRestored { used: old.shares().iter().map(|report| report.past).collect() });
+        tell(Event::SharesRestored { used: old.shares(self.now).iter().map(|report| report.past).collect() });
         let jobs: Vec<Job> = old.jobs().cloned().collect();
         let written = serde_json::to_string(&Event::JobsRestored { jobs }).unwrap();
         let actions = tell(serde_json::from_str(&written).unwrap());

@@ -12,20 +12,25 @@ use carma_core::{JobId, Outcome, State};
 use carma_manager::submission::HIDDEN;
 
 use super::lab::{program, until};
-use super::up::Up;
+use super::up::{Gpus, Up};
 
 /// Two users that every Debian has.
-const ADA: u32 = 1;
-const BOB: u32 = 65_534;
+pub(super) const ADA: u32 = 1;
+pub(super) const BOB: u32 = 65_534;
 
 /// Root's manager and its users.
-struct Town(Up);
+pub(super) struct Town(pub(super) Up);
 
 impl Town {
-    /// Where the tests can become others: else nothing is tested, and that is said.
+    /// One without GPUs, where the tests can become others: else nothing is tested, and that is said.
     fn found() -> Option<Self> {
+        Self::with(None, "")
+    }
+
+    /// The same with emulated GPUs and this configuration.
+    pub(super) fn with(gpus: Gpus<'_>, configuration: &str) -> Option<Self> {
         super::super::as_nobody(program())?;
-        let up = Up::down(None, "");
+        let up = Up::down(gpus, configuration);
         fs::set_permissions(up.folder(), Permissions::from_mode(0o755)).unwrap();
         let town = Self(up);
         fs::create_dir(town.square()).unwrap();
@@ -36,11 +41,11 @@ impl Town {
     }
 
     /// A folder where everybody may write.
-    fn square(&self) -> PathBuf {
+    pub(super) fn square(&self) -> PathBuf {
         self.0.folder().join("square")
     }
 
-    fn asks(&self, user: u32, words: &[&str]) -> Output {
+    pub(super) fn asks(&self, user: u32, words: &[&str]) -> Output {
         self.command(user, words).output().unwrap()
     }
 
@@ -54,11 +59,16 @@ impl Town {
 
     /// Submits a job without GPUs and gives its number.
     fn submits(&self, user: u32, words: &[&str]) -> JobId {
-        let output = self.asks(user, &[&["submit", "--gpus", "0"], words].concat());
+        self.submits_with(user, 0, words)
+    }
+
+    /// Submits a job with so many GPUs and gives its number.
+    pub(super) fn submits_with(&self, user: u32, gpus: u32, words: &[&str]) -> JobId {
+        let output = self.asks(user, &[&["submit", "--gpus", &gpus.to_string()], words].concat());
         number(&output)
     }
 
-    fn runs(&self, job: JobId) {
+    pub(super) fn runs(&self, job: JobId) {
         until(|| matches!(self.0.client().job(&job.0.to_string()).unwrap().state, State::Running(_)).then_some(()));
     }
 }

@@ -1,9 +1,12 @@
-//! Fair share: what users have had of the GPUs is known, also to the next manager.
+//! Fair share: what users have had of the GPUs is known, also to the next manager, and who has had less goes first.
 
-use carma_core::Outcome;
+use std::fs;
+
+use carma_core::{JobId, Outcome};
 use carma_manager::api::ShareRow;
 
-use super::lab::{Lab, block_on, me};
+use super::lab::{Lab, block_on, me, until};
+use super::security::{ADA, BOB, Town};
 
 fn shares(lab: &Lab) -> Vec<ShareRow> {
     block_on(lab.handle().shares()).unwrap()
@@ -26,4 +29,24 @@ fn what_a_user_has_had_is_known_after_a_restart() {
         assert!((0.9..=1.0).contains(&(after / before)), "{before}, then {after}");
     }
     assert_eq!((after.uid, after.gid), (before.uid, before.gid));
+}
+
+#[test]
+fn who_submits_little_starts_before_the_rest_of_who_submits_much() {
+    let configuration = "policy = \"exclusive\"\n[queue]\nfair_share = true\n";
+    let Some(town) = Town::with(Some(("1xA100-40GB", 60.0)), configuration) else { return };
+    let shares = || serde_json::from_slice::<Vec<ShareRow>>(&town.asks(BOB, &["shares", "--json"]).stdout).unwrap();
+    let first = town.submits_with(ADA, 1, &["--", "sh", "-c", "until test -e over; do sleep 0.1; done"]);
+    town.runs(first);
+    let many = [(); 3].map(|()| town.submits_with(ADA, 1, &["--", "true"]));
+    let one = town.submits_with(BOB, 1, &["--", "true"]);
+    // What runs counts at the moment of asking.
+    until(|| shares().iter().find(|share| share.uid == ADA && share.gpu_seconds > 1.0).map(drop));
+    assert_eq!(shares().iter().map(|share| share.uid).collect::<Vec<_>>(), [BOB, ADA], "who has had least is next");
+    let shown = String::from_utf8(town.asks(BOB, &["shares"]).stdout).unwrap();
+    assert_eq!(shown.lines().count(), 3, "a line for each of them: {shown}");
+    fs::write(town.square().join("over"), "").unwrap();
+    let launched = |job: JobId| town.0.over(job).attempts[0].launched;
+    let before = launched(one);
+    assert!(many.into_iter().all(|job| before < launched(job)));
 }
