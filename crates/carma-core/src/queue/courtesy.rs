@@ -85,7 +85,8 @@ impl Courtesy {
         for (account, gpus) in &shares {
             let served = Served {
                 share: gpus / usable.len().max(1) as f64,
-                held: held.get(&account.user).unwrap_or(&0.0) / gpus,
+                // Where no GPU is left, there are shares of nothing.
+                held: if *gpus > 0.0 { held.get(&account.user).unwrap_or(&0.0) / gpus } else { 0.0 },
                 group: (account.group, ledger.of_group(account.group)),
                 standing: ledger.of_user(*account),
             };
