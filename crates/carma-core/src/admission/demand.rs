@@ -6,11 +6,11 @@ use std::ops::Deref;
 use crate::JobId;
 use crate::config::{Config, SharingMode};
 use crate::device::Device;
-use crate::fleet::{Fleet, HostClaim};
+use crate::fleet::{Fleet, HostClaim, Server};
 use crate::forecast::Character;
 use crate::job::{Job, JobSpec, RankMemory};
 use crate::modes::MigLayout;
-use crate::power::Load;
+use crate::power::{Load, could_ever_power};
 use crate::units::{MiB, Time, Watts};
 
 /// A job's needs at this moment.
@@ -160,4 +160,10 @@ impl<'a> Demand<'a> {
     pub(crate) fn width(&self) -> usize {
         self.ranks.len()
     }
+}
+
+/// The devices of a server that the job could use if nothing else ran there, by what its host has and its power budget allows.
+pub(crate) fn usable_devices<'a>(server: &'a Server, demand: &'a Demand<'_>) -> impl Iterator<Item = &'a Device> + Clone {
+    let held = demand.host.fits_in(server.host_total());
+    server.devices.iter().filter(move |device| held && could_ever_power(server, device, demand))
 }

@@ -6,7 +6,7 @@ mod host_checks;
 mod job_checks;
 mod obstacle;
 
-pub(crate) use demand::{Demand, RankNeed};
+pub(crate) use demand::{Demand, RankNeed, usable_devices};
 pub(crate) use device_checks::{device_obstacles, first_device_obstacle, grown_stale};
 pub(crate) use host_checks::{HostReservation, host_obstacles, host_takes, least_lacking};
 pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles, mode_objection};

@@ -10,7 +10,6 @@ use crate::fleet::{Fleet, OfferKind, Server, Summary};
 use crate::forecast::Character;
 use crate::job::ModeWish;
 use crate::modes::thread_share;
-use crate::power;
 use crate::units::{MiB, Time};
 
 /// Servers that could take a job and are looked at before the best of them is taken, where progress is predicted.
@@ -125,18 +124,16 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
         }
         counts.iter().enumerate().all(|(nth, count)| *count > nth)
     };
-    let holds = |server: &Server, ranks| demand.host.fits_in(server.host_total()) && power::could_ever_power(server, demand, ranks);
+    let usable = |server| admission::usable_devices(server, demand);
     let one = fleet.best(
         0..fleet.servers().len(),
         |summary| {
             let may = demand.host.fits_in(summary.host_total) && summary.may_hold(OfferKind::Capacity, ranks.len(), |nth| ranks[nth].alone);
             may.then_some(Score(0))
         },
-        |server| (holds(server, ranks.len()) && covers(&mut server.devices.iter())).then_some((Score(0), ())),
+        |server| covers(&mut usable(server)).then_some((Score(0), ())),
     );
-    let everywhere =
-        || fleet.servers().iter().filter(|server| holds(server, ranks.len().min(server.devices.len()))).flat_map(|server| &server.devices);
-    one.is_some() || demand.spec.may_span_servers && covers(&mut everywhere())
+    one.is_some() || demand.spec.may_span_servers && covers(&mut fleet.servers().iter().flat_map(usable))
 }
 
 fn placement(chosen: &Chosen<'_>, question: &JobQuestion<'_>) -> Option<Placement> {

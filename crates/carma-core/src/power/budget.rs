@@ -23,9 +23,9 @@ pub(crate) fn power_objection(question: &JobQuestion<'_>, server: &Server, devic
     (predicted.0 > power.budget.0 + ROUNDING).then_some(Obstacle::PowerBudget { predicted, budget: power.budget })
 }
 
-/// Whether the budget would suffice for so many ranks of the job if nothing else ran on the server, wherever they go.
-pub(crate) fn could_ever_power(server: &Server, demand: &Demand<'_>, ranks: usize) -> bool {
-    demand.power.is_none_or(|power| server.least_budget(power.load, ranks).0 <= power.budget.0 + ROUNDING)
+/// Whether the budget would suffice for the job with a rank on this device if nothing else ran on the server.
+pub(crate) fn could_ever_power(server: &Server, device: &Device, demand: &Demand<'_>) -> bool {
+    demand.power.is_none_or(|power| server.least_budget(device, power.load, demand.width()).0 <= power.budget.0 + ROUNDING)
 }
 
 impl Server {
@@ -40,9 +40,13 @@ impl Server {
         Watts(self.devices.iter().map(|device| device.draw_alone(Load::FULL)).sum())
     }
 
-    /// The watts with which so many ranks of this load can run on it, wherever they go, if nothing else does.
-    pub(crate) fn least_budget(&self, load: Load, ranks: usize) -> Watts {
+    /// The watts with which a job of this load can run with a rank on this device, and others wherever they go, if nothing else does.
+    pub(crate) fn least_budget(&self, device: &Device, load: Load, ranks: usize) -> Watts {
         let idle: f64 = self.devices.iter().map(|device| device.draw_alone(Load::NONE)).sum();
-        Watts(idle + ranks as f64 * self.most_added(load).0).min(self.most_draw())
+        let added = match ranks {
+            0 | 1 => device.draw_alone(load) - device.draw_alone(Load::NONE),
+            ranks => ranks.min(self.devices.len()) as f64 * self.most_added(load).0,
+        };
+        Watts(idle + added).min(self.most_draw())
     }
 }

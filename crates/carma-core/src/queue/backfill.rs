@@ -1,10 +1,11 @@
 //! Conservative backfill: what is kept for the head of the queue while others may pass it.
 
-use crate::admission::{JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles, mode_objection};
+use crate::admission::{
+    JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles, mode_objection, usable_devices,
+};
 use crate::device::{Device, Gate, Tenant};
-use crate::fleet::{Fleet, HostClaim, OfferKind, Server, Summary};
+use crate::fleet::{Fleet, HostClaim, OfferKind, Summary};
 use crate::mapping::Score;
-use crate::power::could_ever_power;
 use crate::units::{MiB, Time, Watts};
 use crate::{DeviceId, JobId, ServerId};
 
@@ -59,26 +60,28 @@ impl HeadReservation {
     pub(crate) fn plan(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> Self {
         let (alone, sharing) = (JobQuestion { way: Way::Idle, ..question }, JobQuestion { way: Way::Share, ..question });
         let planner = Planner { fleet, alone, sharing, now };
-        let host = question.demand.host;
-        let ranks = question.demand.width();
-        let holds = |server: &Server, ranks| host.fits_in(server.host_total()) && could_ever_power(server, question.demand, ranks);
+        let usable = |server| usable_devices(server, question.demand);
         let one = fleet.best(
             0..fleet.servers().len(),
             |summary| planner.earliest(summary),
             |server| {
-                let chosen = holds(server, ranks).then(|| planner.soonest(&server.devices.iter())).flatten()?;
+                let chosen = planner.soonest(&usable(server))?;
                 Some((chosen.0.score(), chosen))
             },
         );
         let spec = question.demand.spec;
-        let everywhere = || {
-            fleet.servers().iter().filter(|server| holds(server, ranks.min(server.devices.len()))).flat_map(|server| server.devices.iter())
-        };
-        let chosen = one.or_else(|| spec.may_span_servers.then(|| planner.soonest(&everywhere())).flatten());
+        let everywhere = || planner.soonest(&fleet.servers().iter().flat_map(usable));
+        let chosen = one.or_else(|| spec.may_span_servers.then(everywhere).flatten());
         let (ready, devices) = chosen.unwrap_or((Ready::Unknown, Vec::new()));
         let servers = devices.iter().filter_map(|device| fleet.server(device.server()));
         let power = question.demand.power.and_then(|power| servers.map(|server| server.most_added(power.load)).max()).unwrap_or_default();
-        Self { head: spec.id, devices, from: if let Ready::At(time) = ready { Some(time) } else { None }, host, power }
+        Self {
+            head: spec.id,
+            devices,
+            from: if let Ready::At(time) = ready { Some(time) } else { None },
+            host: question.demand.host,
+            power,
+        }
     }
 }
 

@@ -41,7 +41,9 @@ impl Scheduler {
         if !mapping::could_ever_fit(&self.fleet, &Demand { power: None, ..demand.clone() }) {
             return None;
         }
-        let needed = self.fleet.servers().iter().map(|server| server.least_budget(power.load, demand.width().min(server.devices.len())));
+        let needed = |device: &Device| Some(self.fleet.server(device.id().server())?.least_budget(device, power.load, demand.width()));
+        // A device that the budget suffices for is none that the job could use.
+        let needed = self.fleet.devices().filter_map(needed).filter(|needed| *needed > power.budget);
         Some((needed.min()?, power.budget))
     }
 }

@@ -94,3 +94,13 @@ fn packing_shares_before_it_wakes_an_idle_gpu_where_that_pays() {
     assert_eq!(second(PowerPreference::Pack, 0.5, 2_000), [(2, vec![0])]);
     assert_eq!(second(PowerPreference::Pack, 0.75, 16_000), [(2, vec![1])], "two that press each other hard cost more than they save");
 }
+
+#[test]
+fn a_job_that_only_a_limited_gpu_has_power_for_waits_for_that() {
+    let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(200.0)), ..FREE }), 2);
+    lab.event(Event::PowerLimited { device: gpu(1), limit: Some(Watts(100.0)) });
+    assert_eq!(lab.submit(hungry(1)), [(1, vec![1])], "52 W and 100 W");
+    assert_eq!(lab.submit(hungry(2)), []);
+    assert_eq!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::Room);
+    assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(2, vec![1])]);
+}
