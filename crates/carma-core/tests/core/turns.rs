@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, job, known, launches, secs};
+use crate::lab::{Lab, gpu, job, known, launches, secs};
 
 /// Rules with this queue, where a job has its GPU for itself.
 fn config(queue: QueueSettings) -> Config {
@@ -127,4 +127,17 @@ fn room_is_left_to_who_has_less() {
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1, "as soon as user 2 holds less than half, it goes on");
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
     assert_eq!(lab.submit(busy(2, 1)).len() + lab.submit(busy(2, 2)).len(), 2, "as long as nobody has less, nothing is kept");
+}
+
+#[test]
+fn cutting_a_gpu_does_not_make_the_longest_job_next() {
+    let queue = QueueSettings { critical: Some(0.3), reserve_after: Some(0.0), backfill: Some(100.0), ..QueueSettings::default() };
+    let mut lab = Lab::new(config(queue), 2);
+    lab.event(Event::HostShort { server: ServerId(0) });
+    lab.submit(lasting(1, 60));
+    lab.submit(lasting(2, 99));
+    let head = |lab: &Lab| lab.scheduler.head_reservation().unwrap().head;
+    assert_eq!(head(&lab), JobId(1), "30 s of other work on each GPU are more than 0.3 of 99 s");
+    (0..2).for_each(|half| lab.attach(DeviceSpec::new(gpu(1).instance(half), MiB(20_480))));
+    assert_eq!(head(&lab), JobId(1), "it is one GPU still");
 }
