@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with Rust: `make demo` and `make test`.
-.PHONY: help demo test format lint deny docs tests python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
+.PHONY: help demo test format lint deny docs tests hunt python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
@@ -25,13 +25,19 @@ deny:
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 
+# The same random cases each time, so that a failure is of what was changed; `make hunt` looks for others.
+SEED ?= 1
 # nextest where it is installed; documentation examples run in either case.
 tests: clients
 	tools/install prometheus
 	tools/install tmux
 	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
-	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
+	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc
+
+CASES ?= 10000
+hunt: ## Look for events that break a promise of the scheduler: random ones, another lot each time (CASES, by default 10000)
+	PROPTEST_CASES=$(CASES) cargo test --release --package carma-core --test core whatever_happens
 
 clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
 

@@ -24,7 +24,7 @@ use crate::{DeviceId, ServerId};
 pub struct Fleet {
     servers: Vec<Server>,
     tree: Tree,
-    device_count: usize,
+    gpu_count: usize,
     /// Somebody may get in somewhere who could not when this was last asked.
     improved: bool,
 }
@@ -81,9 +81,13 @@ impl Fleet {
         in_one.or_else(spanning).unwrap_or_default()
     }
 
-    /// How many devices there are.
-    pub(crate) const fn device_count(&self) -> usize {
-        self.device_count
+    /// How many GPUs there are, however they are cut.
+    pub(crate) const fn gpu_count(&self) -> usize {
+        self.gpu_count
+    }
+
+    fn knows_gpu(&self, id: DeviceId) -> bool {
+        self.server(id.server()).is_some_and(|server| server.devices.iter().any(|device| device.id().gpu == id.gpu))
     }
 
     /// How many devices are open this way, over all servers.
@@ -111,14 +115,14 @@ impl Fleet {
 
     /// Adds a device, which must be new, to a server, which must not.
     pub(crate) fn add_device(&mut self, spec: DeviceSpec, config: &Config, now: Time) {
-        self.device_count += 1;
+        self.gpu_count += usize::from(!self.knows_gpu(spec.id));
         self.update_server(spec.id.server(), config, now, |server| server.add(Device::new(spec)));
     }
 
     /// Takes a device away.
     pub(crate) fn remove_device(&mut self, id: DeviceId, config: &Config, now: Time) {
-        self.device_count -= 1;
         self.update_server(id.server(), config, now, |server| server.remove(id));
+        self.gpu_count -= usize::from(!self.knows_gpu(id));
     }
 
     /// Changes one device and keeps what is derived from it.

@@ -66,7 +66,7 @@ impl Scheduler {
     }
 
     fn find_critical(&self, now: Time) -> Option<JobId> {
-        let (share, gpus) = (self.config.queue.critical, self.fleet.device_count());
+        let (share, gpus) = (self.config.queue.critical, self.fleet.gpu_count());
         if share <= 0.0 || gpus < 2 || self.queues.first_to_recover().is_some() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, job, known, launches, secs};
+use crate::lab::{Lab, gpu, job, known, launches, secs};
 
 /// Rules with this queue, where a job has its GPU for itself.
 fn config(queue: QueueSettings) -> Config {
@@ -143,4 +143,17 @@ fn beside_who_has_had_less_a_user_has_a_job_for_each_gpu_of_its_share() {
     assert_eq!(lab.submit(of(2, lasting(5, 60))).len(), 1, "who has had less is not bound");
     assert_eq!(launches(&lab.exit(3, Verdict::Succeeded)), []);
     assert_eq!(launches(&lab.exit(5, Verdict::Succeeded)).len(), 1, "alone again, it goes on");
+}
+
+#[test]
+fn cutting_a_gpu_does_not_make_the_longest_job_next() {
+    let queue = QueueSettings { critical: Some(0.3), reserve_after: Some(1_000.0), backfill: Some(100.0), ..QueueSettings::default() };
+    let mut lab = Lab::new(config(queue), 2);
+    lab.event(Event::HostShort { server: ServerId(0) });
+    lab.submit(lasting(1, 60));
+    lab.submit(lasting(2, 99));
+    let head = |lab: &Lab| lab.scheduler.head_reservation().unwrap().head;
+    assert_eq!(head(&lab), JobId(1), "30 s of other work on each GPU are more than 0.3 of 99 s");
+    (0..2).for_each(|half| lab.attach(DeviceSpec::new(gpu(1).instance(half), MiB(20_480))));
+    assert_eq!(head(&lab), JobId(1), "it is one GPU still");
 }
