@@ -72,9 +72,9 @@ impl Scheduler {
         }
         let (longest, others) = self.queues.main.longest()?;
         let rest = (others + self.backlog.left(now)) as f64 / gpus as f64;
-        // Who is due is passed by nobody who came later.
-        let came = |job: JobId| self.jobs.get(&job).map(|job| job.submitted_at);
-        let may_pass = self.queues.head().is_none_or(|first| !self.is_due(first, now) || came(longest.job) <= came(first));
+        // Who is due is passed by nobody who has waited for less.
+        let since = |job: JobId| self.jobs.get(&job).and_then(|job| job.state.waits_since());
+        let may_pass = self.queues.head().is_none_or(|first| !self.is_due(first, now) || since(longest.job) <= since(first));
         (may_pass && rest <= share * longest.length.milliseconds() as f64).then_some(longest.job)
     }
 

@@ -8,7 +8,9 @@ const ALL: [SharingMode; 3] = [SharingMode::Streams, SharingMode::Mps, SharingMo
 
 fn rules(allowed: &[SharingMode], every: f64) -> Settings {
     let modes = ModeSettings { allowed: Some(allowed.to_vec()), every: Some(every), ..ModeSettings::default() };
-    Settings { modes: Some(modes), ..Settings::default() }
+    // GPUs are kept for whoever waits, at once.
+    let queue = QueueSettings { reserve_after: Some(0.0), ..QueueSettings::default() };
+    Settings { modes: Some(modes), queue: Some(queue), ..Settings::default() }
 }
 
 /// So many whole GPUs, and as many after them that are cut into halves.

@@ -69,5 +69,5 @@ fn fair_share_helps_who_submits_a_tenth_where_gpus_are_shared() {
     let [(fair, _), (unfair, _)] = [true, false].map(|fair_share| beside_over_alone("magm", 1200, fair_share));
     assert!(unfair > 2.0 * fair, "{unfair} without fair share, {fair} with it");
     let [(fair, p95), (unfair, _)] = [true, false].map(|fair_share| beside_over_alone("carma", 2400, fair_share));
-    assert!(fair <= 1.05 && p95 <= 1.05 && unfair > 1.5 * fair, "{unfair} without fair share, {fair} and {p95} with it");
+    assert!(fair <= 1.08 && p95 <= 1.08 && unfair > 1.5 * fair, "{unfair} without fair share, {fair} and {p95} with it");
 }

@@ -68,7 +68,7 @@ impl Town {
         number(&output)
     }
 
-    pub(super) fn runs(&self, job: JobId) {
+    fn runs(&self, job: JobId) {
         until(|| matches!(self.0.client().job(&job.0.to_string()).unwrap().state, State::Running(_)).then_some(()));
     }
 }

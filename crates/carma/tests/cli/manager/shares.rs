@@ -37,7 +37,8 @@ fn who_submits_little_starts_before_the_rest_of_who_submits_much() {
     let Some(town) = Town::with(Some(("1xA100-40GB", 60.0)), configuration) else { return };
     let shares = || serde_json::from_slice::<Vec<ShareRow>>(&town.asks(BOB, &["shares", "--json"]).stdout).unwrap();
     let first = town.submits_with(ADA, 1, &["--", "sh", "-c", "until test -e over; do sleep 0.1; done"]);
-    town.runs(first);
+    // It shows itself on no GPU, and is launched all the same.
+    until(|| town.0.client().job(&first.0.to_string()).unwrap().state.active().map(drop));
     let many = [(); 3].map(|()| town.submits_with(ADA, 1, &["--", "true"]));
     let one = town.submits_with(BOB, 1, &["--", "true"]);
     // What runs counts at the moment of asking.

@@ -15,7 +15,8 @@ use super::{LISTEN, fetch, names, value};
 
 #[test]
 fn every_panel_has_data_and_a_lost_gpu_raises_an_alert() {
-    let up = Up::new(Some(("2xA100-40GB", 60.0)), LISTEN);
+    // Whatever is predicted of three of whom nothing is known, they share.
+    let up = Up::new(Some(("2xA100-40GB", 60.0)), &format!("{LISTEN}[forecast]\nslowdown = 10\ngain = 0\n"));
     let target = up.metrics_address();
     let prometheus = Prometheus::asking(&target);
     // What is counted before the first look is no increase.
