@@ -43,7 +43,8 @@ impl Lab {
 
     pub(super) fn start(&mut self) {
         let places = Places::at(self.folder.path());
-        let store = Arc::new(Store::open(places.database()).unwrap());
+        // The manager before may still be forgetting old jobs, which ends with its process otherwise.
+        let store = Arc::new(until(|| Store::open(places.database()).ok()));
         let reader = store.reader().unwrap();
         let driver = Driver::open(Some(&self.machine.library()), DEADLINE).unwrap();
         let world = World {
