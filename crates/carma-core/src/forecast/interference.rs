@@ -41,8 +41,8 @@ impl Interference {
     ///
     /// ```
     /// use carma_core::Interference;
-    /// assert_eq!(Interference::misjudged(1.4, 1.4), 1.0);
-    /// assert_eq!(Interference::misjudged(1.9, 1.1), 3.0);
+    /// assert!((Interference::misjudged(1.4, 1.4) - 1.0).abs() < 1e-9);
+    /// assert!((Interference::misjudged(1.9, 1.1) - 3.0).abs() < 1e-9);
     /// assert!(Interference::misjudged(1.1, 1.5) < 0.5);
     /// ```
     pub fn misjudged(seen: f64, predicted: f64) -> f64 {
