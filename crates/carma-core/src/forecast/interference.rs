@@ -43,7 +43,7 @@ impl Interference {
     /// use carma_core::Interference;
     /// assert!((Interference::misjudged(1.4, 1.4) - 1.0).abs() < 1e-9);
     /// assert!((Interference::misjudged(1.9, 1.1) - 3.0).abs() < 1e-9);
-    /// assert!(Interference::misjudged(1.1, 1.5) < 0.5);
+    /// assert!(Interference::misjudged(1.1, 1.5) < 0.6);
     /// ```
     pub fn misjudged(seen: f64, predicted: f64) -> f64 {
         let lost = |slowdown: f64| (slowdown - 1.0).max(LEAST);
