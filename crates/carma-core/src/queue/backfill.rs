@@ -152,7 +152,7 @@ impl Planner<'_> {
         let config = self.alone.config;
         // Other users' tenants and outsiders may leave; what the device is does not change.
         let passing = |obstacle: &Obstacle| match obstacle {
-            Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. } | Obstacle::LeftToOthers => true,
+            Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. } => true,
             Obstacle::WrongMode { .. } | Obstacle::MpsClientsOnly => self.alone.demand.could_have(device, need),
             _ => false,
         };

@@ -15,7 +15,7 @@ use crate::admission::Obstacle;
 use crate::config::QueueConfig;
 use crate::device::Device;
 use crate::fleet::Server;
-use crate::units::Time;
+use crate::units::{Seconds, Time};
 use crate::{DeviceId, GroupId, UserId};
 
 /// Who has how much of its share, and what is kept for those who have less than all of it.
@@ -27,6 +27,8 @@ pub(crate) struct Courtesy {
     least: Option<UserId>,
     /// The devices that are kept.
     kept: BTreeSet<DeviceId>,
+    /// When the first of those who are away will have been away for too long; unset: nobody is.
+    pub(crate) ends_at: Option<Time>,
 }
 
 /// Users who stand as near as this stand alike, so that they do not limit each other in turns.
@@ -70,12 +72,15 @@ impl Courtesy {
         rules: &QueueConfig,
         now: Time,
     ) {
-        let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting).collect();
+        let waiting: BTreeSet<Account> = waiting.collect();
+        let active: BTreeSet<Account> = ledger.seen_since(now, rules.courtesy).chain(waiting.iter().copied()).collect();
         if active.iter().all(|account| active.first().is_some_and(|first| first.user == account.user)) {
             // Where there is nobody else, nothing has to be looked at.
             *self = Self::default();
             return;
         }
+        let away = active.iter().filter(|account| !waiting.contains(account));
+        self.ends_at = away.filter_map(|account| ledger.away_since(*account)).min().map(|since| since + rules.courtesy + Seconds::TICK);
         let usable: Vec<&Device> = devices.filter(|device| device.exists() && !device.drained).collect();
         let shares = gpu_shares(&active, usable.len(), rules);
         let held = held(&usable);

@@ -199,6 +199,11 @@ impl Ledger {
         self.users.iter().filter(move |(_, entry)| seen(entry)).map(|(account, _)| *account)
     }
 
+    /// Since when somebody runs nothing, of those who did.
+    pub(crate) fn away_since(&self, account: Account) -> Option<Time> {
+        self.users.get(&account).filter(|entry| entry.running == 0).map(|entry| entry.seen)
+    }
+
     /// Those who have had something.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = Account> + '_ {
         self.users.keys().copied()

@@ -24,6 +24,8 @@ impl Scheduler {
     pub(super) fn launch(&mut self, job: JobId, placement: Placement, reason: LaunchReason, now: Time, actions: &mut Vec<Action>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let attempt = known.next_attempt();
+        // Of a job that goes on from a checkpoint, what is left.
+        let expected = known.spec.expected_duration.and_then(|_| known.expected_remaining(now));
         let active = Active { attempt, placement: placement.clone(), launched_at: now, stopping: None, needed: None, idle: None };
         if known.state.launch(active).is_err() {
             debug_assert!(false, "{job} was launched while {}", known.state.name());
@@ -32,7 +34,7 @@ impl Scheduler {
         known.attempts += 1;
         known.progress = None;
         self.queues.remove(&Place::of(known));
-        let newcomer = Tenant::newcomer(&known.spec, attempt, now);
+        let newcomer = Tenant { expected, ..Tenant::newcomer(&known.spec, attempt, now) };
         let claim = known.spec.host_claim();
         self.move_in(&newcomer, claim, &placement, now);
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));

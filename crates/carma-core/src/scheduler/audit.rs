@@ -1,7 +1,6 @@
 //! Checks that what is kept in two places agrees; for tests and bug reports.
 
 use super::Scheduler;
-use super::head::Backlog;
 use crate::admission::grown_stale;
 use crate::config::QuotaUse;
 use crate::fleet::HostClaim;
@@ -55,7 +54,7 @@ impl Scheduler {
         let paid = self.queues.main.ledger.len();
         expect(charged == paid, &|| format!("{paid} attempts are charged of {charged}"));
         let tenants = self.fleet.devices().flat_map(|device| &device.tenants);
-        expect(Backlog::of(tenants) == self.backlog, &|| "the work that is under way does not add up".to_owned());
+        expect(self.backlog.is_of(tenants, self.clock), &|| "the work that is under way does not add up".to_owned());
         expect(self.queues.main.adds_up(), &|| "the work that waits does not add up".to_owned());
         let mut queued = 0;
         for job in self.jobs.values() {

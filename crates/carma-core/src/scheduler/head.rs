@@ -1,5 +1,8 @@
 //! The head of the queue: who is next, and whether anything is kept for it yet.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use super::Scheduler;
 use crate::JobId;
 use crate::admission::Way;
@@ -11,33 +14,51 @@ use crate::units::Time;
 /// GPU time that running attempts should still take, as far as that is known. Kept as sums, because every decision asks for it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Backlog {
-    /// When each should end, summed, in milliseconds.
+    /// How many ranks should be over when. Who is overdue is not among them: what it still takes nobody knows, and it is no less than nothing.
+    due: BTreeMap<Time, u32>,
+    /// The sum of these moments, in milliseconds.
     ends: u128,
     ranks: u128,
 }
 
 impl Backlog {
-    fn end(tenant: &Tenant) -> Option<u128> {
-        tenant.expected.map(|expected| (tenant.launched_at + expected).milliseconds().into())
+    fn end(tenant: &Tenant) -> Option<Time> {
+        tenant.expected.map(|expected| tenant.launched_at + expected)
     }
 
     pub(super) fn add(&mut self, tenant: &Tenant) {
         if let Some(end) = Self::end(tenant) {
-            (self.ends, self.ranks) = (self.ends + end, self.ranks + 1);
+            *self.due.entry(end).or_default() += 1;
+            (self.ends, self.ranks) = (self.ends + u128::from(end.milliseconds()), self.ranks + 1);
         }
     }
 
     pub(super) fn remove(&mut self, tenant: &Tenant) {
-        if let Some(end) = Self::end(tenant) {
-            (self.ends, self.ranks) = (self.ends - end, self.ranks - 1);
+        if let Some(Entry::Occupied(mut due)) = Self::end(tenant).map(|end| self.due.entry(end)) {
+            (self.ends, self.ranks) = (self.ends - u128::from(due.key().milliseconds()), self.ranks - 1);
+            *due.get_mut() -= 1;
+            if *due.get() == 0 {
+                due.remove();
+            }
         }
     }
 
-    /// The sums anew, for checks.
-    pub(super) fn of<'a>(tenants: impl Iterator<Item = &'a Tenant>) -> Self {
-        let mut backlog = Self::default();
-        tenants.for_each(|tenant| backlog.add(tenant));
-        backlog
+    /// Nothing more is expected of those who should be over by now.
+    fn forget_overdue(&mut self, now: Time) {
+        while let Some(due) = self.due.first_entry().filter(|due| *due.key() <= now) {
+            let (end, ranks) = due.remove_entry();
+            self.ends -= u128::from(end.milliseconds()) * u128::from(ranks);
+            self.ranks -= u128::from(ranks);
+        }
+    }
+
+    /// Whether it is what these have still to do, for checks.
+    pub(super) fn is_of<'a>(&self, tenants: impl Iterator<Item = &'a Tenant>, now: Time) -> bool {
+        let (mut kept, mut anew) = (self.clone(), Self::default());
+        tenants.for_each(|tenant| anew.add(tenant));
+        kept.forget_overdue(now);
+        anew.forget_overdue(now);
+        kept == anew
     }
 
     fn left(&self, now: Time) -> u128 {
@@ -55,6 +76,7 @@ impl Scheduler {
     /// Looks anew for a job that is next for being the longest.
     pub(super) fn review_critical(&mut self, now: Time) {
         let next = |scheduler: &Self| scheduler.head().map(|head| (head, scheduler.is_due(head, now)));
+        self.backlog.forget_overdue(now);
         let critical = self.find_critical(now);
         if critical != self.critical {
             let before = next(self);

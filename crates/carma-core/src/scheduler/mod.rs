@@ -132,8 +132,13 @@ impl Scheduler {
         let now = now.max(self.clock);
         let mut actions = Vec::new();
         let reach = Opportunity::reach_of(&event);
+        // Processes are seen all the time, and whose they are changes nothing about who has how much.
+        let users_may_change = reach == Opportunity::Anything && !matches!(event, Event::ProcessesSeen { .. });
         self.apply(event, now, &mut actions)?;
         self.clock = now;
+        if users_may_change {
+            self.review_courtesy(now);
+        }
         if reach == Opportunity::Anything {
             self.everything_may_change();
         }

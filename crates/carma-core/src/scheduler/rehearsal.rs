@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::device::{Device, Tenant};
 use crate::fleet::Server;
 use crate::job::{Job, Waiting};
+use crate::power::power_objection;
 use crate::queue::{HeadReservation, Place};
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, ServerId};
@@ -128,6 +129,7 @@ impl Fitting<'_> {
         self.questions.iter().any(|question| {
             device_obstacles(device, question.way, question.config, self.now).all(passes)
                 && first_job_obstacle(question, need, device).is_none()
+                && power_objection(question, &stage.server, device).is_none()
         })
     }
 

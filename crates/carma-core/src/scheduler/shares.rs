@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Scheduler;
+use super::timers::Timer;
 use crate::config::{Config, QueueConfig};
 use crate::device::Device;
 use crate::forecast::Character;
@@ -137,16 +138,28 @@ impl Scheduler {
         self.jobs.entry(active.attempt.job).and_modify(|job| job.attained = job.attained + had);
         if self.config.queue.fair_share {
             self.queues.main.ledger.end(active.attempt, now, &self.config.queue);
-            self.review_courtesy(now);
         }
     }
 
-    /// Looks anew for who has less than its share.
-    fn review_courtesy(&mut self, now: Time) {
+    /// Looks anew for who has less than its share, now and when somebody has been away for too long.
+    pub(super) fn review_courtesy(&mut self, now: Time) {
         let rules = &self.config.queue;
-        if rules.courtesy > Seconds::ZERO {
-            self.queues.main.review_courtesy(self.fleet.devices(), rules, now);
+        if !rules.fair_share || rules.courtesy == Seconds::ZERO {
+            return;
         }
+        let before = self.queues.main.courtesy.ends_at;
+        self.queues.main.review_courtesy(self.fleet.devices(), rules, now);
+        let after = self.queues.main.courtesy.ends_at;
+        if before != after {
+            before.into_iter().for_each(|end| self.timers.cancel(end, Timer::Courtesy));
+            after.into_iter().for_each(|end| self.timers.set(end, Timer::Courtesy));
+        }
+    }
+
+    /// Somebody has been away for too long for room to be left.
+    pub(super) fn courtesy_over(&mut self, now: Time) {
+        self.review_courtesy(now);
+        self.everything_may_change();
     }
 
     pub(super) fn shares_restored(&mut self, used: &[PastUse], now: Time) {
@@ -178,7 +191,6 @@ impl Scheduler {
             self.queues.main.ledger.read(now, rules);
             self.queues.main.courtesy = Courtesy::default();
             self.charge_all(now);
-            self.review_courtesy(now);
         } else {
             self.queues.main.ledger = Ledger::default();
             self.queues.main.courtesy = Courtesy::default();

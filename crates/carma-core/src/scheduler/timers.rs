@@ -27,6 +27,8 @@ pub(super) enum Timer {
     Idle(AttemptId),
     /// A switch of a GPU's mode has gone unanswered, or the GPU may be switched again.
     Switch(DeviceId),
+    /// A user has been away for so long that no room is left for it any more.
+    Courtesy,
 }
 
 /// Timers by when they fall due.
@@ -78,6 +80,7 @@ impl Scheduler {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
                 Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
+                Timer::Courtesy => self.courtesy_over(now),
                 Timer::Switch(gpu) => self.look_at_switch(gpu, now),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::Slot(attempt) => self.slot_over(attempt, now),

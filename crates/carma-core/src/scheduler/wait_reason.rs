@@ -108,6 +108,8 @@ pub enum Precedence {
     LessAttained,
     /// It should need less GPU time, or has waited for longer.
     Shorter,
+    /// It is the longest, and would end last even if it began now.
+    Longest,
 }
 
 impl Scheduler {
@@ -138,7 +140,7 @@ impl Scheduler {
             }
             _ => match self.head() {
                 Some(head) if head != job.id() => {
-                    let ahead = self.queues.in_order().take_while(|other| *other != job.id()).count();
+                    let ahead = self.queues.in_order().take_while(|other| *other != job.id()).filter(|other| *other != head).count() + 1;
                     WaitReason::Behind { head, ahead, because: self.precedence(head, job) }
                 }
                 _ => WaitReason::Room,
@@ -153,6 +155,7 @@ impl Scheduler {
         let (ledger, theirs, ours) = (&self.queues.main.ledger, Account::of(head), Account::of(job));
         let recovering = |job: &Job| matches!(job.state, State::Recovering { .. });
         match self.config.queue.order {
+            _ if self.critical == Some(head.id()) => Some(Precedence::Longest),
             _ if recovering(head) && !recovering(job) => Some(Precedence::Recovery),
             _ if head.spec.priority != job.spec.priority => Some(Precedence::Priority),
             _ if recovering(head) => None,
@@ -227,6 +230,7 @@ impl fmt::Display for Precedence {
             Self::User { theirs, ours } => write!(f, "its user has had less of late, {} GPU hours to {}", hours(theirs), hours(ours)),
             Self::LessAttained => f.write_str("it has had less GPU time, or waits longer"),
             Self::Shorter => f.write_str("it is shorter, or waits longer"),
+            Self::Longest => f.write_str("it is the longest, and all else would be done before it"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, gpu, job, known, launches, secs};
+use crate::lab::{Lab, gpu, job, known, launches, secs, share};
 
 const HOUR: u64 = 3600;
 const NOBODY: [u64; 0] = [];
@@ -105,6 +105,22 @@ fn nobody_is_asked_for_what_would_not_help() {
     lab.submit(JobSpec { gpus: 2, ..known(3, 4_000) });
     assert_eq!(asked(&lab.pass(2 * HOUR)), NOBODY, "the other of the two GPUs is not to be had");
     assert_eq!(asked(&lab.exit(2, Verdict::Succeeded)), [1]);
+}
+
+#[test]
+fn nobody_is_asked_to_go_for_one_that_lacks_the_power() {
+    let drawing = |smact: f64, spec| JobSpec { utilisation: Utilisation { smact: Some(share(smact)), ..Utilisation::default() }, ..spec };
+    let asked_under = |budget: f64| {
+        let mut lab = lab("exclusive", 2, fifo());
+        let power = Some(PowerSettings { budget: Some(budget), ..PowerSettings::default() });
+        let settings = Settings { power, ..Settings::from(lab.scheduler.config()) };
+        lab.event(Event::ConfigurationChanged(Box::new(settings)));
+        assert_eq!(lab.submit(drawing(0.1, patient(1))).len() + lab.submit(drawing(0.9, known(2, 4_000))).len(), 2);
+        assert_eq!(lab.submit(drawing(0.9, known(3, 4_000))), []);
+        asked(&lab.pass(HOUR))
+    };
+    assert_eq!(asked_under(400.0), NOBODY, "beside job 2 there is no power for job 3, whoever goes");
+    assert_eq!(asked_under(700.0), [1]);
 }
 
 #[test]

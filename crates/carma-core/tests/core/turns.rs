@@ -130,6 +130,51 @@ fn room_is_left_to_who_has_less() {
 }
 
 #[test]
+fn room_is_left_for_no_longer_than_courtesy_asks() {
+    let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
+    assert_eq!(lab.submit(of(2, lasting(1, 100_000))), [(1, vec![0])]);
+    lab.wait(1_000);
+    assert_eq!(lab.submit(of(1, lasting(2, 60))), [(2, vec![1])]);
+    lab.wait(60);
+    lab.exit(2, Verdict::Succeeded);
+    assert_eq!(lab.submit(of(2, lasting(3, 60))), [], "user 1 was here a moment ago");
+    let courtesy = lab.scheduler.config().queue.courtesy;
+    assert_eq!(lab.scheduler.next_wakeup(), Some(lab.now + courtesy + Seconds::TICK));
+    lab.now = lab.now + courtesy + Seconds::TICK;
+    assert_eq!(launches(&lab.event(Event::Tick)), [(3, vec![1])], "and has been away for too long now");
+}
+
+#[test]
+fn what_is_left_to_a_user_is_not_kept_for_a_head_that_must_not_have_it() {
+    let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), backfill: Some(100.0), ..QueueSettings::default() }), 2);
+    lab.submit(of(2, lasting(1, 100_000)));
+    lab.wait(1_000);
+    lab.submit(of(1, lasting(2, 60)));
+    assert_eq!(lab.submit(JobSpec { priority: Priority(9), ..of(2, lasting(3, 60)) }), []);
+    assert_eq!(lab.submit(of(1, lasting(4, 60))), []);
+    let ended = lab.exit(2, Verdict::Succeeded);
+    assert_eq!(launches(&ended), [(4, vec![1])], "job 3 is next by its priority, and the GPU is left to user 1");
+}
+
+#[test]
+fn who_is_overdue_takes_nothing_off_the_work_of_others() {
+    let queue = QueueSettings { critical: Some(1.0), reserve_after: Some(1e6), backfill: Some(100.0), ..ordered(QueueOrder::Shortest) };
+    let mut lab = Lab::new(config(queue), 2);
+    lab.submit(lasting(1, 100));
+    lab.submit(lasting(2, 20_000));
+    lab.wait(10_000);
+    lab.submit(lasting(3, 5_000));
+    lab.submit(lasting(4, 100));
+    let head = |lab: &Lab| lab.scheduler.head_reservation().unwrap().head;
+    assert_eq!(head(&lab), JobId(4), "10,000 s of job 2 and 100 s of job 4 are more than two times 5,000 s, however late job 1 is");
+    lab.wait(200);
+    lab.event(Event::Tick);
+    assert_eq!(head(&lab), JobId(3));
+    let why = lab.scheduler.explain(JobId(4)).unwrap().to_string();
+    assert!(why.contains("1 ahead of it: it is the longest, and all else would be done before it"), "{why}");
+}
+
+#[test]
 fn beside_who_has_had_less_a_user_has_a_job_for_each_gpu_of_its_share() {
     let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
     let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 4);
