@@ -86,11 +86,15 @@ impl Scheduler {
     /// Takes a job out of its queue, and gives its turns within a quota and in an array to others.
     fn withdraw(&mut self, job: JobId, now: Time) {
         let Some(known) = self.jobs.get(&job) else { return };
-        let user = known.spec.user;
-        self.queues.remove(&Place::of(known));
+        let (user, place) = (known.spec.user, Place::of(known));
+        let waited = self.queues.main.contains(&place);
+        self.queues.remove(&place);
         self.quotas.leave(known);
         let next = self.arrays.leave(known);
         self.give_turns(user);
+        if waited && self.queues.main.courtesy.is_called_for() {
+            self.courtesy_may_end(now);
+        }
         if let Some(next) = next {
             self.enqueue(next.job, now);
         }

@@ -156,8 +156,8 @@ impl Scheduler {
         }
     }
 
-    /// Somebody has been away for too long for room to be left.
-    pub(super) fn courtesy_over(&mut self, now: Time) {
+    /// Somebody for whom room was left may be away, or have been for too long.
+    pub(super) fn courtesy_may_end(&mut self, now: Time) {
         self.review_courtesy(now);
         self.everything_may_change();
     }

@@ -80,7 +80,7 @@ impl Scheduler {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
                 Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
-                Timer::Courtesy => self.courtesy_over(now),
+                Timer::Courtesy => self.courtesy_may_end(now),
                 Timer::Switch(gpu) => self.look_at_switch(gpu, now),
                 Timer::Begin(job) => self.enqueue(job, now),
                 Timer::Slot(attempt) => self.slot_over(attempt, now),

@@ -100,7 +100,10 @@ impl World {
             let waits = &scheduler.job(head).unwrap().state;
             let since = waits.waits_since().filter(|since| scheduler.now() - *since >= scheduler.config().queue.reserve_after);
             let due = since.is_some() || matches!(waits, State::Recovering { .. });
-            if let Some(kept) = scheduler.head_reservation().filter(|kept| due && kept.head == head) {
+            // What is left to users moves with every launch, and with it what can be kept for a head who must leave it.
+            let QueueConfig { fair_share, courtesy, .. } = scheduler.config().queue;
+            let moves = fair_share && courtesy > Seconds::ZERO;
+            if let Some(kept) = scheduler.head_reservation().filter(|kept| due && !moves && kept.head == head) {
                 let active = job.state.active().unwrap();
                 let end = job.spec.time_limit.map(|limit| active.launched_at + limit);
                 for granted in active.placement.devices.iter().filter(|granted| kept.devices.contains(&granted.device)) {
