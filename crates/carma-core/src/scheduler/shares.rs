@@ -149,11 +149,7 @@ impl Scheduler {
         }
         let before = self.queues.main.courtesy.ends_at;
         self.queues.main.review_courtesy(self.fleet.devices(), rules, now);
-        let after = self.queues.main.courtesy.ends_at;
-        if before != after {
-            before.into_iter().for_each(|end| self.timers.cancel(end, Timer::Courtesy));
-            after.into_iter().for_each(|end| self.timers.set(end, Timer::Courtesy));
-        }
+        self.timers.put_off(Timer::Courtesy, before, self.queues.main.courtesy.ends_at);
     }
 
     /// Somebody for whom room was left may be away, or have been for too long.

@@ -46,6 +46,19 @@ impl Timers {
         self.due.remove(&(at, timer));
     }
 
+    /// What fell due at one time falls due at another, or not at all.
+    pub(super) fn put_off(&mut self, timer: Timer, before: Option<Time>, after: Option<Time>) {
+        if before == after {
+            return;
+        }
+        if let Some(at) = before {
+            self.cancel(at, timer);
+        }
+        if let Some(at) = after {
+            self.set(at, timer);
+        }
+    }
+
     pub(super) fn next(&self) -> Option<Time> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -61,14 +74,7 @@ impl Scheduler {
         let before = self.fleet.device(device)?.gate.opens_at();
         let config = &self.config;
         let (result, after) = self.fleet.update(device, config, now, |device| (change(device, config), device.gate.opens_at()))?;
-        if before != after {
-            if let Some(opens) = before {
-                self.timers.cancel(opens, Timer::Gate(device));
-            }
-            if let Some(opens) = after {
-                self.timers.set(opens, Timer::Gate(device));
-            }
-        }
+        self.timers.put_off(Timer::Gate(device), before, after);
         Some(result)
     }
 
