@@ -10,6 +10,7 @@ pub mod draw;
 mod hardware;
 mod interference;
 pub mod report;
+mod search;
 mod simulation;
 mod summary;
 mod tables;
@@ -21,6 +22,7 @@ pub use catalogue::{Catalogue, CatalogueError, RankProfile, Workload, WorkloadId
 pub use compare::*;
 pub use hardware::*;
 pub use interference::*;
+pub use search::{Aim, UnknownAim};
 pub use simulation::*;
 pub use summary::{RunSummary, mean, percentile};
 pub use tables::TableError;

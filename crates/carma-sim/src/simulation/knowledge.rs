@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, Seconds, SharingClass, Utilisation};
+use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, Priority, Seconds, SharingClass, Utilisation};
 use thiserror::Error;
 
 use super::chance::{Chance, Purpose};
@@ -113,6 +113,8 @@ pub struct Knowledge {
     pub checkpoint: f64,
     /// The share of jobs that print how far they are.
     pub progress: f64,
+    /// Priorities of jobs, by their place in the trace; of those beyond, the usual one.
+    pub priorities: Vec<Priority>,
     /// All that was asked for, by workload, where each is one job's: then nothing else counts.
     pub requests: HashMap<WorkloadId, JobSpec>,
 }

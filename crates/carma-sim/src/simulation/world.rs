@@ -249,6 +249,7 @@ impl<'a, D: Decider> World<'a, D> {
         let widest = self.setup.servers.groups.iter().map(|group| u32::from(group.gpus)).max();
         spec.interference = self.learned.get(&workload).copied().unwrap_or_default();
         spec.may_span_servers = Some(asked.gpus) > widest;
+        spec.priority = self.setup.knowledge.priorities.get(job).copied().unwrap_or(spec.priority);
         if asked.owner.is_some() {
             spec.user = self.users[job];
         }

@@ -11,5 +11,6 @@ mod properties;
 mod published;
 mod reports;
 mod schedules;
+mod search;
 mod slots;
 mod traces;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use carma_core::{MemoryBasis, PowerPreference, Preset, Settings};
-use carma_sim::Knowledge;
+use carma_sim::{Aim, Knowledge};
 use toml::Value;
 
 use super::sweep::with_setting;
@@ -13,6 +13,8 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) settings: Settings,
     pub(super) knowledge: Knowledge,
+    /// The order is searched for by somebody who knows everything.
+    pub(super) search: Option<Aim>,
 }
 
 /// The rules of a policy as it is written in lists: `or-magm`, `magm/aegis`, `or-lug/aegis/no-screen`, `carma/queue.order=submission`.
@@ -58,8 +60,18 @@ pub(super) fn entries(
         for estimator in estimators.iter().take(if asks { estimators.len() } else { 1 }) {
             let named = asks && estimators.len() > 1;
             let name = if named { format!("{policy} {estimator}") } else { policy.clone() };
-            entries.push(Entry { name, settings: settings.clone(), knowledge: knowledge(estimator)? });
+            entries.push(Entry { name, settings: settings.clone(), knowledge: knowledge(estimator)?, search: None });
         }
     }
     Ok(entries)
+}
+
+/// The best orders that a search finds.
+pub(super) fn best_orders<'a>(aims: &'a [Aim], base: &'a Settings) -> impl Iterator<Item = Entry> + 'a {
+    aims.iter().map(|aim| Entry {
+        name: format!("best order: {aim}"),
+        settings: base.clone(),
+        knowledge: Knowledge::default(),
+        search: Some(*aim),
+    })
 }

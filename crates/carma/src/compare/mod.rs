@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use carma_core::Settings;
 use carma_sim::trace::shuffle;
-use carma_sim::{Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, ratio, report, spread};
+use carma_sim::{
+    Aim, Comparison, Contender, Curve, CurvePoint, LowerBounds, Run, RunSummary, SimulationError, Trace, ratio, report, spread,
+};
 
 use crate::configuration::RuleArguments;
 use crate::files::write_charts;
@@ -44,6 +46,13 @@ pub(crate) struct Arguments {
     /// Also shuffle the jobs among their times of submission, so often.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     shuffle: u64,
+    /// Also search for the order of jobs that makes this least, knowing everything
+    /// beforehand: makespan, mean-jct, p95-jct, or all of them together.
+    #[arg(long, value_name = "AIM", value_delimiter = ',')]
+    best: Vec<Aim>,
+    /// Orders that a search tries, for each seed.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    tries: u32,
     /// Sweep a setting, as in smact=0.5:0.95:0.05; may be given more than once.
     #[arg(long, value_name = "KEY=FROM:TO:STEP")]
     sweep: Vec<Sweep>,
@@ -63,8 +72,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let base = arguments.rules.settings()?;
     let world = arguments.world.load(SERVERS)?;
     let knowledge = |estimator: &str| arguments.world.knowledge(estimator, &world.catalogue);
-    let entries = contender::entries(&arguments.policies, &arguments.estimators, &base, knowledge)?;
+    let mut entries = contender::entries(&arguments.policies, &arguments.estimators, &base, knowledge)?;
     let steps = steps(&arguments.sweep, &entries)?;
+    entries.extend(contender::best_orders(&arguments.best, &base));
     let trace = world.read_trace(&arguments.trace)?;
     let comparison = compare(arguments, &world, &trace, &entries, &steps)?;
     if let Some(file) = &arguments.report {
@@ -121,7 +131,10 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
         let mut simulation = world.simulation(trace, settings, knowledge, seed);
         let shown = *run == 0 && *subject < entries.len();
         simulation.timeline = shown;
-        let run = simulation.run()?;
+        let run = match entries.get(*subject).and_then(|entry| entry.search) {
+            Some(aim) => simulation.best_order(aim, arguments.tries)?,
+            None => simulation.run()?,
+        };
         Ok((run.summary(), shown.then_some(run)))
     };
     let results = simulate_all(&runs, simulate)?;
