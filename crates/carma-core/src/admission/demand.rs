@@ -28,8 +28,8 @@ pub(crate) struct Demand<'a> {
     pub(crate) apart_from: &'a [JobId],
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
-    /// Its part in interference.
-    pub(crate) character: Character,
+    /// Its part in interference, worked out when it is asked for: most jobs that are looked at find no memory.
+    pub(crate) character: OnceCell<Character>,
     /// What it adds to power draw, and what that may come to; unset where there is no budget.
     pub(crate) power: Option<PowerDemand>,
     /// The mode it asks for, where GPUs may be switched to that.
@@ -133,7 +133,6 @@ impl<'a> Demand<'a> {
         };
         let ranks = if spec.gpus == 1 { Ranks::One([need(0)]) } else { Ranks::Many((0..spec.gpus as usize).map(need).collect()) };
         let ranks = ranks.neediest_first();
-        let character = Character::of(spec);
         Self {
             spec,
             ranks,
@@ -141,10 +140,15 @@ impl<'a> Demand<'a> {
             host: spec.host_claim(),
             apart_from: &job.apart_from,
             ends_at: spec.time_limit.map(|limit| now + limit),
-            character,
-            power: config.power.budget.map(|budget| PowerDemand { load: Load::of(character), budget }),
+            character: OnceCell::new(),
+            power: config.power.budget.map(|budget| PowerDemand { load: Load::of(Character::of(spec)), budget }),
             switch: spec.mode.sharing().filter(|mode| config.modes.allows(*mode)),
         }
+    }
+
+    /// Its part in interference.
+    pub(crate) fn character(&self) -> Character {
+        *self.character.get_or_init(|| Character::of(self.spec))
     }
 
     /// Whether a device that does not offer the mode it asks for could be switched to that, and hold this rank then.

@@ -108,7 +108,7 @@ impl JobQuestion<'_> {
     /// What a policy that predicts makes of the job beside those on a device.
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
-        Some((prediction.of)(&Encounter { newcomer: self.demand.character, device, limits: &self.config.forecast }))
+        Some((prediction.of)(&Encounter { newcomer: self.demand.character(), device, limits: &self.config.forecast }))
     }
 }
 

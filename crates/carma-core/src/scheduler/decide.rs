@@ -101,6 +101,10 @@ impl Scheduler {
         let demand = self.demand(job, now);
         let ways = if self.config.admission.idle_first { [Way::Idle, Way::Share] } else { [Way::Share, Way::Idle] };
         let find = |way, packs| {
+            // Most jobs are looked at while all GPUs are in use.
+            if self.fleet.open_devices(way) < demand.width() {
+                return None;
+            }
             let question = JobQuestion { packs, ..self.question(&demand, way, reservation) };
             Some((mapping::find(&self.fleet, &question, now)?, way))
         };
