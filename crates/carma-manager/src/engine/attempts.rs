@@ -275,21 +275,6 @@ impl Running {
         }
     }
 
-    /// Later estimates of the same job go by what was measured of this attempt.
-    fn learn(&mut self, attempt: AttemptId, measurement: &Measurement, verdict: &Verdict) {
-        let succeeded = *verdict == Verdict::Succeeded;
-        // One that ran out of memory needed more than it was seen with.
-        if !succeeded || measurement.gpus.is_empty() {
-            return;
-        }
-        let job = self.core.scheduler().job(attempt.job);
-        let took = job.and_then(|job| job.state.active()).map(|active| self.now() - active.launched_at);
-        let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
-        if let (Some(run), Ok(Some(request))) = (measurement.learned(took, interference), self.reader.request(attempt.job)) {
-            self.memory.learn(&request, run);
-        }
-    }
-
     /// How far attempts are that say so.
     pub(super) fn read_progress(&mut self, attempts: impl IntoIterator<Item = AttemptId>) {
         for attempt in attempts {

@@ -26,6 +26,7 @@ mod handle;
 mod input;
 mod keep;
 mod launcher;
+mod learning;
 mod looks;
 mod machine;
 mod minutes;
