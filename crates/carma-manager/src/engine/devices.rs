@@ -48,8 +48,8 @@ impl Devices {
             }
             let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
             let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
-            // By default: a limit that we set is no property of the GPU.
-            let power = driver.default_power_limit(&gpu.uuid)?.map(PowerRange::up_to);
+            // By default: a limit that we set is no property of the GPU. One that does not tell keeps the others from nothing.
+            let power = driver.default_power_limit(&gpu.uuid).ok().flatten().map(PowerRange::up_to);
             let instances = if gpu.mig == Some(true) { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
             for instance in &instances {
                 for compute in &instance.compute {

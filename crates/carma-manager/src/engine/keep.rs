@@ -113,7 +113,8 @@ mod tests {
             let folder = AttemptFolder::at(job.path().join(name));
             fs::create_dir(folder.path()).unwrap();
             let shim = serde_json::json!({ "pid": pid, "started": carma_gpu::process_started(pid) });
-            fs::write(folder.path().join("shim.pid"), serde_json::json!({ "guard": null, "shim": shim, "cgroup": null }).to_string()).unwrap();
+            fs::write(folder.path().join("shim.pid"), serde_json::json!({ "guard": null, "shim": shim, "cgroup": null }).to_string())
+                .unwrap();
             let lock = fs::File::create(folder.lock_file()).unwrap();
             lock.lock().unwrap();
             lock

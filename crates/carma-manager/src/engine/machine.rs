@@ -7,7 +7,7 @@ use std::time::Duration;
 use carma_core::{AttemptId, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
-use carma_gpu::{GpuEvent, Incident, topology};
+use carma_gpu::{DriverError, GpuEvent, Incident, topology};
 use serde_json::json;
 
 use super::activity::complete;
@@ -30,14 +30,10 @@ const MOST_XIDS: usize = 64;
 const SHORTEST: Duration = Duration::from_millis(100);
 
 impl Running {
-    /// The devices there are. A driver that does not answer has none for now.
-    pub(super) fn find_devices(&mut self) -> Devices {
-        let Some(driver) = self.setup.driver.clone() else { return Devices::default() };
-        let settings = self.setup.configuration.manager.gpus.clone();
-        Devices::find(&driver, &settings, &mut self.numbers).unwrap_or_else(|error| {
-            eprintln!("carma: {error}");
-            Devices::default()
-        })
+    /// The devices there are.
+    pub(super) fn find_devices(&mut self) -> Result<Devices, DriverError> {
+        let Some(driver) = self.setup.driver.clone() else { return Ok(Devices::default()) };
+        Devices::find(&driver, &self.setup.configuration.manager.gpus, &mut self.numbers)
     }
 
     pub(super) fn topology(&self) -> Option<Topology> {

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, DeviceId, Event, EventError, JobId, LogError, Seconds, Time};
-use carma_gpu::{DeviceUuid, PowerLimitChange};
+use carma_gpu::{DeviceUuid, DriverError, PowerLimitChange};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -57,6 +57,9 @@ pub enum EngineError {
     /// The core refused what was in the store.
     #[error("the core refuses what is in the store: {0}")]
     Refused(#[from] EventError),
+    /// The driver, while attempts are on its GPUs.
+    #[error("attempts run on GPUs that cannot be looked at: {0}")]
+    Unseen(DriverError),
 }
 
 impl From<StartError> for EngineError {
@@ -95,7 +98,11 @@ impl Engine {
     /// Starts the engine of a handle; it goes on where the store left off.
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, arriving: Arriving) -> Result<Self, EngineError> {
         let mut running = Running::new(setup, store, handle)?;
-        running.begin()?;
+        match running.begin() {
+            // Nothing is decided until they can be, and jobs go on meanwhile.
+            Err(EngineError::Unseen(error)) => running.wait_until_well(&EngineError::Unseen(error).to_string()),
+            begun => begun?,
+        }
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving.0))?;
         Ok(Self(thread))
     }
@@ -111,7 +118,7 @@ impl Engine {
 pub(super) enum Condition {
     /// At work.
     Working,
-    /// What it decided could not be written down.
+    /// What it decided could not be written down, or what it would decide by could not be looked at.
     Unwritable { reason: String, since: Instant },
     /// It ends when what is on its way to the disk is there.
     Stopping,
@@ -290,16 +297,21 @@ impl Running {
     /// What was decided is not on the disk, so it was not decided. Everything begins anew from what is there, once that can be written again.
     fn give_up(&mut self, error: &WriteError) {
         let reason = error.to_string();
-        eprintln!("carma: {reason}");
         let lost = std::mem::take(&mut self.batch).effects;
         for effect in self.on_the_way.take().into_iter().flatten().chain(lost) {
             if let Effect::Answer(answer) = effect {
                 answer(Err(unavailable(&reason)));
             }
         }
+        self.wait_until_well(&reason);
+    }
+
+    /// Everything begins anew in a while.
+    fn wait_until_well(&mut self, reason: &str) {
+        eprintln!("carma: {reason}");
         // One that is stopping anyway has nothing more to decide.
         if self.condition != Condition::Stopping {
-            self.condition = Condition::Unwritable { reason, since: Instant::now() };
+            self.condition = Condition::Unwritable { reason: reason.to_owned(), since: Instant::now() };
         }
     }
 
@@ -323,7 +335,7 @@ impl Running {
         let begun = written.map_err(|error| error.to_string()).and_then(|()| self.begin().map_err(|error| error.to_string()));
         self.condition = match begun {
             Ok(()) => {
-                eprintln!("carma: the store can be written again");
+                eprintln!("carma: all can be written down and looked at again");
                 Condition::Working
             }
             Err(reason) => Condition::Unwritable { reason, since: Instant::now() },

@@ -1,0 +1,48 @@
+//! GPUs that cannot be looked at, and GPUs that somebody else cuts.
+
+use carma_core::{JobId, Outcome};
+use carma_emu::fault::{CallAnswer, Fault, clear};
+
+use super::lab::{Lab, block_on, until};
+
+fn fails(lab: &Lab, call: &str) {
+    let answer = CallAnswer::Fails("UNKNOWN".parse().unwrap());
+    let fault = Fault::Call { gpu: None, call: Some(call.to_owned()), answer };
+    lab.machine.with(|state| fault.strike(state)).unwrap().unwrap();
+}
+
+fn gpus(lab: &Lab) -> u32 {
+    block_on(lab.handle().status()).unwrap().gpus
+}
+
+/// A job that holds a GPU and ends well when it is told to.
+fn held(lab: &Lab) -> JobId {
+    let job = lab.submit(lab.shell(&format!("while ! test -e {}; do sleep 0.02; done", lab.folder().join("end").display())));
+    until(|| lab.job(job).job.job.state.active().map(|_| ()));
+    job
+}
+
+#[test]
+fn a_gpu_that_does_not_tell_its_power_limit_is_used() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    fails(&lab, "nvmlDeviceGetPowerManagementDefaultLimit");
+    lab.start();
+    assert_eq!(gpus(&lab), 2);
+}
+
+#[test]
+fn attempts_on_gpus_that_cannot_be_looked_at_go_on_until_they_can() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "");
+    let job = held(&lab);
+    lab.stop();
+    fails(&lab, "nvmlDeviceGetCount");
+    lab.start();
+    let troubles = block_on(lab.handle().status()).unwrap().troubles;
+    assert!(troubles.iter().any(|trouble| trouble.contains("cannot be looked at")), "{troubles:?}");
+    lab.machine.with(|state| clear(state, None)).unwrap();
+    until(|| (gpus(&lab) == 1).then_some(()));
+    std::fs::write(lab.folder().join("end"), "").unwrap();
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    assert_eq!(lab.job(job).attempts.len(), 1, "{:#?}", lab.job(job).events);
+}
