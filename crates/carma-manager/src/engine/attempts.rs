@@ -254,6 +254,7 @@ impl Running {
             json!({ "attempt": attempt.number, "verdict": judgement.verdict, "because": judgement.because, "whose": judgement.whose });
         self.note(attempt.job, "ended", body, format!("{attempt} ended: {}", judgement.because));
         self.tell(event);
+        self.forget_gone_instances(&placement);
     }
 
     /// What was seen of a GPU, for a judgement.

@@ -50,7 +50,12 @@ impl Devices {
             let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
             // By default: a limit that we set is no property of the GPU. One that does not tell keeps the others from nothing.
             let power = driver.default_power_limit(&gpu.uuid).ok().flatten().map(PowerRange::up_to);
-            let instances = if gpu.mig == Some(true) { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
+            let cut = gpu.mig == Some(true);
+            let instances = if cut { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
+            // With MIG on, nothing runs outside of instances.
+            if cut && instances.iter().all(|instance| instance.compute.is_empty()) {
+                continue;
+            }
             for instance in &instances {
                 for compute in &instance.compute {
                     devices.push(Device {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{AttemptId, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
+use carma_core::{AttemptId, DeviceId, Event, Owner, Placement, ProcessUse, Seconds, State, Topology};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
 use carma_gpu::{DriverError, GpuEvent, Incident, topology};
@@ -199,6 +199,16 @@ impl Running {
         let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));
         if let Err(error) = self.start_looking() {
             self.announce(format!("the GPUs cannot be looked at: {error}"));
+        }
+    }
+
+    /// Instances that went while attempts were on them are forgotten with the last of those, so that their GPU is no longer cut.
+    pub(super) fn forget_gone_instances(&mut self, placement: &Placement) {
+        let devices = placement.devices.iter().map(|granted| granted.device);
+        let gone: Vec<_> = devices.filter(|device| device.instance.is_some() && self.devices.get(*device).is_none()).collect();
+        for device in gone {
+            // Others may still be on it.
+            let _ = self.try_tell(Event::GpuDetached { device });
         }
     }
 

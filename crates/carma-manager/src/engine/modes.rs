@@ -128,14 +128,16 @@ impl Running {
         }
     }
 
-    /// GPUs that we once cut and may no longer are made whole, unless jobs are on their instances.
+    /// GPUs that we once cut and may no longer are made whole, unless jobs are on their instances; and those that have none, and are of no use so.
     pub(super) fn join_unwanted_instances(&mut self, changes: &[MachineChange]) {
-        let Some(driver) = self.setup.driver.clone().filter(|_| !self.core.scheduler().config().modes.allows(SharingMode::Mig)) else {
-            return;
-        };
+        let Some(driver) = self.setup.driver.clone() else { return };
+        let may_be_cut = self.core.scheduler().config().modes.allows(SharingMode::Mig);
         for change in changes {
             let MachineChange::MigInstances { gpu } = change else { continue };
             let device = self.devices.by_uuid(gpu).map(|device| device.id);
+            if may_be_cut && device.is_some() {
+                continue;
+            }
             let on_it =
                 |placed: &carma_core::Device| device.is_some_and(|device| placed.id().gpu == device.gpu) && !placed.tenants.is_empty();
             if self.core.scheduler().fleet().devices().any(on_it) {

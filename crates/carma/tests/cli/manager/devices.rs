@@ -2,6 +2,8 @@
 
 use carma_core::{JobId, Outcome};
 use carma_emu::fault::{CallAnswer, Fault, clear};
+use carma_gpu::mig::{self, Layout};
+use carma_gpu::{DEADLINE, Driver};
 
 use super::lab::{Lab, block_on, until};
 
@@ -45,4 +47,36 @@ fn attempts_on_gpus_that_cannot_be_looked_at_go_on_until_they_can() {
     std::fs::write(lab.folder().join("end"), "").unwrap();
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
     assert_eq!(lab.job(job).attempts.len(), 1, "{:#?}", lab.job(job).events);
+}
+
+/// Cuts the GPU as an administrator would.
+fn cut(lab: &Lab, layout: &Layout) {
+    let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
+    let gpu = driver.inventory().unwrap().gpus.remove(0).uuid;
+    mig::apply(&driver, &gpu, layout).unwrap();
+}
+
+#[test]
+fn an_instance_that_went_under_a_job_is_forgotten_and_its_gpu_used() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "");
+    lab.stop();
+    cut(&lab, &"3g.20gb".parse().unwrap());
+    lab.start();
+    let job = held(&lab);
+    lab.stop();
+    cut(&lab, &Layout::Off);
+    lab.start();
+    let placed = until(|| lab.job(job).attempts.get(1).map(|attempt| attempt.placement.devices[0].device));
+    assert_eq!(placed.instance, None);
+    std::fs::write(lab.folder().join("end"), "").unwrap();
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+}
+
+#[test]
+fn a_gpu_that_is_to_be_cut_and_has_no_instances_yet_takes_no_jobs() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    cut(&lab, &Layout::Instances(Vec::new()));
+    lab.start();
+    assert_eq!(gpus(&lab), 1);
 }
