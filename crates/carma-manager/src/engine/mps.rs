@@ -42,7 +42,10 @@ impl Running {
             };
             if let Err(error) = written.and_then(|()| started()) {
                 self.announce(format!("no MPS on {device}: {error}"));
-                let _ = self.try_tell(Event::GpuModeChanged { device, mode: CollocationMode::Streams });
+                // While clients are on it, it is tried again.
+                if self.try_tell(Event::GpuModeChanged { device, mode: CollocationMode::Streams }).is_ok() {
+                    self.devices.set_mode(device, CollocationMode::Streams);
+                }
             }
         }
     }

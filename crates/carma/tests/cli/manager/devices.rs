@@ -80,3 +80,19 @@ fn a_gpu_that_is_to_be_cut_and_has_no_instances_yet_takes_no_jobs() {
     lab.start();
     assert_eq!(gpus(&lab), 1);
 }
+
+#[test]
+fn a_gpu_without_its_mps_daemon_is_shared_by_streams_for_good() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
+    lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
+    lab.start();
+    let said = |words: &str| {
+        lab.reader().events_after(0, 1000).unwrap().iter().filter(|stored| stored.event.body.to_string().contains(words)).count()
+    };
+    until(|| (said("no MPS on s0/gpu1") > 0).then_some(()));
+    cut(&lab, &"3g.20gb".parse().unwrap());
+    until(|| (said("came: ") > 0).then_some(()));
+    assert_eq!(said("no MPS on s0/gpu1"), 1, "it is not asked for again with every change of another GPU");
+}
