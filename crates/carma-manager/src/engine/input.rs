@@ -4,13 +4,13 @@ use carma_core::{AttemptId, DeviceId};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::devices::{Devices, Numbers};
 use super::estimates::{Estimated, Purpose};
 use super::exits::Remains;
 use super::handle::Question;
 use super::launcher::LaunchOrder;
 use super::looks::Looked;
 use super::modes::Switched;
+use super::scans::Scan;
 use crate::host::HostReading;
 use crate::request::Owner;
 use crate::store::WriteError;
@@ -42,7 +42,7 @@ pub(super) enum Input {
     /// The MPS server of a GPU died.
     MpsDied(DeviceId, ServerDied),
     /// GPUs or instances were asked for anew.
-    Found(Devices, Numbers),
+    Found(Scan),
     /// A GPU was to be switched to another mode.
     Switched(Switched),
     /// The host was looked at.

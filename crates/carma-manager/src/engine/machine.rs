@@ -12,11 +12,12 @@ use serde_json::json;
 
 use super::activity::complete;
 use super::batch::Effect;
-use super::devices::{Devices, Numbers, SERVER};
+use super::devices::{Devices, SERVER};
 use super::input::Input;
 use super::looks::{Looked, Looking, Looks};
 use super::recent::Seen;
 use super::run::Running;
+use super::scans::Scan;
 use crate::api::Update;
 use crate::host::{HostChange, HostReading};
 use crate::judge::XidSeen;
@@ -160,19 +161,28 @@ impl Running {
     }
 
     /// Asks for the devices anew, where nobody waits.
-    pub(super) fn look_for_devices(&self) {
-        let Some(driver) = self.setup.driver.clone() else { return };
+    pub(super) fn look_for_devices(&mut self) {
+        // After a switch they are looked for in any case.
+        let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
         let (settings, mut numbers, inputs) = (self.setup.configuration.manager.gpus.clone(), self.numbers.clone(), self.inputs.clone());
         let run = move || {
             if let Ok(devices) = Devices::find(&driver, &settings, &mut numbers) {
-                let _ = inputs.send(Input::Found(devices, numbers));
+                let _ = inputs.send(Input::Found(Scan { number, devices, numbers }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
+    pub(super) fn scanned(&mut self, Scan { number, mut devices, numbers }: Scan) {
+        if self.scans.counts(number) {
+            devices.keep_modes(&self.devices);
+            self.numbers = numbers;
+            self.found(&devices);
+        }
+    }
+
     /// Instances and GPUs that came are used; those that went and had nobody on them are forgotten, others are lost.
-    pub(super) fn found(&mut self, now: &Devices, numbers: Numbers) {
+    pub(super) fn found(&mut self, now: &Devices) {
         if *now == self.devices {
             return;
         }
@@ -195,7 +205,6 @@ impl Running {
             }
             self.announce(format!("{} came: {}", new.id, new.name));
         }
-        self.numbers = numbers;
         let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));
         if let Err(error) = self.start_looking() {
             self.announce(format!("the GPUs cannot be looked at: {error}"));

@@ -38,6 +38,7 @@ mod recent;
 mod restore;
 mod run;
 mod saved;
+mod scans;
 mod setup;
 mod steps;
 mod submit;

@@ -24,6 +24,7 @@ use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
 use super::run::{Condition, EngineError, Known, Running};
 use super::saved;
+use super::scans::Scans;
 use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
@@ -78,6 +79,7 @@ impl Running {
             estimating: BTreeSet::new(),
             devices: Devices::default(),
             drained: BTreeSet::new(),
+            scans: Scans::default(),
             looks: None,
             latest: BTreeMap::new(),
             meter: saved::read(&state.join(METER)),

@@ -24,6 +24,7 @@ use super::launcher::{Launcher, StartError};
 use super::looks::{Looked, Looks};
 use super::minutes::Minutes;
 use super::recent::Recent;
+use super::scans::Scans;
 use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::api::{Problem, ProblemKind, Update};
@@ -152,6 +153,7 @@ pub(super) struct Running {
     /// Those that take nothing new, there or not.
     pub(super) drained: BTreeSet<DeviceId>,
     pub(super) numbers: Numbers,
+    pub(super) scans: Scans,
     pub(super) looks: Option<Looks>,
     pub(super) latest: BTreeMap<DeviceId, Looked>,
     pub(super) meter: Meter,
@@ -249,10 +251,7 @@ impl Running {
             Input::Looked(looked) => self.looked(looked),
             Input::Gpu(event) => self.gpu_event(&event),
             Input::MpsDied(device, died) => self.mps_died(device, &died),
-            Input::Found(mut devices, numbers) => {
-                devices.keep_modes(&self.devices);
-                self.found(&devices, numbers);
-            }
+            Input::Found(scan) => self.scanned(scan),
             Input::Switched(switched) => self.switched(switched),
             Input::Host(reading) => self.host_looked(*reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
@@ -317,15 +316,19 @@ impl Running {
 
     /// Whatever else arrives is found again when everything begins anew: supervised attempts are in their folders.
     fn take_while_unwritable(&mut self, input: Input) {
-        if let (Input::Asked(question), Condition::Unwritable { reason, .. }) = (input, &self.condition) {
-            let reason = reason.clone();
-            self.answer_without_change(question, &reason);
+        match (input, &self.condition) {
+            (Input::Asked(question), Condition::Unwritable { reason, .. }) => {
+                let reason = reason.clone();
+                self.answer_without_change(question, &reason);
+            }
+            (Input::Switched(_), _) => self.scans.switch_ends(),
+            _ => {}
         }
     }
 
     fn try_again(&mut self, arriving: &Receiver<Input>) {
-        // What launches that were under way came to is found in their folders, so they must be over, and not be told of later.
-        if self.launcher.is_busy() {
+        // What launches and switches that were under way came to is found where they left it, so they must be over, and not be told of later.
+        if self.launcher.is_busy() || self.scans.is_switching() {
             return;
         }
         for input in arriving.try_iter() {
