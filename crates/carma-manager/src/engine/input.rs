@@ -1,6 +1,6 @@
 //! All that reaches the engine.
 
-use carma_core::{AttemptId, DeviceId};
+use carma_core::{AttemptId, DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
@@ -45,6 +45,8 @@ pub(super) enum Input {
     Found(Scan),
     /// A GPU was to be switched to another mode.
     Switched(Switched),
+    /// The power limit of a GPU was to be set or put back: what it is now, or what went wrong.
+    PowerLimited(DeviceId, Result<Option<Watts>, String>),
     /// The host was looked at.
     Host(Box<HostReading>),
     /// An estimate is there, or is not.

@@ -22,6 +22,7 @@ use super::input::Input;
 use super::keep::{METER, SHARES};
 use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
+use super::power;
 use super::run::{Condition, EngineError, Known, Running};
 use super::saved;
 use super::scans::Scans;
@@ -59,6 +60,7 @@ impl Running {
             core: Core::new(&setup.configuration.rules, None)?,
             clock: Clock::from(Time::ZERO, setup.world.speed),
             memory: Memory::open(state.join("history.csv")),
+            power: power::limits(setup.driver.as_ref(), &store, &inputs)?,
             numbers: Numbers::read(&state.join("gpus.json")),
             started: UnixMillis::now(),
             setup,
@@ -91,7 +93,6 @@ impl Running {
             draining: false,
             lingering: BTreeSet::new(),
             mps_deaths: HashMap::new(),
-            power_limits: BTreeMap::new(),
             xids: HashMap::new(),
             next_duties: Instant::now(),
             next_prune: Instant::now(),

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, DeviceId, Event, EventError, JobId, LogError, Seconds, Time};
-use carma_gpu::{DeviceUuid, DriverError, PowerLimitChange};
+use carma_gpu::DriverError;
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -23,6 +23,8 @@ use super::input::Input;
 use super::launcher::{Launcher, StartError};
 use super::looks::{Looked, Looks};
 use super::minutes::Minutes;
+use super::pool::Pool;
+use super::power::PowerOrder;
 use super::recent::Recent;
 use super::scans::Scans;
 use super::setup::Setup;
@@ -172,8 +174,8 @@ pub(super) struct Running {
     pub(super) lingering: BTreeSet<JobId>,
     /// GPUs whose MPS server died, and when.
     pub(super) mps_deaths: HashMap<DeviceId, Time>,
-    /// Power limits that we set, and what they were before.
-    pub(super) power_limits: BTreeMap<DeviceUuid, PowerLimitChange>,
+    /// Who limits the power of GPUs.
+    pub(super) power: Pool<PowerOrder>,
     /// Errors of GPUs, the latest of each.
     pub(super) xids: HashMap<DeviceId, Vec<XidSeen>>,
     pub(super) next_duties: Instant,
@@ -253,6 +255,7 @@ impl Running {
             Input::MpsDied(device, died) => self.mps_died(device, &died),
             Input::Found(scan) => self.scanned(scan),
             Input::Switched(switched) => self.switched(switched),
+            Input::PowerLimited(device, came_to) => self.power_limited(device, came_to),
             Input::Host(reading) => self.host_looked(*reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
             Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
