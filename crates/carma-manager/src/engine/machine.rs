@@ -41,7 +41,6 @@ impl Running {
     /// Starts to look at the devices, or goes on with those there are now.
     pub(super) fn start_looking(&mut self) -> std::io::Result<()> {
         let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
-        self.start_mps();
         let period = self.real(Seconds::new(self.setup.configuration.manager.gpus.period).unwrap_or(Seconds::from_secs(1)));
         let interval = period.max(SHORTEST);
         let controls: HashMap<DeviceId, MpsControl> =
@@ -88,16 +87,21 @@ impl Running {
         // After a switch they are looked for in any case.
         let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
         let (settings, mut numbers, inputs) = (self.setup.configuration.manager.gpus.clone(), self.numbers.clone(), self.inputs.clone());
+        let (daemons, known) = (Some(self.mps_daemons()).filter(|_| !self.setup.observes), self.devices.clone());
         let run = move || {
-            if let Ok(devices) = Devices::find(&driver, &settings, &mut numbers) {
-                let _ = inputs.send(Input::Found(Scan { number, devices, numbers }));
+            if let Ok(mut devices) = Devices::find(&driver, &settings, &mut numbers) {
+                let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
+                let _ = inputs.send(Input::Found(Scan { number, devices, numbers, troubles }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
-    pub(super) fn scanned(&mut self, Scan { number, mut devices, numbers }: Scan) {
+    pub(super) fn scanned(&mut self, Scan { number, mut devices, numbers, troubles }: Scan) {
         if self.scans.counts(number) {
+            for trouble in troubles {
+                self.announce(trouble);
+            }
             devices.keep_modes(&self.devices);
             self.numbers = numbers;
             self.found(&devices);

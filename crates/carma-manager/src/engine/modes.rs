@@ -49,16 +49,17 @@ impl Running {
         };
         self.batch.changes.extend(self.change_for(device, to.sharing()).map(Change::MachineChanged));
         let by_mps = matches!(mode, CollocationMode::Mps { .. });
-        let order = SwitchOrder { device, to, control: self.mps_daemon(&gpu), by_mps, gpu, memory, driver };
+        let order = SwitchOrder { device, to, control: self.mps_daemons().of(&gpu), by_mps, gpu, memory, driver };
         self.batch.effects.push(Effect::Switch(Box::new(order)));
     }
 
     /// What is written down of a GPU that is shared this way.
     fn change_for(&self, device: DeviceId, mode: SharingMode) -> Option<MachineChange> {
+        let gpu = &self.devices.get(device)?.uuid;
         match mode {
             SharingMode::Streams => None,
-            SharingMode::Mps => self.mps_change(device),
-            SharingMode::Mig => Some(MachineChange::MigInstances { gpu: self.devices.get(device)?.uuid.clone() }),
+            SharingMode::Mps => Some(self.mps_daemons().change(gpu)),
+            SharingMode::Mig => Some(MachineChange::MigInstances { gpu: gpu.clone() }),
         }
     }
 

@@ -288,6 +288,12 @@ impl Running {
         self.core.handle(Event::ServerAttached(spec), now)?;
         self.devices = found;
         self.keep_switched(changes);
+        if !self.setup.observes {
+            let daemons = self.mps_daemons();
+            for trouble in daemons.start_for_new(&mut self.devices, &Devices::default()) {
+                self.announce(trouble);
+            }
+        }
         for device in self.devices.clone().iter() {
             self.core.handle(Event::GpuAttached(device.spec()), now)?;
         }

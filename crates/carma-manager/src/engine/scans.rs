@@ -8,6 +8,8 @@ pub(super) struct Scan {
     pub(super) number: u64,
     pub(super) devices: Devices,
     pub(super) numbers: Numbers,
+    /// What people should know of it.
+    pub(super) troubles: Vec<String>,
 }
 
 /// Scans in the order in which they began, and switches under way: a scan must not bring back what was before a switch or a later scan.

@@ -1,7 +1,7 @@
 //! GPUs that cannot be looked at, and GPUs that somebody else cuts.
 
-use carma_core::{JobId, Outcome};
-use carma_emu::fault::{CallAnswer, Fault, clear};
+use carma_core::{JobId, ModeWish, Outcome};
+use carma_emu::fault::{CallAnswer, Fault, bring_back, clear};
 use carma_gpu::mig::{self, Layout};
 use carma_gpu::{DEADLINE, Driver};
 
@@ -95,4 +95,20 @@ fn a_gpu_without_its_mps_daemon_is_shared_by_streams_for_good() {
     cut(&lab, &"3g.20gb".parse().unwrap());
     until(|| (said("came: ") > 0).then_some(()));
     assert_eq!(said("no MPS on s0/gpu1"), 1, "it is not asked for again with every change of another GPU");
+}
+
+#[test]
+fn a_gpu_that_comes_and_is_to_be_shared_by_mps_has_a_daemon_before_it_has_jobs() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    lab.machine.with(|state| Fault::Lost { gpu: 1 }.strike(state)).unwrap().unwrap();
+    lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
+    lab.start();
+    let mut client = lab.shell("test -e $CUDA_MPS_PIPE_DIRECTORY/control");
+    client.resources.mode = ModeWish::Mps;
+    let client = lab.submit(client);
+    lab.machine.with(|state| bring_back(state, 1)).unwrap();
+    // By which all are looked for.
+    cut(&lab, &"3g.20gb".parse().unwrap());
+    assert_eq!(lab.outcome(client), Outcome::Succeeded);
 }
