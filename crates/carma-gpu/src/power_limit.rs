@@ -55,14 +55,19 @@ impl PowerLimitChange {
         Watts(f64::from(self.set) / 1000.0)
     }
 
+    /// Whether this is the limit that the GPU has now.
+    pub fn is_in_force(&self, driver: &Driver) -> Result<bool, DriverError> {
+        Ok(driver.power_limit(&self.gpu)? == self.set)
+    }
+
     /// Sets the limit.
     pub fn make(&self, driver: &Driver) -> Result<(), DriverError> {
-        if driver.power_limit(&self.gpu)? == self.set { Ok(()) } else { driver.set_power_limit(&self.gpu, self.set) }
+        if self.is_in_force(driver)? { Ok(()) } else { driver.set_power_limit(&self.gpu, self.set) }
     }
 
     /// Puts back what was before, unless somebody else has changed it since.
     pub fn restore(&self, driver: &Driver) -> Result<(), DriverError> {
-        if self.before == self.set || driver.power_limit(&self.gpu)? != self.set {
+        if self.before == self.set || !self.is_in_force(driver)? {
             return Ok(());
         }
         driver.set_power_limit(&self.gpu, self.before)

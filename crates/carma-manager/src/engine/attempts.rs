@@ -254,6 +254,7 @@ impl Running {
             json!({ "attempt": attempt.number, "verdict": judgement.verdict, "because": judgement.because, "whose": judgement.whose });
         self.note(attempt.job, "ended", body, format!("{attempt} ended: {}", judgement.because));
         self.tell(event);
+        self.forget_gone_instances(&placement);
     }
 
     /// What was seen of a GPU, for a judgement.
@@ -272,21 +273,6 @@ impl Running {
             memory_used: reading.map(|reading| reading.memory_used),
             own_memory: own(),
             ..DeviceFacts::new(device)
-        }
-    }
-
-    /// Later estimates of the same job go by what was measured of this attempt.
-    fn learn(&mut self, attempt: AttemptId, measurement: &Measurement, verdict: &Verdict) {
-        let succeeded = *verdict == Verdict::Succeeded;
-        // One that ran out of memory needed more than it was seen with.
-        if !succeeded || measurement.gpus.is_empty() {
-            return;
-        }
-        let job = self.core.scheduler().job(attempt.job);
-        let took = job.and_then(|job| job.state.active()).map(|active| self.now() - active.launched_at);
-        let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
-        if let (Some(run), Ok(Some(request))) = (measurement.learned(took, interference), self.reader.request(attempt.job)) {
-            self.memory.learn(&request, run);
         }
     }
 

@@ -43,41 +43,37 @@ impl Devices {
         let mut devices = Vec::new();
         for gpu in driver.inventory()?.gpus {
             let listed = |list: &[String]| list.iter().any(|name| name == "all" || names(name, &gpu));
-            if listed(&settings.ignore) {
-                continue;
+            if !listed(&settings.ignore) {
+                let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
+                let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
+                devices.extend(with_instances(driver, gpu, id, mode)?);
             }
-            let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
-            let mode = if listed(&settings.mps) { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
-            // By default: a limit that we set is no property of the GPU.
-            let power = driver.default_power_limit(&gpu.uuid)?.map(PowerRange::up_to);
-            let instances = if gpu.mig == Some(true) { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
-            for instance in &instances {
-                for compute in &instance.compute {
-                    devices.push(Device {
-                        id: id.instance(u16::try_from(instance.gpu_instance).unwrap_or(u16::MAX)),
-                        uuid: compute.uuid.clone(),
-                        name: format!("{} {}", gpu.name, instance.profile),
-                        memory: instance.memory,
-                        mode: CollocationMode::Mig,
-                        power: power.map(|power| power.instance(instance.memory.0 as f64 / gpu.memory.0 as f64)),
-                        target: Target::instance(compute.uuid.clone(), gpu.uuid.clone(), instance.gpu_instance),
-                    });
-                }
-            }
-            devices.push(Device {
-                id,
-                target: Target::gpu(gpu.uuid.clone()),
-                uuid: gpu.uuid,
-                name: gpu.name,
-                memory: gpu.memory,
-                mode,
-                power,
-            });
         }
+        Ok(Self::sorted(devices))
+    }
+
+    /// Asks the driver for one GPU that is shared like this; without instances and not whole either, it is none.
+    pub(super) fn of_gpu(driver: &Driver, uuid: &DeviceUuid, id: DeviceId, mode: CollocationMode) -> Result<Self, DriverError> {
+        let gpu = driver.inventory()?.gpus.into_iter().find(|gpu| gpu.uuid == *uuid);
+        gpu.map_or_else(|| Ok(Vec::new()), |gpu| with_instances(driver, gpu, id, mode)).map(Self::sorted)
+    }
+
+    fn sorted(mut devices: Vec<Device>) -> Self {
         devices.sort_by_key(|device| device.id);
         // Several compute instances in one GPU instance share its memory; the first stands for all.
         devices.dedup_by_key(|device| device.id);
-        Ok(Self(devices))
+        Self(devices)
+    }
+
+    /// The same with this in the place of what was known of a GPU.
+    pub(super) fn with_gpu(&self, gpu: DeviceId, found: Self) -> Self {
+        let others = self.0.iter().filter(|device| device.id.gpu != gpu.gpu).cloned();
+        Self::sorted(others.chain(found.0).collect())
+    }
+
+    /// Whether this is one whole GPU.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(&self.0[..], [device] if device.id.instance.is_none())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Device> {
@@ -109,6 +105,32 @@ impl Devices {
     pub(super) fn uuids(&self) -> Vec<DeviceUuid> {
         self.0.iter().map(|device| device.uuid.clone()).collect()
     }
+}
+
+/// A GPU and its instances.
+fn with_instances(driver: &Driver, gpu: Gpu, id: DeviceId, mode: CollocationMode) -> Result<Vec<Device>, DriverError> {
+    // By default: a limit that we set is no property of the GPU. One that does not tell keeps the others from nothing.
+    let power = driver.default_power_limit(&gpu.uuid).ok().flatten().map(PowerRange::up_to);
+    let cut = gpu.mig == Some(true);
+    let instances = if cut { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
+    let mut devices = Vec::new();
+    for instance in &instances {
+        devices.extend(instance.compute.iter().map(|compute| Device {
+            id: id.instance(u16::try_from(instance.gpu_instance).unwrap_or(u16::MAX)),
+            uuid: compute.uuid.clone(),
+            name: format!("{} {}", gpu.name, instance.profile),
+            memory: instance.memory,
+            mode: CollocationMode::Mig,
+            power: power.map(|power| power.instance(instance.memory.0 as f64 / gpu.memory.0 as f64)),
+            target: Target::instance(compute.uuid.clone(), gpu.uuid.clone(), instance.gpu_instance),
+        }));
+    }
+    // With MIG on, nothing runs outside of instances.
+    if !cut || !devices.is_empty() {
+        let target = Target::gpu(gpu.uuid.clone());
+        devices.push(Device { id, target, uuid: gpu.uuid, name: gpu.name, memory: gpu.memory, mode, power });
+    }
+    Ok(devices)
 }
 
 fn names(name: &str, gpu: &Gpu) -> bool {

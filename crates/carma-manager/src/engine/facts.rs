@@ -77,9 +77,7 @@ impl Running {
     pub(super) fn count_requeue(&mut self, reason: &RequeueReason) {
         let reason = match reason {
             RequeueReason::After(verdict) => kind_of(verdict),
-            RequeueReason::Requested => "requested".to_owned(),
-            RequeueReason::SlotOver => "slot_over".to_owned(),
-            RequeueReason::Moved => "moved".to_owned(),
+            reason => kind_of(reason),
         };
         self.batch.tallies.count(Tally::Decided("requeue".to_owned()));
         self.batch.tallies.count(Tally::Requeued(reason));

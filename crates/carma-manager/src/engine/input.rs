@@ -1,16 +1,16 @@
 //! All that reaches the engine.
 
-use carma_core::{AttemptId, DeviceId};
+use carma_core::{AttemptId, DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::devices::{Devices, Numbers};
 use super::estimates::{Estimated, Purpose};
 use super::exits::Remains;
 use super::handle::Question;
 use super::launcher::LaunchOrder;
 use super::looks::Looked;
 use super::modes::Switched;
+use super::scans::Scan;
 use crate::host::HostReading;
 use crate::request::Owner;
 use crate::store::WriteError;
@@ -42,9 +42,11 @@ pub(super) enum Input {
     /// The MPS server of a GPU died.
     MpsDied(DeviceId, ServerDied),
     /// GPUs or instances were asked for anew.
-    Found(Devices, Numbers),
+    Found(Scan),
     /// A GPU was to be switched to another mode.
     Switched(Switched),
+    /// The power limit of a GPU was to be set or put back: what it is now, or what went wrong.
+    PowerLimited(DeviceId, Result<Option<Watts>, String>),
     /// The host was looked at.
     Host(Box<HostReading>),
     /// An estimate is there, or is not.

@@ -88,10 +88,42 @@ impl Running {
 
 /// Whether nothing runs of a job that nobody knows. An attempt that does, as after a store was put back from a backup, is told to end.
 fn nothing_runs_in(folder: &Path) -> bool {
-    let attempts = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    // The folder for checkpoints lies beside the attempts and is the user's: nothing in it is believed.
+    let attempts = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
     let running = attempts.filter_map(|entry| match find(&AttemptFolder::at(entry.path())) {
         Ok(Standing::Running(supervised)) => Some(supervised),
         _ => None,
     });
     running.map(|supervised| drop(supervised.signal(Signal::Kill))).count() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_a_user_has_put_among_checkpoints_is_not_taken_for_an_attempt() {
+        let job = tempfile::tempdir().unwrap();
+        let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = bystander.id();
+        let supervised = |name: &str| {
+            let folder = AttemptFolder::at(job.path().join(name));
+            fs::create_dir(folder.path()).unwrap();
+            let shim = serde_json::json!({ "pid": pid, "started": carma_gpu::process_started(pid) });
+            fs::write(folder.path().join("shim.pid"), serde_json::json!({ "guard": null, "shim": shim, "cgroup": null }).to_string())
+                .unwrap();
+            let lock = fs::File::create(folder.lock_file()).unwrap();
+            lock.lock().unwrap();
+            lock
+        };
+        let _checkpoint = supervised("checkpoint");
+        assert!(nothing_runs_in(job.path()));
+        assert!(bystander.try_wait().unwrap().is_none(), "it is told nothing");
+        let _attempt = supervised("1");
+        assert!(!nothing_runs_in(job.path()), "an attempt that runs is one");
+        assert!(!bystander.wait().unwrap().success(), "and is told to end");
+    }
 }

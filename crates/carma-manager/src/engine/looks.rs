@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{CollocationMode, DeviceId, Time};
-use carma_gpu::mps::{Health, MpsControl, Watch};
+use carma_gpu::mps::{Health, MpsControl, ServerDied, Watch};
 use carma_gpu::profiling::{Counters, Options, Profiler, Source};
-use carma_gpu::{DeviceUuid, Driver, DriverError, Monitor, Observation, ProcessActivity, Reading};
+use carma_gpu::{DeviceUuid, Driver, DriverError, GpuEvent, Monitor, Observation, ProcessActivity, Reading};
 
 use super::clock::Clock;
 use super::devices::Devices;
@@ -79,6 +79,62 @@ impl Looks {
     }
 }
 
+/// Whoever looks.
+struct Looker<'a> {
+    looking: &'a Looking,
+    devices: &'a Devices,
+    profiler: Option<Profiler>,
+    monitor: Monitor,
+    mps: MpsWatch,
+    asked_activity: Option<Instant>,
+}
+
+fn look_on(looking: &Looking, devices: &Devices, inputs: &Sender<Input>, poked: &Receiver<()>, activity: &ActivityPeriod) {
+    let targets = devices.iter().map(|device| device.target.clone()).collect();
+    let profiler = Profiler::start(Arc::clone(&looking.driver), targets, looking.profiling.clone()).ok();
+    let mut eyes = Looker { looking, devices, profiler, monitor: Monitor::default(), mps: MpsWatch::default(), asked_activity: None };
+    let mut next = Instant::now();
+    loop {
+        let wanted = *activity.lock().unwrap_or_else(PoisonError::into_inner);
+        let (looked, changes) = eyes.look(wanted);
+        if inputs.send(Input::Looked(looked)).is_err() {
+            return;
+        }
+        for change in changes {
+            let _ = inputs.send(Input::Gpu(change));
+        }
+        for (device, died) in eyes.mps.look(devices, &looking.controls) {
+            let _ = inputs.send(Input::MpsDied(device, died));
+        }
+        // In step with the period, and after a look that took longer, with what is left of it.
+        next = (next + looking.period).max(Instant::now());
+        match poked.recv_timeout(next - Instant::now()) {
+            Ok(()) => next = Instant::now(),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+impl Looker<'_> {
+    /// Looks at all devices, and tells what happened to them since the last look. What each process does is asked so often.
+    fn look(&mut self, every: Option<Duration>) -> (Vec<Looked>, Vec<GpuEvent>) {
+        let (observations, changes) = self.monitor.look(&self.looking.driver, &self.devices.uuids());
+        let due = every.filter(|every| is_due(&mut self.asked_activity, *every));
+        let mut activities = due.map_or_else(HashMap::new, |every| activities(&self.looking.driver, &observations, every));
+        let at = self.looking.clock.now();
+        let looked = observations.into_iter().filter_map(|observation| {
+            let device = self.devices.by_uuid(&observation.device)?.id;
+            let profiler = self.profiler.as_ref();
+            let counters = profiler.and_then(|profiler| profiler.counters(&observation.device));
+            let source = profiler.map_or(Source::UtilisationOnly, |profiler| profiler.source(&observation.device));
+            let (activity, mps_server) = (activities.remove(&observation.device), self.mps.servers.get(&device).copied());
+            Some(Looked { device, at, reading: observation.reading, counters, activity, source, mps_server })
+        });
+        (looked.collect(), changes)
+    }
+}
+
 /// What processes did over this time, of each GPU that could be looked at. Where there are none, nobody has to be asked.
 fn activities(driver: &Driver, observations: &[Observation], over: Duration) -> HashMap<DeviceUuid, ProcessActivity> {
     let used = |observation: &&Observation| observation.reading.as_ref().is_ok_and(|reading| !reading.processes.is_empty());
@@ -89,64 +145,39 @@ fn activities(driver: &Driver, observations: &[Observation], over: Duration) -> 
     asked.chain(unused.into_iter().map(|observation| (observation.device.clone(), ProcessActivity::Untold))).collect()
 }
 
-fn look_on(looking: &Looking, devices: &Devices, inputs: &Sender<Input>, poked: &Receiver<()>, activity: &ActivityPeriod) {
-    let targets = devices.iter().map(|device| device.target.clone()).collect();
-    let profiler = Profiler::start(Arc::clone(&looking.driver), targets, looking.profiling.clone()).ok();
-    let mut monitor = Monitor::default();
-    let (mut watches, mut servers): (HashMap<DeviceId, Watch>, HashMap<DeviceId, u32>) = (HashMap::new(), HashMap::new());
-    let (mut asked_mps, mut asked_activity): (Option<Instant>, Option<Instant>) = (None, None);
-    let mut next = Instant::now();
-    loop {
-        let (observations, changes) = monitor.look(&looking.driver, &devices.uuids());
-        let wanted = *activity.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = wanted.filter(|every| asked_activity.is_none_or(|asked| asked.elapsed() >= *every));
-        let mut activities = due.map_or_else(HashMap::new, |every| {
-            asked_activity = Some(Instant::now());
-            activities(&looking.driver, &observations, every)
-        });
-        let at = looking.clock.now();
-        let looked = observations.into_iter().filter_map(|observation| {
-            let device = devices.by_uuid(&observation.device)?.id;
-            let counters = profiler.as_ref().and_then(|profiler| profiler.counters(&observation.device));
-            let source = profiler.as_ref().map_or(Source::UtilisationOnly, |profiler| profiler.source(&observation.device));
-            let (activity, mps_server) = (activities.remove(&observation.device), servers.get(&device).copied());
-            Some(Looked { device, at, reading: observation.reading, counters, activity, source, mps_server })
-        });
-        if inputs.send(Input::Looked(looked.collect())).is_err() {
-            return;
-        }
-        for change in changes {
-            let _ = inputs.send(Input::Gpu(change));
-        }
-        let ask = asked_mps.is_none_or(|asked| asked.elapsed() >= MPS_PERIOD);
-        for device in devices.iter().filter(|device| matches!(device.mode, CollocationMode::Mps { .. })) {
-            let Some(control) = looking.controls.get(&device.id) else { continue };
-            let watch = watches.entry(device.id).or_default();
-            let health = if ask { control.health().ok() } else { None };
-            let died = match health {
-                Some(health) => {
-                    if let Health::Serving(server) | Health::Faulty(server) = &health {
-                        servers.insert(device.id, server.pid);
-                    }
-                    watch.observe(&health)
-                }
-                None => watch.check(),
-            };
-            if let Some(died) = died {
-                let _ = inputs.send(Input::MpsDied(device.id, died));
+/// The MPS servers of GPUs.
+#[derive(Default)]
+struct MpsWatch {
+    watches: HashMap<DeviceId, Watch>,
+    servers: HashMap<DeviceId, u32>,
+    asked: Option<Instant>,
+}
+
+impl MpsWatch {
+    /// Which servers have died.
+    fn look(&mut self, devices: &Devices, controls: &HashMap<DeviceId, MpsControl>) -> Vec<(DeviceId, ServerDied)> {
+        let ask = is_due(&mut self.asked, MPS_PERIOD);
+        let by_mps = devices.iter().filter(|device| matches!(device.mode, CollocationMode::Mps { .. })).map(|device| device.id);
+        let died = by_mps.filter_map(|device| {
+            let control = controls.get(&device)?;
+            let watch = self.watches.entry(device).or_default();
+            let Some(health) = ask.then(|| control.health().ok()).flatten() else { return Some((device, watch.check()?)) };
+            if let Health::Serving(server) | Health::Faulty(server) = &health {
+                self.servers.insert(device, server.pid);
             }
-        }
-        if ask {
-            asked_mps = Some(Instant::now());
-        }
-        // In step with the period, and after a look that took longer, with what is left of it.
-        next = (next + looking.period).max(Instant::now());
-        match poked.recv_timeout(next - Instant::now()) {
-            Ok(()) => next = Instant::now(),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
+            Some((device, watch.observe(&health)?))
+        });
+        died.collect()
     }
+}
+
+/// Whether it is so long since something was last done; then it is done now.
+fn is_due(last: &mut Option<Instant>, every: Duration) -> bool {
+    let due = last.is_none_or(|last| last.elapsed() >= every);
+    if due {
+        *last = Some(Instant::now());
+    }
+    due
 }
 
 /// What the driver reports by itself reaches the engine at once.

@@ -1,28 +1,24 @@
-//! What is seen of GPUs and of the host.
+//! The GPUs that come and go, what happens to them, and the host.
 
 use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::{AttemptId, DeviceId, Event, Owner, ProcessUse, Seconds, State, Topology};
+use carma_core::{DeviceId, Event, Placement, Seconds, Topology};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
-use carma_gpu::{GpuEvent, Incident, topology};
+use carma_gpu::{DriverError, GpuEvent, Incident, topology};
 use serde_json::json;
 
-use super::activity::complete;
 use super::batch::Effect;
-use super::devices::{Devices, Numbers, SERVER};
+use super::devices::{Devices, SERVER};
 use super::input::Input;
-use super::looks::{Looked, Looking, Looks};
-use super::recent::Seen;
+use super::looks::{Looking, Looks};
 use super::run::Running;
+use super::scans::Scan;
 use crate::api::Update;
 use crate::host::{HostChange, HostReading};
 use crate::judge::XidSeen;
-use crate::measure::Look;
-use crate::store::Change;
-use crate::supervise::Owners;
 
 /// Errors of a GPU that are remembered.
 const MOST_XIDS: usize = 64;
@@ -30,14 +26,10 @@ const MOST_XIDS: usize = 64;
 const SHORTEST: Duration = Duration::from_millis(100);
 
 impl Running {
-    /// The devices there are. A driver that does not answer has none for now.
-    pub(super) fn find_devices(&mut self) -> Devices {
-        let Some(driver) = self.setup.driver.clone() else { return Devices::default() };
-        let settings = self.setup.configuration.manager.gpus.clone();
-        Devices::find(&driver, &settings, &mut self.numbers).unwrap_or_else(|error| {
-            eprintln!("carma: {error}");
-            Devices::default()
-        })
+    /// The devices there are.
+    pub(super) fn find_devices(&mut self) -> Result<Devices, DriverError> {
+        let Some(driver) = self.setup.driver.clone() else { return Ok(Devices::default()) };
+        Devices::find(&driver, &self.setup.configuration.manager.gpus, &mut self.numbers)
     }
 
     pub(super) fn topology(&self) -> Option<Topology> {
@@ -49,7 +41,6 @@ impl Running {
     /// Starts to look at the devices, or goes on with those there are now.
     pub(super) fn start_looking(&mut self) -> std::io::Result<()> {
         let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
-        self.start_mps();
         let period = self.real(Seconds::new(self.setup.configuration.manager.gpus.period).unwrap_or(Seconds::from_secs(1)));
         let interval = period.max(SHORTEST);
         let controls: HashMap<DeviceId, MpsControl> =
@@ -60,78 +51,6 @@ impl Running {
         looks.ask_activity(self.activity_period());
         self.looks = Some(looks);
         Ok(())
-    }
-
-    pub(super) fn looked(&mut self, all: Vec<Looked>) {
-        let (wall, mut seen) = (self.clock.wall(), Vec::new());
-        for looked in all {
-            if let Ok(reading) = &looked.reading {
-                let sample = reading.sample(looked.at, looked.counters.as_ref());
-                // A container has its name a while after its attempt was launched.
-                let owners = self.owners.take_if(|owners| owners.is_complete());
-                let owners = self.owners.insert(owners.unwrap_or_else(|| {
-                    Owners::of(self.attempts.iter().filter_map(|(attempt, underway)| Some((*attempt, underway.supervised.as_ref()?))))
-                }));
-                let mut whose = HashMap::new();
-                for process in &reading.processes {
-                    whose.entry(process.pid).or_insert_with(|| owners.owner_of(process.pid));
-                }
-                let activity = looked.activity.as_ref().map(|activity| complete(activity, reading, looked.mps_server));
-                let does = |pid| activity.and_then(|activity| activity.of(pid));
-                let look = Look::new(looked.at, reading, looked.counters.as_ref(), |pid| whose.get(&pid).copied().flatten(), does);
-                let others_or_ours = reading.processes.iter().filter(|process| Some(process.pid) != looked.mps_server);
-                let processes = others_or_ours.map(|process| ProcessUse {
-                    owner: whose.get(&process.pid).copied().flatten().map_or(Owner::Foreign { pid: process.pid }, Owner::Attempt),
-                    memory: process.memory,
-                });
-                let processes: Vec<ProcessUse> = processes.collect();
-                for (pid, attempt) in whose.iter().filter_map(|(pid, attempt)| Some((*pid, (*attempt)?))) {
-                    self.attempts.entry(attempt).and_modify(|underway| {
-                        underway.pids.insert(pid);
-                    });
-                }
-                self.meter.look(looked.device, &look);
-                self.minutes.take(looked.device, wall, &sample);
-                seen.push((looked.device, Seen { at: wall, sample, tenants: look.attempts().collect() }));
-                let starting = self.starting(&processes);
-                // What is seen counts before what it means for others is decided.
-                let _ = self.try_tell(Event::ProcessesSeen { device: looked.device, processes });
-                let _ = self.try_tell(Event::GpuSampled { device: looked.device, sample });
-                if let Some(activity) = activity {
-                    let _ = self.try_tell(self.activity_seen(looked.device, activity, &look));
-                }
-                self.batch.changed.extend(starting);
-            }
-            self.latest.insert(looked.device, looked);
-        }
-        for (device, look) in &seen {
-            // A process may outlive its attempt for a moment.
-            let under_way = look.tenants.iter().filter(|(attempt, _)| self.attempts.contains_key(attempt));
-            for (attempt, memory) in under_way.filter_map(|(attempt, memory)| Some((*attempt, (*memory)?))) {
-                let step = self.steps.seen(attempt, *device, wall, memory);
-                self.batch.changes.extend(step.map(|step| Change::MemoryStepped { attempt, device: *device, step }));
-            }
-        }
-        self.recent.take(wall, seen);
-        let minutes = self.minutes.over();
-        self.batch.changes.extend(minutes.into_iter().map(Change::SampleKept));
-        let attempts: Vec<AttemptId> = self.attempts.keys().copied().collect();
-        self.read_progress(attempts.iter().copied());
-        for attempt in attempts {
-            self.look_for_checkpoint(attempt, false);
-        }
-        // Many wait for this and none for the disk.
-        let _ = self.updates.send((wall, Update::Gpus));
-    }
-
-    /// Jobs that will be seen on a GPU for the first time.
-    fn starting(&self, processes: &[ProcessUse]) -> Vec<carma_core::JobId> {
-        let job = |process: &ProcessUse| match process.owner {
-            Owner::Attempt(attempt) => Some(attempt.job),
-            Owner::Foreign { .. } => None,
-        };
-        let starts = |job: &carma_core::JobId| matches!(self.core.scheduler().job(*job).map(|job| &job.state), Some(State::Starting(_)));
-        processes.iter().filter_map(job).filter(starts).collect()
     }
 
     pub(super) fn gpu_event(&mut self, event: &GpuEvent) {
@@ -164,19 +83,33 @@ impl Running {
     }
 
     /// Asks for the devices anew, where nobody waits.
-    pub(super) fn look_for_devices(&self) {
-        let Some(driver) = self.setup.driver.clone() else { return };
+    pub(super) fn look_for_devices(&mut self) {
+        // After a switch they are looked for in any case.
+        let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
         let (settings, mut numbers, inputs) = (self.setup.configuration.manager.gpus.clone(), self.numbers.clone(), self.inputs.clone());
+        let (daemons, known) = (Some(self.mps_daemons()).filter(|_| !self.setup.observes), self.devices.clone());
         let run = move || {
-            if let Ok(devices) = Devices::find(&driver, &settings, &mut numbers) {
-                let _ = inputs.send(Input::Found(devices, numbers));
+            if let Ok(mut devices) = Devices::find(&driver, &settings, &mut numbers) {
+                let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
+                let _ = inputs.send(Input::Found(Scan { number, devices, numbers, troubles }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
+    pub(super) fn scanned(&mut self, Scan { number, mut devices, numbers, troubles }: Scan) {
+        if self.scans.counts(number) {
+            for trouble in troubles {
+                self.announce(trouble);
+            }
+            devices.keep_modes(&self.devices);
+            self.numbers = numbers;
+            self.found(&devices);
+        }
+    }
+
     /// Instances and GPUs that came are used; those that went and had nobody on them are forgotten, others are lost.
-    pub(super) fn found(&mut self, now: &Devices, numbers: Numbers) {
+    pub(super) fn found(&mut self, now: &Devices) {
         if *now == self.devices {
             return;
         }
@@ -199,10 +132,19 @@ impl Running {
             }
             self.announce(format!("{} came: {}", new.id, new.name));
         }
-        self.numbers = numbers;
         let _ = self.numbers.write(&self.setup.places.state.join("gpus.json"));
         if let Err(error) = self.start_looking() {
             self.announce(format!("the GPUs cannot be looked at: {error}"));
+        }
+    }
+
+    /// Instances that went while attempts were on them are forgotten with the last of those, so that their GPU is no longer cut.
+    pub(super) fn forget_gone_instances(&mut self, placement: &Placement) {
+        let devices = placement.devices.iter().map(|granted| granted.device);
+        let gone: Vec<_> = devices.filter(|device| device.instance.is_some() && self.devices.get(*device).is_none()).collect();
+        for device in gone {
+            // Others may still be on it.
+            let _ = self.try_tell(Event::GpuDetached { device });
         }
     }
 

@@ -9,11 +9,10 @@ use carma_gpu::mps::{ClientLimits, MpsControl, MpsError};
 use carma_gpu::{DeviceUuid, Driver};
 
 use super::batch::Effect;
-use super::devices::{Devices, Numbers};
+use super::devices::Devices;
 use super::input::Input;
 use super::mps::PATIENCE;
 use super::run::Running;
-use crate::configuration::GpuSettings;
 use crate::store::{Change, MachineChange};
 
 /// A GPU that is to be switched, with all that it takes.
@@ -27,16 +26,17 @@ pub(super) struct SwitchOrder {
     control: MpsControl,
     by_mps: bool,
     driver: Arc<Driver>,
-    settings: GpuSettings,
-    numbers: Numbers,
 }
 
-/// What became of it: the devices there are then, or why it is as it was.
+/// What became of it.
 #[derive(Debug)]
 pub(super) struct Switched {
     device: DeviceId,
     to: GpuMode,
-    came_to: Result<(Devices, Numbers), String>,
+    came_to: Result<(), String>,
+    /// How the GPU is shared then, and what there is of it; nothing where that could not be looked at.
+    mode: CollocationMode,
+    found: Devices,
 }
 
 impl Running {
@@ -48,59 +48,55 @@ impl Running {
             return self.mode_refused(device, "it is no longer there");
         };
         self.batch.changes.extend(self.change_for(device, to.sharing()).map(Change::MachineChanged));
-        let order = SwitchOrder {
-            device,
-            to,
-            control: self.mps_daemon(&gpu),
-            by_mps: matches!(mode, CollocationMode::Mps { .. }),
-            gpu,
-            memory,
-            driver,
-            settings: self.setup.configuration.manager.gpus.clone(),
-            numbers: self.numbers.clone(),
-        };
+        let by_mps = matches!(mode, CollocationMode::Mps { .. });
+        let order = SwitchOrder { device, to, control: self.mps_daemons().of(&gpu), by_mps, gpu, memory, driver };
         self.batch.effects.push(Effect::Switch(Box::new(order)));
     }
 
     /// What is written down of a GPU that is shared this way.
     fn change_for(&self, device: DeviceId, mode: SharingMode) -> Option<MachineChange> {
+        let gpu = &self.devices.get(device)?.uuid;
         match mode {
             SharingMode::Streams => None,
-            SharingMode::Mps => self.mps_change(device),
-            SharingMode::Mig => Some(MachineChange::MigInstances { gpu: self.devices.get(device)?.uuid.clone() }),
+            SharingMode::Mps => Some(self.mps_daemons().change(gpu)),
+            SharingMode::Mig => Some(MachineChange::MigInstances { gpu: gpu.clone() }),
         }
     }
 
     /// Switches a GPU from a thread of its own: that takes its time.
-    pub(super) fn carry_out_switch(&self, order: SwitchOrder) {
-        let inputs = self.inputs.clone();
-        let (device, to) = (order.device, order.to);
+    pub(super) fn carry_out_switch(&mut self, order: SwitchOrder) {
+        let (inputs, device) = (self.inputs.clone(), order.device);
         let run = move || {
-            let came_to = order.carry_out();
-            let _ = inputs.send(Input::Switched(Switched { device, to, came_to }));
+            let _ = inputs.send(Input::Switched(order.carry_out()));
         };
-        if let Err(error) = thread::Builder::new().name("switch".to_owned()).spawn(run) {
-            let _ = self.inputs.send(Input::Switched(Switched { device, to, came_to: Err(error.to_string()) }));
+        match thread::Builder::new().name("switch".to_owned()).spawn(run) {
+            Ok(_) => self.scans.switch_begins(),
+            Err(error) => self.mode_refused(device, &error.to_string()),
         }
     }
 
-    pub(super) fn switched(&mut self, Switched { device, to, came_to }: Switched) {
-        let (mut found, numbers) = match came_to {
-            Ok(found) => found,
+    pub(super) fn switched(&mut self, Switched { device, to, came_to, mode, found }: Switched) {
+        self.scans.switch_ends();
+        let (by_mps, whole) = (matches!(mode, CollocationMode::Mps { .. }), found.is_whole());
+        // Whatever it came to: what is there is what has to be put back.
+        self.forget_changes(device, |mode| if mode == SharingMode::Mps { !by_mps } else { whole });
+        let now = self.devices.with_gpu(device, found);
+        let as_it_was = now == self.devices;
+        self.found(&now);
+        match came_to {
+            Ok(()) => match self.try_tell(Event::GpuModeChanged { device, mode }) {
+                Ok(()) => self.announce(format!("{device} is shared by {to} now")),
+                Err(error) => self.announce(format!("{device} is shared by {to} now, which comes too late: {error}")),
+            },
+            Err(reason) if as_it_was => self.mode_refused(device, &reason),
             Err(reason) => {
-                self.forget_changes(device, |mode| mode == to.sharing());
-                return self.mode_refused(device, &reason);
+                self.announce(format!("{device} is neither shared by {to} nor as it was: {reason}"));
+                // So that it is not tried again.
+                let _ = self.try_tell(Event::ModeRefused { device, reason });
+                let _ = self.try_tell(Event::GpuModeChanged { device, mode });
             }
-        };
-        self.forget_changes(device, |mode| mode != to.sharing());
-        found.keep_modes(&self.devices);
-        let mode = if to == GpuMode::Mps { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
-        found.set_mode(device, mode);
-        self.found(&found, numbers);
-        match self.try_tell(Event::GpuModeChanged { device, mode }) {
-            Ok(()) => self.announce(format!("{device} is shared by {to} now")),
-            Err(error) => self.announce(format!("{device} is shared by {to} now, which comes too late: {error}")),
         }
+        self.look_for_devices();
     }
 
     fn forget_changes(&mut self, device: DeviceId, gone: impl Fn(SharingMode) -> bool) {
@@ -128,14 +124,16 @@ impl Running {
         }
     }
 
-    /// GPUs that we once cut and may no longer are made whole, unless jobs are on their instances.
+    /// GPUs that we once cut and may no longer are made whole, unless jobs are on their instances; and those that have none, and are of no use so.
     pub(super) fn join_unwanted_instances(&mut self, changes: &[MachineChange]) {
-        let Some(driver) = self.setup.driver.clone().filter(|_| !self.core.scheduler().config().modes.allows(SharingMode::Mig)) else {
-            return;
-        };
+        let Some(driver) = self.setup.driver.clone() else { return };
+        let may_be_cut = self.core.scheduler().config().modes.allows(SharingMode::Mig);
         for change in changes {
             let MachineChange::MigInstances { gpu } = change else { continue };
             let device = self.devices.by_uuid(gpu).map(|device| device.id);
+            if may_be_cut && device.is_some() {
+                continue;
+            }
             let on_it =
                 |placed: &carma_core::Device| device.is_some_and(|device| placed.id().gpu == device.gpu) && !placed.tenants.is_empty();
             if self.core.scheduler().fleet().devices().any(on_it) {
@@ -151,27 +149,35 @@ impl Running {
 }
 
 impl SwitchOrder {
-    fn carry_out(mut self) -> Result<(Devices, Numbers), String> {
-        if self.by_mps && self.to != GpuMode::Mps {
+    fn carry_out(mut self) -> Switched {
+        let came_to = self.switch();
+        let mode = if self.by_mps { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
+        // One that cannot be looked at takes nobody until it can.
+        let found = Devices::of_gpu(&self.driver, &self.gpu, self.device, mode).unwrap_or_default();
+        Switched { device: self.device, to: self.to, came_to, mode, found }
+    }
+
+    fn switch(&mut self) -> Result<(), String> {
+        let had_mps = self.by_mps;
+        if had_mps && self.to != GpuMode::Mps {
             match self.control.stop(PATIENCE) {
-                Ok(()) | Err(MpsError::NotRunning(_)) => {}
+                Ok(()) | Err(MpsError::NotRunning(_)) => self.by_mps = false,
                 Err(error) => return Err(error.to_string()),
             }
         }
         if let Err(error) = self.cut() {
             // It is as it was, so it must have its daemon again.
-            return Err(if self.by_mps && self.start_mps().is_err() { format!("{error}, and its MPS daemon is gone") } else { error });
+            return Err(if had_mps && self.start_mps().is_err() { format!("{error}, and its MPS daemon is gone") } else { error });
         }
-        if self.to == GpuMode::Mps {
-            self.start_mps()?;
-        }
-        let devices = Devices::find(&self.driver, &self.settings, &mut self.numbers).map_err(|error| error.to_string())?;
-        Ok((devices, self.numbers))
+        if self.to == GpuMode::Mps { self.start_mps() } else { Ok(()) }
     }
 
-    fn start_mps(&self) -> Result<(), String> {
+    fn start_mps(&mut self) -> Result<(), String> {
         match self.control.start(ClientLimits::default()) {
-            Ok(()) | Err(MpsError::AlreadyRunning(_)) => Ok(()),
+            Ok(()) | Err(MpsError::AlreadyRunning(_)) => {
+                self.by_mps = true;
+                Ok(())
+            }
             Err(error) => Err(error.to_string()),
         }
     }

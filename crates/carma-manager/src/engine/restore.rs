@@ -22,8 +22,10 @@ use super::input::Input;
 use super::keep::{METER, SHARES};
 use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
+use super::power;
 use super::run::{Condition, EngineError, Known, Running};
 use super::saved;
+use super::scans::Scans;
 use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::host::{HostStanding, HostWatch};
@@ -58,6 +60,7 @@ impl Running {
             core: Core::new(&setup.configuration.rules, None)?,
             clock: Clock::from(Time::ZERO, setup.world.speed),
             memory: Memory::open(state.join("history.csv")),
+            power: power::limits(setup.driver.as_ref(), &store, &inputs)?,
             numbers: Numbers::read(&state.join("gpus.json")),
             started: UnixMillis::now(),
             setup,
@@ -78,6 +81,7 @@ impl Running {
             estimating: BTreeSet::new(),
             devices: Devices::default(),
             drained: BTreeSet::new(),
+            scans: Scans::default(),
             looks: None,
             latest: BTreeMap::new(),
             meter: saved::read(&state.join(METER)),
@@ -89,7 +93,6 @@ impl Running {
             draining: false,
             lingering: BTreeSet::new(),
             mps_deaths: HashMap::new(),
-            power_limits: BTreeMap::new(),
             xids: HashMap::new(),
             next_duties: Instant::now(),
             next_prune: Instant::now(),
@@ -113,7 +116,12 @@ impl Running {
         // What the host is short of is told anew to a new core.
         self.host = HostStanding::default();
         (self.jobs, self.of_user, self.attempts, self.owners) = (HashMap::new(), HashMap::new(), HashMap::new(), None);
-        self.attach_devices(&loaded.machine_changes)?;
+        let found = match self.find_devices() {
+            Err(error) if holds_gpus(&loaded, &standings) => return Err(EngineError::Unseen(error)),
+            // A driver that does not answer has none for now.
+            found => found.inspect_err(|error| eprintln!("carma: {error}")).unwrap_or_default(),
+        };
+        self.attach_devices(found, &loaded.machine_changes)?;
         self.drained = loaded.drained.iter().map(|drained| drained.device).collect();
         for device in self.drained.clone() {
             // One that is not there now is drained when it comes.
@@ -265,7 +273,7 @@ impl Running {
         }
     }
 
-    fn attach_devices(&mut self, changes: &[MachineChange]) -> Result<(), EngineError> {
+    fn attach_devices(&mut self, found: Devices, changes: &[MachineChange]) -> Result<(), EngineError> {
         let now = self.now();
         let host = HostWatch::new(Vec::new()).look().ok();
         let cpu_jobs =
@@ -278,8 +286,14 @@ impl Running {
             ..ServerSpec::new(SERVER)
         };
         self.core.handle(Event::ServerAttached(spec), now)?;
-        self.devices = self.find_devices();
+        self.devices = found;
         self.keep_switched(changes);
+        if !self.setup.observes {
+            let daemons = self.mps_daemons();
+            for trouble in daemons.start_for_new(&mut self.devices, &Devices::default()) {
+                self.announce(trouble);
+            }
+        }
         for device in self.devices.clone().iter() {
             self.core.handle(Event::GpuAttached(device.spec()), now)?;
         }
@@ -294,6 +308,13 @@ pub(super) enum Found {
     Running(Supervised),
     Other(Input),
     NeverBegun,
+}
+
+/// Whether attempts run on GPUs: they must not be taken for lost because nobody could look.
+fn holds_gpus(loaded: &Loaded, standings: &[(AttemptId, Found)]) -> bool {
+    let running = |attempt| standings.iter().any(|(other, found)| *other == attempt && matches!(found, Found::Running(_)));
+    let active = loaded.jobs.iter().filter_map(|unfinished| unfinished.job.state.active());
+    active.filter(|active| running(active.attempt)).any(|active| !active.placement.devices.is_empty())
 }
 
 /// The time that it is: later than all that was written down, and as much later as attempts have run since, whatever the wall clock did.

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, DeviceId, Event, EventError, JobId, LogError, Seconds, Time};
-use carma_gpu::{DeviceUuid, PowerLimitChange};
+use carma_gpu::DriverError;
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -23,7 +23,10 @@ use super::input::Input;
 use super::launcher::{Launcher, StartError};
 use super::looks::{Looked, Looks};
 use super::minutes::Minutes;
+use super::pool::Pool;
+use super::power::PowerOrder;
 use super::recent::Recent;
+use super::scans::Scans;
 use super::setup::Setup;
 use super::steps::MemorySteps;
 use crate::api::{Problem, ProblemKind, Update};
@@ -57,6 +60,9 @@ pub enum EngineError {
     /// The core refused what was in the store.
     #[error("the core refuses what is in the store: {0}")]
     Refused(#[from] EventError),
+    /// The driver, while attempts are on its GPUs.
+    #[error("attempts run on GPUs that cannot be looked at: {0}")]
+    Unseen(DriverError),
 }
 
 impl From<StartError> for EngineError {
@@ -95,7 +101,11 @@ impl Engine {
     /// Starts the engine of a handle; it goes on where the store left off.
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, arriving: Arriving) -> Result<Self, EngineError> {
         let mut running = Running::new(setup, store, handle)?;
-        running.begin()?;
+        match running.begin() {
+            // Nothing is decided until they can be, and jobs go on meanwhile.
+            Err(EngineError::Unseen(error)) => running.wait_until_well(&EngineError::Unseen(error).to_string()),
+            begun => begun?,
+        }
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving.0))?;
         Ok(Self(thread))
     }
@@ -111,7 +121,7 @@ impl Engine {
 pub(super) enum Condition {
     /// At work.
     Working,
-    /// What it decided could not be written down.
+    /// What it decided could not be written down, or what it would decide by could not be looked at.
     Unwritable { reason: String, since: Instant },
     /// It ends when what is on its way to the disk is there.
     Stopping,
@@ -145,6 +155,7 @@ pub(super) struct Running {
     /// Those that take nothing new, there or not.
     pub(super) drained: BTreeSet<DeviceId>,
     pub(super) numbers: Numbers,
+    pub(super) scans: Scans,
     pub(super) looks: Option<Looks>,
     pub(super) latest: BTreeMap<DeviceId, Looked>,
     pub(super) meter: Meter,
@@ -163,8 +174,8 @@ pub(super) struct Running {
     pub(super) lingering: BTreeSet<JobId>,
     /// GPUs whose MPS server died, and when.
     pub(super) mps_deaths: HashMap<DeviceId, Time>,
-    /// Power limits that we set, and what they were before.
-    pub(super) power_limits: BTreeMap<DeviceUuid, PowerLimitChange>,
+    /// Who limits the power of GPUs.
+    pub(super) power: Pool<PowerOrder>,
     /// Errors of GPUs, the latest of each.
     pub(super) xids: HashMap<DeviceId, Vec<XidSeen>>,
     pub(super) next_duties: Instant,
@@ -242,11 +253,9 @@ impl Running {
             Input::Looked(looked) => self.looked(looked),
             Input::Gpu(event) => self.gpu_event(&event),
             Input::MpsDied(device, died) => self.mps_died(device, &died),
-            Input::Found(mut devices, numbers) => {
-                devices.keep_modes(&self.devices);
-                self.found(&devices, numbers);
-            }
+            Input::Found(scan) => self.scanned(scan),
             Input::Switched(switched) => self.switched(switched),
+            Input::PowerLimited(device, came_to) => self.power_limited(device, came_to),
             Input::Host(reading) => self.host_looked(*reading),
             Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
             Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
@@ -290,30 +299,39 @@ impl Running {
     /// What was decided is not on the disk, so it was not decided. Everything begins anew from what is there, once that can be written again.
     fn give_up(&mut self, error: &WriteError) {
         let reason = error.to_string();
-        eprintln!("carma: {reason}");
         let lost = std::mem::take(&mut self.batch).effects;
         for effect in self.on_the_way.take().into_iter().flatten().chain(lost) {
             if let Effect::Answer(answer) = effect {
                 answer(Err(unavailable(&reason)));
             }
         }
+        self.wait_until_well(&reason);
+    }
+
+    /// Everything begins anew in a while.
+    fn wait_until_well(&mut self, reason: &str) {
+        eprintln!("carma: {reason}");
         // One that is stopping anyway has nothing more to decide.
         if self.condition != Condition::Stopping {
-            self.condition = Condition::Unwritable { reason, since: Instant::now() };
+            self.condition = Condition::Unwritable { reason: reason.to_owned(), since: Instant::now() };
         }
     }
 
     /// Whatever else arrives is found again when everything begins anew: supervised attempts are in their folders.
     fn take_while_unwritable(&mut self, input: Input) {
-        if let (Input::Asked(question), Condition::Unwritable { reason, .. }) = (input, &self.condition) {
-            let reason = reason.clone();
-            self.answer_without_change(question, &reason);
+        match (input, &self.condition) {
+            (Input::Asked(question), Condition::Unwritable { reason, .. }) => {
+                let reason = reason.clone();
+                self.answer_without_change(question, &reason);
+            }
+            (Input::Switched(_), _) => self.scans.switch_ends(),
+            _ => {}
         }
     }
 
     fn try_again(&mut self, arriving: &Receiver<Input>) {
-        // What launches that were under way came to is found in their folders, so they must be over, and not be told of later.
-        if self.launcher.is_busy() {
+        // What launches and switches that were under way came to is found where they left it, so they must be over, and not be told of later.
+        if self.launcher.is_busy() || self.scans.is_switching() {
             return;
         }
         for input in arriving.try_iter() {
@@ -323,7 +341,7 @@ impl Running {
         let begun = written.map_err(|error| error.to_string()).and_then(|()| self.begin().map_err(|error| error.to_string()));
         self.condition = match begun {
             Ok(()) => {
-                eprintln!("carma: the store can be written again");
+                eprintln!("carma: all can be written down and looked at again");
                 Condition::Working
             }
             Err(reason) => Condition::Unwritable { reason, since: Instant::now() },

@@ -1,8 +1,9 @@
 //! Runs what is no job, but under a shim like one: all that it starts ends with it, and nothing it does keeps us waiting.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,34 @@ pub enum AsideError {
     /// Its logs are gone.
     #[error("cannot read what it said: {0}")]
     Unreadable(#[from] io::Error),
+}
+
+/// Where such things are run, each in a folder of its own while it lasts.
+#[derive(Debug)]
+pub(crate) struct AsideFolders {
+    within: PathBuf,
+    next: AtomicU64,
+}
+
+impl AsideFolders {
+    /// Ends what a manager before us has left there: nobody waits for it.
+    pub(crate) fn new(within: PathBuf) -> Self {
+        for entry in fs::read_dir(&within).into_iter().flatten().flatten() {
+            if let Ok(Standing::Running(supervised)) = find(&AttemptFolder::at(entry.path())) {
+                let _ = supervised.signal(Signal::Kill);
+            }
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        Self { within, next: AtomicU64::new(0) }
+    }
+
+    /// Has something done with a folder that nobody else uses.
+    pub(crate) fn with_new<T>(&self, act: impl FnOnce(&AttemptFolder) -> T) -> T {
+        let folder = AttemptFolder::at(self.within.join(self.next.fetch_add(1, Ordering::Relaxed).to_string()));
+        let done = act(&folder);
+        let _ = fs::remove_dir_all(folder.path());
+        done
+    }
 }
 
 /// Runs something in a new folder to its end, or kills it when its time is up. The folder is left to the caller.
@@ -96,4 +125,19 @@ pub fn remove_container(folder: &AttemptFolder, program: &Path) {
     let run = move || run_aside(&folder, &Plan { order, script: None, checkpoints: None }, &program, CLEARING_LIMIT);
     // Without a thread the container stays, as it does when its daemon refuses.
     let _ = thread::Builder::new().name("removal".to_owned()).spawn(run);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_new_and_go_when_they_are_done_with() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("0")).unwrap();
+        let folders = AsideFolders::new(folder.path().to_owned());
+        let made = |folder: &AttemptFolder| fs::create_dir(folder.path()).map(|()| folder.path().to_owned()).unwrap();
+        assert_ne!(folders.with_new(made), folders.with_new(made));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "what was left before is gone too");
+    }
 }

@@ -16,7 +16,7 @@ pub struct CheckpointTerms {
 }
 
 /// SIGTERM, which most programs that can save their work listen to.
-pub(super) const CHECKPOINT_SIGNAL: i32 = 15;
+pub(crate) const CHECKPOINT_SIGNAL: i32 = 15;
 /// The same by name, as `trap` and Python's `signal` know it.
 const SIGNAL_NAME: &str = "TERM";
 

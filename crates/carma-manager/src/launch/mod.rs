@@ -9,9 +9,10 @@ mod snapshot;
 mod start;
 mod surroundings;
 
+pub(crate) use aside::AsideFolders;
 pub use aside::{Aside, AsideError, remove_container, run_aside};
 pub use checkpoints::CheckpointTerms;
-pub(crate) use checkpoints::checkpoint_folder;
+pub(crate) use checkpoints::{CHECKPOINT_SIGNAL, checkpoint_folder};
 pub use plan::{Assignment, Plan, PlanError, plan};
 pub use snapshot::{Snapshot, SnapshotError, snapshot};
 pub use start::{LaunchError, Prepared};

@@ -10,6 +10,8 @@ const VERDICTS: [&str; 8] =
     ["succeeded", "failed", "out_of_memory", "host_out_of_memory", "gpu_lost", "mps_server_died", "could_not_start", "supervisor_lost"];
 /// How else jobs end.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
+/// Why else jobs are put back.
+const REQUEUES: [&str; 3] = ["requested", "slot_over", "moved"];
 const DECISIONS: [&str; 4] = ["launch", "signal", "requeue", "finish"];
 
 pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
@@ -40,7 +42,7 @@ pub(super) fn write(page: &mut Page, tallies: &Tallies, names: bool) {
             _ => None,
         },
     );
-    let reasons = [&VERDICTS[1..], &["requested"]].concat();
+    let reasons = [&VERDICTS[1..], &REQUEUES].concat();
     by_word(counter("carma_requeues_total", "Jobs that were put back to run again, by why."), "reason", &reasons, |tally| match tally {
         Tally::Requeued(reason) => Some(reason),
         _ => None,
@@ -81,7 +83,7 @@ fn histograms(page: &mut Page, tallies: &Tallies) {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::{JobId, Outcome, Verdict};
+    use carma_core::{JobId, Outcome, RequeueReason, Verdict};
 
     use super::super::tally::kind_of;
     use super::*;
@@ -103,5 +105,7 @@ mod tests {
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);
         let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1) }];
         assert_eq!(others.each_ref().map(kind_of), OUTCOMES);
+        let reasons = [RequeueReason::Requested, RequeueReason::SlotOver, RequeueReason::Moved];
+        assert_eq!(reasons.each_ref().map(kind_of), REQUEUES);
     }
 }

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use carma_core::{AttemptId, JobId, Signal};
+use carma_core::{AttemptId, JobId};
 
 use super::delivery::TOLD;
 use super::message::{Message, one_line};
 use crate::attempt::{Order, RunAs};
 use crate::engine::{NotLaunched, run_as};
-use crate::launch::{Aside, Plan, run_aside};
+use crate::launch::{Aside, AsideFolders, CHECKPOINT_SIGNAL, Plan, run_aside};
 use crate::request::Owner;
-use crate::supervise::{AttemptFolder, Standing, find};
+use crate::supervise::AttemptFolder;
 
 /// A message takes at most so long.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -23,8 +21,6 @@ const LIMIT: Duration = Duration::from_secs(30);
 const LONGEST_ANSWER: u64 = 64 << 10;
 /// So many letters of what went wrong are told.
 const LONGEST_REASON: usize = 300;
-/// SIGTERM.
-const CHECKPOINT_SIGNAL: i32 = 15;
 /// What users find programs by who have said nothing else.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How the network is reached from here.
@@ -34,29 +30,19 @@ const PROXIES: [&str; 8] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"
 #[derive(Debug)]
 pub(super) struct Courier {
     program: PathBuf,
-    /// Every message has a folder in this one while it is on its way.
-    folder: PathBuf,
-    next: AtomicU64,
+    /// Every message has one while it is on its way.
+    folders: AsideFolders,
 }
 
 impl Courier {
-    /// Ends what a manager before us has left on its way: it is sent again.
+    /// What a manager before us has left on its way is ended, and sent again.
     pub(super) fn new(program: PathBuf, folder: PathBuf) -> Self {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if let Ok(Standing::Running(supervised)) = find(&AttemptFolder::at(entry.path())) {
-                let _ = supervised.signal(Signal::Kill);
-            }
-            let _ = fs::remove_dir_all(entry.path());
-        }
-        Self { program, folder, next: AtomicU64::new(0) }
+        Self { program, folders: AsideFolders::new(folder) }
     }
 
     /// Tells a user. The error is for people, and has no secret in it.
     pub(super) fn deliver(&self, owner: &Owner, message: &Message) -> Result<(), String> {
-        let folder = AttemptFolder::at(self.folder.join(self.next.fetch_add(1, Ordering::Relaxed).to_string()));
-        let said = self.run(owner, message, &folder);
-        let _ = fs::remove_dir_all(folder.path());
-        read(&said?)
+        read(&self.folders.with_new(|folder| self.run(owner, message, folder))?)
     }
 
     fn run(&self, owner: &Owner, message: &Message, folder: &AttemptFolder) -> Result<Aside, String> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{FsWord, statfs};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Hierarchies of the first version that we may use, best first. All that we need is to know who belongs together.
@@ -13,6 +14,9 @@ const FIRST_VERSION: [&str; 3] = ["pids", "freezer", "name=systemd"];
 
 /// By this our groups are known.
 const PREFIX: &str = "carma-";
+
+/// What the kernel calls the file systems of both versions.
+const FILESYSTEMS: [FsWord; 2] = [0x6367_7270, 0x0027_e0eb];
 
 /// How often we try to remove a group whose members are just ending, and how long we wait in between.
 const TRIES: u32 = 500;
@@ -34,10 +38,11 @@ impl Cgroup {
             .map(Self)
     }
 
-    /// One that was made before. Nobody else's is ever touched, whatever a file says.
-    pub(super) fn at(path: PathBuf) -> Option<Self> {
+    /// One that was made before. Nobody else's is ever touched, nor a folder that only looks like one, whatever a file says.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let path = fs::canonicalize(path).ok()?;
         let ours = path.file_name()?.to_str()?.starts_with(PREFIX);
-        ours.then_some(Self(path))
+        (ours && FILESYSTEMS.contains(&statfs(&path).ok()?.f_type)).then_some(Self(path))
     }
 
     /// Where it is.
@@ -142,5 +147,20 @@ mod tests {
         assert_eq!(homes(mounts, "0::/docker/abc/init\n"), [Path::new("/sys/fs/cgroup/init")]);
         assert!(homes(mounts, "0::/docker/def\n").is_empty(), "not within our sight");
         assert!(homes("", "0::/\n").is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_only_looks_like_a_group_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("carma-1-1");
+        fs::create_dir(&path).unwrap();
+        assert_eq!(Cgroup::at(&path), None);
+        std::os::unix::fs::symlink("/sys/fs/cgroup", folder.path().join("carma-2-1")).unwrap();
+        assert_eq!(Cgroup::at(&folder.path().join("carma-2-1")), None, "one that is not ours by another name");
+        // Where we may make one.
+        if let Some(made) = Cgroup::create("1-1-test") {
+            assert_eq!(Cgroup::at(made.path()).as_ref(), Some(&made));
+            made.end();
+        }
     }
 }

@@ -46,11 +46,11 @@ pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
                 (Some(ended), _) => Ok(Standing::Ended(ended)),
                 // A supervisor writes down who it is before it runs anything.
                 (None, None) => Ok(Standing::NeverBegun),
-                (None, Some(supervisor)) => Ok(lost(supervisor)),
+                (None, Some(supervisor)) => Ok(lost(&supervisor)),
             };
         }
         let Some(supervisor) = folder.supervisor()? else { return Ok(Standing::Starting) };
-        match Supervised::find(folder, supervisor) {
+        match Supervised::find(folder, &supervisor) {
             Ok(Some(supervised)) => return Ok(Standing::Running(supervised)),
             // They have just ended, and the lock with them.
             Ok(None) => std::thread::yield_now(),
@@ -62,8 +62,8 @@ pub fn find(folder: &AttemptFolder) -> Result<Standing, FolderError> {
 }
 
 /// What two supervisors killed at once have left is killed here.
-fn lost(supervisor: Supervisor) -> Standing {
-    if let Some(cgroup) = supervisor.cgroup.and_then(Cgroup::at) {
+fn lost(supervisor: &Supervisor) -> Standing {
+    if let Some(cgroup) = supervisor.cgroup.as_deref().and_then(Cgroup::at) {
         cgroup.end();
     }
     Standing::Lost
@@ -91,11 +91,11 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    fn find(folder: &AttemptFolder, supervisor: Supervisor) -> io::Result<Option<Self>> {
+    fn find(folder: &AttemptFolder, supervisor: &Supervisor) -> io::Result<Option<Self>> {
         let guard = supervisor.guard.map(handle).transpose()?.flatten();
         let shim = supervisor.shim.map(|shim| Ok::<_, io::Error>(handle(shim)?.map(|handle| (shim.pid, handle)))).transpose()?.flatten();
         let someone = guard.is_some() || shim.is_some();
-        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup.and_then(Cgroup::at) }))
+        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup.as_deref().and_then(Cgroup::at) }))
     }
 
     /// Where it is kept.

@@ -4,6 +4,7 @@ mod commands;
 mod crash;
 mod crash_load;
 mod crash_speed;
+mod devices;
 mod end_to_end;
 mod estimates;
 mod faults;

@@ -1,12 +1,10 @@
 //! The process that estimates a job: run as the job would be, by its user, in its environment, and under a shim that lets nothing of it stay.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Placement, Signal};
+use carma_core::{AttemptId, Estimate, JobId, MemoryEstimate, MiB, PerRank, Placement};
 use serde::Deserialize;
 
 use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
@@ -14,9 +12,9 @@ use crate::api::MemoryPart;
 use crate::configuration::EstimateSettings;
 use crate::engine::devices::SERVER;
 use crate::engine::launcher::{NotLaunched, run_as};
-use crate::launch::{Aside, Assignment, Surroundings, plan, run_aside};
+use crate::launch::{Aside, AsideFolders, Assignment, Surroundings, plan, run_aside};
 use crate::request::{JobCommand, JobRequest};
-use crate::supervise::{AttemptFolder, Standing, find};
+use crate::supervise::AttemptFolder;
 
 /// A description is read in no time, or something is wrong.
 const STATIC_LIMIT: Duration = Duration::from_secs(30);
@@ -31,29 +29,18 @@ const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "w
 pub(super) struct Estimator {
     program: PathBuf,
     settings: EstimateSettings,
-    /// Every estimate has a folder in this one while it is worked out.
-    folder: PathBuf,
-    next: AtomicU64,
+    /// Every estimate has one while it is worked out.
+    folders: AsideFolders,
 }
 
 impl Estimator {
-    /// Ends what a manager before us has left at work: nobody waits for its answer.
     pub(super) fn new(program: PathBuf, settings: EstimateSettings, folder: PathBuf) -> Self {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if let Ok(Standing::Running(supervised)) = find(&AttemptFolder::at(entry.path())) {
-                let _ = supervised.signal(Signal::Kill);
-            }
-            let _ = fs::remove_dir_all(entry.path());
-        }
-        Self { program, settings, folder, next: AtomicU64::new(0) }
+        Self { program, settings, folders: AsideFolders::new(folder) }
     }
 
     /// Estimates a job; the error is for people.
     pub(super) fn estimate(&self, order: &EstimateOrder) -> Result<Estimated, String> {
-        let folder = AttemptFolder::at(self.folder.join(self.next.fetch_add(1, Ordering::Relaxed).to_string()));
-        let said = self.run(order, &folder);
-        let _ = fs::remove_dir_all(folder.path());
-        read(&said?)
+        read(&self.folders.with_new(|folder| self.run(order, folder))?)
     }
 
     fn run(&self, order: &EstimateOrder, folder: &AttemptFolder) -> Result<Aside, String> {

@@ -70,6 +70,11 @@ impl Lab {
         self.running = Some((engine, handle, reader));
     }
 
+    /// Has the next manager started with this configuration.
+    pub(super) fn configure(&mut self, configuration: &str) {
+        self.configuration = Configuration::parse(configuration).unwrap();
+    }
+
     /// Stops the manager; jobs go on.
     pub(super) fn stop(&mut self) {
         if let Some((engine, handle, reader)) = self.running.take() {

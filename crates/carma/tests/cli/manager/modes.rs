@@ -1,8 +1,9 @@
 //! GPUs that are switched between streams, MPS and MIG while jobs wait.
 
-use carma_core::{DeviceId, JobId, Limits, MiB, Outcome, ServerId};
+use carma_core::{DeviceId, JobId, Limits, MiB, ModeWish, Outcome, ServerId};
+use carma_gpu::{DEADLINE, Driver, mig};
 
-use super::lab::{Lab, block_on};
+use super::lab::{Lab, block_on, until};
 
 fn gpu() -> DeviceId {
     DeviceId::gpu(ServerId(0), 0)
@@ -32,6 +33,26 @@ fn an_idle_gpu_gets_an_mps_server_for_jobs_that_gain_by_it_and_keeps_it_after_a_
     lab.start();
     let job = lab.submit(lab.shell("true"));
     assert!(matches!(limits(&lab, job), Limits::Mps { .. }), "{:?}", limits(&lab, job));
+}
+
+#[test]
+fn a_gpu_that_was_made_whole_and_gets_no_mps_server_is_not_said_to_be_as_it_was() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "[modes]\nallowed = [\"streams\", \"mps\", \"mig\"]\n");
+    lab.stop();
+    let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
+    let uuid = driver.inventory().unwrap().gpus.remove(0).uuid;
+    mig::apply(&driver, &uuid, &"3g.20gb,3g.20gb".parse().unwrap()).unwrap();
+    std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
+    lab.start();
+    let mut client = lab.shell("true");
+    client.resources.mode = ModeWish::Mps;
+    lab.submit(client);
+    let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().any(|stored| stored.event.body.to_string().contains(words));
+    until(|| (said("neither shared by mps nor as it was") || said("stays as it was")).then_some(()));
+    assert!(!said("stays as it was"));
+    let plain = lab.submit(lab.shell("true"));
+    assert_eq!(limits(&lab, plain), Limits::Streams);
+    assert!(lab.reader().load().unwrap().machine_changes.is_empty(), "there is nothing to put back");
 }
 
 #[test]

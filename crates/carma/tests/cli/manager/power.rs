@@ -1,8 +1,11 @@
 //! Power budgets and limits, and jobs that hold a GPU and do not use it, on emulated GPUs.
 
 use carma_core::{JobId, MiB, Outcome, State, Watts};
-use carma_gpu::{DEADLINE, Driver};
+use carma_emu::fault::{CallAnswer, Fault};
+use carma_gpu::{DEADLINE, Driver, PowerLimitChange};
 use carma_manager::api::QueueQuery;
+use carma_manager::places::Places;
+use carma_manager::store::{Change, MachineChange, Store};
 
 use super::lab::{Lab, block_on, program, until};
 
@@ -25,6 +28,39 @@ fn a_limit_is_set_and_put_back() {
     until(|| (limit(&lab) == set).then_some(()));
     lab.stop();
     assert_eq!(limit(&lab), Watts(400.0));
+}
+
+#[test]
+fn a_limit_that_could_not_be_set_is_not_put_back_later() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "[power]\ncap = 250\n");
+    lab.stop();
+    let answer = CallAnswer::Fails("NO_PERMISSION".parse().unwrap());
+    let fault = Fault::Call { gpu: None, call: Some("nvmlDeviceSetPowerManagementLimit".to_owned()), answer };
+    lab.machine.with(|state| fault.strike(state)).unwrap().unwrap();
+    lab.start();
+    let said = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.event.body.to_string().contains(words));
+    until(|| said("cannot be limited to 250").then_some(()));
+    assert_eq!(lab.reader().load().unwrap().machine_changes, []);
+}
+
+#[test]
+fn of_two_limits_that_a_crash_has_left_the_one_in_force_is_put_back() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "");
+    lab.stop();
+    let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
+    let gpu = driver.inventory().unwrap().gpus.remove(0).uuid;
+    let made = PowerLimitChange::plan(&driver, &gpu, Watts(250.0), None).unwrap();
+    made.make(&driver).unwrap();
+    let planned = [200.0, 300.0].map(|limit| PowerLimitChange::plan(&driver, &gpu, Watts(limit), Some(&made)).unwrap());
+    let rows: Vec<Change> =
+        planned.into_iter().chain([made]).map(|limit| Change::MachineChanged(MachineChange::PowerLimit(limit))).collect();
+    until(|| Store::open(Places::at(lab.folder()).database()).ok()).write(rows).wait().unwrap();
+    lab.start();
+    until(|| (limit(&lab) == Watts(400.0)).then_some(()));
+    until(|| lab.reader().load().unwrap().machine_changes.is_empty().then_some(()));
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! GPUs that cannot be looked at, and GPUs that somebody else cuts.
+
+use carma_core::{JobId, ModeWish, Outcome};
+use carma_emu::fault::{CallAnswer, Fault, bring_back, clear};
+use carma_gpu::mig::{self, Layout};
+use carma_gpu::{DEADLINE, Driver};
+
+use super::lab::{Lab, block_on, until};
+
+fn fails(lab: &Lab, call: &str) {
+    let answer = CallAnswer::Fails("UNKNOWN".parse().unwrap());
+    let fault = Fault::Call { gpu: None, call: Some(call.to_owned()), answer };
+    lab.machine.with(|state| fault.strike(state)).unwrap().unwrap();
+}
+
+fn gpus(lab: &Lab) -> u32 {
+    block_on(lab.handle().status()).unwrap().gpus
+}
+
+/// A job that holds a GPU and ends well when it is told to.
+fn held(lab: &Lab) -> JobId {
+    let job = lab.submit(lab.shell(&format!("while ! test -e {}; do sleep 0.02; done", lab.folder().join("end").display())));
+    until(|| lab.job(job).job.job.state.active().map(|_| ()));
+    job
+}
+
+#[test]
+fn a_gpu_that_does_not_tell_its_power_limit_is_used() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    fails(&lab, "nvmlDeviceGetPowerManagementDefaultLimit");
+    lab.start();
+    assert_eq!(gpus(&lab), 2);
+}
+
+#[test]
+fn attempts_on_gpus_that_cannot_be_looked_at_go_on_until_they_can() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "");
+    let job = held(&lab);
+    lab.stop();
+    fails(&lab, "nvmlDeviceGetCount");
+    lab.start();
+    let troubles = block_on(lab.handle().status()).unwrap().troubles;
+    assert!(troubles.iter().any(|trouble| trouble.contains("cannot be looked at")), "{troubles:?}");
+    lab.machine.with(|state| clear(state, None)).unwrap();
+    until(|| (gpus(&lab) == 1).then_some(()));
+    std::fs::write(lab.folder().join("end"), "").unwrap();
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+    assert_eq!(lab.job(job).attempts.len(), 1, "{:#?}", lab.job(job).events);
+}
+
+/// Cuts the GPU as an administrator would.
+fn cut(lab: &Lab, layout: &Layout) {
+    let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
+    let gpu = driver.inventory().unwrap().gpus.remove(0).uuid;
+    mig::apply(&driver, &gpu, layout).unwrap();
+}
+
+#[test]
+fn an_instance_that_went_under_a_job_is_forgotten_and_its_gpu_used() {
+    let mut lab = Lab::new("1xA100-40GB", 60.0, "");
+    lab.stop();
+    cut(&lab, &"3g.20gb".parse().unwrap());
+    lab.start();
+    let job = held(&lab);
+    lab.stop();
+    cut(&lab, &Layout::Off);
+    lab.start();
+    let placed = until(|| lab.job(job).attempts.get(1).map(|attempt| attempt.placement.devices[0].device));
+    assert_eq!(placed.instance, None);
+    std::fs::write(lab.folder().join("end"), "").unwrap();
+    assert_eq!(lab.outcome(job), Outcome::Succeeded);
+}
+
+#[test]
+fn a_gpu_that_is_to_be_cut_and_has_no_instances_yet_takes_no_jobs() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    cut(&lab, &Layout::Instances(Vec::new()));
+    lab.start();
+    assert_eq!(gpus(&lab), 1);
+}
+
+#[test]
+fn a_gpu_without_its_mps_daemon_is_shared_by_streams_for_good() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
+    lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
+    lab.start();
+    let said = |words: &str| {
+        lab.reader().events_after(0, 1000).unwrap().iter().filter(|stored| stored.event.body.to_string().contains(words)).count()
+    };
+    until(|| (said("no MPS on s0/gpu1") > 0).then_some(()));
+    cut(&lab, &"3g.20gb".parse().unwrap());
+    until(|| (said("came: ") > 0).then_some(()));
+    assert_eq!(said("no MPS on s0/gpu1"), 1, "it is not asked for again with every change of another GPU");
+}
+
+#[test]
+fn a_gpu_that_comes_and_is_to_be_shared_by_mps_has_a_daemon_before_it_has_jobs() {
+    let mut lab = Lab::new("2xA100-40GB", 60.0, "");
+    lab.stop();
+    lab.machine.with(|state| Fault::Lost { gpu: 1 }.strike(state)).unwrap().unwrap();
+    lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
+    lab.start();
+    let mut client = lab.shell("test -e $CUDA_MPS_PIPE_DIRECTORY/control");
+    client.resources.mode = ModeWish::Mps;
+    let client = lab.submit(client);
+    lab.machine.with(|state| bring_back(state, 1)).unwrap();
+    // By which all are looked for.
+    cut(&lab, &"3g.20gb".parse().unwrap());
+    assert_eq!(lab.outcome(client), Outcome::Succeeded);
+}
