@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carma_core::{AttemptId, Idle, MiB, Outcome, Verdict};
+use carma_core::{AttemptId, Idle, MiB, Outcome, RequeueReason, Verdict};
 use serde::Deserialize;
 
 use super::message::one_line;
@@ -26,14 +26,7 @@ struct Requeued {
     floor: Option<MiB>,
     #[serde(default)]
     whole_gpu: bool,
-    reason: Again,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Again {
-    After(Verdict),
-    Requested,
+    reason: RequeueReason,
 }
 
 /// How a job is idle, as it was written down.
@@ -112,9 +105,13 @@ fn ended(history: &JobHistory, outcome: &Outcome) -> Option<(Occasion, String)> 
     }
 }
 
-/// What happened to a job that waits again, where that was not its own failure and nobody asked for it.
-fn setback(reason: &Again) -> Option<&'static str> {
-    let Again::After(verdict) = reason else { return None };
+/// What happened to a job that waits again, where that was not its own failure, nobody asked for it, and it is not how GPUs are shared.
+const fn setback(reason: &RequeueReason) -> Option<&'static str> {
+    let verdict = match reason {
+        RequeueReason::After(verdict) => verdict,
+        // It goes on from its checkpoint, here or elsewhere.
+        RequeueReason::Requested | RequeueReason::SlotOver | RequeueReason::Moved => return None,
+    };
     match verdict {
         Verdict::OutOfMemory => Some("ran out of GPU memory"),
         Verdict::HostOutOfMemory => Some("ended because the host ran out of memory"),
@@ -229,7 +226,7 @@ mod tests {
         let by = |by: &str| told(&history(None, vec![event("cancelled", 0, json!({ "by": by }))]), &cancelled);
         assert_eq!((by("ada"), by("root")), (None, Some((Occasion::Failed, "job 12 was cancelled by root".to_owned()))));
         let requeued = |reason: Value| told(&history(None, Vec::new()), &event("requeued", 1, json!({ "floor": null, "reason": reason })));
-        assert_eq!(requeued(json!("requested")), None);
+        assert_eq!(["requested", "slot_over", "moved"].map(|reason| requeued(json!(reason))), [None, None, None]);
         assert_eq!(requeued(json!({"after": {"failed": {"code": 1}}})), None, "a retry that was asked for");
         assert_eq!(requeued(json!({"after": "gpu_lost"})), Some((Occasion::Recovered, "job 12 lost its GPU; it waits again".to_owned())));
     }
