@@ -195,7 +195,9 @@ fn the_manager_tells_of_itself_and_reads_its_configuration_again() {
     assert_eq!(lab.get("/v1/openapi.json")["paths"]["/v1/queue"]["get"]["operationId"], "queue");
     std::fs::write(lab.path().join("carma.toml"), "policy = \"exclusive\"\n[manager.energy]\nprice = 0.3\n").unwrap();
     assert_eq!(lab.post("/v1/configuration/reload", &json!({})), json!({ "needs_restart": ["manager.energy.price"] }));
-    assert_eq!(lab.get("/v1/configuration")["rules"]["policy"], "exclusive");
+    let configuration = lab.get("/v1/configuration");
+    assert_eq!(configuration["written"], json!({ "policy": "exclusive" }), "and nothing that its preset says");
+    assert_eq!((&configuration["rules"]["policy"], &configuration["rules"]["preset"]), (&json!("exclusive"), &json!("standard")));
     std::fs::write(lab.path().join("carma.toml"), "polcy = \"exclusive\"\n").unwrap();
     assert!(lab.problem("POST", "/v1/configuration/reload", "").1.message.contains("polcy"));
 }
