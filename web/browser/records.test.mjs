@@ -32,6 +32,21 @@ test("history is searched by what is typed, and by state", async () => {
   await visit.end();
 });
 
+test("new jobs take none from a history that was read further back", async () => {
+  const submit = number => set.lab.submit("--hold", "--name", "pushed", "--array", `1-${number}`, "--", "true");
+  await submit(150);
+  const visit = await set.visit();
+  await visit.go("history?text=pushed");
+  const rows = visit.page.getByRole("table").locator("tbody tr");
+  await until("a page is there", async () => (await rows.count()) === 100);
+  await visit.press("Earlier jobs");
+  await until("all are there", async () => (await rows.count()) === 150);
+  await submit(20);
+  await until("the new ones too", async () => (await rows.count()) === 170);
+  await set.lab.carma("cancel", "--all", "--yes");
+  await visit.end();
+});
+
 test("the queue is filtered and sorted", async () => {
   const jobs = [
     await set.lab.submit("--hold", "--name", "zebra", "--", "true"),
