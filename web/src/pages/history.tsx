@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { history as loadHistory } from "../api/calls";
 import { reasonOf } from "../api/request";
 import type { JobSummary } from "../api/types";
+import { Filters } from "../components/filters";
 import { Badge, JobLink, Loaded, When } from "../components/marks";
 import { type ColumnOf, Table } from "../components/table";
 import { endingTone, phaseTone } from "../lib/colour";
@@ -50,11 +51,6 @@ export function History() {
   const { query } = useObservable(route);
   const me = useObservable(myself);
   const asked = (name: string) => query.get(name) ?? "";
-  const [text, setText] = useState(asked("text"));
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery({ text }), TYPING);
-    return () => clearTimeout(timer);
-  }, [text]);
   const wanted = {
     text: asked("text"),
     state: asked("state"),
@@ -67,37 +63,14 @@ export function History() {
   return (
     <>
       <h1>History{wanted.array && ` of array ${wanted.array}`}</h1>
-      <search class="filters">
-        <label>
-          Find
-          <input type="search" placeholder="name, user or number" value={text} onInput={event => setText(event.currentTarget.value)} />
-        </label>
-        <label>
-          State
-          <select value={wanted.state} onChange={event => setQuery({ state: event.currentTarget.value })}>
-            <option value="">any</option>
-            {PHASES.map(name => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+      <Filters hint="name, user or number" phases={PHASES} typing={TYPING}>
         {(["from", "to"] as const).map(name => (
           <label key={name}>
             {{ from: "Submitted from", to: "to" }[name]}
             <input type="date" value={asked(name)} onChange={event => setQuery({ [name]: event.currentTarget.value })} />
           </label>
         ))}
-        <label class="tick-box">
-          <input
-            type="checkbox"
-            checked={asked("mine") !== ""}
-            onChange={event => setQuery({ mine: event.currentTarget.checked ? "yes" : "" })}
-          />
-          mine alone
-        </label>
-      </search>
+      </Filters>
       <Found wanted={wanted} />
     </>
   );
