@@ -84,7 +84,10 @@ test("energy is summed by user, day and job", async () => {
 test("what if: the jobs are replayed by other policies", async () => {
   const visit = await set.visit();
   await visit.go("what-if");
+  const asked = visit.page.waitForRequest(/v1\/what-if/);
   await visit.press("Replay");
+  const since = new URL((await asked).url()).searchParams.get("since");
+  assert.equal(Number(since) % 60_000, 0, "asked again within a minute it is the same question");
   const table = visit.page.getByRole("table", { name: /What became of the jobs/ });
   await table.getByRole("row", { name: /measured/ }).waitFor();
   await table.getByRole("row", { name: /as in force/ }).waitFor();
