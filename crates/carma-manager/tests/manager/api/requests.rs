@@ -29,6 +29,9 @@ fn jobs_are_submitted_named_and_ended() {
     assert_eq!(all["done"], json!([array[0], array[1]]));
     assert_eq!(all["not_done"][0]["job"], array[2]);
     assert_eq!(lab.get("/v1/history?state=done&limit=2").as_array().unwrap().len(), 2);
+    lab.post(&format!("/v1/jobs/{first}/cancel"), &json!({}));
+    assert_eq!(lab.get("/v1/history?limit=1")[0]["id"], array[2]);
+    assert_eq!(lab.get("/v1/history?order=ended&limit=1")[0]["id"], first);
     let lines = lab.ask("GET", "/v1/export", "").text();
     let exported: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(exported.iter().map(|job| job["id"].as_u64().unwrap()).collect::<Vec<_>>(), [array[2], array[1], array[0], first]);
