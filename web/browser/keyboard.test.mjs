@@ -66,6 +66,9 @@ test("keys lead to the pages, to the search and to the list of keys, and Tab to 
   await visit.page.getByRole("dialog", { name: "Keys" }).waitFor();
   await keyboard.press("Escape");
   await visit.page.getByRole("dialog").waitFor({ state: "detached" });
+  // However long the next page takes.
+  const slow = await visit.context.newCDPSession(visit.page);
+  await slow.send("Emulation.setCPUThrottlingRate", { rate: 20 });
   await keyboard.press("/");
   await visit.heading("History").waitFor();
   await visit.page.waitForFunction(() => document.activeElement?.getAttribute("type") === "search");

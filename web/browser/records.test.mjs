@@ -32,6 +32,21 @@ test("history is searched by what is typed, and by state", async () => {
   await visit.end();
 });
 
+test("new jobs take none from a history that was read further back", async () => {
+  const submit = number => set.lab.submit("--hold", "--name", "pushed", "--array", `1-${number}`, "--", "true");
+  await submit(150);
+  const visit = await set.visit();
+  await visit.go("history?text=pushed");
+  const rows = visit.page.getByRole("table").locator("tbody tr");
+  await until("a page is there", async () => (await rows.count()) === 100);
+  await visit.press("Earlier jobs");
+  await until("all are there", async () => (await rows.count()) === 150);
+  await submit(20);
+  await until("the new ones too", async () => (await rows.count()) === 170);
+  await set.lab.carma("cancel", "--all", "--yes");
+  await visit.end();
+});
+
 test("the queue is filtered and sorted", async () => {
   const jobs = [
     await set.lab.submit("--hold", "--name", "zebra", "--", "true"),
@@ -69,7 +84,10 @@ test("energy is summed by user, day and job", async () => {
 test("what if: the jobs are replayed by other policies", async () => {
   const visit = await set.visit();
   await visit.go("what-if");
+  const asked = visit.page.waitForRequest(/v1\/what-if/);
   await visit.press("Replay");
+  const since = new URL((await asked).url()).searchParams.get("since");
+  assert.equal(Number(since) % 60_000, 0, "asked again within a minute it is the same question");
   const table = visit.page.getByRole("table", { name: /What became of the jobs/ });
   await table.getByRole("row", { name: /measured/ }).waitFor();
   await table.getByRole("row", { name: /as in force/ }).waitFor();

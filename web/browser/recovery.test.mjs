@@ -7,9 +7,9 @@ const set = scene({ gpus: "1xA100-40GB" });
 
 test("out of memory first, done in the end", async () => {
   const { lab } = set;
-  const large = await lab.submit("--name", "large", "--mem", "35GiB", "--", ...lab.train({ memory: "34GiB", seconds: 100_000 }));
+  const large = await lab.submit("--name", "large", "--mem", "26GiB", "--", ...lab.train({ memory: "26GiB", seconds: 100_000 }));
   await lab.reaches(large, "running");
-  const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "12GiB", seconds: 60 }));
+  const job = await lab.submit("--name", "too-small", "--mem", "2GiB", "--", ...lab.train({ memory: "20GiB", seconds: 60 }));
   const visit = await set.visit();
   await visit.go(`job/${job}`);
   const attempts = visit.page.getByRole("table", { name: "Attempts" });

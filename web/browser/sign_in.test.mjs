@@ -20,6 +20,30 @@ test("the address that carma web prints signs in, and its secret does not stay t
   await visit.end();
 });
 
+test("a link makes nobody into somebody else, and one that cannot be read does no harm", async () => {
+  const visit = await set.visit();
+  await visit.sees("launches jobs");
+  const held = () => visit.page.evaluate(() => sessionStorage.getItem("carma-token"));
+  const mine = await held();
+  await visit.page.evaluate(() => {
+    location.hash = "#token=another";
+  });
+  await visit.page.waitForURL(`${visit.origin}/#/`);
+  assert.equal(await held(), mine);
+  await visit.page.goto(`${visit.origin}/?again#token=another`);
+  await visit.sees("launches jobs");
+  assert.equal(await held(), mine);
+  await visit.end();
+  const stray = await Visit.open(set.browser, `${visit.origin}/#token=%`);
+  await stray.heading("Sign in").waitFor();
+  // Whose token is refused may come with another.
+  await stray.page.evaluate(hash => {
+    location.hash = hash;
+  }, new URL(set.address).hash);
+  await stray.sees("launches jobs");
+  await stray.end({ expected: REFUSED });
+});
+
 test("without the secret nothing is shown, a wrong one is refused, and the right one opens", async () => {
   const [place, secret] = set.address.split("#token=");
   const visit = await Visit.open(set.browser, place);

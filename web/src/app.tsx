@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { signedOut, token } from "./api/session";
 import { Banner } from "./components/banner";
 import { Header } from "./components/header";
-import { Keys } from "./components/keys";
+import { arriveAtSearch, Keys } from "./components/keys";
 import { SignIn } from "./components/sign_in";
 import { useObservable } from "./lib/observable";
 import { follow } from "./live/feed";
@@ -59,7 +59,7 @@ export function App() {
     if (shown.current !== place) {
       shown.current = place;
       scrollTo(0, 0);
-      main.current?.focus({ preventScroll: true });
+      if (!arriveAtSearch()) main.current?.focus({ preventScroll: true });
     }
   }, [place, known, argument]);
 

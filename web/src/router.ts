@@ -1,6 +1,7 @@
 // Which page is shown: the part of the address after #.
 
 import { Observable } from "./lib/observable";
+import { decoded } from "./lib/parse";
 
 export interface Route {
   /** `gpu` and `s0/gpu1` for `#/gpu/s0%2Fgpu1`. */
@@ -14,13 +15,7 @@ export interface Route {
 export function parseRoute(hash: string, visit = 0): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [page = "", argument = ""] = path.split("/", 2);
-  let decoded = argument;
-  try {
-    decoded = decodeURIComponent(argument);
-  } catch {
-    // A stray percent sign: taken as it is.
-  }
-  return { page, argument: decoded, query: new URLSearchParams(query), visit };
+  return { page, argument: decoded(argument), query: new URLSearchParams(query), visit };
 }
 
 /** An address within the page. */

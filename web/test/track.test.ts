@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GpuStay, GpuTimeline, RecentLooks } from "../src/api/types";
-import { packed, promisedSteps, stacked } from "../src/lib/stack";
+import { heightAt, packed, promisedSteps, stacked } from "../src/lib/stack";
 import { fromLooks, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
 const stay = (job: number, launched: number, ended: number | null, promised = 100): GpuStay => ({
@@ -147,6 +147,22 @@ test("layers stand upon each other, and what is nobody's is on top", () => {
         ],
       ],
     ],
+  );
+});
+
+test("a layer reaches from the point before it has any height to the point after", () => {
+  const at = [0, 1, 2, 3, 4, 5];
+  const nothing = at.map(() => null);
+  const memory = [null, null, 5, 6, null, null];
+  const tenants = [{ attempt: { job: 1, number: 1 }, memory }];
+  const track: Track = { at, smact: nothing, smocc: nothing, drama: nothing, power: nothing, memory, tenants };
+  const [layer, ...others] = stacked(track);
+  assert.deepEqual(others, []);
+  assert.ok(layer);
+  assert.deepEqual([layer.start, layer.edges.map(([, upper]) => upper)], [1, [0, 5, 6, 0]]);
+  assert.deepEqual(
+    at.map(index => heightAt(layer, index)),
+    [0, 0, 5, 6, 0, 0],
   );
 });
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{EnergyKind, EnergyQuery, HistoryQuery, QueueQuery, RecentQuery, SampleQuery, Submit};
+use carma_manager::api::{EnergyKind, EnergyQuery, HistoryOrder, HistoryQuery, QueueQuery, RecentQuery, SampleQuery, Submit};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest};
@@ -100,7 +100,8 @@ fn main() {
     let search = |text: &str| HistoryQuery { text: Some(text.to_owned()), limit: Some(50), ..HistoryQuery::default() };
     let energy = |by| EnergyQuery { by, ahead: 60, user: None, since: ago(30), until: None };
     let page = HistoryQuery { limit: Some(50), ..HistoryQuery::default() };
-    let questions: [Question<'_>; 15] = [
+    let over = HistoryQuery { order: HistoryOrder::Ended, limit: Some(10), ..HistoryQuery::default() };
+    let questions: [Question<'_>; 16] = [
         ("status", &|client| drop(client.status().unwrap())),
         ("64 GPUs", &|client| drop(client.gpus().unwrap())),
         ("recent looks at 64 GPUs, 60 points", &|client| {
@@ -111,6 +112,7 @@ fn main() {
         }),
         ("queue", &|client| drop(client.queue(&QueueQuery::default()).unwrap())),
         ("a page of history", &|client| assert_eq!(client.history(&page).unwrap().len(), 50)),
+        ("jobs that are lately over", &|client| assert_eq!(client.history(&over).unwrap().len(), 10)),
         ("history searched: many match", &|client| assert_eq!(client.history(&search("bert")).unwrap().len(), 50)),
         ("history searched: none matches", &|client| assert!(client.history(&search("no such job")).unwrap().is_empty())),
         ("a job that is over", &|client| drop(client.job("5000").unwrap())),

@@ -1,9 +1,9 @@
 //! `carma token`: a secret by which a user is known over the network.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use carma_manager::token;
@@ -28,11 +28,42 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let secret = token::fresh()?;
     let line = format!("{user} {}", token::hash(&secret));
     if let Some(path) = &arguments.file {
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-        file.and_then(|mut file| writeln!(file, "{line}")).with_context(|| format!("cannot add to {}", path.display()))?;
+        add(path, &line).with_context(|| format!("cannot add to {}", path.display()))?;
     } else {
         eprintln!("For the file of tokens: {line}");
     }
     writeln!(output, "{secret}")?;
     Ok(())
+}
+
+/// Adds a line to a file, whose last one an editor may have left without an end: two in one would let nobody in.
+fn add(path: &Path, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)?;
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    let end = if last == *b"\n" { "" } else { "\n" };
+    // In one piece, as others may add theirs.
+    file.write_all(format!("{end}{line}\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_added_after_the_last_one_whether_or_not_it_has_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        add(&path, "ada 1").unwrap();
+        add(&path, "bob 2").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ada 1\nbob 2\n");
+        fs::write(&path, "ada 1").unwrap();
+        add(&path, "bob 2").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ada 1\nbob 2\n");
+    }
 }

@@ -635,8 +635,10 @@ export interface components {
             file: string;
             /** @description What concerns the manager alone; where its tokens and its key are is told to operators alone. */
             manager: Record<string, never>;
-            /** @description The rules of decisions. */
+            /** @description The rules of decisions, every one of them. */
             rules: Record<string, never>;
+            /** @description Those that were written: what a preset would say otherwise is not among them. */
+            written: Record<string, never>;
         };
         /**
          * @description What runs containers.
@@ -901,6 +903,11 @@ export interface components {
             /** @description Until when. */
             until: components["schemas"]["UnixMillis"];
         };
+        /**
+         * @description Which jobs come first.
+         * @enum {string}
+         */
+        HistoryOrder: "number" | "ended";
         /** @description A container. */
         Image: {
             engine?: null | components["schemas"]["ContainerEngine"];
@@ -1774,6 +1781,8 @@ export interface operations {
                 until?: components["schemas"]["UnixMillis"];
                 /** @description Of a lower number than this. */
                 before?: number;
+                /** @description In this order; exports are by number. */
+                order?: components["schemas"]["HistoryOrder"];
                 /** @description At most so many; unset: 100. */
                 limit?: number;
             };
@@ -2046,6 +2055,8 @@ export interface operations {
                 until?: components["schemas"]["UnixMillis"];
                 /** @description Of a lower number than this. */
                 before?: number;
+                /** @description In this order; exports are by number. */
+                order?: components["schemas"]["HistoryOrder"];
                 /** @description At most so many; unset: 100. */
                 limit?: number;
             };

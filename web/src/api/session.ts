@@ -1,6 +1,7 @@
 // Who we are to the manager: a token, kept for as long as the tab is open.
 
 import { Observable } from "../lib/observable";
+import { decoded } from "../lib/parse";
 
 const KEY = "carma-token";
 
@@ -10,15 +11,13 @@ export const token = new Observable<string | null>(null);
 /** Whether the manager refused us for want of a (right) token. */
 export const signedOut = new Observable(false);
 
-/** Takes the token of the address, where it does not stay, or that of this tab. */
+/** Takes the token of this tab, or that of the address, where it does not stay: a link makes nobody into somebody else. */
 export function restoreToken(): void {
+  const held = sessionStorage.getItem(KEY);
   const given = /^#token=([^&]+)/.exec(location.hash)?.[1];
-  if (given) {
-    sessionStorage.setItem(KEY, decodeURIComponent(given));
-    history.replaceState(null, "", `${location.pathname}#/`);
-    signedOut.set(false);
-  }
-  token.set(sessionStorage.getItem(KEY));
+  if (given) history.replaceState(null, "", `${location.pathname}#/`);
+  if (given && (!held || signedOut.get())) signIn(decoded(given));
+  else token.set(held);
 }
 
 export function signIn(given: string): void {

@@ -10,7 +10,16 @@ const PATIENCE = 1500;
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 
-/** Where the next page's search is to be focussed. */
+/** Whether the page that comes next is gone to for its search. */
+let searching = false;
+
+/** Focuses the search of a page that has just come, where it was gone to for that. */
+export function arriveAtSearch(): boolean {
+  const wanted = searching;
+  searching = false;
+  return wanted && focusSearch();
+}
+
 function focusSearch(): boolean {
   const field = document.querySelector<HTMLInputElement>("input[type=search]");
   field?.focus();
@@ -59,8 +68,8 @@ export function Keys() {
       else if (event.key === "?") setOpen(true);
       else if (event.key === "/") {
         if (!focusSearch()) {
+          searching = true;
           location.hash = to("history");
-          setTimeout(focusSearch, 50);
         }
       } else return;
       event.preventDefault();

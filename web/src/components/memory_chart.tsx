@@ -4,7 +4,7 @@ import { area, curveStepAfter, line } from "d3-shape";
 import type { GpuStay } from "../api/types";
 import { jobColour } from "../lib/colour";
 import { memory } from "../lib/format";
-import { type Layer, promisedSteps, stacked } from "../lib/stack";
+import { heightAt, type Layer, promisedSteps, stacked } from "../lib/stack";
 import { exactly } from "../lib/time";
 import { runs, type Track } from "../lib/track";
 import { type LegendItem, type Plane, TimeChart } from "./chart";
@@ -15,18 +15,23 @@ const NAMED = 8;
 
 const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
 const nameOf = ({ attempt }: Layer) => (attempt ? `job ${attempt.job}, attempt ${attempt.number}` : "not of our jobs");
-const heightAt = ({ edges }: Layer, index: number) => (edges[index] ? edges[index][1] - edges[index][0] : 0);
 
-function LayerShape({ layer, track, plane }: { layer: Layer; track: Track; plane: Plane }) {
-  const shape = area<number>()
-    .x(index => plane.x(track.at[index] ?? 0))
-    .y0(index => plane.y(layer.edges[index]?.[0] ?? 0))
-    .y1(index => plane.y(layer.edges[index]?.[1] ?? 0));
+type Runs = ReturnType<typeof runs>;
+
+function LayerShape({ layer, at, parts, plane }: { layer: Layer; at: readonly number[]; parts: Runs; plane: Plane }) {
+  const { start, edges } = layer;
+  const within = parts.map(([from, to]) => [Math.max(from, start), Math.min(to, start + edges.length)] as const);
   return (
     <g class="layer" style={{ fill: colourOf(layer) }}>
-      {runs(track.at).map(([start, end]) => (
-        <path key={start} d={shape(Array.from({ length: end - start }, (_, place) => start + place)) ?? ""} />
-      ))}
+      {within
+        .filter(([from, to]) => from < to)
+        .map(([from, to]) => {
+          const shape = area<[number, number]>()
+            .x((_, place) => plane.x(at[from + place] ?? 0))
+            .y0(([lower]) => plane.y(lower))
+            .y1(([, upper]) => plane.y(upper));
+          return <path key={from} d={shape(edges.slice(from - start, to - start)) ?? ""} />;
+        })}
     </g>
   );
 }
@@ -34,6 +39,7 @@ function LayerShape({ layer, track, plane }: { layer: Layer; track: Track; plane
 export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: number; since: number; until: number }) {
   const { track, stays, capacity, since, until } = props;
   const layers = stacked(track);
+  const parts = runs(track.at);
   const steps = promisedSteps(stays, since, until);
   const most = steps.reduce((top, { promised }) => Math.max(top, promised), 0);
   const top = Math.max(capacity, most) * 1.06;
@@ -76,7 +82,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
       draw={plane => (
         <>
           {layers.map(layer => (
-            <LayerShape key={nameOf(layer)} layer={layer} track={track} plane={plane} />
+            <LayerShape key={nameOf(layer)} layer={layer} at={track.at} parts={parts} plane={plane} />
           ))}
           <line class="capacity" x1={plane.x(since)} x2={plane.x(until)} y1={plane.y(capacity)} y2={plane.y(capacity)} />
           {["limit halo", "limit"].map(kind => (

@@ -1,4 +1,4 @@
-// What people write into forms.
+// What people write into forms and addresses.
 
 const MEMORY: Record<string, number> = {
   "": 1,
@@ -59,4 +59,13 @@ export function wordsFrom(line: string): string[] | undefined {
 /** A command line for people, from its words. */
 export function quoted(words: string[]): string {
   return words.map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
+}
+
+/** A part of an address; with a stray percent sign it is taken as it is. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

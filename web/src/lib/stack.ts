@@ -1,35 +1,42 @@
 // Memory of a GPU, one job upon the other, and what is promised of it.
 
 import type { AttemptId, GpuStay } from "../api/types";
-import type { Track } from "./track";
+import type { Column, Track } from "./track";
 
 export interface Layer {
   /** Whose; unset: nobody's of ours. */
   attempt: AttemptId | undefined;
-  /** Lower and upper edge at each time. */
+  /** The first time that it is drawn at. */
+  start: number;
+  /** Lower and upper edge, from there on for as long as it has any height. */
   edges: [number, number][];
 }
+
+const isThere = (height: number | null | undefined) => (height ?? 0) > 0;
 
 /** A layer for each job that had memory, and one for what is left of the memory in use. */
 export function stacked(track: Track): Layer[] {
   const floor = track.at.map(() => 0);
-  const layer = (attempt: AttemptId | undefined, heights: number[]): Layer => ({
-    attempt,
-    edges: heights.map((height, index) => {
-      const from = floor[index] ?? 0;
-      floor[index] = from + height;
-      return [from, from + height];
-    }),
-  });
-  const present = track.tenants.filter(({ memory }) => memory.some(value => (value ?? 0) > 0));
-  const ours = present.map(({ attempt, memory }) =>
-    layer(
-      attempt,
-      memory.map(value => value ?? 0),
-    ),
-  );
+  const layer = (attempt: AttemptId | undefined, heights: Column): Layer => {
+    // With a point at either side, for its slopes. Of a week's many jobs, each is there for a few points only.
+    const start = Math.max(0, heights.findIndex(isThere) - 1);
+    const drawn = heights.slice(start, heights.findLastIndex(isThere) + 2);
+    const edges = drawn.map((height, place): [number, number] => {
+      const from = floor[start + place] ?? 0;
+      floor[start + place] = from + (height ?? 0);
+      return [from, from + (height ?? 0)];
+    });
+    return { attempt, start, edges };
+  };
+  const ours = track.tenants.filter(({ memory }) => memory.some(isThere)).map(({ attempt, memory }) => layer(attempt, memory));
   const others = track.memory.map((value, index) => Math.max(0, (value ?? 0) - (floor[index] ?? 0)));
-  return others.some(value => value > 0) ? [...ours, layer(undefined, others)] : ours;
+  return others.some(isThere) ? [...ours, layer(undefined, others)] : ours;
+}
+
+/** How much a layer has at a time. */
+export function heightAt({ start, edges }: Layer, index: number): number {
+  const [from, to] = edges[index - start] ?? [0, 0];
+  return to - from;
 }
 
 /** Memory that is promised in all, from each of these times on. */

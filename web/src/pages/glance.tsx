@@ -1,7 +1,7 @@
 // The server at a glance: the manager, its GPUs, who runs and who waits, what happened.
 
 import { gpus as loadGpus, history as loadHistory, queue as loadQueue, recent as loadRecent } from "../api/calls";
-import type { JobSummary, QueueRow, Status } from "../api/types";
+import type { QueueRow, Status } from "../api/types";
 import { GpuCard } from "../components/gpu_card";
 import { JobsTable } from "../components/jobs_table";
 import { Ago, Badge, Fact, JobLink, Pending, When } from "../components/marks";
@@ -127,8 +127,7 @@ function Jobs() {
 }
 
 function Ended() {
-  const latest = useLive(signal => loadHistory({ state: "done", limit: 5 * SHOWN }, signal), ["jobs"]);
-  const byEnd = (a: JobSummary, b: JobSummary) => (b.ended ?? 0) - (a.ended ?? 0);
+  const latest = useLive(signal => loadHistory({ order: "ended", limit: SHOWN }, signal), ["jobs"]);
   return (
     <section aria-labelledby="ended-title">
       <header class="section-head">
@@ -138,16 +137,13 @@ function Ended() {
       {!latest.data && <Pending problem={latest.problem} />}
       {latest.data?.length === 0 && <p class="quiet">No job has ended yet.</p>}
       <ul class="lines">
-        {[...(latest.data ?? [])]
-          .sort(byEnd)
-          .slice(0, SHOWN)
-          .map(job => (
-            <li key={job.id}>
-              <JobLink id={job.id} name={job.name} />
-              {job.outcome && <Badge tone={endingTone(endingWords(job.outcome))}>{endingWords(job.outcome)}</Badge>}
-              <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
-            </li>
-          ))}
+        {latest.data?.map(job => (
+          <li key={job.id}>
+            <JobLink id={job.id} name={job.name} />
+            {job.outcome && <Badge tone={endingTone(endingWords(job.outcome))}>{endingWords(job.outcome)}</Badge>}
+            <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
+          </li>
+        ))}
       </ul>
     </section>
   );

@@ -19,7 +19,7 @@ import { fromLooks, fromTimeline, type Track } from "../lib/track";
 import { readable } from "../lib/words";
 import { managerTime } from "../live/clock";
 import { myself } from "../live/manager";
-import { useLive } from "../live/use_live";
+import { type Live, useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
 
 const MINUTE = 60_000;
@@ -31,6 +31,8 @@ const POINTS = 400;
 
 export function GpuPage({ argument }: { argument: string }) {
   const gpus = useLive(loadGpus, ["gpus"]);
+  // Not after them: it takes longer.
+  const overTime = useOverTime(argument);
   const gpu = gpus.data?.find(({ device }) => device === argument || deviceName(device) === argument);
   if (!gpus.data) return <Pending problem={gpus.problem} />;
   if (!gpu) return <p class="notice bad">The manager has no GPU {argument}.</p>;
@@ -42,7 +44,7 @@ export function GpuPage({ argument }: { argument: string }) {
         <MemoryBar gpu={gpu} />
         <Tenants gpu={gpu} />
       </section>
-      <OverTime gpu={gpu} />
+      <OverTime gpu={gpu} {...overTime} />
     </>
   );
 }
@@ -144,11 +146,15 @@ async function seen(device: string, span: Span, signal: AbortSignal): Promise<Se
   return { track: track ?? empty, stays: line.stays, since, until: latest };
 }
 
-function OverTime({ gpu }: { gpu: GpuDetail }) {
+function useOverTime(device: string): { span: Span; live: Live<Seen> } {
   const { query } = useObservable(route);
   const asked = query.get("span") ?? "";
   const span: Span = asked in SPANS ? (asked as Span) : "10min";
-  const live = useLive(signal => seen(gpu.device, span, signal), ["gpus"], span, span === "10min" ? 2000 : 15_000);
+  const live = useLive(signal => seen(device, span, signal), ["gpus"], span, span === "10min" ? 2000 : 15_000);
+  return { span, live };
+}
+
+function OverTime({ gpu, span, live }: { gpu: GpuDetail; span: Span; live: Live<Seen> }) {
   return (
     <section aria-labelledby="over-time-title">
       <header class="section-head">

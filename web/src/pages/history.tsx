@@ -4,11 +4,13 @@ import { useEffect, useState } from "preact/hooks";
 import { history as loadHistory } from "../api/calls";
 import { reasonOf } from "../api/request";
 import type { JobSummary } from "../api/types";
+import { Filters } from "../components/filters";
 import { Badge, JobLink, Loaded, When } from "../components/marks";
 import { type ColumnOf, Table } from "../components/table";
 import { endingTone, phaseTone } from "../lib/colour";
 import { duration, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
+import { merged, renewed } from "../lib/pages";
 import { startOfDay } from "../lib/time";
 import { endingWords } from "../lib/words";
 import { myself } from "../live/manager";
@@ -49,11 +51,6 @@ export function History() {
   const { query } = useObservable(route);
   const me = useObservable(myself);
   const asked = (name: string) => query.get(name) ?? "";
-  const [text, setText] = useState(asked("text"));
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery({ text }), TYPING);
-    return () => clearTimeout(timer);
-  }, [text]);
   const wanted = {
     text: asked("text"),
     state: asked("state"),
@@ -66,37 +63,14 @@ export function History() {
   return (
     <>
       <h1>History{wanted.array && ` of array ${wanted.array}`}</h1>
-      <search class="filters">
-        <label>
-          Find
-          <input type="search" placeholder="name, user or number" value={text} onInput={event => setText(event.currentTarget.value)} />
-        </label>
-        <label>
-          State
-          <select value={wanted.state} onChange={event => setQuery({ state: event.currentTarget.value })}>
-            <option value="">any</option>
-            {PHASES.map(name => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+      <Filters hint="name, user or number" phases={PHASES} typing={TYPING}>
         {(["from", "to"] as const).map(name => (
           <label key={name}>
             {{ from: "Submitted from", to: "to" }[name]}
             <input type="date" value={asked(name)} onChange={event => setQuery({ [name]: event.currentTarget.value })} />
           </label>
         ))}
-        <label class="tick-box">
-          <input
-            type="checkbox"
-            checked={asked("mine") !== ""}
-            onChange={event => setQuery({ mine: event.currentTarget.checked ? "yes" : "" })}
-          />
-          mine alone
-        </label>
-      </search>
+      </Filters>
       <Found wanted={wanted} />
     </>
   );
@@ -104,50 +78,58 @@ export function History() {
 
 type Wanted = Parameters<typeof loadHistory>[0];
 
-/** The first page, which changes as jobs do, and those before it, which are fetched when they are wanted. */
+interface Known {
+  /** For what was asked. */
+  key: string;
+  jobs: readonly JobSummary[];
+  /** There are none before these. */
+  over: boolean;
+  problem?: string;
+}
+
+/** The latest page, which changes as jobs do, and those before it, which are fetched when they are wanted. */
 function Found({ wanted }: { wanted: Wanted }) {
   const key = JSON.stringify(wanted);
   const first = useLive(signal => loadHistory(wanted, signal), ["jobs"], key, 2000);
-  const [before, setBefore] = useState<{ key: string; jobs: JobSummary[]; over: boolean; problem?: string }>({
-    key,
-    jobs: [],
-    over: false,
-  });
-  const earlier = before.key === key ? before : { key, jobs: [], over: false };
-  const more = async (last: number | undefined) => {
+  const [known, setKnown] = useState<Known>({ key, jobs: [], over: false });
+  const earlier: Known = known.key === key ? known : { key, jobs: [], over: false };
+  const latest = first.data ?? [];
+  const rows = renewed(earlier.jobs, latest, PAGE);
+  const over = latest.length < PAGE || (earlier.over && rows !== latest);
+  useEffect(() => {
+    if (first.data && !first.stale && earlier.jobs.length > 0) setKnown({ key, jobs: rows, over });
+  }, [first.data]);
+  const more = async () => {
     try {
-      const page = await loadHistory({ ...wanted, before: last });
-      setBefore({ key, jobs: [...earlier.jobs, ...page], over: page.length < PAGE });
+      const page = await loadHistory({ ...wanted, before: rows.at(-1)?.id });
+      // The latest page may have come again meanwhile.
+      setKnown(now => ({ key, jobs: merged(rows, page, now.key === key ? now.jobs : []), over: page.length < PAGE }));
     } catch (error) {
-      setBefore({ ...earlier, problem: reasonOf(error) });
+      setKnown({ ...earlier, problem: reasonOf(error) });
     }
   };
   return (
     <Loaded live={first}>
-      {latest => {
-        const oldest = Math.min(...latest.map(({ id }) => id));
-        const rows = [...latest, ...earlier.jobs.filter(({ id }) => id < oldest)];
-        return (
-          <>
-            <p class="unseen" role="status">
-              {rows.length} jobs found
+      {() => (
+        <>
+          <p class="unseen" role="status">
+            {rows.length} jobs found
+          </p>
+          <Table caption="Jobs, the latest first" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} empty="No job is as asked for." />
+          {!over && (
+            <div class="buttons left">
+              <button type="button" onClick={more}>
+                Earlier jobs
+              </button>
+            </div>
+          )}
+          {earlier.problem && (
+            <p class="notice bad" role="alert">
+              {earlier.problem}
             </p>
-            <Table caption="Jobs, the latest first" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} empty="No job is as asked for." />
-            {latest.length === PAGE && !earlier.over && (
-              <div class="buttons left">
-                <button type="button" onClick={() => more(rows.at(-1)?.id)}>
-                  Earlier jobs
-                </button>
-              </div>
-            )}
-            {before.problem && (
-              <p class="notice bad" role="alert">
-                {before.problem}
-              </p>
-            )}
-          </>
-        );
-      }}
+          )}
+        </>
+      )}
     </Loaded>
   );
 }

@@ -2,13 +2,14 @@
 
 import { queue as loadQueue } from "../api/calls";
 import type { QueueRow } from "../api/types";
+import { Filters } from "../components/filters";
 import { JobsTable } from "../components/jobs_table";
 import { Pending } from "../components/marks";
 import { count } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
-import { route, setQuery } from "../router";
+import { route } from "../router";
 
 const MOST = 1000;
 const PHASES = ["running", "starting", "queued", "recovering", "preempted", "held"];
@@ -35,35 +36,11 @@ export function QueuePage() {
   return (
     <>
       <h1>Queue</h1>
-      <search class="filters">
-        <label>
-          Find
-          <input
-            type="search"
-            placeholder="name, user, number, GPU, reason"
-            value={text}
-            onInput={event => setQuery({ text: event.currentTarget.value })}
-          />
-        </label>
-        <label>
-          State
-          <select value={phase} onChange={event => setQuery({ state: event.currentTarget.value })}>
-            <option value="">any</option>
-            {PHASES.map(name => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="tick-box">
-          <input type="checkbox" checked={mine} onChange={event => setQuery({ mine: event.currentTarget.checked ? "yes" : "" })} />
-          mine alone
-        </label>
+      <Filters hint="name, user, number, GPU, reason" phases={PHASES}>
         <p class="quiet" role="status">
           {live.data && `${rows.length} of ${count(all, "job")}`}
         </p>
-      </search>
+      </Filters>
       {live.data ? (
         <JobsTable
           caption="Jobs that are not over"

@@ -9,7 +9,8 @@ import { type ColumnOf, Table } from "../components/table";
 import { change, count, duration, energy, figures, UNKNOWN } from "../lib/format";
 import { managerTime } from "../live/clock";
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const SPANS = { "6": "6 h", "24": "24 h", "72": "3 d", "168": "7 d" };
 type Span = keyof typeof SPANS;
 
@@ -33,7 +34,8 @@ export function WhatIfPage() {
     const ended = new AbortController();
     under.current = ended;
     setAnswer({ asked: performance.now() });
-    const since = Math.floor((await managerTime()) - Number(span) * HOUR);
+    // To the minute, so that the manager knows the same question again.
+    const since = Math.floor((await managerTime()) / MINUTE) * MINUTE - Number(span) * HOUR;
     try {
       const result = await whatIf({ since, policies: policies.replace(/\s+/g, "") }, ended.signal);
       if (!ended.signal.aborted) setAnswer({ result });

@@ -253,9 +253,30 @@ pub struct HistoryQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<u64>)]
     pub before: Option<JobId>,
+    /// In this order; exports are by number.
+    #[serde(skip_serializing_if = "HistoryOrder::is_usual")]
+    pub order: HistoryOrder,
     /// At most so many; unset: 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+}
+
+/// Which jobs come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HistoryOrder {
+    /// Those of the highest number.
+    #[default]
+    Number,
+    /// Those that ended last; others are left out.
+    Ended,
+}
+
+impl HistoryOrder {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Which energy is wanted.

@@ -33,8 +33,8 @@ pub use crate::store::MemoryStep;
 pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
 pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
-    ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryQuery, JobDetail, LogQuery,
-    LogStream, MemoryPart, Queue, QueueQuery, QueueRow, WaitQuery, Why,
+    ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryOrder, HistoryQuery, JobDetail,
+    LogQuery, LogStream, MemoryPart, Queue, QueueQuery, QueueRow, WaitQuery, Why,
 };
 pub use notification::{Channel, Happened, Notification, Occasion, Tried};
 pub use problem::{Problem, ProblemKind};

@@ -126,9 +126,12 @@ pub struct ConfigurationDetail {
     /// The file it is read from, which need not be there.
     #[schema(value_type = String)]
     pub file: PathBuf,
-    /// The rules of decisions.
+    /// The rules of decisions, every one of them.
     #[schema(value_type = Object)]
     pub rules: Settings,
+    /// Those that were written: what a preset would say otherwise is not among them.
+    #[schema(value_type = Object)]
+    pub written: Settings,
     /// What concerns the manager alone; where its tokens and its key are is told to operators alone.
     #[schema(value_type = Object)]
     pub manager: ManagerSettings,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Settings, State, Time};
+use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, State, Time};
 
 use super::devices::SERVER;
 use super::handle::Question;
@@ -79,7 +79,7 @@ impl Running {
             }
             Question::Status { reply } => drop(reply.send(Ok(self.status(None)))),
             Question::Facts { reply } => drop(reply.send(Ok(self.facts()))),
-            Question::Settings { reply } => drop(reply.send(Ok(Settings::from(self.core.scheduler().config())))),
+            Question::Settings { reply } => drop(reply.send(Ok(self.setup.configuration.rules.clone()))),
             Question::Configure { settings, reply } => self.configure(*settings, reply),
             Question::Notify { uid, notifications, reply } => self.set_notifications(uid, notifications, reply),
             Question::TryNotifications { owner, reply } => self.notifier.try_out(owner, reply),

@@ -124,7 +124,7 @@ impl Handle {
         self.ask(|reply| Question::Facts { reply }).await
     }
 
-    /// The rules in force, all of them.
+    /// The rules in force, as they were written.
     pub async fn settings(&self) -> Result<Settings, Problem> {
         self.ask(|reply| Question::Settings { reply }).await
     }

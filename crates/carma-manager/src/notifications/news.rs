@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carma_core::{AttemptId, Idle, MiB, Outcome, Verdict};
+use carma_core::{AttemptId, Idle, MiB, Outcome, RequeueReason, Verdict};
 use serde::Deserialize;
 
 use super::message::one_line;
@@ -26,14 +26,7 @@ struct Requeued {
     floor: Option<MiB>,
     #[serde(default)]
     whole_gpu: bool,
-    reason: Again,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Again {
-    After(Verdict),
-    Requested,
+    reason: RequeueReason,
 }
 
 /// How a job is idle, as it was written down.
@@ -64,8 +57,10 @@ pub(super) fn happened(history: &JobHistory, stored: &StoredEvent, state: &Path)
         }
         "idle" => {
             // Who was told once need not hear when others get the GPU, or when the job goes on.
-            let told = IdleNote::deserialize(&stored.event.body).ok()?.idle.is_some_and(|idle| !idle.lent);
-            (Occasion::Idle, told.then(|| "holds its GPUs and does not use them".to_owned())?, String::new())
+            let idle = idle_of(stored)?;
+            let told = history.events.iter().filter(|other| other.sequence < stored.sequence && other.event.kind == "idle");
+            let first = told.filter_map(idle_of).all(|other| other.since != idle.since);
+            (Occasion::Idle, first.then(|| "holds its GPUs and does not use them".to_owned())?, String::new())
         }
         _ => return None,
     };
@@ -84,6 +79,11 @@ pub(super) fn happened(history: &JobHistory, stored: &StoredEvent, state: &Path)
     });
     let id = job.job.id();
     Some(Happened { occasion, job: id.0, name, text: format!("{id}{called} {words}{ran}{because}{sequel}"), at: stored.event.at, log })
+}
+
+/// How a job was idle when this was written down.
+fn idle_of(stored: &StoredEvent) -> Option<Idle> {
+    IdleNote::deserialize(&stored.event.body).ok()?.idle
 }
 
 /// The attempt that had ended when this happened: later ones may have begun since.
@@ -105,9 +105,13 @@ fn ended(history: &JobHistory, outcome: &Outcome) -> Option<(Occasion, String)> 
     }
 }
 
-/// What happened to a job that waits again, where that was not its own failure and nobody asked for it.
-fn setback(reason: &Again) -> Option<&'static str> {
-    let Again::After(verdict) = reason else { return None };
+/// What happened to a job that waits again, where that was not its own failure, nobody asked for it, and it is not how GPUs are shared.
+const fn setback(reason: &RequeueReason) -> Option<&'static str> {
+    let verdict = match reason {
+        RequeueReason::After(verdict) => verdict,
+        // It goes on from its checkpoint, here or elsewhere.
+        RequeueReason::Requested | RequeueReason::SlotOver | RequeueReason::Moved => return None,
+    };
     match verdict {
         Verdict::OutOfMemory => Some("ran out of GPU memory"),
         Verdict::HostOutOfMemory => Some("ended because the host ran out of memory"),
@@ -222,12 +226,18 @@ mod tests {
         let by = |by: &str| told(&history(None, vec![event("cancelled", 0, json!({ "by": by }))]), &cancelled);
         assert_eq!((by("ada"), by("root")), (None, Some((Occasion::Failed, "job 12 was cancelled by root".to_owned()))));
         let requeued = |reason: Value| told(&history(None, Vec::new()), &event("requeued", 1, json!({ "floor": null, "reason": reason })));
-        let idle = |body: Value| told(&history(None, Vec::new()), &event("idle", 1, body));
-        let words = "job 12 holds its GPUs and does not use them".to_owned();
-        assert_eq!(idle(json!({"idle": {"since": 5.0, "lent": false}})), Some((Occasion::Idle, words)));
-        assert_eq!((idle(json!({"idle": {"since": 5.0, "lent": true}})), idle(json!({"idle": null}))), (None, None));
-        assert_eq!(requeued(json!("requested")), None);
+        assert_eq!(["requested", "slot_over", "moved"].map(|reason| requeued(json!(reason))), [None, None, None]);
         assert_eq!(requeued(json!({"after": {"failed": {"code": 1}}})), None, "a retry that was asked for");
         assert_eq!(requeued(json!({"after": "gpu_lost"})), Some((Occasion::Recovered, "job 12 lost its GPU; it waits again".to_owned())));
+    }
+
+    #[test]
+    fn an_idle_job_is_told_of_once_until_it_has_worked() {
+        let idle = |after: u64, since: f64, lent: bool| event("idle", after, json!({"idle": {"since": since, "lent": lent}}));
+        let events = [idle(1, 5.0, false), idle(2, 5.0, true), event("idle", 3, json!({"idle": null})), idle(4, 9.0, true)];
+        let history = history(None, events.to_vec());
+        let told = events.each_ref().map(|event| told(&history, event));
+        let words = || Some((Occasion::Idle, "job 12 holds its GPUs and does not use them".to_owned()));
+        assert_eq!(told, [words(), None, None, words()], "the last is lent at once, where the rules say so");
     }
 }

@@ -27,22 +27,9 @@ pub(crate) struct AddArguments {
     command: Option<String>,
     /// When; unset: on all of these.
     #[arg(long, value_delimiter = ',', value_name = "OCCASIONS")]
-    on: Vec<When>,
+    on: Vec<Occasion>,
     #[command(flatten)]
     pub(super) manager: Manager,
-}
-
-/// When somebody is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
-    /// A job has ended well.
-    Done,
-    /// A job has ended otherwise, and will not run again.
-    Failed,
-    /// A job ran out of memory, or lost its GPU, and was put back.
-    Recovered,
-    /// A job holds its GPUs and does not use them.
-    Idle,
 }
 
 impl AddArguments {
@@ -54,14 +41,8 @@ impl AddArguments {
             (.., Some(command)) => Channel::Command(command.clone()),
             (None, None, None) => Channel::Desktop,
         };
-        let on = if self.on.is_empty() { When::value_variants() } else { &self.on };
-        let occasion = |when: &When| match when {
-            When::Done => Occasion::Done,
-            When::Failed => Occasion::Failed,
-            When::Recovered => Occasion::Recovered,
-            When::Idle => Occasion::Idle,
-        };
-        Notification { on: on.iter().map(occasion).collect(), by }
+        let on = if self.on.is_empty() { Occasion::value_variants() } else { &self.on };
+        Notification { on: on.to_vec(), by }
     }
 }
 

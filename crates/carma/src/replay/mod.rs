@@ -10,7 +10,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use carma_core::Settings;
 use carma_manager::api::{Status, Told, Update};
 use carma_manager::client::Client;
 use carma_manager::store::Phase;
@@ -24,6 +23,7 @@ pub(crate) use plan::{Planned, Training};
 pub(crate) use prediction::{predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
+use crate::compare::settings;
 use crate::files::{read_table, tell_skipped};
 use crate::manager::{Manager, write_json};
 use crate::progress::bar;
@@ -139,8 +139,7 @@ impl Arguments {
 /// The same jobs on the same GPUs under another policy, simulated.
 fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Figures> {
     let trace = trace.context("a task file's command cannot be simulated")?;
-    let settings = Settings { policy: Some(policy.to_owned()), ..client.configuration()?.rules };
-    settings.check()?;
+    let settings = settings(policy, &client.configuration()?.written)?;
     predict(catalogue, trace, &prediction::servers(&client.gpus()?)?, &settings, estimator)
 }
 

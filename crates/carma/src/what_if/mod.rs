@@ -15,7 +15,7 @@ use std::io::Write;
 
 use anyhow::{Result, ensure};
 use carma_core::Settings;
-use carma_manager::api::{Fate, HistoryQuery, JobDetail, WhatIf};
+use carma_manager::api::{ConfigurationDetail, Fate, HistoryQuery, JobDetail, WhatIf};
 use carma_manager::client::Client;
 use carma_sim::{InterferenceModel, JobRecord, Simulation, SimulationError};
 use clap::Args;
@@ -89,14 +89,16 @@ const fn most_jobs(policies: &[String]) -> usize {
 
 /// What would have become of these jobs by these policies, or by some that differ much.
 pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[String]) -> Result<WhatIf> {
-    let (status, gpus, rules) = (client.status()?, client.gpus()?, client.configuration()?.rules);
-    let others = others(policies, &status.policy, &rules)?;
+    let (status, gpus, configuration) = (client.status()?, client.gpus()?, client.configuration()?);
+    let others = others(policies, &status.policy, &configuration)?;
     let machine = Machine::of(&gpus)?;
     let model = InterferenceModel::shipped();
     let most = most_jobs(policies);
     let replayed = Replayed::of(&newest(jobs, most), &machine, &model, status.now)?;
-    let contenders: Vec<(&str, &Settings)> =
-        [(status.policy.as_str(), &rules)].into_iter().chain(others.iter().map(|(name, settings)| (name.as_str(), settings))).collect();
+    let contenders: Vec<(&str, &Settings)> = [(status.policy.as_str(), &configuration.rules)]
+        .into_iter()
+        .chain(others.iter().map(|(name, settings)| (name.as_str(), settings)))
+        .collect();
     let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
     let simulated = fates.remove(0);
     // What GPUs took goes to those too who are not replayed.
@@ -116,13 +118,13 @@ fn newest(jobs: &[JobDetail], most: usize) -> Vec<&JobDetail> {
     jobs.split_off(jobs.len().saturating_sub(most))
 }
 
-/// The policies to compare with, and their rules.
-fn others(asked: &[String], in_force: &str, rules: &Settings) -> Result<Vec<(String, Settings)>> {
+/// The policies to compare with, and their rules: what was written, and for the rest what the policy or its preset says.
+fn others(asked: &[String], in_force: &str, configuration: &ConfigurationDetail) -> Result<Vec<(String, Settings)>> {
     let usual = || USUAL.into_iter().filter(|name| *name != in_force).map(str::to_owned).collect();
     let mut names: Vec<String> = if asked.is_empty() { usual() } else { asked.iter().map(|name| name.trim().to_lowercase()).collect() };
     ensure!(names.len() <= 12, "{} policies are more than the 12 that are simulated at once", names.len());
     names.dedup();
-    names.into_iter().map(|name| settings(&name, rules).map(|settings| (name, settings))).collect()
+    names.into_iter().map(|name| settings(&name, &configuration.written).map(|settings| (name, settings))).collect()
 }
 
 /// What becomes of the jobs by each policy, and of which jobs nothing does.
@@ -153,4 +155,23 @@ fn simulate(
         }
     }
     Ok((fates, never))
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_manager::configuration::ManagerSettings;
+
+    use super::*;
+
+    #[test]
+    fn other_policies_have_the_rules_by_which_they_are_compared() {
+        let written: Settings = toml::from_str("policy = \"carma\"\n[window]\nperiod = 5\n").unwrap();
+        let rules = Settings::from(&written.check().unwrap());
+        let configuration = ConfigurationDetail { file: "carma.toml".into(), rules, written, manager: ManagerSettings::default() };
+        let names = ["exclusive", "magm", "or-magm/aegis"].map(str::to_owned);
+        for (name, rules) in others(&names, "carma", &configuration).unwrap() {
+            let compared: Settings = toml::from_str("[window]\nperiod = 5\n").unwrap();
+            assert_eq!(rules.check().unwrap(), settings(&name, &compared).unwrap().check().unwrap(), "{name}");
+        }
+    }
 }

@@ -16,14 +16,16 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Refused;
-use crate::api::{EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryQuery, JobDetail, Problem, Queue, QueueQuery, ShareRow, Told};
+use crate::api::{
+    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, Problem, Queue, QueueQuery, ShareRow, Told,
+};
 use crate::configuration::EnergySettings;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, Asked};
 use crate::serve::detail::detail;
 use crate::serve::privacy::Private;
-use crate::store::{EnergyBy, JobFilter, JobHistory, JobSummary, Span};
+use crate::store::{EnergyBy, JobFilter, JobHistory, JobSummary, Reader, Span};
 
 /// Jobs in a page where nothing is said, and at most.
 const USUAL_PAGE: u32 = 100;
@@ -53,9 +55,13 @@ pub(super) async fn history(
     caller: Caller,
     Asked(query): Asked<HistoryQuery>,
 ) -> Answer<Vec<JobSummary>> {
-    let (filter, before) = (filter(&query), query.before);
+    let (filter, before, order) = (filter(&query), query.before, query.order);
     let most = query.limit.unwrap_or(USUAL_PAGE).min(LARGEST_PAGE);
-    let page = shared.readers.read(move |reader| Ok(reader.history(&filter, before, most)?)).await?;
+    let read = move |reader: &Reader| match order {
+        HistoryOrder::Number => reader.history(&filter, before, most),
+        HistoryOrder::Ended => reader.lately_over(&filter, before, most),
+    };
+    let page = shared.readers.read(move |reader| Ok(read(reader)?)).await?;
     Ok(Json(
         page.into_iter()
             .map(|job| {

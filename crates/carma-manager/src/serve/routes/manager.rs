@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use carma_core::Settings;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
@@ -29,12 +30,13 @@ pub(super) async fn me(caller: Caller) -> Json<Me> {
 /// The configuration in force.
 #[utoipa::path(get, path = "/v1/configuration", responses((status = 200, body = ConfigurationDetail), Refused))]
 pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<ConfigurationDetail> {
-    let rules = shared.handle.settings().await?;
+    let written = shared.handle.settings().await?;
+    let rules = Settings::from(&written.check().map_err(|error| ProblemKind::Internal.because(error.to_string()))?);
     let mut manager = shared.settings.clone();
     if !caller.is_operator() {
         manager.network = NetworkSettings { listen: manager.network.listen, ..NetworkSettings::default() };
     }
-    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, manager }))
+    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager }))
 }
 
 /// Reads the configuration again. Its rules count at once; what else differs needs a new start, and is named.

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 
 use super::Shared;
 use super::answer::{no_such_path, wrong_method};
-use crate::api::{EnergyKind, LogStream, Problem, ProblemKind};
+use crate::api::{EnergyKind, HistoryOrder, LogStream, Problem, ProblemKind};
 
 /// What every answer may also be.
 #[derive(utoipa::IntoResponses)]
@@ -51,7 +51,7 @@ struct GpuPath {
 
 #[derive(OpenApi)]
 #[openapi(
-    components(schemas(EnergyKind, LogStream, ProblemKind)),
+    components(schemas(EnergyKind, HistoryOrder, LogStream, ProblemKind)),
     info(
         title = "CARMA",
         description = "Submit jobs to a server with GPUs, and see what becomes of them. Over the Unix socket callers are known by who they are; over TCP by a token \

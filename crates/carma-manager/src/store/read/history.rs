@@ -158,6 +158,13 @@ impl Reader {
         self.rows(&format!("{SUMMARY} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_summary)
     }
 
+    /// The same of jobs that are over, those that ended last first.
+    pub fn lately_over(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
+        let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
+        let sql = format!("{SUMMARY} WHERE ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}");
+        self.rows(&sql, params_from_iter(values), read_summary)
+    }
+
     /// How many jobs a user has that are not over.
     pub fn unfinished_of(&self, user: UserId) -> Result<u64, StoreError> {
         let count = self.first("SELECT count(*) FROM jobs WHERE uid = ?1 AND ended IS NULL", params![user.0], |row| row.get(0))?;

@@ -23,7 +23,7 @@ pub struct StoredNotification {
 /// What has happened to jobs of users who want to be told of something.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct News {
-    /// Ends of jobs and their returns to the queue, each with the job's user.
+    /// Ends of jobs, their returns to the queue, and GPUs they hold and do not use, each with the job's user.
     pub events: Vec<(u32, StoredEvent)>,
     /// All up to this event was looked at.
     pub through: u64,
@@ -57,7 +57,7 @@ impl Reader {
     pub fn news_after(&self, sequence: u64, most: u32) -> Result<News, StoreError> {
         // In the order of the events and not of the jobs, of which there are many more.
         let sql = "SELECT events.sequence, at, job, kind, body, uid FROM events CROSS JOIN jobs ON jobs.id = events.job
-            WHERE events.sequence > ?1 AND kind IN ('finished', 'requeued') AND uid IN (SELECT uid FROM notifications)
+            WHERE events.sequence > ?1 AND kind IN ('finished', 'requeued', 'idle') AND uid IN (SELECT uid FROM notifications)
             ORDER BY events.sequence LIMIT ?2";
         self.at_once(|| {
             let events = self.rows(sql, params![sequence, most], |row| Ok((row.get(5)?, read_event(row)?)))?;

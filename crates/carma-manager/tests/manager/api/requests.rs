@@ -29,6 +29,9 @@ fn jobs_are_submitted_named_and_ended() {
     assert_eq!(all["done"], json!([array[0], array[1]]));
     assert_eq!(all["not_done"][0]["job"], array[2]);
     assert_eq!(lab.get("/v1/history?state=done&limit=2").as_array().unwrap().len(), 2);
+    lab.post(&format!("/v1/jobs/{first}/cancel"), &json!({}));
+    assert_eq!(lab.get("/v1/history?limit=1")[0]["id"], array[2]);
+    assert_eq!(lab.get("/v1/history?order=ended&limit=1")[0]["id"], first);
     let lines = lab.ask("GET", "/v1/export", "").text();
     let exported: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(exported.iter().map(|job| job["id"].as_u64().unwrap()).collect::<Vec<_>>(), [array[2], array[1], array[0], first]);
@@ -195,7 +198,9 @@ fn the_manager_tells_of_itself_and_reads_its_configuration_again() {
     assert_eq!(lab.get("/v1/openapi.json")["paths"]["/v1/queue"]["get"]["operationId"], "queue");
     std::fs::write(lab.path().join("carma.toml"), "policy = \"exclusive\"\n[manager.energy]\nprice = 0.3\n").unwrap();
     assert_eq!(lab.post("/v1/configuration/reload", &json!({})), json!({ "needs_restart": ["manager.energy.price"] }));
-    assert_eq!(lab.get("/v1/configuration")["rules"]["policy"], "exclusive");
+    let configuration = lab.get("/v1/configuration");
+    assert_eq!(configuration["written"], json!({ "policy": "exclusive" }), "and nothing that its preset says");
+    assert_eq!((&configuration["rules"]["policy"], &configuration["rules"]["preset"]), (&json!("exclusive"), &json!("standard")));
     std::fs::write(lab.path().join("carma.toml"), "polcy = \"exclusive\"\n").unwrap();
     assert!(lab.problem("POST", "/v1/configuration/reload", "").1.message.contains("polcy"));
 }

@@ -77,6 +77,19 @@ fn history_is_filtered_and_comes_in_pages_without_gaps() {
 }
 
 #[test]
+fn what_is_lately_over_goes_by_its_end_whatever_its_number() {
+    let lab = Lab::new();
+    let (store, jobs) = six_jobs(&lab);
+    store.write([finished(jobs[0], Outcome::Succeeded, UnixMillis(NOW.0 + 2_000))]).wait().unwrap();
+    let reader = store.reader().unwrap();
+    let over = |filter, before, most| reader.lately_over(&filter, before, most).unwrap().iter().map(|job| job.id).collect::<Vec<_>>();
+    let any = JobFilter::default;
+    assert_eq!(over(any(), None, 9), [jobs[0], jobs[5], jobs[3], jobs[1]]);
+    assert_eq!((over(any(), None, 1), over(any(), Some(jobs[3]), 9)), (vec![jobs[0]], vec![jobs[0], jobs[1]]));
+    assert_eq!(over(JobFilter { user: Some(UserId(1001)), ..any() }, None, 9), [jobs[5]]);
+}
+
+#[test]
 fn last_and_names_mean_a_users_latest() {
     let lab = Lab::new();
     let (store, jobs) = six_jobs(&lab);

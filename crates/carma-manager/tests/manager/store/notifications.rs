@@ -43,24 +43,24 @@ fn ways_that_stay_keep_what_was_told_and_new_ones_begin_now() {
 }
 
 #[test]
-fn news_are_ends_and_returns_of_jobs_of_those_who_want_to_know() {
+fn news_are_ends_returns_and_idle_gpus_of_jobs_of_those_who_want_to_know() {
     let lab = Lab::new();
     let store = lab.open();
     let [alices, bobs] = [(); 2].map(|()| store.next_jobs(1));
     let accept = |id, owner| Change::JobAccepted(Box::new(stored(id, owner, None)));
     store.write([accept(alices, alice()), accept(bobs, bob())]).wait().unwrap();
-    let kinds = ["submitted", "requeued", "finished"];
+    let kinds = ["submitted", "requeued", "idle", "finished"];
     let changes: Vec<Change> = kinds.iter().flat_map(|kind| [alices, bobs].map(|job| event(Some(job), kind, NOW))).collect();
     store.write(changes).wait().unwrap();
     let reader = store.reader().unwrap();
-    assert_eq!(reader.news_after(0, 10).unwrap(), News { events: Vec::new(), through: 6 }, "nobody wants to know");
+    assert_eq!(reader.news_after(0, 10).unwrap(), News { events: Vec::new(), through: 8 }, "nobody wants to know");
     let wish = wish("a", Occasion::Done);
     store.write([Change::NotificationsSet { uid: 1000, notifications: vec![wish] }]).wait().unwrap();
     let news = |after, most| {
         let News { events, through } = reader.news_after(after, most).unwrap();
         (events.into_iter().map(|(uid, stored)| (uid, stored.sequence)).collect::<Vec<_>>(), through)
     };
-    assert_eq!(news(0, 10), (vec![(1000, 3), (1000, 5)], 6));
+    assert_eq!(news(0, 10), (vec![(1000, 3), (1000, 5), (1000, 7)], 8));
     assert_eq!(news(0, 1), (vec![(1000, 3)], 3));
-    assert_eq!((news(5, 10), news(9, 10)), ((Vec::new(), 6), (Vec::new(), 9)));
+    assert_eq!((news(7, 10), news(9, 10)), ((Vec::new(), 8), (Vec::new(), 9)));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use carma_core::{JobId, Outcome, Verdict};
+use carma_core::{JobId, Outcome, RequeueReason, Verdict};
 use carma_manager::store::{NewEvent, StoredEvent, UnixMillis};
 
 use crate::manager::happened;
@@ -90,7 +90,12 @@ impl Happenings {
 fn weight(NewEvent { kind, body, .. }: &NewEvent) -> Weight {
     let read = |key: &str| body.get(key).cloned().unwrap_or_default();
     match kind.as_str() {
-        "requeued" | "machine" => Weight::Recovery,
+        "machine" => Weight::Recovery,
+        // Who takes turns, or goes elsewhere, met with nothing.
+        "requeued" => match serde_json::from_value(read("reason")) {
+            Ok(RequeueReason::Requested | RequeueReason::SlotOver | RequeueReason::Moved) | Err(_) => Weight::Usual,
+            Ok(RequeueReason::After(_)) => Weight::Recovery,
+        },
         "over_limit" => Weight::Failure,
         // How an attempt failed by itself is told again when its job is over.
         "ended" => match serde_json::from_value(read("verdict")) {
@@ -123,6 +128,9 @@ mod tests {
             (4, "finished", json!({"outcome": Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),
             (5, "finished", json!({"outcome": Outcome::Cancelled, "text": "was cancelled"})),
             (6, "finished", serde_json::Value::Null),
+            (7, "requeued", json!({"reason": RequeueReason::SlotOver})),
+            (8, "requeued", json!({"reason": RequeueReason::Moved})),
+            (9, "requeued", json!({"reason": RequeueReason::Requested})),
         ] {
             happenings.take(event(sequence, kind, body));
         }
@@ -130,6 +138,9 @@ mod tests {
         assert_eq!(
             told,
             [
+                ("requeued: requested", Weight::Usual),
+                ("requeued: moved", Weight::Usual),
+                ("requeued: slot_over", Weight::Usual),
                 ("finished", Weight::Usual),
                 ("finished: was cancelled", Weight::Usual),
                 ("finished: failed with exit code 1", Weight::Failure),

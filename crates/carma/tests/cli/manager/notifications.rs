@@ -20,7 +20,7 @@ use super::lab::{PATIENCE, program, until};
 use super::up::{Gpus, Up, one};
 
 const QUICK: &str = "[manager.notifications]\ngather_seconds = 0.1\nevery_seconds = 0.2\n";
-const ALL: [Occasion; 3] = [Occasion::Done, Occasion::Failed, Occasion::Recovered];
+const ALL: [Occasion; 4] = [Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle];
 
 /// A manager of a user with a home and programs of their own.
 struct Home(Up);
@@ -182,6 +182,25 @@ fn done_failed_and_recovered_are_told_by_every_way() {
     let lines = home.kept("command.args", &["Größe"]);
     let job = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
     assert!(lines.lines().all(|line| [recovers.0.to_string(), fails.clone(), last.clone()].contains(&job(line))), "{lines}");
+}
+
+#[test]
+fn who_holds_a_gpu_and_does_not_use_it_is_told_once() {
+    let rules = "[idle_holders]\nflag_after = 60\nlend_after = 120\n[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
+    let home = Home::new(Some(("1xA100-40GB", 60.0)), &format!("{rules}{QUICK}"));
+    let server = Server::answering("200 OK");
+    home.wishes([server.channel()]);
+    let mut holds = home.0.plain(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
+    (holds.resources.gpus, holds.resources.exclusive) = (1, true);
+    let holds = home.0.submit(holds);
+    let idle = || home.0.client().job(&holds.0.to_string()).unwrap().events.iter().filter(|stored| stored.event.kind == "idle").count();
+    until(|| (idle() == 2).then_some(()));
+    // What is told next tells that nothing was told in between of the GPU that is lent.
+    let last = home.0.submit(home.0.plain("true"));
+    let told: Vec<_> = server.told(2).1.into_iter().map(|happened| (happened.job, happened.occasion, happened.text)).collect();
+    let words = format!("job {} holds its GPUs and does not use them", holds.0);
+    assert_eq!(told[0], (holds.0, Occasion::Idle, words));
+    assert_eq!((told[1].0, told[1].1), (last.0, Occasion::Done));
 }
 
 #[test]
