@@ -19,8 +19,8 @@ use crate::units::{Seconds, Time};
 pub(crate) struct FairQueue {
     lines: BTreeMap<Account, BTreeSet<Place>>,
     len: usize,
-    /// By how long they should run.
-    lengths: BTreeSet<(Seconds, Place)>,
+    /// By how long they should run; of jobs that should run as long, the first comes last.
+    lengths: BTreeSet<(Seconds, Reverse<Place>)>,
     /// GPU time of all, in milliseconds.
     work: u128,
     fair: bool,
@@ -43,7 +43,7 @@ impl FairQueue {
     pub(crate) fn insert(&mut self, place: Place) {
         if self.lines.entry(self.account(&place)).or_default().insert(place) {
             self.len += 1;
-            self.lengths.insert((place.length, place));
+            self.lengths.insert((place.length, Reverse(place)));
             self.work += work(&place);
         }
     }
@@ -53,7 +53,7 @@ impl FairQueue {
         let Some(line) = self.lines.get_mut(&account) else { return };
         if let Some(place) = line.take(place) {
             self.len -= 1;
-            self.lengths.remove(&(place.length, place));
+            self.lengths.remove(&(place.length, Reverse(place)));
             self.work -= work(&place);
         }
         if line.is_empty() {
@@ -79,7 +79,7 @@ impl FairQueue {
     /// Whether what is kept of all jobs together agrees with the jobs, for checks.
     pub(crate) fn adds_up(&self) -> bool {
         let places = || self.lines.values().flatten();
-        let lengths = places().all(|place| self.lengths.contains(&(place.length, *place)));
+        let lengths = places().all(|place| self.lengths.contains(&(place.length, Reverse(*place))));
         lengths && self.lengths.len() == self.len && self.work == places().map(work).sum()
     }
 
@@ -100,9 +100,9 @@ impl FairQueue {
         std::mem::take(&mut self.lines).into_values().flatten()
     }
 
-    /// The longest job, if it is of those whose turn it is, and the GPU time of all others in milliseconds.
+    /// The longest job, the first of several, if it is of those whose turn it is, and the GPU time of all others in milliseconds.
     pub(crate) fn longest(&self) -> Option<(&Place, u128)> {
-        let ((_, longest), first) = (self.lengths.last()?, self.first()?);
+        let ((_, Reverse(longest)), first) = (self.lengths.last()?, self.first()?);
         let in_turn = longest.priority == first.priority && self.account(longest) == self.account(first);
         in_turn.then(|| (longest, self.work - work(longest)))
     }

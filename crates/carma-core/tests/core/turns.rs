@@ -157,6 +157,14 @@ fn what_is_left_to_a_user_is_not_kept_for_a_head_that_must_not_have_it() {
 }
 
 #[test]
+fn of_jobs_that_are_as_long_the_first_is_next() {
+    let mut lab = Lab::new(config(QueueSettings { critical: Some(1.0), ..ordered(QueueOrder::Shortest) }), 2);
+    lab.event(Event::HostShort { server: ServerId(0) });
+    (1..=3).for_each(|id| drop(lab.submit(job(id))));
+    assert_eq!(launches(&lab.event(Event::HostFine { server: ServerId(0) })), [(1, vec![0]), (2, vec![1])]);
+}
+
+#[test]
 fn who_is_overdue_takes_nothing_off_the_work_of_others() {
     let queue = QueueSettings { critical: Some(1.0), reserve_after: Some(1e6), backfill: Some(100.0), ..ordered(QueueOrder::Shortest) };
     let mut lab = Lab::new(config(queue), 2);
