@@ -60,9 +60,10 @@ web/node_modules/installed: web/package-lock.json
 	tools/install npm
 	if cd web && npm ci --silent; then touch node_modules/installed; else echo "npm or its packages cannot be had: the web page is not tested"; fi
 
+# Built as the tests were, so that nothing is built twice.
 browser: web/node_modules/installed ## Check the web page, and test it in a real browser; pictures in target/screenshots
 	tools/install chromium
-	cargo build --package carma --package carma-seed
+	cargo build --workspace --bins --tests
 	if [ -e web/node_modules/installed ]; then cd web && npm run --silent check && npm test --silent; fi
 	if [ ! -e web/node_modules/installed ] || ! command -v chromium >/dev/null; then echo "no npm or chromium: the tests in a browser are not run"; \
 	else cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent browser; fi
