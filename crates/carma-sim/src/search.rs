@@ -110,8 +110,8 @@ impl Plan {
     /// All there is to know, and whose turn it is.
     fn knowledge(&self) -> Knowledge {
         let mut priorities = vec![Priority::default(); self.order.len()];
-        for (turn, job) in self.order.iter().enumerate() {
-            priorities[*job] = Priority(-(turn as i32));
+        for (turn, job) in (0..).zip(&self.order) {
+            priorities[*job] = Priority(-turn);
         }
         Knowledge { memory: Estimator::Oracle, duration_error: Some(0.0), priorities, ..Knowledge::default() }
     }
