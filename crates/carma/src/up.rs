@@ -50,7 +50,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut places = arguments.state.as_deref().map_or_else(Places::own, Places::at);
+    let mut places = match &arguments.state {
+        // Jobs are launched from other folders than this.
+        Some(folder) => Places::at(&std::path::absolute(folder).context("cannot tell where the folder of the state is")?),
+        None => Places::own(),
+    };
     if let Some(file) = &arguments.config {
         ensure!(file.exists(), "there is no file {}", file.display());
         places.configuration.clone_from(file);

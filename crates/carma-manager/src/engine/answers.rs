@@ -13,6 +13,8 @@ use crate::store::{Joules, Phase};
 
 /// Less memory than this that no process holds is what drivers keep for contexts.
 pub(crate) const ORPHANED: MiB = MiB(1024);
+/// Attempts that the machine does not let us launch, of those that are told of: they tend to have one reason.
+const REFUSED_SHOWN: usize = 3;
 /// Jobs of each kind that are listed unless more are asked for.
 const LISTED: u32 = 100;
 /// So many of those that are listed come with what they wait for: it has to be found out for each.
@@ -281,7 +283,11 @@ impl Running {
             Some(format!("{}: {unaccounted} in use belong to no process", looked.device))
         });
         let unwritable = unwritable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
-        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(drained).chain(orphaned);
+        let unsupervised = self.attempts.iter().filter(|(_, underway)| underway.supervised.is_none());
+        let refused = unsupervised.filter_map(|(attempt, underway)| {
+            Some(format!("{attempt} could not be launched, and is tried again: {}", underway.refused.as_ref()?))
+        });
+        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(drained).chain(orphaned).chain(refused.take(REFUSED_SHOWN));
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),

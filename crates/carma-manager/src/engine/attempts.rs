@@ -38,11 +38,13 @@ pub(super) struct Underway {
     pub(super) pids: BTreeSet<u32>,
     /// What was seen of its folder for checkpoints.
     pub(super) checkpoints: Option<CheckpointWatch>,
+    /// Why the machine last did not let it be launched.
+    pub(super) refused: Option<String>,
 }
 
 impl Underway {
     pub(super) fn launched(launched: UnixMillis) -> Self {
-        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new(), checkpoints: None }
+        Self { launched, supervised: None, signals: Vec::new(), pids: BTreeSet::new(), checkpoints: None, refused: None }
     }
 }
 
@@ -166,6 +168,9 @@ impl Running {
     /// The machine did not let us launch: the attempt keeps its place, and it is tried again.
     pub(super) fn launch_refused(&mut self, order: Box<LaunchOrder>, reason: &str) {
         self.announce(format!("{} could not be launched, and will be tried again: {reason}", order.attempt));
+        if let Some(underway) = self.attempts.get_mut(&order.attempt) {
+            underway.refused = Some(reason.to_owned());
+        }
         let inputs = self.inputs.clone();
         let run = move || {
             thread::sleep(LAUNCH_AGAIN);
@@ -261,17 +266,15 @@ impl Running {
     fn device_facts(&self, device: carma_core::DeviceId, attempt: AttemptId, since: carma_core::Time) -> DeviceFacts {
         let known = self.core.scheduler().fleet().device(device);
         let reading = self.latest.get(&device).and_then(|looked| looked.reading.as_ref().ok());
-        let own = || {
-            let tenant = known?.tenants.iter().find(|tenant| tenant.attempt == attempt)?;
-            Some(tenant.attributed())
-        };
+        let tenant = known.and_then(|known| known.tenants.iter().find(|tenant| tenant.attempt == attempt));
         DeviceFacts {
             lost: known.is_some_and(|known| known.lost),
             mps_server_died: self.mps_deaths.get(&device).is_some_and(|died| *died >= since),
             xids: self.xids.get(&device).cloned().unwrap_or_default(),
             memory_total: reading.map(|reading| reading.memory_total),
             memory_used: reading.map(|reading| reading.memory_used),
-            own_memory: own(),
+            own_memory: tenant.map(carma_core::Tenant::attributed),
+            promised: tenant.map(|tenant| tenant.promised),
             ..DeviceFacts::new(device)
         }
     }

@@ -45,6 +45,8 @@ pub struct DeviceFacts {
     pub memory_used: Option<MiB>,
     /// The attempt's part of it.
     pub own_memory: Option<MiB>,
+    /// What it was promised there.
+    pub promised: Option<MiB>,
 }
 
 /// An Xid error.
@@ -77,7 +79,8 @@ impl HostFacts<'_> {
 impl DeviceFacts {
     /// A GPU of which nothing has been seen.
     pub const fn new(device: DeviceId) -> Self {
-        Self { device, lost: false, mps_server_died: false, xids: Vec::new(), memory_total: None, memory_used: None, own_memory: None }
+        let (memory_total, memory_used, own_memory, promised) = (None, None, None, None);
+        Self { device, lost: false, mps_server_died: false, xids: Vec::new(), memory_total, memory_used, own_memory, promised }
     }
 
     /// Memory that nobody used.

@@ -156,7 +156,8 @@ fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let shown = seen.map_or_else(|| words.clone(), |seen| seen.words());
     let because = format!("GPU memory ran out{likely}: {shown}");
     let needed = seen.and_then(|seen| seen.needed());
-    Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.whose()), because) })
+    let promised = devices.iter().filter_map(|device| device.promised).max();
+    Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.whose(promised)), because) })
 }
 
 fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
     let until = arguments.until.map_or(status.now, |until| until.at(status.now)).min(status.now);
-    let period = Period { since: arguments.since.at(until), until, zone: TimeZone::system() };
+    let period = Period { since: arguments.since.at(status.now), until, zone: TimeZone::system() };
     ensure!(period.since < period.until, "the time that is asked for ends before it begins");
     let question = Question { period, user: arguments.user, command: command() };
     let html = page::html(&Material::gather(client, status, question)?);

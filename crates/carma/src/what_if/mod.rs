@@ -68,8 +68,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let client = &mut arguments.manager.connect()?;
     let now = client.status()?.now;
     let until = arguments.until.map_or(now, |until| until.at(now));
-    // Back from the end, where that is given and the beginning is not by the calendar.
-    let since = arguments.since.at(until);
+    let since = arguments.since.at(now);
+    ensure!(since < until, "the time that is asked for ends before it begins");
     // One more than are replayed tells that there are more.
     let limit = Some(most_jobs(&arguments.policy) as u32 + 1);
     let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };

@@ -35,8 +35,11 @@ fn a_run_becomes_a_page_and_a_pdf() {
     let me = rustix::process::geteuid().as_raw().to_string();
     let mine = report(&["--user", &me, "-o", "-"]);
     assert!(mine.contains("GPU report of ") && mine.contains("this report is about those of") && mine.contains("unet_voc"), "{mine}");
-    let refused = served.carma(&["report", "--since", "2020-02-01", "--until", "2020-01-01"]);
-    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("ends before it begins"), "{refused:?}");
+    // How long ago is counted from now, at both ends.
+    for (command, since, until) in [("report", "2020-02-01", "2020-01-01"), ("report", "1d", "2d"), ("what-if", "1h", "2h")] {
+        let refused = served.carma(&[command, "--since", since, "--until", until]);
+        assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("ends before it begins"), "{refused:?}");
+    }
     let pdf = Path::new(&page).with_extension("pdf");
     if carma_gpu::find_program("chromium".as_ref()).is_none() {
         return eprintln!("not run: it needs chromium");

@@ -52,7 +52,8 @@ impl Up {
     /// The command that starts it.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(program());
-        command.arg("up").arg("--state").arg(self.state()).arg("--config").arg(self.folder().join("carma.toml"));
+        // Its state is named from where it is started, as people do.
+        command.current_dir(self.folder()).args(["up", "--state", "state", "--config"]).arg(self.folder().join("carma.toml"));
         match &self.machine {
             Some(machine) => command.env(VARIABLE, machine.folder()),
             None => command.arg("--no-gpus"),
