@@ -11,6 +11,7 @@ pub(crate) use device_checks::{device_obstacles, first_device_obstacle, grown_st
 pub(crate) use host_checks::{HostReservation, host_obstacles, host_takes, least_lacking};
 pub(crate) use job_checks::{JobQuestion, first_job_obstacle, job_obstacles, mode_objection};
 pub use obstacle::Obstacle;
+pub(crate) use obstacle::moment;
 
 use serde::{Deserialize, Serialize};
 

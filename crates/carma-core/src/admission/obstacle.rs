@@ -226,6 +226,23 @@ pub enum Obstacle {
     },
 }
 
+/// A moment of the scheduler's clock.
+pub(crate) fn moment(time: Time) -> String {
+    format!("at {time}")
+}
+
+impl Obstacle {
+    /// In words, with moments as `when` writes them: people do not know the scheduler's clock.
+    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+        match self {
+            Self::GateClosed { behind, until: Some(until) } => format!("closed behind {behind}, opens {}", when(*until)),
+            Self::MemoryGrows { job, until } => format!("takes nobody more: {job} grows, and memory is full {}", when(*until)),
+            Self::ReservedForHead { head, from: Some(from) } => format!("is reserved for {head}, which should start {}", when(*from)),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -236,7 +253,6 @@ impl fmt::Display for Obstacle {
             Self::Switching { to } => write!(f, "is being switched to {to}"),
             Self::Observing => f.write_str("is still being observed: its first window is not full"),
             Self::Stale { age } => write!(f, "was not heard of for {age}"),
-            Self::GateClosed { behind, until: Some(until) } => write!(f, "closed behind {behind} until {until}"),
             Self::GateClosed { behind, until: None } => write!(f, "closed behind {behind}, not yet seen on it"),
             Self::NotIdle { jobs, foreign, occupied } => {
                 write!(f, "is not idle: {jobs} of our jobs, {foreign} other processes, {occupied} in use")
@@ -253,7 +269,6 @@ impl fmt::Display for Obstacle {
             Self::Slowed { job, percent, predicted } => {
                 write!(f, "takes nobody more: steps of {job} take {percent} % of their time alone, {predicted} % predicted")
             }
-            Self::MemoryGrows { job, until } => write!(f, "takes nobody more: {job} grows, and memory is full at {until}"),
             Self::KeptApart { from } => write!(f, "has {from}, and the two did not go together"),
             Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
             Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
@@ -280,7 +295,9 @@ impl fmt::Display for Obstacle {
             Self::MpsClientsOnly => f.write_str("takes MPS clients only"),
             Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
             Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
-            Self::ReservedForHead { head, from: Some(from) } => write!(f, "is reserved for {head} from {from}"),
+            Self::GateClosed { until: Some(_), .. } | Self::MemoryGrows { .. } | Self::ReservedForHead { from: Some(_), .. } => {
+                f.write_str(&self.words(&moment))
+            }
             Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
             Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
             Self::HostLeftToOthers => f.write_str("its host runs enough of the user's jobs beside those of who has had less"),

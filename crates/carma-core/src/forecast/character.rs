@@ -68,6 +68,11 @@ impl Character {
         Self { pressure, sensitivity: 1.0, smact, drama, doubt }.times(spec.interference)
     }
 
+    /// What sums of activity have of it: what nobody estimated or saw is no reason to keep others off.
+    pub(super) fn known(&self, activity: f64) -> f64 {
+        if self.doubt > 0.0 { 0.0 } else { activity }
+    }
+
     /// The same with what was seen of its part in interference.
     #[must_use]
     pub fn times(self, seen: Interference) -> Self {

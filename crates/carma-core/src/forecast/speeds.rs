@@ -18,9 +18,9 @@ pub struct Company {
     squares: f64,
     /// What may be added to the pressure.
     doubted: f64,
-    /// The sum of SM activities when alone.
+    /// The sum of SM activities when alone, as far as they are known.
     pub smact: f64,
-    /// The sum of DRAM activities when alone.
+    /// The sum of DRAM activities when alone, likewise.
     pub drama: f64,
 }
 
@@ -38,8 +38,8 @@ impl Company {
             pressure: self.pressure + job.pressure,
             squares: self.squares + job.pressure * job.pressure,
             doubted: self.doubted + job.pressure * job.doubt,
-            smact: self.smact + job.smact,
-            drama: self.drama + job.drama,
+            smact: self.smact + job.known(job.smact),
+            drama: self.drama + job.known(job.drama),
         }
     }
 
@@ -51,8 +51,8 @@ impl Company {
             pressure: (self.pressure - job.pressure).max(0.0),
             squares: (self.squares - job.pressure * job.pressure).max(0.0),
             doubted: (self.doubted - job.pressure * job.doubt).max(0.0),
-            smact: (self.smact - job.smact).max(0.0),
-            drama: (self.drama - job.drama).max(0.0),
+            smact: (self.smact - job.known(job.smact)).max(0.0),
+            drama: (self.drama - job.known(job.drama)).max(0.0),
         }
     }
 

@@ -1,17 +1,17 @@
 //! Why is this job waiting? For each device, what stands in the way.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
 use super::{EventError, Scheduler, WaitReason};
-use crate::admission::{Demand, Obstacle, Way, device_obstacles, host_obstacles, job_obstacles};
+use crate::admission::{Demand, Obstacle, Way, device_obstacles, host_obstacles, job_obstacles, moment};
 use crate::device::Device;
 use crate::fleet::Server;
 use crate::job::{Job, State};
 use crate::power::power_objection;
 use crate::risk::Risk;
-use crate::units::MiB;
+use crate::units::{MiB, Time};
 use crate::{DeviceId, JobId, ServerId};
 
 /// What a job waits for.
@@ -135,10 +135,24 @@ impl Scheduler {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words(&moment))
+    }
+}
+
+impl Explanation {
+    /// In words, with moments as `when` writes them.
+    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+        let mut text = String::new();
+        // Text takes all that is written to it.
+        let _ = self.write(&mut text, when);
+        text
+    }
+
+    fn write(&self, f: &mut String, when: &dyn Fn(Time) -> String) -> fmt::Result {
         if self.reason == WaitReason::NotWaiting {
             return write!(f, "{}: {}", self.job, self.state);
         }
-        write!(f, "{} {}", self.job, self.reason)?;
+        write!(f, "{} {}", self.job, self.reason.words(when))?;
         let devices = self.devices.iter().map(|answer| (answer.device.to_string(), &answer.obstacles, answer.idle.as_slice()));
         let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), &answer.obstacles, &[][..]));
         for (place, obstacles, idle) in devices.chain(hosts) {
@@ -147,7 +161,7 @@ impl fmt::Display for Explanation {
             }
             for (line, obstacle) in obstacles.iter().enumerate() {
                 let name = if line == 0 { place.as_str() } else { "" };
-                write!(f, "\n  {name:<width$} {obstacle}", width = place.len())?;
+                write!(f, "\n  {name:<width$} {}", obstacle.words(when), width = place.len())?;
             }
             for job in idle {
                 write!(f, "\n  {:<width$} {job} holds it and does not use it", "", width = place.len())?;

@@ -70,7 +70,11 @@ impl Scheduler {
 
     /// Switches what is to be kept for a head that waits, where it cannot use that as it is.
     pub(super) fn switch_for(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) {
-        if self.config.modes.allowed.is_empty() {
+        let enough = |job: &Job| {
+            let demand = self.demand(job, now);
+            self.on_the_way(&demand, now) >= demand.width()
+        };
+        if self.config.modes.allowed.is_empty() || self.jobs.get(&head).is_none_or(enough) {
             return;
         }
         // Instances may have become free without anybody leaving: what was planned before may not be the soonest.
@@ -85,6 +89,24 @@ impl Scheduler {
                 self.switch(device, mode, SwitchReason::Needed(head), now, actions);
             }
         }
+    }
+
+    /// Devices that a job could have that are being made for somebody, or were a moment ago and have not been heard of yet.
+    fn on_the_way(&self, demand: &Demand<'_>, now: Time) -> usize {
+        let cut = demand.switch == Some(SharingMode::Mig);
+        let resting = |device: &Device| {
+            let whole = self.fleet.device(DeviceId { instance: None, ..device.id() });
+            whole.is_some_and(|whole| !whole.switches.have_rested(self.config.modes.every, now))
+        };
+        let comes = |device: &&Device| match device.switches.to {
+            Some(to) => device.id().instance.is_none() && (to.sharing() == SharingMode::Mig) == cut,
+            None => {
+                let unheard = device.exists() && !device.partitioned && device.telemetry.memory_used().is_none();
+                let suits = device.spec.memory >= demand.ranks[0].alone && mode_objection(demand.spec, device).is_none();
+                unheard && suits && resting(device)
+            }
+        };
+        self.fleet.devices().filter(comes).count()
     }
 
     /// What a GPU must be switched to for a job to run on it; nothing if it can run there as it is.

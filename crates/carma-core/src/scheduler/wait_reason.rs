@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Scheduler;
 use super::cpu_jobs::could_ever_hold;
 use crate::JobId;
-use crate::admission::Demand;
+use crate::admission::{Demand, moment};
 use crate::config::{OverQuota, QueueOrder};
 use crate::fleet::HostClaim;
 use crate::job::{Dependency, Job, State};
@@ -188,6 +188,13 @@ impl Scheduler {
     }
 }
 
+impl WaitReason {
+    /// In words, with moments as `when` writes them.
+    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+        if let Self::NotBefore { begin } = self { format!("is to begin {}", when(*begin)) } else { self.to_string() }
+    }
+}
+
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -197,7 +204,7 @@ impl fmt::Display for WaitReason {
                 let jobs: Vec<String> = on.iter().map(|dependency| dependency.job.to_string()).collect();
                 write!(f, "waits for {}", jobs.join(", "))
             }
-            Self::NotBefore { begin } => write!(f, "is not to begin before {begin}"),
+            Self::NotBefore { .. } => f.write_str(&self.words(&moment)),
             Self::ArrayLimit { at_most } => write!(f, "waits for its turn: {at_most} of its array may run at once"),
             Self::Quota { over } => write!(f, "waits for its user's quota: {over}"),
             Self::TooLargeForHosts { claim } => {

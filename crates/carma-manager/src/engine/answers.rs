@@ -10,6 +10,7 @@ use super::run::{Condition, Running, unavailable};
 use super::submit::refused;
 use crate::api::{ArrayPlace, Counts, GpuDetail, GpuTenant, Problem, Queue, QueueQuery, QueueRow, Status, Why};
 use crate::store::{Joules, Phase};
+use crate::words;
 
 /// Less memory than this that no process holds is what drivers keep for contexts.
 pub(crate) const ORPHANED: MiB = MiB(1024);
@@ -47,9 +48,15 @@ impl Counts {
     }
 }
 
-impl From<Explanation> for Why {
-    fn from(explanation: Explanation) -> Self {
-        let text = explanation.to_string();
+/// A moment of the scheduler's clock, for people.
+fn moment(time: Time, now: Time) -> String {
+    format!("in {}", words::duration((time - now).get()))
+}
+
+impl Why {
+    /// An explanation that is given now.
+    pub(super) fn new(explanation: Explanation, now: Time) -> Self {
+        let text = explanation.words(&|time| moment(time, now));
         Self { job: explanation.job, state: explanation.state, reason: explanation.reason, devices: explanation.devices, text }
     }
 }
@@ -106,17 +113,17 @@ impl Running {
 
     /// Why a job waits. A manager that launches nothing says what it would do.
     fn why(&self, job: JobId) -> Result<Why, Problem> {
-        let scheduler = self.core.scheduler();
+        let (scheduler, now) = (self.core.scheduler(), self.clock.now());
         let mut explanation = scheduler.explain(job).map_err(|error| refused(&error))?;
         if self.estimating.contains(&job) {
-            return Ok(Why { text: format!("{job} is being estimated, and waits for that"), ..explanation.into() });
+            return Ok(Why { text: format!("{job} is being estimated, and waits for that"), ..Why::new(explanation, now) });
         }
         if !self.setup.observes && !self.draining {
-            return Ok(explanation.into());
+            return Ok(Why::new(explanation, now));
         }
         let launches_nothing = if self.draining { "draining" } else { "observing" };
         let mut would = scheduler.clone();
-        let actions = would.handle(Event::HostFine { server: SERVER }, self.clock.now()).map_err(|error| refused(&error))?;
+        let actions = would.handle(Event::HostFine { server: SERVER }, now).map_err(|error| refused(&error))?;
         let placed = actions.iter().find_map(|action| match action {
             carma_core::Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
             _ => None,
@@ -125,10 +132,10 @@ impl Running {
             let devices: Vec<String> = placement.devices.iter().map(|granted| granted.device.to_string()).collect();
             let place = if devices.is_empty() { "without a GPU".to_owned() } else { format!("on {}", devices.join(", ")) };
             let text = format!("{job} would start now {place}; the manager is {launches_nothing} and launches nothing");
-            return Ok(Why { text, ..explanation.into() });
+            return Ok(Why { text, ..Why::new(explanation, now) });
         }
         explanation = would.explain(job).map_err(|error| refused(&error))?;
-        let why = Why::from(explanation);
+        let why = Why::new(explanation, now);
         Ok(Why { text: format!("{}\nThe manager is {launches_nothing} and launches nothing.", why.text), ..why })
     }
 
@@ -182,7 +189,8 @@ impl Running {
         let need = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
         let raised = Some(job.climb.floor).filter(|floor| *floor > MiB::ZERO);
         let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
-        let explained = || self.core.scheduler().explain(id).ok().map(|explanation| explanation.reason.to_string());
+        let explained =
+            || self.core.scheduler().explain(id).ok().map(|explanation| explanation.reason.words(&|time| moment(time, self.clock.now())));
         let reason = match &job.state {
             _ if estimating => Some("is being estimated".to_owned()),
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
@@ -267,7 +275,7 @@ impl Running {
             temperature: reading.and_then(|reading| reading.temperature),
             tenants: tenants.collect(),
             foreign: known.foreign.len(),
-            closed: report.obstacles.iter().map(ToString::to_string).collect(),
+            closed: report.obstacles.iter().map(|obstacle| obstacle.words(&|time| moment(time, self.clock.now()))).collect(),
             obstacles: report.obstacles.clone(),
             counters: latest.map(|looked| looked.source.to_string()).unwrap_or_default(),
         })

@@ -44,7 +44,7 @@ impl Running {
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
             let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(|explanation| {
-                let why = Why::from(explanation);
+                let why = Why::new(explanation, now);
                 // It has no number yet.
                 Why { text: why.text.replace(&id.to_string(), "it"), ..why }
             });

@@ -1,6 +1,7 @@
 //! What an attempt that succeeded teaches for later runs of the same job.
 
 use carma_core::{AttemptId, Job, Seconds, Time, Verdict};
+use carma_estimate::history::Measured;
 
 use super::run::Running;
 use crate::measure::Measurement;
@@ -16,7 +17,12 @@ impl Running {
         let job = self.core.scheduler().job(attempt.job);
         let took = job.and_then(|job| took(job, self.now()));
         let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
-        if let (Some(run), Ok(Some(request))) = (measurement.learned(took, interference), self.reader.request(attempt.job)) {
+        let learned = measurement.learned(took, interference).map(|learned| {
+            // What it does to a part of a GPU, and how long it takes there, says little of the whole.
+            let on_parts = measurement.gpus.keys().any(|device| device.instance.is_some());
+            if on_parts { Measured { memory: learned.memory, ..Measured::default() } } else { learned }
+        });
+        if let (Some(run), Ok(Some(request))) = (learned, self.reader.request(attempt.job)) {
             self.memory.learn(&request, run);
         }
     }

@@ -147,6 +147,13 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
         .map(|((entry, summaries), example)| Contender { name: entry.name.clone(), summaries: summaries.to_vec(), example })
         .collect();
     let curves = curves(arguments, entries, steps, &contenders[0].summaries, swept.chunks_exact(each));
+    let mut caveats = vec![world.caveat(trace)];
+    caveats.extend(steps.iter().zip(swept.chunks_exact(each)).filter_map(|(step, summaries)| {
+        let (failed, _) = spread(summaries, |summary| summary.failed as f64);
+        let (policy, key) = (&entries[step.entry].name, &arguments.sweep[step.sweep].key);
+        (failed > 0.0)
+            .then(|| format!("{policy} with {key} = {}: {failed:.1} jobs a run did not succeed, and are not in the means.", step.value))
+    }));
     let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Comparison {
         trace: name,
@@ -156,7 +163,7 @@ fn compare(arguments: &Arguments, world: &World, trace: &Trace, entries: &[Entry
         contenders,
         bounds: LowerBounds::mean(traces.iter().map(|trace| LowerBounds::of(trace, &world.catalogue, &world.servers))),
         curves,
-        caveats: vec![world.caveat(trace)],
+        caveats,
     })
 }
 

@@ -51,8 +51,16 @@ pub(crate) fn happened(event: &NewEvent) -> String {
     let devices: Vec<&str> = granted.filter_map(|granted| granted["device"].as_str()).collect();
     let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
     let said = ["text", "because", "reason"].iter().find_map(|key| event.body[key].as_str());
+    let said = said.map(|said| match said {
+        "slot_over" => "it has had its slot, and others wait",
+        "moved" => "it is to run elsewhere",
+        other => other,
+    });
     let said = said.map_or(String::new(), |said| format!(": {said}"));
-    let floor = event.body["floor"].as_u64().map_or(String::new(), |floor| format!(", to have {} or more", memory(MiB(floor))));
+    let floor = event.body["floor"]
+        .as_u64()
+        .filter(|floor| *floor > 0)
+        .map_or(String::new(), |floor| format!(", to have {} or more", memory(MiB(floor))));
     format!("{}{attempt}{on}{floor}{said}", event.kind.replace('_', " "))
 }
 

@@ -139,8 +139,8 @@ mod tests {
             told,
             [
                 ("requeued: requested", Weight::Usual),
-                ("requeued: moved", Weight::Usual),
-                ("requeued: slot_over", Weight::Usual),
+                ("requeued: it is to run elsewhere", Weight::Usual),
+                ("requeued: it has had its slot, and others wait", Weight::Usual),
                 ("finished", Weight::Usual),
                 ("finished: was cancelled", Weight::Usual),
                 ("finished: failed with exit code 1", Weight::Failure),
