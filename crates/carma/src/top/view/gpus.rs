@@ -158,11 +158,12 @@ impl View<'_> {
 
     fn trace(&self, Figure { trace, full, .. }: &Figure<'_>, width: usize, row: &mut Row<'_>) {
         let levels = self.appearance.letters().levels;
-        let shown = &trace[trace.len().saturating_sub(width)..];
-        row.skip(width - shown.len());
-        for value in shown {
+        let cells = trace.len().min(width);
+        row.skip(width - cells);
+        for cell in 0..cells {
+            let looks = &trace[cell * trace.len() / cells..(cell + 1) * trace.len() / cells];
             let level = |value: f64| levels[((value / full).clamp(0.0, 1.0) * 7.0).round() as usize];
-            row.letter(value.map_or(' ', level), self.appearance.trace());
+            row.letter(mean(looks).map_or(' ', level), self.appearance.trace());
         }
     }
 
@@ -229,4 +230,11 @@ impl View<'_> {
         }
         row.number(&temperature(gpu), 6, FAINT);
     }
+}
+
+/// The mean of what is known.
+fn mean(looks: &[Option<f64>]) -> Option<f64> {
+    let known = || looks.iter().flatten();
+    let count = known().count();
+    (count > 0).then(|| known().sum::<f64>() / count as f64)
 }

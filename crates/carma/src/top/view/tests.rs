@@ -139,6 +139,22 @@ fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
 }
 
 #[test]
+fn what_is_drawn_over_time_is_all_that_is_known() {
+    let mut model = model_of(busy());
+    let mut later = busy();
+    let at = later.looks[0].at[0];
+    // Ten minutes: idle in the first half, busy in the second.
+    for looks in &mut later.looks {
+        looks.at = (0..600).map(|second| carma_manager::store::UnixMillis(at.0 + 600_000 + second * 1000)).collect();
+        looks.smact = (0..600).map(|second| Some(f64::from(u8::from(second >= 300)))).collect();
+        (looks.smocc, looks.drama, looks.power) = (vec![None; 600], vec![Some(0.0); 600], vec![None; 600]);
+    }
+    model.update(Message::Seen(Box::new(later)), Duration::from_secs(2));
+    let shown = picture(&model, 80, 24);
+    assert!(shown.contains("SMACT ▁▁▁▄███ 0.60 SMOCC         0.30 DRAMA ▁▁▁▁▁▁▁ 0.20"), "{shown}");
+}
+
+#[test]
 fn before_anything_is_done_it_is_asked() {
     let mut model = model_of(busy());
     press(&mut model, "c");
