@@ -14,7 +14,7 @@ use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 
-use super::model::Model;
+use super::model::{Model, Size};
 use super::view::{self, Appearance};
 
 /// Held while something is drawn, and by a thread that panics until all of this has ended.
@@ -39,9 +39,10 @@ impl Screen {
         Ok(this)
     }
 
-    /// How many rows it has.
-    pub(super) fn rows(&self) -> io::Result<u16> {
-        Ok(self.terminal.size()?.height)
+    /// How large it is.
+    pub(super) fn size(&self) -> io::Result<Size> {
+        let size = self.terminal.size()?;
+        Ok(Size { columns: size.width, rows: size.height })
     }
 
     /// Draws what has changed.

@@ -59,7 +59,8 @@ impl Model {
     fn press_in_panel(&mut self, key: KeyCode) -> Vec<Request> {
         let rows = self.panel_rows();
         if let Some(by) = movement(key, rows) {
-            self.panel.iter_mut().for_each(|panel| panel.scroll(by, rows));
+            let columns = self.size.columns.into();
+            self.panel.iter_mut().for_each(|panel| panel.scroll(by, columns, rows));
             return Vec::new();
         }
         match (key, &mut self.panel) {

@@ -47,8 +47,8 @@ pub(crate) struct Seen {
 pub(crate) enum Message {
     /// A key was pressed.
     Key(KeyEvent),
-    /// The terminal has so many rows.
-    Resized(u16),
+    /// The terminal is so large now.
+    Resized(Size),
     /// The manager answered.
     Seen(Box<Seen>),
     /// The manager did not answer, and why.
@@ -74,6 +74,13 @@ pub(crate) enum Departure {
     Wanted,
     /// A signal told us to.
     Signalled(i32),
+}
+
+/// How large the terminal is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
 }
 
 /// What a job is called when the manager is asked about it.
@@ -138,12 +145,12 @@ pub(crate) struct Model {
     /// When the manager answered last.
     heard: Duration,
     now: Duration,
-    rows: u16,
+    size: Size,
 }
 
 impl Model {
     /// Nothing is known yet of the manager at this address.
-    pub(crate) fn new(address: String, rows: u16) -> Self {
+    pub(crate) fn new(address: String, size: Size) -> Self {
         Self {
             address,
             seen: None,
@@ -159,7 +166,7 @@ impl Model {
             notice: None,
             heard: Duration::ZERO,
             now: Duration::ZERO,
-            rows,
+            size,
         }
     }
 
@@ -168,7 +175,7 @@ impl Model {
         self.now = now;
         match message {
             Message::Key(key) => return self.press(key),
-            Message::Resized(rows) => self.rows = rows,
+            Message::Resized(size) => self.size = size,
             Message::Seen(seen) => self.see(seen),
             Message::Away(why) => self.absence = Some(why),
             Message::Happened(event) => self.happenings.take(event),
@@ -241,6 +248,6 @@ impl Model {
 
     /// Rows that a panel has for its text: all but the head, its title and the keys.
     pub(super) fn panel_rows(&self) -> usize {
-        usize::from(self.rows.saturating_sub(3)).max(1)
+        usize::from(self.size.rows.saturating_sub(3)).max(1)
     }
 }

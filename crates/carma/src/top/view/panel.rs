@@ -43,10 +43,11 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
             }
         }
         Panel::Job(panel) => {
-            let first = panel.above.min(panel.lines.len().saturating_sub(rows));
-            let more = position(first, rows, panel.lines.len());
+            let text = panel.wrapped(area.width.into());
+            let first = panel.above.min(text.len().saturating_sub(rows));
+            let more = position(first, rows, text.len());
             title(area, &format!("Job {}", panel.name), &more, true, appearance, buffer);
-            lines(&panel.lines[first..], area, appearance, buffer);
+            lines(&text[first..], area, appearance, buffer);
         }
         Panel::Log(panel) => {
             let first = panel.lines.len().saturating_sub(rows.saturating_add(panel.below));

@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Style};
 
 use super::super::fixtures::{busy, event, gpu, model_of, press, running, seen, tenant, waiting};
-use super::super::model::{Message, Model};
+use super::super::model::{Message, Model, Size};
 use super::*;
 use crate::manager::sample;
 
@@ -79,7 +79,7 @@ fn with_colours_jobs_differ_by_them_and_without_by_letters() {
 #[test]
 fn an_empty_manager() {
     insta::assert_snapshot!("empty", picture(&model_of(seen(Vec::new(), Vec::new())), 80, 24));
-    let unknown = Model::new("https://server:7080".to_owned(), 24);
+    let unknown = Model::new("https://server:7080".to_owned(), Size { columns: 80, rows: 24 });
     assert!(picture(&unknown, 80, 24).contains("carma https://server:7080"));
 }
 
@@ -180,6 +180,18 @@ fn a_job_its_log_and_help() {
     insta::assert_snapshot!("log", picture(&model, 80, 24));
     press(&mut model, "\x1b?");
     insta::assert_snapshot!("help", picture(&model, 80, 24));
+}
+
+#[test]
+fn long_lines_about_a_job_are_wrapped_and_scrolled_to_their_end() {
+    let mut model = model_of(busy());
+    press(&mut model, "jjjjj\n");
+    let reason = format!("job 5 is too large: it asks for {} the end", "8 GPUs of 80 GiB, and no server has them; ".repeat(60));
+    model.update(Message::Detail("5".to_owned(), Err(reason)), Duration::from_secs(2));
+    let shown = picture(&model, 80, 24);
+    assert!(shown.contains("lines 1-21 of 3") && !shown.contains('…'), "{shown}");
+    press(&mut model, "G");
+    assert!(picture(&model, 80, 24).contains("the end\n"));
 }
 
 #[test]
