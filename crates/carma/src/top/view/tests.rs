@@ -139,6 +139,16 @@ fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
 }
 
 #[test]
+fn refusals_that_are_long_have_rows_enough() {
+    let mut model = model_of(busy());
+    press(&mut model, "h");
+    let shown = picture(&model, 80, 24);
+    assert!(shown.ends_with(" job 1 resnet50 is running: only what is queued or recovering or preempted can\n   be held\n"), "{shown}");
+    let small = picture(&model, 40, 10);
+    assert!(small.ends_with(" job 1 resnet50 is running: only what\n   is queued or recovering or preempted\n   can be held\n"), "{small}");
+}
+
+#[test]
 fn what_is_drawn_over_time_is_all_that_is_known() {
     let mut model = model_of(busy());
     let mut later = busy();
