@@ -140,7 +140,8 @@ pub(crate) struct Model {
     pub(super) gpu: usize,
     pub(super) panel: Option<Panel>,
     pub(super) prompt: Option<Prompt>,
-    absence: Option<String>,
+    /// When the manager did not answer last, and why.
+    absence: Option<(Duration, String)>,
     notice: Option<(Duration, String)>,
     /// When the manager answered last.
     heard: Duration,
@@ -177,7 +178,7 @@ impl Model {
             Message::Key(key) => return self.press(key),
             Message::Resized(size) => self.size = size,
             Message::Seen(seen) => self.see(seen),
-            Message::Away(why) => self.absence = Some(why),
+            Message::Away(why) => self.absence = Some((now, why)),
             Message::Happened(event) => self.happenings.take(event),
             Message::Detail(name, detail) => self.show_detail(&name, detail),
             Message::Log(name, log) => {
@@ -196,7 +197,11 @@ impl Model {
     }
 
     fn see(&mut self, mut seen: Box<Seen>) {
-        (self.absence, self.heard) = (None, self.now);
+        // What was said until then was said of an absence that is over.
+        if let Some((away, _)) = self.absence.take() {
+            self.notice.take_if(|(said, _)| *said <= away);
+        }
+        self.heard = self.now;
         self.recent.take(std::mem::take(&mut seen.looks));
         self.marks.follow(seen.gpus.iter().flat_map(|gpu| &gpu.tenants).map(|tenant| tenant.attempt.job));
         self.jobs.take(std::mem::take(&mut seen.queue), seen.me.uid);
@@ -230,7 +235,7 @@ impl Model {
     pub(super) fn absence(&self) -> Option<String> {
         let silent = self.now.saturating_sub(self.heard);
         match &self.absence {
-            Some(why) => Some(format!("{why}; trying again")),
+            Some((_, why)) => Some(format!("{why}; trying again")),
             None if silent > SILENCE => Some(format!("the manager has not answered for {} s", silent.as_secs())),
             None => None,
         }

@@ -134,7 +134,17 @@ fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
     insta::assert_snapshot!("away", picture(&model, 80, 24));
     model.update(Message::Seen(Box::new(busy())), Duration::from_secs(4));
     assert!(!picture(&model, 80, 24).contains("cannot reach"));
-    model.update(Message::Tick, Duration::from_secs(30));
+    model.update(Message::Acted(why.to_owned()), Duration::from_secs(5));
+    model.update(Message::Away(why.to_owned()), Duration::from_secs(6));
+    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(7));
+    assert!(!picture(&model, 80, 24).contains("cannot reach"), "nor below");
+    model.update(Message::Away(why.to_owned()), Duration::from_secs(8));
+    model.update(Message::Acted("job 1 is cancelled".to_owned()), Duration::from_secs(9));
+    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(10));
+    assert!(picture(&model, 80, 24).contains("job 1 is cancelled"), "it was back by then");
+    model.update(Message::Tick, Duration::from_secs(17));
+    assert!(picture(&model, 80, 24).contains("q leave"), "keys are told again");
+    model.update(Message::Tick, Duration::from_secs(36));
     assert!(picture(&model, 80, 24).contains("! the manager has not answered for 26 s"));
 }
 
