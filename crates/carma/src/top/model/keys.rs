@@ -16,7 +16,7 @@ impl Model {
         if control && key.code == KeyCode::Char('c') {
             return vec![Request::Leave(Departure::Wanted)];
         }
-        match self.prompt.take() {
+        let requests = match self.prompt.take() {
             Some(Prompt::Confirm { name, act, .. }) => match key.code {
                 KeyCode::Char('y' | 'Y') => vec![Request::Act(name, act)],
                 _ => Vec::new(),
@@ -27,7 +27,12 @@ impl Model {
             }
             None if self.panel.is_some() => self.press_in_panel(key.code),
             None => self.press_in_lists(key.code),
+        };
+        // Events that nobody scrolls through any more are the latest again.
+        if self.focus != Pane::Happenings {
+            self.happenings.follow();
         }
+        requests
     }
 
     fn type_filter(&mut self, key: KeyCode, control: bool) {

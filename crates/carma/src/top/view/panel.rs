@@ -13,7 +13,7 @@ use super::canvas::{Row, title};
 const HELP: [(&str, &str); 19] = [
     ("up, down, j, k", "select the next or the one before; scroll"),
     ("PgUp, PgDn, space", "a page at a time"),
-    ("Home, End, g, G", "the first, the last; in a log End follows again"),
+    ("Home, End, g, G", "the first, the last; End follows a log again, Home events"),
     ("Tab", "to the next pane: GPUs, jobs, events"),
     ("Enter", "all about a job: estimate, peak, attempts, why it waits;"),
     ("", "on a GPU: list its jobs"),

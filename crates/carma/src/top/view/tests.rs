@@ -229,6 +229,17 @@ fn filters_and_orders_are_told() {
 }
 
 #[test]
+fn events_that_are_scrolled_say_so_and_follow_again_when_their_pane_is_left() {
+    let mut model = model_of(busy());
+    press(&mut model, "\tjj");
+    model.update(Message::Happened(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
+    assert!(picture(&model, 80, 24).contains("─ Events 3 newer, Home follows again ─"));
+    press(&mut model, "\t");
+    let left = picture(&model, 80, 24);
+    assert!(left.contains("─ Events ─") && left.contains(" 08:00:07 job 7 machine\n"), "{left}");
+}
+
+#[test]
 fn no_size_is_too_small_to_be_drawn() {
     let mut model = model_of(busy());
     press(&mut model, "c");
