@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use carma_core::DeviceId;
+use carma_core::{DeviceId, PowerRange};
 use carma_manager::api::RecentLooks;
 use carma_manager::store::UnixMillis;
 
@@ -52,14 +52,17 @@ impl Recent {
         self.0.get(&device)
     }
 
-    /// The most power that was seen of any GPU: what others are drawn against.
-    pub(crate) fn most_power(&self) -> f64 {
-        self.0.values().flat_map(|traces| &traces.power).flatten().copied().fold(1.0, f64::max)
+    /// The watts that power is drawn against: the limit of an A100, as nobody tells that of a GPU, or more where more was seen. By the most that was seen
+    /// alone, GPUs that idle would look as if they worked as hard as they can.
+    pub(crate) fn full_power(&self) -> f64 {
+        self.0.values().flat_map(|traces| &traces.power).flatten().copied().fold(PowerRange::A100.limit.0, f64::max)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use carma_core::Watts;
+
     use super::super::super::fixtures::busy;
     use super::*;
 
@@ -80,5 +83,16 @@ mod tests {
         assert_eq!(look(1600), (601, 1000.0));
         assert_eq!(look(1700), (502, 1100.0));
         assert_eq!(look(1050), (1, 1050.0), "the clock went back");
+    }
+
+    #[test]
+    fn gpus_that_idle_are_not_drawn_as_if_they_worked() {
+        let mut recent = Recent::default();
+        let mut full = |watts| {
+            let looks = busy().looks.remove(0);
+            recent.take(vec![RecentLooks { power: vec![Some(Watts(watts))], ..looks }]);
+            Watts(recent.full_power())
+        };
+        assert_eq!([full(52.0), full(690.0)], [Watts(400.0), Watts(690.0)]);
     }
 }

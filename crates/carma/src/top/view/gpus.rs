@@ -54,7 +54,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
         return;
     }
     let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
-    let view = View { model, widest, appearance };
+    let view = View { model, widest, full_power: model.recent.full_power(), appearance };
     if heading > 0
         && let Some(mut row) = Row::new(area, 1, appearance, buffer)
     {
@@ -80,6 +80,8 @@ struct View<'a> {
     model: &'a Model,
     /// Letters of the longest name.
     widest: usize,
+    /// In watts.
+    full_power: f64,
     appearance: Appearance,
 }
 
@@ -140,7 +142,7 @@ impl View<'_> {
             Figure { name: "SMACT", trace: of(|traces| &traces.smact), full: 1.0, now: share(busy.smact) },
             Figure { name: "SMOCC", trace: of(|traces| &traces.smocc), full: 1.0, now: share(busy.smocc) },
             Figure { name: "DRAMA", trace: of(|traces| &traces.drama), full: 1.0, now: share(busy.drama) },
-            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.model.recent.most_power(), now: watts },
+            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.full_power, now: watts },
         ]
     }
 
