@@ -153,9 +153,12 @@ fn refusals_that_are_long_have_rows_enough() {
     let mut model = model_of(busy());
     press(&mut model, "h");
     let shown = picture(&model, 80, 24);
-    assert!(shown.ends_with(" job 1 resnet50 is running: only what is queued or recovering or preempted can\n   be held\n"), "{shown}");
+    assert!(shown.ends_with(" job 1 \"resnet50\" is running: only what is queued or recovering or preempted\n   can be held\n"), "{shown}");
     let small = picture(&model, 40, 10);
-    assert!(small.ends_with(" job 1 resnet50 is running: only what\n   is queued or recovering or preempted\n   can be held\n"), "{small}");
+    assert!(
+        small.ends_with(" job 1 \"resnet50\" is running: only what\n   is queued or recovering or preempted\n   can be held\n"),
+        "{small}"
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn before_anything_is_done_it_is_asked() {
     press(&mut model, "c");
     insta::assert_snapshot!("confirmation", picture(&model, 80, 24));
     press(&mut model, "njc");
-    assert!(picture(&model, 80, 24).contains("job 2 inception is not yours: it is for bob and operators to cancel it"));
+    assert!(picture(&model, 80, 24).contains("job 2 \"inception\" is not yours: it is for bob and operators to cancel it"));
 }
 
 #[test]
