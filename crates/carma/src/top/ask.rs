@@ -56,7 +56,7 @@ impl Asker {
                     next = Instant::now() + ROUND;
                     self.look()
                 }
-                Ok(Request::Leave(_)) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Request::Leave(_) | Request::Suspend) | Err(RecvTimeoutError::Disconnected) => return,
             };
             if done.is_err() {
                 return;

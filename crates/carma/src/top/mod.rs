@@ -101,6 +101,7 @@ fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, re
         for request in model.update(message, begun.elapsed()) {
             match request {
                 Request::Leave(departure) => return Ok(departure),
+                Request::Suspend => screen.suspend()?,
                 request => requests.send(request)?,
             }
         }

@@ -13,8 +13,10 @@ const LONGEST_FILTER: usize = 200;
 impl Model {
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Request> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if control && key.code == KeyCode::Char('c') {
-            return vec![Request::Leave(Departure::Wanted)];
+        match key.code {
+            KeyCode::Char('c') if control => return vec![Request::Leave(Departure::Wanted)],
+            KeyCode::Char('z') if control => return vec![Request::Suspend],
+            _ => {}
         }
         let requests = match self.prompt.take() {
             Some(Prompt::Confirm { name, act, .. }) => match key.code {
@@ -236,11 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn control_c_leaves_whatever_is_shown_and_filters_are_typed() {
+    fn control_c_leaves_and_control_z_stops_whatever_is_shown_and_filters_are_typed() {
         let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
         for keys in ["", "c", "/abc", "?", "l", "\n"] {
             let mut model = model_of(busy());
             press(&mut model, keys);
+            assert_eq!(model.update(Message::Key(control('z')), Duration::ZERO), [Request::Suspend], "{keys:?}");
             assert_eq!(model.update(Message::Key(control('c')), Duration::ZERO), [Request::Leave(Departure::Wanted)], "{keys:?}");
         }
         let mut model = model_of(busy());

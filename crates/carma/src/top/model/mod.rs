@@ -91,6 +91,8 @@ pub(crate) type JobName = String;
 pub(crate) enum Request {
     /// Leave.
     Leave(Departure),
+    /// Stop until the shell lets us go on.
+    Suspend,
     /// Do this to a job.
     Act(JobName, Act),
     /// Look at this more closely, from now on.

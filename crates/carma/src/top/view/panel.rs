@@ -26,7 +26,7 @@ const HELP: [(&str, &str); 19] = [
     ("u", "list only my jobs, or all"),
     ("e", "list only recoveries and failures among events, or all"),
     ("Esc", "back; list all jobs"),
-    ("q, Ctrl-C", "leave"),
+    ("q, Ctrl-C; Ctrl-Z", "leave; stop until the shell goes on with it (fg)"),
     ("", ""),
     ("memory bar", "letters and colours are jobs, as in the list;"),
     ("", "shaded: promised and not used; dense: of others; dots: free"),
