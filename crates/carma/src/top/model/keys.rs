@@ -168,16 +168,6 @@ impl Model {
     }
 }
 
-impl Pane {
-    const fn next(self) -> Self {
-        match self {
-            Self::Gpus => Self::Jobs,
-            Self::Jobs => Self::Happenings,
-            Self::Happenings => Self::Gpus,
-        }
-    }
-}
-
 /// How far a key moves, where a page has so many rows.
 fn movement(key: KeyCode, page: usize) -> Option<isize> {
     let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);

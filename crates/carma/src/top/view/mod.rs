@@ -17,6 +17,8 @@ mod jobs;
 mod memory;
 mod panel;
 #[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use appearance::Appearance;

@@ -5,58 +5,13 @@ use std::time::Duration;
 use carma_core::Outcome;
 use carma_manager::api::ArrayPlace;
 use carma_manager::store::Phase;
-use jiff::tz::TimeZone;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::buffer::Buffer;
-use ratatui::style::{Color, Style};
+use ratatui::style::Color;
 
 use super::super::fixtures::{busy, event, gpu, model_of, press, running, seen, tenant, waiting};
 use super::super::model::{Message, Model, Size};
+use super::pictures::{COLOURED, PLAIN, drawn, picture, styles, text};
 use super::*;
 use crate::manager::sample;
-
-const PLAIN: Appearance = Appearance { colour: false, unicode: true };
-const COLOURED: Appearance = Appearance { colour: true, unicode: true };
-
-fn drawn(model: &Model, width: u16, height: u16, appearance: Appearance) -> Buffer {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(model, &TimeZone::UTC, appearance, frame.buffer_mut())).unwrap();
-    terminal.backend().buffer().clone()
-}
-
-fn text(buffer: &Buffer) -> String {
-    let width = usize::from(buffer.area.width);
-    let line = |cells: &[ratatui::buffer::Cell]| cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>();
-    buffer.content.chunks(width).map(|cells| line(cells).trim_end().to_owned() + "\n").collect()
-}
-
-fn picture(model: &Model, width: u16, height: u16) -> String {
-    text(&drawn(model, width, height, PLAIN))
-}
-
-/// Each run of cells that look alike, by how they look.
-fn styles(buffer: &Buffer) -> String {
-    let mut runs: Vec<(Style, String)> = Vec::new();
-    for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
-        for run in cells.chunk_by(|one, next| one.style() == next.style()) {
-            let words: String = run.iter().map(ratatui::buffer::Cell::symbol).collect();
-            if !words.trim().is_empty() || run[0].bg != Color::Reset {
-                runs.push((run[0].style(), words.trim_end().to_owned()));
-            }
-        }
-    }
-    let words = |(style, words): &(Style, String)| {
-        let colour =
-            |name: &str, colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset).map(|colour| format!("{name} {colour}"));
-        let mut looks: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
-        if !style.add_modifier.is_empty() {
-            looks.push(format!("{:?}", style.add_modifier));
-        }
-        format!("{:<32} {words}\n", looks.join(", "))
-    };
-    runs.iter().map(words).collect()
-}
 
 #[test]
 fn a_busy_manager_on_a_small_terminal_and_on_a_large_one() {
