@@ -1,15 +1,20 @@
 //! Progress on a terminal, on standard error; nothing where nobody looks. All long commands show it in one style.
 
+use std::fmt;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use carma_estimate::learning::on_all_cores;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use ratatui::crossterm::terminal::size;
 
 /// So often it is drawn anew, whether there is progress or not.
 const BEAT: Duration = Duration::from_millis(200);
+
+/// On a terminal with fewer columns, a bar and a rate would be broken over two lines.
+const NARROW: u16 = 60;
 
 /// A bar, or a spinner where nobody knows how much there is. It is gone when it is dropped.
 #[derive(Debug)]
@@ -17,7 +22,10 @@ pub(crate) struct Progress(ProgressBar);
 
 /// A bar for so many of something, with their rate and the time that is left.
 pub(crate) fn bar(length: usize, what: &str) -> Progress {
-    Progress::drawn(Some(length), what, "{msg} {wide_bar} {pos}/{len} {per_sec:.1} {eta} left")
+    // A terminal that does not know how wide it is says 0.
+    let narrow = size().is_ok_and(|(columns, _)| (1..NARROW).contains(&columns));
+    let template = if narrow { "{wide_msg} {pos}/{len} {eta} left" } else { "{msg} {wide_bar} {pos}/{len} {rate} {eta} left" };
+    Progress::drawn(Some(length), what, template)
 }
 
 /// Runs all on all cores under a bar; the first error is the answer where there is any.
@@ -33,7 +41,7 @@ pub(crate) fn simulate_all<T: Sync, R: Send, E: Send>(runs: &[T], simulate: impl
 
 /// Takes all there is of something, of which nobody knows how much it is.
 pub(crate) fn counted<T, E: Into<anyhow::Error>>(what: &str, items: impl Iterator<Item = Result<T, E>>) -> anyhow::Result<Vec<T>> {
-    let spinner = Progress::drawn(None, what, "{spinner} {msg} {pos} {per_sec:.1} {elapsed}");
+    let spinner = Progress::drawn(None, what, "{spinner} {msg} {pos} {rate} {elapsed}");
     items.inspect(|_| spinner.step()).collect::<Result<Vec<T>, E>>().map_err(Into::into)
 }
 
@@ -67,7 +75,10 @@ impl Progress {
         let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length.map(|length| length as u64), target);
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("rate", |state: &ProgressState, output: &mut dyn fmt::Write| {
+                // What cannot be written is drawn anew at the next beat.
+                let _ = output.write_str(&rate(state.per_sec()));
+            }));
         }
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(BEAT);
@@ -98,5 +109,21 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// So many a second; a tenth is told where it says something.
+fn rate(per_second: f64) -> String {
+    let decimals = usize::from(per_second < 100.0);
+    format!("{:.decimals$}/s", HumanFloatCount(per_second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_no_more_digits_than_say_something() {
+        assert_eq!([0.0, 0.26, 12.34, 99.94, 1160.3688, 123_456.7].map(rate), ["0/s", "0.3/s", "12.3/s", "99.9/s", "1,160/s", "123,457/s"]);
     }
 }

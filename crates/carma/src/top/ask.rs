@@ -20,8 +20,6 @@ const ROUND: Duration = Duration::from_secs(1);
 const MOST_JOBS: u32 = 1000;
 /// Lines of a log that can be scrolled through.
 const LOG_LINES: u32 = 2000;
-/// Looks of before that are asked for, in milliseconds: what is drawn goes no further back.
-const PAST_LOOKS: u64 = 120_000;
 /// Events of before that are shown.
 const PAST_EVENTS: u64 = 200;
 
@@ -58,7 +56,7 @@ impl Asker {
                     next = Instant::now() + ROUND;
                     self.look()
                 }
-                Ok(Request::Leave(_)) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Request::Leave(_) | Request::Suspend) | Err(RecvTimeoutError::Disconnected) => return,
             };
             if done.is_err() {
                 return;
@@ -92,9 +90,9 @@ impl Asker {
         let status = client.status()?;
         let gpus = client.gpus()?;
         let queue = client.queue(&QueueQuery { user: None, limit: Some(MOST_JOBS) })?;
-        // A clock that went back must not keep us waiting for it.
-        let since = self.looked.unwrap_or(UnixMillis(status.now.0.saturating_sub(PAST_LOOKS))).min(status.now);
-        let looks = client.recent(&RecentQuery { since: Some(since), ..RecentQuery::default() })?;
+        // First all that are kept, then the new ones. A clock that went back must not keep us waiting for it.
+        let since = self.looked.map(|looked| looked.min(status.now));
+        let looks = client.recent(&RecentQuery { since, ..RecentQuery::default() })?;
         self.looked = looks.iter().filter_map(|looks| looks.at.last()).max().copied().or(self.looked);
         Ok(Seen { status, me, gpus, queue, looks })
     }

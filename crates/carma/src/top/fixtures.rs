@@ -8,7 +8,7 @@ use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::json;
 
-use super::model::{Message, Model, Request, Seen};
+use super::model::{Message, Model, Request, Seen, Size};
 
 /// Who looks, unless a test says otherwise.
 pub(super) const ADA: u32 = 1000;
@@ -163,7 +163,7 @@ pub(super) fn busy() -> Seen {
 
 /// A model that has seen this, with something having happened.
 pub(super) fn model_of(seen: Seen) -> Model {
-    let mut model = Model::new("/run/carma/carma.sock".to_owned(), 24);
+    let mut model = Model::new("/run/carma/carma.sock".to_owned(), Size { columns: 80, rows: 24 });
     let mut tell = |message| assert_eq!(model.update(message, Duration::from_secs(1)), []);
     for (sequence, kind, body) in [
         (1, "launched", json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu0"}]}})),

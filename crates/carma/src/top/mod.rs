@@ -13,6 +13,7 @@ mod model;
 mod plain;
 mod screen;
 mod view;
+mod wrap;
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use self::ask::{Asker, listen};
-use self::model::{Departure, Message, Model, Request};
+use self::model::{Departure, Message, Model, Request, Size};
 use self::screen::Screen;
 use self::view::Appearance;
 use crate::manager::Manager;
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (messages, arriving) = channel();
     let (requests, requested) = channel();
     let mut screen = Screen::new(appearance)?;
-    let mut model = Model::new(address, screen.rows()?);
+    let mut model = Model::new(address, screen.size()?);
     let (mut listener, asker) = (client.another()?, Asker::new(client, messages.clone()));
     let heard = messages.clone();
     hear_signals(messages.clone())?;
@@ -100,6 +101,7 @@ fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, re
         for request in model.update(message, begun.elapsed()) {
             match request {
                 Request::Leave(departure) => return Ok(departure),
+                Request::Suspend => screen.suspend()?,
                 request => requests.send(request)?,
             }
         }
@@ -110,7 +112,7 @@ fn read_keys(messages: &Sender<Message>) {
     loop {
         let message = match event::read() {
             Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => Message::Key(key),
-            Ok(Event::Resize(_, rows)) => Message::Resized(rows),
+            Ok(Event::Resize(columns, rows)) => Message::Resized(Size { columns, rows }),
             Ok(_) => continue,
             // The terminal is gone.
             Err(_) => Message::Leave(Departure::Wanted),

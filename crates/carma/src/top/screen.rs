@@ -13,16 +13,20 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::low_level::raise;
 
-use super::model::Model;
+use super::model::{Model, Size};
 use super::view::{self, Appearance};
 
 /// Held while something is drawn, and by a thread that panics until all of this has ended.
 static DRAWING: Mutex<()> = Mutex::new(());
 
+type Drawn = Terminal<CrosstermBackend<BufWriter<File>>>;
+
 /// A terminal that shows the view until this is dropped.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
+    terminal: Drawn,
     appearance: Appearance,
     zone: TimeZone,
 }
@@ -30,18 +34,23 @@ pub(super) struct Screen {
 impl Screen {
     /// Takes the terminal over.
     pub(super) fn new(appearance: Appearance) -> io::Result<Self> {
-        // Not through the standard output of the library: its lock is held, and a thread that panics must get through.
-        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(terminal()?)))?;
         restore_on_panic();
-        enable_raw_mode()?;
-        let this = Self { terminal, appearance, zone: TimeZone::system() };
-        execute!(self::terminal()?, EnterAlternateScreen, Hide)?;
-        Ok(this)
+        Ok(Self { terminal: take_over()?, appearance, zone: TimeZone::system() })
     }
 
-    /// How many rows it has.
-    pub(super) fn rows(&self) -> io::Result<u16> {
-        Ok(self.terminal.size()?.height)
+    /// Gives the terminal back and stops, until we are to go on.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        restore();
+        // To this thread, so that it is stopped right here.
+        raise(SIGTSTP)?;
+        self.terminal = take_over()?;
+        Ok(())
+    }
+
+    /// How large it is.
+    pub(super) fn size(&self) -> io::Result<Size> {
+        let size = self.terminal.size()?;
+        Ok(Size { columns: size.width, rows: size.height })
     }
 
     /// Draws what has changed.
@@ -56,6 +65,15 @@ impl Drop for Screen {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Takes the terminal over, with nothing on it.
+fn take_over() -> io::Result<Drawn> {
+    // Not through the standard output of the library: its lock is held, and a thread that panics must get through.
+    let drawn = Terminal::new(CrosstermBackend::new(BufWriter::new(terminal()?)))?;
+    enable_raw_mode()?;
+    execute!(terminal()?, EnterAlternateScreen, Hide).inspect_err(|_| restore())?;
+    Ok(drawn)
 }
 
 fn terminal() -> io::Result<File> {

@@ -30,7 +30,7 @@ impl Model {
 
 /// A job in words.
 fn called(job: &QueueRow) -> String {
-    let name = job.name.as_ref().map_or(String::new(), |name| format!(" {}", shortened(&printable(name), 30)));
+    let name = job.name.as_ref().map_or(String::new(), |name| format!(" \"{}\"", shortened(&printable(name), 30)));
     format!("job {}{name}", identity(job.id, job.array))
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let mut ada = model_of(busy());
         for act in ["c", "h", "r", "R"] {
             assert_eq!(press(&mut ada, &format!("gj{act}y")), [], "job 2 is bob's");
-            assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 inception is not yours")), "{act}");
+            assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 \"inception\" is not yours")), "{act}");
         }
         assert_eq!(press(&mut ada, "\n"), [Request::Look(Subject::Job("2".to_owned()))]);
         assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), Act::Cancel)]);
@@ -97,7 +97,7 @@ mod tests {
     fn acts_are_for_jobs_that_stand_as_they_must() {
         let mut model = model_of(busy());
         assert_eq!(press(&mut model, "hy"), []);
-        assert_eq!(model.notice(), Some("job 1 resnet50 is running: only what is queued or recovering or preempted can be held"));
+        assert_eq!(model.notice(), Some("job 1 \"resnet50\" is running: only what is queued or recovering or preempted can be held"));
         assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), Act::Release)]);
         assert_eq!(press(&mut model, "Ghy"), [], "it is held");
         assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), Act::Hold)]);

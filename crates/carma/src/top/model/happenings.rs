@@ -76,6 +76,11 @@ impl Happenings {
         self.place = self.place.saturating_add_signed(by).min(self.listed().count().saturating_sub(1));
     }
 
+    /// Selects the latest, and whichever comes after it.
+    pub(super) const fn follow(&mut self) {
+        self.place = 0;
+    }
+
     /// The place of the one that is selected.
     pub(crate) const fn place(&self) -> usize {
         self.place

@@ -13,10 +13,12 @@ const LONGEST_FILTER: usize = 200;
 impl Model {
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Request> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if control && key.code == KeyCode::Char('c') {
-            return vec![Request::Leave(Departure::Wanted)];
+        match key.code {
+            KeyCode::Char('c') if control => return vec![Request::Leave(Departure::Wanted)],
+            KeyCode::Char('z') if control => return vec![Request::Suspend],
+            _ => {}
         }
-        match self.prompt.take() {
+        let requests = match self.prompt.take() {
             Some(Prompt::Confirm { name, act, .. }) => match key.code {
                 KeyCode::Char('y' | 'Y') => vec![Request::Act(name, act)],
                 _ => Vec::new(),
@@ -27,7 +29,12 @@ impl Model {
             }
             None if self.panel.is_some() => self.press_in_panel(key.code),
             None => self.press_in_lists(key.code),
+        };
+        // Events that nobody scrolls through any more are the latest again.
+        if self.focus != Pane::Happenings {
+            self.happenings.follow();
         }
+        requests
     }
 
     fn type_filter(&mut self, key: KeyCode, control: bool) {
@@ -59,7 +66,8 @@ impl Model {
     fn press_in_panel(&mut self, key: KeyCode) -> Vec<Request> {
         let rows = self.panel_rows();
         if let Some(by) = movement(key, rows) {
-            self.panel.iter_mut().for_each(|panel| panel.scroll(by, rows));
+            let columns = self.size.columns.into();
+            self.panel.iter_mut().for_each(|panel| panel.scroll(by, columns, rows));
             return Vec::new();
         }
         match (key, &mut self.panel) {
@@ -160,16 +168,6 @@ impl Model {
     }
 }
 
-impl Pane {
-    const fn next(self) -> Self {
-        match self {
-            Self::Gpus => Self::Jobs,
-            Self::Jobs => Self::Happenings,
-            Self::Happenings => Self::Gpus,
-        }
-    }
-}
-
 /// How far a key moves, where a page has so many rows.
 fn movement(key: KeyCode, page: usize) -> Option<isize> {
     let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
@@ -230,11 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn control_c_leaves_whatever_is_shown_and_filters_are_typed() {
+    fn control_c_leaves_and_control_z_stops_whatever_is_shown_and_filters_are_typed() {
         let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
         for keys in ["", "c", "/abc", "?", "l", "\n"] {
             let mut model = model_of(busy());
             press(&mut model, keys);
+            assert_eq!(model.update(Message::Key(control('z')), Duration::ZERO), [Request::Suspend], "{keys:?}");
             assert_eq!(model.update(Message::Key(control('c')), Duration::ZERO), [Request::Leave(Departure::Wanted)], "{keys:?}");
         }
         let mut model = model_of(busy());

@@ -6,21 +6,21 @@ mod happenings;
 mod jobs;
 mod keys;
 mod marks;
+mod messages;
 mod panel;
 mod recent;
 
 pub(super) use happenings::{Happenings, Weight};
 pub(super) use jobs::{JobList, Sort};
 pub(super) use marks::Mark;
+pub(super) use messages::{Departure, JobName, Message, Request, Seen, Size, Subject};
 pub(super) use panel::Panel;
 pub(super) use recent::Traces;
 
 use std::time::Duration;
 
 use carma_core::JobId;
-use carma_manager::api::{Act, GpuDetail, JobDetail, LogStream, Me, Queue, RecentLooks, Status, Why};
-use carma_manager::store::StoredEvent;
-use ratatui::crossterm::event::KeyEvent;
+use carma_manager::api::{Act, JobDetail, Why};
 
 use self::marks::Marks;
 use self::recent::Recent;
@@ -31,82 +31,23 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long it is shown what became of an act.
 const NOTICE: Duration = Duration::from_secs(8);
 
-/// What the manager answered in one round.
-#[derive(Debug, Clone)]
-pub(crate) struct Seen {
-    pub(crate) status: Status,
-    pub(crate) me: Me,
-    pub(crate) gpus: Vec<GpuDetail>,
-    pub(crate) queue: Queue,
-    /// Looks at GPUs since the last round.
-    pub(crate) looks: Vec<RecentLooks>,
-}
-
-/// Something that changes the model.
-#[derive(Debug, Clone)]
-pub(crate) enum Message {
-    /// A key was pressed.
-    Key(KeyEvent),
-    /// The terminal has so many rows.
-    Resized(u16),
-    /// The manager answered.
-    Seen(Box<Seen>),
-    /// The manager did not answer, and why.
-    Away(String),
-    /// Something happened.
-    Happened(StoredEvent),
-    /// The job that is looked at closely, or why it cannot be.
-    Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
-    /// The end of the log that is looked at, or why it cannot be.
-    Log(String, Result<Vec<u8>, String>),
-    /// What became of an act, in words.
-    Acted(String),
-    /// It is time to leave.
-    Leave(Departure),
-    /// Time passed.
-    Tick,
-}
-
-/// Why to leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Departure {
-    /// Somebody wants to.
-    Wanted,
-    /// A signal told us to.
-    Signalled(i32),
-}
-
-/// What a job is called when the manager is asked about it.
-pub(crate) type JobName = String;
-
-/// Something that is to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
-    /// Leave.
-    Leave(Departure),
-    /// Do this to a job.
-    Act(JobName, Act),
-    /// Look at this more closely, from now on.
-    Look(Subject),
-}
-
-/// What is looked at more closely than all else.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// Nothing.
-    Nothing,
-    /// All about a job.
-    Job(JobName),
-    /// A log.
-    Log(JobName, LogStream),
-}
-
 /// A part of the screen that keys can be meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pane {
     Gpus,
     Jobs,
     Happenings,
+}
+
+impl Pane {
+    /// The one that Tab goes to.
+    const fn next(self) -> Self {
+        match self {
+            Self::Gpus => Self::Jobs,
+            Self::Jobs => Self::Happenings,
+            Self::Happenings => Self::Gpus,
+        }
+    }
 }
 
 /// What keys go to before all else.
@@ -133,17 +74,18 @@ pub(crate) struct Model {
     pub(super) gpu: usize,
     pub(super) panel: Option<Panel>,
     pub(super) prompt: Option<Prompt>,
-    absence: Option<String>,
+    /// When the manager did not answer last, and why.
+    absence: Option<(Duration, String)>,
     notice: Option<(Duration, String)>,
     /// When the manager answered last.
     heard: Duration,
     now: Duration,
-    rows: u16,
+    size: Size,
 }
 
 impl Model {
     /// Nothing is known yet of the manager at this address.
-    pub(crate) fn new(address: String, rows: u16) -> Self {
+    pub(crate) fn new(address: String, size: Size) -> Self {
         Self {
             address,
             seen: None,
@@ -159,7 +101,7 @@ impl Model {
             notice: None,
             heard: Duration::ZERO,
             now: Duration::ZERO,
-            rows,
+            size,
         }
     }
 
@@ -168,9 +110,9 @@ impl Model {
         self.now = now;
         match message {
             Message::Key(key) => return self.press(key),
-            Message::Resized(rows) => self.rows = rows,
+            Message::Resized(size) => self.size = size,
             Message::Seen(seen) => self.see(seen),
-            Message::Away(why) => self.absence = Some(why),
+            Message::Away(why) => self.absence = Some((now, why)),
             Message::Happened(event) => self.happenings.take(event),
             Message::Detail(name, detail) => self.show_detail(&name, detail),
             Message::Log(name, log) => {
@@ -189,7 +131,11 @@ impl Model {
     }
 
     fn see(&mut self, mut seen: Box<Seen>) {
-        (self.absence, self.heard) = (None, self.now);
+        // What was said until then was said of an absence that is over.
+        if let Some((away, _)) = self.absence.take() {
+            self.notice.take_if(|(said, _)| *said <= away);
+        }
+        self.heard = self.now;
         self.recent.take(std::mem::take(&mut seen.looks));
         self.marks.follow(seen.gpus.iter().flat_map(|gpu| &gpu.tenants).map(|tenant| tenant.attempt.job));
         self.jobs.take(std::mem::take(&mut seen.queue), seen.me.uid);
@@ -223,7 +169,7 @@ impl Model {
     pub(super) fn absence(&self) -> Option<String> {
         let silent = self.now.saturating_sub(self.heard);
         match &self.absence {
-            Some(why) => Some(format!("{why}; trying again")),
+            Some((_, why)) => Some(format!("{why}; trying again")),
             None if silent > SILENCE => Some(format!("the manager has not answered for {} s", silent.as_secs())),
             None => None,
         }
@@ -241,6 +187,6 @@ impl Model {
 
     /// Rows that a panel has for its text: all but the head, its title and the keys.
     pub(super) fn panel_rows(&self) -> usize {
-        usize::from(self.rows.saturating_sub(3)).max(1)
+        usize::from(self.size.rows.saturating_sub(3)).max(1)
     }
 }

@@ -5,6 +5,7 @@ use carma_manager::store::UnixMillis;
 use jiff::tz::TimeZone;
 
 use super::super::plain::plain_lines;
+use super::super::wrap::wrapped;
 use super::JobName;
 use crate::manager::write_job;
 use crate::text::printable;
@@ -25,8 +26,15 @@ pub(crate) enum Panel {
 pub(crate) struct TextPanel {
     pub(crate) name: JobName,
     pub(crate) lines: Vec<String>,
-    /// Lines above the screen.
+    /// Rows above the screen.
     pub(crate) above: usize,
+}
+
+impl TextPanel {
+    /// The lines as rows of so many columns.
+    pub(crate) fn wrapped(&self, columns: usize) -> Vec<String> {
+        self.lines.iter().flat_map(|line| wrapped(line, columns)).collect()
+    }
 }
 
 /// The end of a log.
@@ -70,11 +78,14 @@ pub(super) fn job_lines(job: &JobDetail, why: Option<&Why>, now: UnixMillis) -> 
 }
 
 impl Panel {
-    /// Scrolls so many lines down, where there are any.
-    pub(super) fn scroll(&mut self, by: isize, rows: usize) {
+    /// Scrolls so many rows down, where there are any.
+    pub(super) fn scroll(&mut self, by: isize, columns: usize, rows: usize) {
         match self {
             Self::Help => {}
-            Self::Job(panel) => panel.above = panel.above.saturating_add_signed(by).min(panel.lines.len().saturating_sub(rows)),
+            Self::Job(panel) => {
+                let last = panel.wrapped(columns).len().saturating_sub(rows);
+                panel.above = panel.above.saturating_add_signed(by).min(last);
+            }
             Self::Log(panel) => {
                 panel.below = panel.below.saturating_add_signed(by.saturating_neg()).min(panel.lines.len().saturating_sub(rows));
             }

@@ -54,7 +54,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
         return;
     }
     let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
-    let view = View { model, widest, appearance };
+    let view = View { model, widest, full_power: model.recent.full_power(), appearance };
     if heading > 0
         && let Some(mut row) = Row::new(area, 1, appearance, buffer)
     {
@@ -80,6 +80,8 @@ struct View<'a> {
     model: &'a Model,
     /// Letters of the longest name.
     widest: usize,
+    /// In watts.
+    full_power: f64,
     appearance: Appearance,
 }
 
@@ -140,7 +142,7 @@ impl View<'_> {
             Figure { name: "SMACT", trace: of(|traces| &traces.smact), full: 1.0, now: share(busy.smact) },
             Figure { name: "SMOCC", trace: of(|traces| &traces.smocc), full: 1.0, now: share(busy.smocc) },
             Figure { name: "DRAMA", trace: of(|traces| &traces.drama), full: 1.0, now: share(busy.drama) },
-            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.model.recent.most_power(), now: watts },
+            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.full_power, now: watts },
         ]
     }
 
@@ -158,11 +160,12 @@ impl View<'_> {
 
     fn trace(&self, Figure { trace, full, .. }: &Figure<'_>, width: usize, row: &mut Row<'_>) {
         let levels = self.appearance.letters().levels;
-        let shown = &trace[trace.len().saturating_sub(width)..];
-        row.skip(width - shown.len());
-        for value in shown {
+        let cells = trace.len().min(width);
+        row.skip(width - cells);
+        for cell in 0..cells {
+            let looks = &trace[cell * trace.len() / cells..(cell + 1) * trace.len() / cells];
             let level = |value: f64| levels[((value / full).clamp(0.0, 1.0) * 7.0).round() as usize];
-            row.letter(value.map_or(' ', level), self.appearance.trace());
+            row.letter(mean(looks).map_or(' ', level), self.appearance.trace());
         }
     }
 
@@ -229,4 +232,11 @@ impl View<'_> {
         }
         row.number(&temperature(gpu), 6, FAINT);
     }
+}
+
+/// The mean of what is known.
+fn mean(looks: &[Option<f64>]) -> Option<f64> {
+    let known = || looks.iter().flatten();
+    let count = known().count();
+    (count > 0).then(|| known().sum::<f64>() / count as f64)
 }

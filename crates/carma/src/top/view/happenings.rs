@@ -12,8 +12,10 @@ use crate::manager::moment;
 pub(super) fn draw(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
     let happenings = &model.happenings;
     let focused = model.focus == Pane::Happenings;
-    let more = if happenings.unusual_only { "recoveries and failures" } else { "" };
-    title(area, "Events", more, focused, appearance, buffer);
+    let kinds = happenings.unusual_only.then(|| "recoveries and failures".to_owned());
+    let newer = (happenings.place() > 0).then(|| format!("{} newer, Home follows again", happenings.place()));
+    let more = kinds.into_iter().chain(newer).collect::<Vec<_>>().join(" | ");
+    title(area, "Events", &more, focused, appearance, buffer);
     let rows = usize::from(area.height).saturating_sub(1);
     let first = first_in_sight(happenings.place(), rows, happenings.listed().count());
     for (place, happening) in happenings.listed().enumerate().skip(first).take(rows) {

@@ -17,6 +17,8 @@ mod jobs;
 mod memory;
 mod panel;
 #[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use appearance::Appearance;
@@ -28,6 +30,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::model::{Model, Pane, Panel, Prompt};
+use super::wrap::wrapped;
 use appearance::{FAINT, STRONG};
 use canvas::Row;
 
@@ -36,6 +39,8 @@ use crate::units::{count, wrapped_to};
 
 /// Less than this cannot be read.
 const SMALLEST: (u16, u16) = (40, 10);
+/// Rows that the foot takes at most.
+const MOST_NOTICE: usize = 3;
 
 /// Draws everything.
 pub(super) fn draw(model: &Model, zone: &TimeZone, appearance: Appearance, buffer: &mut Buffer) {
@@ -47,12 +52,13 @@ pub(super) fn draw(model: &Model, zone: &TimeZone, appearance: Appearance, buffe
         return;
     }
     let (_, rest) = cut(whole, head(model, zone, whole, appearance, buffer));
-    let (body, foot) = cut(rest, rest.height - 1);
+    let notice = notice_lines(model, whole.width.into());
+    let (body, foot) = cut(rest, rest.height - notice.len().max(1) as u16);
     match &model.panel {
         Some(panel) => panel::draw(panel, body, appearance, buffer),
         None => lists(model, zone, body, appearance, buffer),
     }
-    draw_foot(model, foot, appearance, buffer);
+    draw_foot(model, &notice, foot, appearance, buffer);
     if let Some(Prompt::Confirm { question, .. }) = &model.prompt {
         panel::ask(question, whole, appearance, buffer);
     }
@@ -130,13 +136,23 @@ fn words(status: &Status) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn draw_foot(model: &Model, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
-    let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
-    row.skip(1);
-    if let Some(notice) = model.notice() {
-        row.text(notice, appearance.notable());
+/// What became of the last act, as it fits the foot.
+fn notice_lines(model: &Model, width: usize) -> Vec<String> {
+    model.notice().into_iter().flat_map(|notice| wrapped(notice, width.saturating_sub(2))).take(MOST_NOTICE).collect()
+}
+
+/// Draws what became of the last act, where that is news, or keys.
+fn draw_foot(model: &Model, notice: &[String], area: Rect, appearance: Appearance, buffer: &mut Buffer) {
+    for (down, line) in notice.iter().enumerate() {
+        if let Some(mut row) = Row::new(area, down, appearance, buffer) {
+            row.skip(1).text(line, appearance.notable());
+        }
+    }
+    if !notice.is_empty() {
         return;
     }
+    let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
+    row.skip(1);
     let select = appearance.letters().up_down;
     let keys: &[(&str, &str)] = match (&model.prompt, &model.panel) {
         (Some(Prompt::Filter), _) => &[("Enter", "keep"), ("Esc", "all jobs"), ("user: state: gpu:", "narrow it down")],

@@ -13,7 +13,7 @@ use super::canvas::{Row, title};
 const HELP: [(&str, &str); 19] = [
     ("up, down, j, k", "select the next or the one before; scroll"),
     ("PgUp, PgDn, space", "a page at a time"),
-    ("Home, End, g, G", "the first, the last; in a log End follows again"),
+    ("Home, End, g, G", "the first, the last; End follows a log again, Home events"),
     ("Tab", "to the next pane: GPUs, jobs, events"),
     ("Enter", "all about a job: estimate, peak, attempts, why it waits;"),
     ("", "on a GPU: list its jobs"),
@@ -26,7 +26,7 @@ const HELP: [(&str, &str); 19] = [
     ("u", "list only my jobs, or all"),
     ("e", "list only recoveries and failures among events, or all"),
     ("Esc", "back; list all jobs"),
-    ("q, Ctrl-C", "leave"),
+    ("q, Ctrl-C; Ctrl-Z", "leave; stop until the shell goes on with it (fg)"),
     ("", ""),
     ("memory bar", "letters and colours are jobs, as in the list;"),
     ("", "shaded: promised and not used; dense: of others; dots: free"),
@@ -43,10 +43,11 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
             }
         }
         Panel::Job(panel) => {
-            let first = panel.above.min(panel.lines.len().saturating_sub(rows));
-            let more = position(first, rows, panel.lines.len());
+            let text = panel.wrapped(area.width.into());
+            let first = panel.above.min(text.len().saturating_sub(rows));
+            let more = position(first, rows, text.len());
             title(area, &format!("Job {}", panel.name), &more, true, appearance, buffer);
-            lines(&panel.lines[first..], area, appearance, buffer);
+            lines(&text[first..], area, appearance, buffer);
         }
         Panel::Log(panel) => {
             let first = panel.lines.len().saturating_sub(rows.saturating_add(panel.below));

@@ -5,58 +5,13 @@ use std::time::Duration;
 use carma_core::Outcome;
 use carma_manager::api::ArrayPlace;
 use carma_manager::store::Phase;
-use jiff::tz::TimeZone;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::buffer::Buffer;
-use ratatui::style::{Color, Style};
+use ratatui::style::Color;
 
 use super::super::fixtures::{busy, event, gpu, model_of, press, running, seen, tenant, waiting};
-use super::super::model::{Message, Model};
+use super::super::model::{Message, Model, Size};
+use super::pictures::{COLOURED, PLAIN, drawn, picture, styles, text};
 use super::*;
 use crate::manager::sample;
-
-const PLAIN: Appearance = Appearance { colour: false, unicode: true };
-const COLOURED: Appearance = Appearance { colour: true, unicode: true };
-
-fn drawn(model: &Model, width: u16, height: u16, appearance: Appearance) -> Buffer {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(model, &TimeZone::UTC, appearance, frame.buffer_mut())).unwrap();
-    terminal.backend().buffer().clone()
-}
-
-fn text(buffer: &Buffer) -> String {
-    let width = usize::from(buffer.area.width);
-    let line = |cells: &[ratatui::buffer::Cell]| cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>();
-    buffer.content.chunks(width).map(|cells| line(cells).trim_end().to_owned() + "\n").collect()
-}
-
-fn picture(model: &Model, width: u16, height: u16) -> String {
-    text(&drawn(model, width, height, PLAIN))
-}
-
-/// Each run of cells that look alike, by how they look.
-fn styles(buffer: &Buffer) -> String {
-    let mut runs: Vec<(Style, String)> = Vec::new();
-    for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
-        for run in cells.chunk_by(|one, next| one.style() == next.style()) {
-            let words: String = run.iter().map(ratatui::buffer::Cell::symbol).collect();
-            if !words.trim().is_empty() || run[0].bg != Color::Reset {
-                runs.push((run[0].style(), words.trim_end().to_owned()));
-            }
-        }
-    }
-    let words = |(style, words): &(Style, String)| {
-        let colour =
-            |name: &str, colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset).map(|colour| format!("{name} {colour}"));
-        let mut looks: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
-        if !style.add_modifier.is_empty() {
-            looks.push(format!("{:?}", style.add_modifier));
-        }
-        format!("{:<32} {words}\n", looks.join(", "))
-    };
-    runs.iter().map(words).collect()
-}
 
 #[test]
 fn a_busy_manager_on_a_small_terminal_and_on_a_large_one() {
@@ -79,7 +34,7 @@ fn with_colours_jobs_differ_by_them_and_without_by_letters() {
 #[test]
 fn an_empty_manager() {
     insta::assert_snapshot!("empty", picture(&model_of(seen(Vec::new(), Vec::new())), 80, 24));
-    let unknown = Model::new("https://server:7080".to_owned(), 24);
+    let unknown = Model::new("https://server:7080".to_owned(), Size { columns: 80, rows: 24 });
     assert!(picture(&unknown, 80, 24).contains("carma https://server:7080"));
 }
 
@@ -134,8 +89,47 @@ fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
     insta::assert_snapshot!("away", picture(&model, 80, 24));
     model.update(Message::Seen(Box::new(busy())), Duration::from_secs(4));
     assert!(!picture(&model, 80, 24).contains("cannot reach"));
-    model.update(Message::Tick, Duration::from_secs(30));
+    model.update(Message::Acted(why.to_owned()), Duration::from_secs(5));
+    model.update(Message::Away(why.to_owned()), Duration::from_secs(6));
+    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(7));
+    assert!(!picture(&model, 80, 24).contains("cannot reach"), "nor below");
+    model.update(Message::Away(why.to_owned()), Duration::from_secs(8));
+    model.update(Message::Acted("job 1 is cancelled".to_owned()), Duration::from_secs(9));
+    model.update(Message::Seen(Box::new(busy())), Duration::from_secs(10));
+    assert!(picture(&model, 80, 24).contains("job 1 is cancelled"), "it was back by then");
+    model.update(Message::Tick, Duration::from_secs(17));
+    assert!(picture(&model, 80, 24).contains("q leave"), "keys are told again");
+    model.update(Message::Tick, Duration::from_secs(36));
     assert!(picture(&model, 80, 24).contains("! the manager has not answered for 26 s"));
+}
+
+#[test]
+fn refusals_that_are_long_have_rows_enough() {
+    let mut model = model_of(busy());
+    press(&mut model, "h");
+    let shown = picture(&model, 80, 24);
+    assert!(shown.ends_with(" job 1 \"resnet50\" is running: only what is queued or recovering or preempted\n   can be held\n"), "{shown}");
+    let small = picture(&model, 40, 10);
+    assert!(
+        small.ends_with(" job 1 \"resnet50\" is running: only what\n   is queued or recovering or preempted\n   can be held\n"),
+        "{small}"
+    );
+}
+
+#[test]
+fn what_is_drawn_over_time_is_all_that_is_known() {
+    let mut model = model_of(busy());
+    let mut later = busy();
+    let at = later.looks[0].at[0];
+    // Ten minutes: idle in the first half, busy in the second.
+    for looks in &mut later.looks {
+        looks.at = (0..600).map(|second| carma_manager::store::UnixMillis(at.0 + 600_000 + second * 1000)).collect();
+        looks.smact = (0..600).map(|second| Some(f64::from(u8::from(second >= 300)))).collect();
+        (looks.smocc, looks.drama, looks.power) = (vec![None; 600], vec![Some(0.0); 600], vec![None; 600]);
+    }
+    model.update(Message::Seen(Box::new(later)), Duration::from_secs(2));
+    let shown = picture(&model, 80, 24);
+    assert!(shown.contains("SMACT ▁▁▁▄███ 0.60 SMOCC         0.30 DRAMA ▁▁▁▁▁▁▁ 0.20"), "{shown}");
 }
 
 #[test]
@@ -144,7 +138,7 @@ fn before_anything_is_done_it_is_asked() {
     press(&mut model, "c");
     insta::assert_snapshot!("confirmation", picture(&model, 80, 24));
     press(&mut model, "njc");
-    assert!(picture(&model, 80, 24).contains("job 2 inception is not yours: it is for bob and operators to cancel it"));
+    assert!(picture(&model, 80, 24).contains("job 2 \"inception\" is not yours: it is for bob and operators to cancel it"));
 }
 
 #[test]
@@ -167,6 +161,18 @@ fn a_job_its_log_and_help() {
 }
 
 #[test]
+fn long_lines_about_a_job_are_wrapped_and_scrolled_to_their_end() {
+    let mut model = model_of(busy());
+    press(&mut model, "jjjjj\n");
+    let reason = format!("job 5 is too large: it asks for {} the end", "8 GPUs of 80 GiB, and no server has them; ".repeat(60));
+    model.update(Message::Detail("5".to_owned(), Err(reason)), Duration::from_secs(2));
+    let shown = picture(&model, 80, 24);
+    assert!(shown.contains("lines 1-21 of 3") && !shown.contains('…'), "{shown}");
+    press(&mut model, "G");
+    assert!(picture(&model, 80, 24).contains("the end\n"));
+}
+
+#[test]
 fn filters_and_orders_are_told() {
     let mut model = model_of(busy());
     press(&mut model, "su/user:ada sw");
@@ -178,6 +184,17 @@ fn filters_and_orders_are_told() {
     let events = picture(&model, 80, 24);
     assert!(events.contains("8 listed") || !events.contains("listed"), "{events}");
     assert!(events.contains("recoveries and failures") && !events.contains("launched"), "{events}");
+}
+
+#[test]
+fn events_that_are_scrolled_say_so_and_follow_again_when_their_pane_is_left() {
+    let mut model = model_of(busy());
+    press(&mut model, "\tjj");
+    model.update(Message::Happened(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
+    assert!(picture(&model, 80, 24).contains("─ Events 3 newer, Home follows again ─"));
+    press(&mut model, "\t");
+    let left = picture(&model, 80, 24);
+    assert!(left.contains("─ Events ─") && left.contains(" 08:00:07 job 7 machine\n"), "{left}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
     assert!(tmux.command().args(["resize-window", "-x", "120", "-y", "30"]).status().unwrap().success());
     until(|| tmux.screen().lines().any(|line| line.chars().count() == 120).then_some(()));
     tmux.press(&["c"]);
-    tmux.shows(&["Cancel job 1 first-job", "y: yes"]);
+    tmux.shows(&["Cancel job 1 \"first-job\"", "y: yes"]);
     tmux.press(&["n"]);
     until(|| (!tmux.screen().contains("y: yes")).then_some(()));
     assert!(up.client().job("1").unwrap().outcome().is_none(), "it was not wanted");
@@ -119,8 +119,13 @@ fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
     tmux.press(&["y"]);
     tmux.shows(&["nothing runs and nothing waits", "finished"]);
     assert_eq!(up.over(job).outcome(), Some(&Outcome::Cancelled));
+    tmux.press(&["C-z"]);
+    tmux.shows(&["left with"]);
+    tmux.is_as_it_was();
+    tmux.press(&["clear; fg; echo left again with $?", "Enter"]);
+    tmux.shows(&["2 GPUs, emulated", "nothing runs and nothing waits", "q leave"]);
     tmux.press(&["q"]);
-    tmux.shows(&["left with 0"]);
+    tmux.shows(&["left again with 0"]);
     tmux.is_as_it_was();
 }
 
