@@ -98,13 +98,14 @@ impl Scheduler {
             let whole = self.fleet.device(DeviceId { instance: None, ..device.id() });
             whole.is_some_and(|whole| !whole.switches.have_rested(self.config.modes.every, now))
         };
-        let comes = |device: &&Device| match device.switches.to {
-            Some(to) => device.id().instance.is_none() && (to.sharing() == SharingMode::Mig) == cut,
-            None => {
-                let unheard = device.exists() && !device.partitioned && device.telemetry.memory_used().is_none();
-                let suits = device.spec.memory >= demand.ranks[0].alone && mode_objection(demand.spec, device).is_none();
-                unheard && suits && resting(device)
+        let comes = |device: &&Device| {
+            if let Some(to) = device.switches.to {
+                return device.id().instance.is_none() && (to.sharing() == SharingMode::Mig) == cut;
             }
+            let unheard = device.exists() && !device.partitioned && device.telemetry.memory_used().is_none();
+            let holds = demand.ranks.first().is_some_and(|need| device.spec.memory >= need.alone);
+            let suits = holds && mode_objection(demand.spec, device).is_none();
+            unheard && suits && resting(device)
         };
         self.fleet.devices().filter(comes).count()
     }
