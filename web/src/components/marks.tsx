@@ -26,7 +26,11 @@ export function JobLink(props: {
     <a class="job-link" href={toJob(id)}>
       <Swatch job={id} />
       <span class="job-number">{array ? `${array.array}_${array.index}` : id}</span>
-      {name && <span class="job-name">{name}</span>}
+      {name && (
+        <span class="job-name" title={name}>
+          {name}
+        </span>
+      )}
     </a>
   );
 }
