@@ -1,15 +1,27 @@
 // Small marks that recur: states, jobs, GPUs, times.
 
 import type { ComponentChildren } from "preact";
-import { jobColour, type Tone } from "../lib/colour";
+import type { Ending } from "../api/types";
+import { endingTone, jobColour, type Tone } from "../lib/colour";
 import { ago, deviceName } from "../lib/format";
 import { exactly, moment } from "../lib/time";
+import { endingBrief, endingWords } from "../lib/words";
 import { managerNow } from "../live/clock";
 import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+/** How something ended, in few words; all of them are in the title. */
+export function EndingBadge({ ending }: { ending: Ending }) {
+  const words = endingWords(ending);
+  return (
+    <span class={`badge ${endingTone(words)}`} title={words}>
+      {endingBrief(ending)}
+    </span>
+  );
 }
 
 /** A job's colour. */

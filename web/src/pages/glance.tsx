@@ -4,11 +4,10 @@ import { gpus as loadGpus, history as loadHistory, queue as loadQueue, recent as
 import type { QueueRow, Status } from "../api/types";
 import { GpuCard } from "../components/gpu_card";
 import { JobsTable } from "../components/jobs_table";
-import { Ago, Badge, Fact, JobLink, Pending, When } from "../components/marks";
-import { endingTone } from "../lib/colour";
+import { Ago, EndingBadge, Fact, JobLink, Pending, When } from "../components/marks";
 import { count, duration, memory, power } from "../lib/format";
 import { useObservable } from "../lib/observable";
-import { endingWords, readable } from "../lib/words";
+import { readable } from "../lib/words";
 import { happenings } from "../live/feed";
 import { managerStatus, upFor } from "../live/manager";
 import { useLive } from "../live/use_live";
@@ -140,7 +139,7 @@ function Ended() {
         {latest.data?.map(job => (
           <li key={job.id}>
             <JobLink id={job.id} name={job.name} />
-            {job.outcome && <Badge tone={endingTone(endingWords(job.outcome))}>{endingWords(job.outcome)}</Badge>}
+            {job.outcome && <EndingBadge ending={job.outcome} />}
             <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
           </li>
         ))}
