@@ -2,13 +2,14 @@
 
 import type { ComponentChildren } from "preact";
 import type { Ending } from "../api/types";
-import { endingTone, jobColour, type Tone } from "../lib/colour";
+import { endingTone, type Tone } from "../lib/colour";
 import { ago, deviceName } from "../lib/format";
 import { exactly, moment } from "../lib/time";
 import { endingBrief, endingWords } from "../lib/words";
 import { managerNow } from "../live/clock";
 import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
+import { useJobColour } from "./use_job_colour";
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
@@ -25,7 +26,9 @@ export function EndingBadge({ ending }: { ending: Ending }) {
 }
 
 /** A job's colour. */
-export const Swatch = ({ job }: { job: number }) => <span class="swatch" style={{ "--colour": jobColour(job) }} aria-hidden="true" />;
+export function Swatch({ job }: { job: number }) {
+  return <span class="swatch" style={{ "--colour": useJobColour()(job) }} aria-hidden="true" />;
+}
 
 /** A job by its number and name. */
 export function JobLink(props: {

@@ -1,12 +1,13 @@
 // Who was on a GPU and when: a bar for each attempt, its end marked by how it ended.
 
 import type { GpuStay } from "../api/types";
-import { endingTone, jobColour, type Tone } from "../lib/colour";
+import { endingTone, type Tone } from "../lib/colour";
 import { count, duration, memory, UNKNOWN } from "../lib/format";
 import { packed } from "../lib/stack";
 import { exactly } from "../lib/time";
 import { toJob } from "../router";
 import { TimeChart } from "./chart";
+import { useJobColour } from "./use_job_colour";
 
 const ROW = 24;
 const BAR = 18;
@@ -29,6 +30,7 @@ function words(stay: GpuStay, until: number): string {
 }
 
 export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: number; until: number }) {
+  const jobColour = useJobColour();
   const placed = packed(stays);
   const rows = Math.max(1, ...placed.map(({ row }) => row + 1));
   const seen = new Set(stays.map(({ ending }) => (ending ? endingTone(ending) : undefined)));
