@@ -65,6 +65,10 @@ test("a job is cancelled after a question, and goes on when the question is dism
   const visit = await set.visit();
   await visit.go(`job/${job}`);
   await state(visit, "running");
+  await visit.page
+    .getByRole("table", { name: "Attempts" })
+    .getByText(/^\d+ \w+.* so far$/)
+    .waitFor();
   await visit.press("Cancel");
   await visit.press("Leave it as it is", dialog(visit));
   await dialog(visit).waitFor({ state: "detached" });

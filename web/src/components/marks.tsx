@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import type { Ending } from "../api/types";
 import { endingTone, type Tone } from "../lib/colour";
-import { ago, deviceName } from "../lib/format";
+import { ago, deviceName, duration } from "../lib/format";
 import { exactly, moment } from "../lib/time";
 import { endingBrief, endingWords } from "../lib/words";
-import { managerNow } from "../live/clock";
+import { managerNow, useNow } from "../live/clock";
 import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
 import { useJobColour } from "./use_job_colour";
@@ -77,6 +77,11 @@ export function Ago({ at }: { at: number }) {
       {ago(at, managerNow())}
     </time>
   );
+}
+
+/** How long something has been going on. */
+export function SoFar({ since }: { since: number }) {
+  return <span>{duration((useNow() - since) / 1000)} so far</span>;
 }
 
 /** What stands where something is loading, or could not be loaded. */
