@@ -1,6 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, carbon, change, count, deviceName, duration, energy, figures, memory, money, percent, power } from "../src/lib/format";
+import {
+  ago,
+  carbon,
+  change,
+  count,
+  deviceName,
+  duration,
+  energy,
+  figures,
+  jobNumber,
+  memory,
+  money,
+  percent,
+  power,
+} from "../src/lib/format";
 
 test("memory is told in MiB below one GiB, and in GiB above", () => {
   assert.deepEqual([0, 634, 1023, 1024, 19_868, null].map(memory), ["0 GiB", "634 MiB", "1023 MiB", "1.0 GiB", "19.4 GiB", "–"]);
@@ -31,4 +45,8 @@ test("figures keep three that matter, and whole numbers whole", () => {
 test("changes have a sign, counts a noun, devices no server", () => {
   assert.deepEqual([1.25, 0.9, 1.001].map(change), ["+25 %", "−10 %", "±0 %"]);
   assert.deepEqual([count(1, "job"), count(2000, "job"), deviceName("s0/gpu3/mig1")], ["1 job", "2,000 jobs", "gpu3/mig1"]);
+});
+
+test("a job of an array is named by its place there", () => {
+  assert.deepEqual([jobNumber(9, null), jobNumber(9, { array: 8, index: 2 }), jobNumber(9, [8, 2])], ["9", "8_2", "8_2"]);
 });

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Ending } from "../api/types";
 import { endingTone, type Tone } from "../lib/colour";
-import { ago, deviceName, duration } from "../lib/format";
+import { ago, deviceName, duration, jobNumber, type Place } from "../lib/format";
 import { exactly, moment } from "../lib/time";
 import { endingBrief, endingWords } from "../lib/words";
 import { managerNow, useNow } from "../live/clock";
@@ -31,16 +31,12 @@ export function Swatch({ job }: { job: number }) {
 }
 
 /** A job by its number and name. */
-export function JobLink(props: {
-  id: number;
-  name?: string | null | undefined;
-  array?: { array: number; index: number } | null | undefined;
-}) {
+export function JobLink(props: { id: number; name?: string | null | undefined; array?: Place }) {
   const { id, name, array } = props;
   return (
     <a class="job-link" href={toJob(id)}>
       <Swatch job={id} />
-      <span class="job-number">{array ? `${array.array}_${array.index}` : id}</span>
+      <span class="job-number">{jobNumber(id, array)}</span>
       {name && (
         <span class="job-name" title={name}>
           {name}

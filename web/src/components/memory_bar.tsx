@@ -1,12 +1,12 @@
 // A GPU's memory at this moment: what each job has of it, and how much is promised.
 
 import type { GpuDetail } from "../api/types";
-import { memory } from "../lib/format";
+import { jobNumber, memory } from "../lib/format";
 import { useJobColour } from "./use_job_colour";
 
 /** What it shows, in words. */
 export function memoryWords(gpu: GpuDetail): string {
-  const jobs = gpu.tenants.map(({ attempt, memory: has }) => `job ${attempt.job} ${memory(has)}`);
+  const jobs = gpu.tenants.map(({ attempt, array, memory: has }) => `job ${jobNumber(attempt.job, array)} ${memory(has)}`);
   return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} promised${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
 }
 

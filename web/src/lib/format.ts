@@ -82,6 +82,15 @@ export function change(ratio: number): string {
   return part === 0 ? "±0 %" : `${part > 0 ? "+" : "−"}${Math.abs(part)} %`;
 }
 
+/** A job's place in an array, in either of the manager's ways. */
+export type Place = { array: number; index: number } | readonly number[] | null | undefined;
+
+/** A job as people name it, here and on the command line: 8_2 is the second of array 8. */
+export function jobNumber(id: number, place: Place): string {
+  if (!place) return `${id}`;
+  return "array" in place ? `${place.array}_${place.index}` : place.join("_");
+}
+
 /** A device as people name it: without the server, of which there is one. */
 export function deviceName(device: string): string {
   return device.replace(/^s\d+\//, "");

@@ -140,7 +140,7 @@ function Ended() {
       <ul class="lines">
         {latest.data?.map(job => (
           <li key={job.id}>
-            <JobLink id={job.id} name={job.name} />
+            <JobLink id={job.id} name={job.name} array={job.array} />
             {job.outcome && <EndingBadge ending={job.outcome} />}
             <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
           </li>

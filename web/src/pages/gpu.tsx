@@ -107,7 +107,11 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
 }
 
 const TENANTS: ColumnOf<GpuTenant>[] = [
-  { name: "Job", cell: ({ attempt, name }) => <JobLink id={attempt.job} name={name} />, order: ({ attempt }) => attempt.job },
+  {
+    name: "Job",
+    cell: ({ attempt, name, array }) => <JobLink id={attempt.job} name={name} array={array} />,
+    order: ({ attempt }) => attempt.job,
+  },
   { name: "User", cell: ({ user }) => user, order: ({ user }) => user },
   { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
   { name: "Memory", cell: tenant => memory(tenant.memory), order: tenant => tenant.memory ?? 0, number: true },

@@ -23,7 +23,7 @@ const TYPING = 250;
 const PHASES = ["done", "running", "starting", "queued", "recovering", "preempted", "held"];
 
 const COLUMNS: ColumnOf<JobSummary>[] = [
-  { name: "Job", cell: job => <JobLink id={job.id} name={job.name} />, order: ({ id }) => id, room: ROOMY },
+  { name: "Job", cell: job => <JobLink id={job.id} name={job.name} array={job.array} />, order: ({ id }) => id, room: ROOMY },
   { name: "User", cell: job => job.user_name, order: job => job.user_name },
   {
     name: "State",

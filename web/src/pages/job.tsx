@@ -10,7 +10,7 @@ import { Badge, EndingBadge, Fact, GpuLinks, Pending, SoFar, Swatch, When } from
 import { type ColumnOf, ROOMY, Table } from "../components/table";
 import { WhyView } from "../components/why_view";
 import { endingTone, phaseTone } from "../lib/colour";
-import { count, duration, energy, memory, percent, UNKNOWN } from "../lib/format";
+import { count, duration, energy, jobNumber, memory, percent, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { quoted } from "../lib/parse";
 import { eventWords, readable } from "../lib/words";
@@ -35,7 +35,7 @@ export function JobPage({ argument }: { argument: string }) {
     <>
       <div class="job-head">
         <h1>
-          <Swatch job={job.id} /> Job {job.array ? `${job.array.array}_${job.array.index}` : job.id}
+          <Swatch job={job.id} /> Job {jobNumber(job.id, job.array)}
           {job.request.name && ` ${job.request.name}`}
         </h1>
         <JobState job={job} />
