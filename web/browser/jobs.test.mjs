@@ -109,6 +109,26 @@ test("a job is held, released, given a priority and put back", async () => {
   await visit.end();
 });
 
+test("what is done to the first of an array is done to it alone", async () => {
+  const first = await set.lab.submit("--hold", "--name", "array", "--array", "1-2", "--", "true");
+  const visit = await set.visit();
+  await visit.go(`job/${first}`);
+  await visit.heading(`Job ${first}_1 array`).waitFor();
+  await doAfterQuestion(visit, "Cancel", `Cancel job ${first}_1`);
+  await state(visit, "cancelled");
+  assert.equal((await set.lab.ask(`/v1/jobs/${first + 1}`)).phase, "held");
+  // It has the same name wherever it is listed.
+  for (const place of ["history?text=array", ""]) {
+    await visit.go(place);
+    await visit.page
+      .getByRole("link", { name: `${first}_1 array`, exact: true })
+      .first()
+      .waitFor();
+  }
+  await set.lab.carma("cancel", `${first + 1}`);
+  await visit.end();
+});
+
 test("names and logs are text, whatever is in them", async () => {
   const name = "<img src=x onerror=alert(1)>";
   const script = String.raw`printf '<script>alert(2)</script>\n\033[31mred\033[0m <b>bold</b>\n'; sleep 100000`;

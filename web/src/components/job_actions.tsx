@@ -49,8 +49,8 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
   const number = jobNumber(job.id, job.array);
   const chosen = possible.find(({ doing }) => doing === asked);
   const act = async () => {
-    if (asked === "priority") insist(await setPriority(job.id, Number(priority)));
-    else if (asked) insist(await actOn(job.id, asked));
+    if (asked === "priority") insist(await setPriority(number, Number(priority)));
+    else if (asked) insist(await actOn(number, asked));
     done();
   };
   return (
