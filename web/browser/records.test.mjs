@@ -78,6 +78,7 @@ test("energy is summed by user, day and job", async () => {
   await visit.press("by job");
   await table.getByRole("columnheader", { name: "Job" }).waitFor();
   assert.equal(await table.locator("tbody tr").count(), 1, "the one job that used a GPU");
+  await table.getByRole("link", { name: "needle-in-hay" }).waitFor();
   await visit.end();
 });
 

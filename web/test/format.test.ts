@@ -7,6 +7,7 @@ import {
   count,
   deviceName,
   duration,
+  energies,
   energy,
   figures,
   jobNumber,
@@ -49,4 +50,9 @@ test("changes have a sign, counts a noun, devices no server", () => {
 
 test("a job of an array is named by its place there", () => {
   assert.deepEqual([jobNumber(9, null), jobNumber(9, { array: 8, index: 2 }), jobNumber(9, [8, 2])], ["9", "8_2", "8_2"]);
+});
+
+test("energies in one column have one unit", () => {
+  assert.deepEqual([184, 86.5, 2.82, 0.001].map(wh => wh * 3600).map(energies(184 * 3600)), ["184 Wh", "86.5 Wh", "2.82 Wh", "< 0.01 Wh"]);
+  assert.deepEqual([12_340, 86.5, 0].map(wh => wh * 3600).map(energies(12_340 * 3600)), ["12.3 kWh", "0.09 kWh", "0 kWh"]);
 });

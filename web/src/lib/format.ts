@@ -45,6 +45,21 @@ export function carbon(grams: number): string {
   return grams < 1000 ? `${figures(grams)} g` : `${figures(grams / 1000)} kg`;
 }
 
+/** For numbers that are compared: all in one unit, which is a thousand times the small one where the largest is large. */
+function inOneUnit(small: string, large: string, largest: number): (value: number) => string {
+  const [unit, size] = largest < 10_000 ? [small, 1] : [large, 1000];
+  return value => (value > 0 && value / size < 0.005 ? `< 0.01 ${unit}` : `${figures(value / size)} ${unit}`);
+}
+
+/** Energies up to this one, from joules. */
+export function energies(largest: number): (joules: number) => string {
+  const format = inOneUnit("Wh", "kWh", largest / 3600);
+  return joules => format(joules / 3600);
+}
+
+/** Masses of CO2 up to this one, from grams. */
+export const carbons = (largest: number): ((grams: number) => string) => inOneUnit("g", "kg", largest);
+
 export function money(amount: number, currency: string): string {
   return `${amount.toFixed(amount < 1 ? 3 : 2)} ${currency}`;
 }

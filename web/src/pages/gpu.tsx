@@ -11,7 +11,7 @@ import { MemoryBar } from "../components/memory_bar";
 import { MemoryChart } from "../components/memory_chart";
 import { PowerChart } from "../components/power_chart";
 import { StaysChart } from "../components/stays_chart";
-import { type ColumnOf, Table } from "../components/table";
+import { type ColumnOf, ROOMY, Table } from "../components/table";
 import { Colours } from "../components/use_job_colour";
 import { UtilisationChart } from "../components/utilisation_chart";
 import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/format";
@@ -111,6 +111,7 @@ const TENANTS: ColumnOf<GpuTenant>[] = [
     name: "Job",
     cell: ({ attempt, name, array }) => <JobLink id={attempt.job} name={name} array={array} />,
     order: ({ attempt }) => attempt.job,
+    room: ROOMY,
   },
   { name: "User", cell: ({ user }) => user, order: ({ user }) => user },
   { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
