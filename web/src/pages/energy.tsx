@@ -50,7 +50,7 @@ export function Energy() {
 
 function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
   const { price, currency, carbon: grams } = report;
-  const most = Math.max(0, ...report.sums.map(sum => sum.energy));
+  const most = report.sums.reduce((largest, sum) => Math.max(largest, sum.energy), 0);
   const inColumn = { energy: energies(most), carbon: carbons((most / JOULES) * (grams ?? 0)) };
   const all = report.sums.reduce((sum, { energy: joules }) => sum + joules, 0);
   const cost = (joules: number) => (price === null || price === undefined ? UNKNOWN : money((joules / JOULES) * price, currency));
