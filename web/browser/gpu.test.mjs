@@ -45,6 +45,29 @@ test("who is on it, its charts and their figures, for each span of time", async 
   await visit.end();
 });
 
+test("jobs whose own colour is the same are told apart on it", async () => {
+  const { lab } = set;
+  const [first] = (await lab.ask("/v1/gpus"))[0].tenants.map(({ attempt }) => attempt.job);
+  // Colours come round with every eighth number.
+  await lab.submit("--hold", "--array", `1-${first + 5}`, "--", "true");
+  const later = await lab.submit("--name", "later", "--mem", "3GiB", "--", ...lab.train({ memory: "2GiB", seconds: 100_000 }));
+  assert.equal(later % 8, first % 8);
+  await lab.reaches(later, "running");
+  const visit = await set.visit();
+  /** The different colours of all these, as the browser has them. */
+  const colours = async (things, property) =>
+    new Set(await things.evaluateAll((all, name) => all.map(one => getComputedStyle(one).getPropertyValue(name)), property));
+  await visit.page.getByText("later").nth(1).waitFor();
+  assert.equal((await colours(visit.page.locator(".gpu-card .swatch"), "background-color")).size, 3);
+  await visit.go("gpu/s0%2Fgpu0");
+  await visit.page.locator(".stay").nth(2).waitFor();
+  assert.equal((await colours(visit.page.locator(".stay rect:first-of-type"), "fill")).size, 3);
+  assert.equal((await colours(visit.page.locator("td .swatch"), "background-color")).size, 3);
+  assert.equal((await colours(visit.page.locator(".layer"), "fill")).size, 3);
+  await lab.carma("cancel", `${later}`);
+  await visit.end();
+});
+
 test("an operator drains it after a question, and lets it take jobs again", async () => {
   const visit = await set.visit();
   await visit.go("gpu/s0%2Fgpu0");

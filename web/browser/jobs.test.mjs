@@ -65,6 +65,10 @@ test("a job is cancelled after a question, and goes on when the question is dism
   const visit = await set.visit();
   await visit.go(`job/${job}`);
   await state(visit, "running");
+  await visit.page
+    .getByRole("table", { name: "Attempts" })
+    .getByText(/^\d+ \w+.* so far$/)
+    .waitFor();
   await visit.press("Cancel");
   await visit.press("Leave it as it is", dialog(visit));
   await dialog(visit).waitFor({ state: "detached" });
@@ -102,6 +106,26 @@ test("a job is held, released, given a priority and put back", async () => {
   await doAfterQuestion(visit, "Requeue", `Requeue job ${running}`);
   await visit.page.getByRole("table", { name: "Attempts" }).getByRole("row").nth(2).waitFor();
   await state(visit, "running");
+  await visit.end();
+});
+
+test("what is done to the first of an array is done to it alone", async () => {
+  const first = await set.lab.submit("--hold", "--name", "array", "--array", "1-2", "--", "true");
+  const visit = await set.visit();
+  await visit.go(`job/${first}`);
+  await visit.heading(`Job ${first}_1 array`).waitFor();
+  await doAfterQuestion(visit, "Cancel", `Cancel job ${first}_1`);
+  await state(visit, "cancelled");
+  assert.equal((await set.lab.ask(`/v1/jobs/${first + 1}`)).phase, "held");
+  // It has the same name wherever it is listed.
+  for (const place of ["history?text=array", ""]) {
+    await visit.go(place);
+    await visit.page
+      .getByRole("link", { name: `${first}_1 array`, exact: true })
+      .first()
+      .waitFor();
+  }
+  await set.lab.carma("cancel", `${first + 1}`);
   await visit.end();
 });
 

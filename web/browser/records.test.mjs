@@ -78,12 +78,20 @@ test("energy is summed by user, day and job", async () => {
   await visit.press("by job");
   await table.getByRole("columnheader", { name: "Job" }).waitFor();
   assert.equal(await table.locator("tbody tr").count(), 1, "the one job that used a GPU");
+  await table.getByRole("link", { name: "needle-in-hay" }).waitFor();
   await visit.end();
 });
 
 test("what if: the jobs are replayed by other policies", async () => {
   const visit = await set.visit();
   await visit.go("what-if");
+  const hint = await visit.page.locator("#policies-hint").innerText();
+  const listed = (await set.lab.carma("policies")).split("\n\n")[0].trim().split("\n");
+  for (const line of listed) {
+    const [name, meaning] = line.split(/ {2,}/);
+    assert.ok(hint.includes(name), `${name} may be written`);
+    await visit.page.locator(".policies dd").getByText(meaning.trim()).waitFor({ state: "attached" });
+  }
   const asked = visit.page.waitForRequest(/v1\/what-if/);
   await visit.press("Replay");
   const since = new URL((await asked).url()).searchParams.get("since");

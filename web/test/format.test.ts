@@ -1,6 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, carbon, change, count, deviceName, duration, energy, figures, memory, money, percent, power } from "../src/lib/format";
+import {
+  ago,
+  carbon,
+  change,
+  count,
+  deviceName,
+  duration,
+  energies,
+  energy,
+  figures,
+  jobNumber,
+  memory,
+  money,
+  percent,
+  power,
+} from "../src/lib/format";
 
 test("memory is told in MiB below one GiB, and in GiB above", () => {
   assert.deepEqual([0, 634, 1023, 1024, 19_868, null].map(memory), ["0 GiB", "634 MiB", "1023 MiB", "1.0 GiB", "19.4 GiB", "–"]);
@@ -31,4 +46,13 @@ test("figures keep three that matter, and whole numbers whole", () => {
 test("changes have a sign, counts a noun, devices no server", () => {
   assert.deepEqual([1.25, 0.9, 1.001].map(change), ["+25 %", "−10 %", "±0 %"]);
   assert.deepEqual([count(1, "job"), count(2000, "job"), deviceName("s0/gpu3/mig1")], ["1 job", "2,000 jobs", "gpu3/mig1"]);
+});
+
+test("a job of an array is named by its place there", () => {
+  assert.deepEqual([jobNumber(9, null), jobNumber(9, { array: 8, index: 2 }), jobNumber(9, [8, 2])], ["9", "8_2", "8_2"]);
+});
+
+test("energies in one column have one unit", () => {
+  assert.deepEqual([184, 86.5, 2.82, 0.001].map(wh => wh * 3600).map(energies(184 * 3600)), ["184 Wh", "86.5 Wh", "2.82 Wh", "< 0.01 Wh"]);
+  assert.deepEqual([12_340, 86.5, 0].map(wh => wh * 3600).map(energies(12_340 * 3600)), ["12.3 kWh", "0.09 kWh", "0 kWh"]);
 });

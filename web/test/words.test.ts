@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endingTone } from "../src/lib/colour";
-import { endingWords, eventWords, explanation, readable } from "../src/lib/words";
+import { endingBrief, endingWords, eventWords, explanation, readable } from "../src/lib/words";
 import { parseRoute, to } from "../src/router";
 
 test("endings are words, whatever they hold", () => {
@@ -13,6 +13,7 @@ test("endings are words, whatever they hold", () => {
   ];
   const words = endings.map(endingWords);
   assert.deepEqual(words, ["out of memory", "failed with exit code 3", "could not start: no such folder", "dependency failed (job 4)"]);
+  assert.deepEqual(endings.map(endingBrief), ["out of memory", "exit code 3", "could not start", "dependency failed"]);
   assert.deepEqual([...words, "succeeded", "cancelled"].map(endingTone), ["memory", "bad", "bad", "bad", "good", "neutral"]);
 });
 

@@ -47,5 +47,6 @@ export const drain = (gpu: string) => act<unknown>("POST", `${gpuPath(gpu)}/drai
 export const resume = (gpu: string) => act<unknown>("POST", `${gpuPath(gpu)}/resume`);
 
 export type JobAct = "cancel" | "hold" | "release" | "requeue";
-export const actOn = (id: number, verb: JobAct) => act<Acted>("POST", `/v1/jobs/${id}/${verb}`);
-export const setPriority = (id: number, priority: number) => act<Acted>("PATCH", `/v1/jobs/${id}`, { priority });
+/** Jobs are meant as people name them: the bare number of an array's first job is that of all of them. */
+export const actOn = (job: string, verb: JobAct) => act<Acted>("POST", `/v1/jobs/${job}/${verb}`);
+export const setPriority = (job: string, priority: number) => act<Acted>("PATCH", `/v1/jobs/${job}`, { priority });

@@ -687,6 +687,8 @@ export interface components {
         };
         /** @description A sum of energy. */
         EnergySum: {
+            /** @description The job's array, and its index there. */
+            array?: number[] | null;
             /**
              * Format: int64
              * @description Attempts it was measured of.
@@ -694,6 +696,8 @@ export interface components {
             attempts: number;
             /** @description How much. */
             energy: components["schemas"]["Joules"];
+            /** @description What people call the job, where it is of one. */
+            name?: string | null;
             /** @description Of what. */
             of: Record<string, never>;
         };
@@ -846,6 +850,7 @@ export interface components {
         };
         /** @description An attempt's time on a GPU. */
         GpuStay: {
+            array?: null | components["schemas"]["ArrayPlace"];
             /** @description Which attempt. */
             attempt: Record<string, never>;
             ended?: null | components["schemas"]["UnixMillis"];
@@ -867,6 +872,7 @@ export interface components {
         };
         /** @description One of our jobs on a GPU. */
         GpuTenant: {
+            array?: null | components["schemas"]["ArrayPlace"];
             /** @description Which attempt. */
             attempt: Record<string, never>;
             energy?: null | components["schemas"]["Joules"];

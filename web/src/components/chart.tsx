@@ -7,11 +7,10 @@ import { tick } from "../lib/time";
 import { useWidth } from "./use_width";
 
 const LEFT = 52;
-const RIGHT = 8;
+/** Room for half of a time's label. */
+const RIGHT = 22;
 const BOTTOM = 20;
 const TOP = 6;
-/** Half of the longest label of a time, in pixels. */
-const LABEL = 24;
 
 export interface Plane {
   x: (at: number) => number;
@@ -100,8 +99,7 @@ export function TimeChart(props: {
               </g>
             ))}
             {x.ticks(Math.max(2, Math.floor(width / 110))).map(time => (
-              // A label at the very end would not have room on both sides.
-              <text key={time.getTime()} class="tick" x={x(time)} y={outer - 5} text-anchor={x(time) > width - LABEL ? "end" : "middle"}>
+              <text key={time.getTime()} class="tick" x={x(time)} y={outer - 5} text-anchor="middle">
                 {tick(time)}
               </text>
             ))}

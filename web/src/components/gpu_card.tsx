@@ -39,9 +39,9 @@ export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentLo
         <span class="value">{percent(smact)}</span>
       </div>
       <ul class="gpu-tenants">
-        {gpu.tenants.map(({ attempt, name, user, memory: has }) => (
+        {gpu.tenants.map(({ attempt, name, array, user, memory: has }) => (
           <li key={attempt.job}>
-            <JobLink id={attempt.job} name={name} />
+            <JobLink id={attempt.job} name={name} array={array} />
             {!dense && <span class="quiet"> {user}</span>}
             {!dense && <span class="value">{memory(has)}</span>}
           </li>

@@ -1,6 +1,5 @@
 // The name, the pages, and the switch of light and dark.
 
-import { useEffect, useRef } from "preact/hooks";
 import { signOut, token } from "../api/session";
 import { useObservable } from "../lib/observable";
 import { setTheme, type Theme, theme } from "../lib/theme";
@@ -25,12 +24,6 @@ export function Header({ current }: { current: string }) {
   const me = useObservable(myself);
   const given = useObservable(token);
   const chosen = useObservable(theme);
-  const here = useRef<HTMLAnchorElement>(null);
-  // On a phone not all names have room. To scroll the list itself leaves Tab where it is.
-  useEffect(() => {
-    const [link, list] = [here.current, here.current?.closest("ul")];
-    if (link && list) list.scrollLeft += link.getBoundingClientRect().left - list.getBoundingClientRect().left - list.clientWidth / 3;
-  }, [current]);
   return (
     <header class="top">
       <a class="brand" href={to("")}>
@@ -41,7 +34,7 @@ export function Header({ current }: { current: string }) {
         <ul>
           {PLACES.map(({ page, name }) => (
             <li key={page}>
-              <a href={to(page)} ref={page === current ? here : null} aria-current={page === current ? "page" : undefined}>
+              <a href={to(page)} aria-current={page === current ? "page" : undefined}>
                 {name}
               </a>
             </li>

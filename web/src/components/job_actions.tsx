@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { actOn, type JobAct, setPriority } from "../api/calls";
 import { Refused } from "../api/request";
 import type { Acted, JobDetail, Phase } from "../api/types";
+import { jobNumber } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { mayActFor, myself } from "../live/manager";
 import { ConfirmDialog } from "./dialog";
@@ -45,10 +46,11 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
   if (job.phase === "done") return null;
   if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators act on it.</p>;
   const possible = DOINGS.filter(({ phases }) => phases.includes(job.phase));
+  const number = jobNumber(job.id, job.array);
   const chosen = possible.find(({ doing }) => doing === asked);
   const act = async () => {
-    if (asked === "priority") insist(await setPriority(job.id, Number(priority)));
-    else if (asked) insist(await actOn(job.id, asked));
+    if (asked === "priority") insist(await setPriority(number, Number(priority)));
+    else if (asked) insist(await actOn(number, asked));
     done();
   };
   return (
@@ -60,8 +62,8 @@ export function JobActions({ job, done }: { job: JobDetail; done: () => void }) 
       ))}
       {chosen && (
         <ConfirmDialog
-          title={chosen.doing === "priority" ? `Priority of job ${job.id}` : `${chosen.name} job ${job.id}?`}
-          confirm={chosen.doing === "priority" ? "Set priority" : `${chosen.name} job ${job.id}`}
+          title={chosen.doing === "priority" ? `Priority of job ${number}` : `${chosen.name} job ${number}?`}
+          confirm={chosen.doing === "priority" ? "Set priority" : `${chosen.name} job ${number}`}
           danger={chosen.danger ?? false}
           act={act}
           close={() => setAsked(undefined)}

@@ -5,12 +5,13 @@ import { phaseTone } from "../lib/colour";
 import { duration, memory, percent } from "../lib/format";
 import { readable } from "../lib/words";
 import { Ago, Badge, GpuLinks, JobLink } from "./marks";
-import { type ColumnOf, Table } from "./table";
+import { type ColumnOf, ROOMY, Table } from "./table";
 
 const job: ColumnOf<QueueRow> = {
   name: "Job",
   cell: row => <JobLink id={row.id} name={row.name} array={row.array} />,
   order: row => row.id,
+  room: ROOMY,
 };
 const user: ColumnOf<QueueRow> = { name: "User", cell: row => row.user, order: row => row.user };
 const state: ColumnOf<QueueRow> = {
@@ -22,10 +23,31 @@ const since: ColumnOf<QueueRow> = { name: "For", cell: row => duration(row.for_s
 const held: ColumnOf<QueueRow> = { name: "Memory", cell: row => memory(row.memory), order: row => row.memory ?? 0, number: true };
 const where: ColumnOf<QueueRow> = { name: "GPUs", cell: row => <GpuLinks devices={row.devices} />, order: row => row.devices.join() };
 const wanted: ColumnOf<QueueRow> = { name: "Wants", cell: row => `${row.gpus} GPU${row.gpus === 1 ? "" : "s"}`, order: row => row.gpus };
-const attempts: ColumnOf<QueueRow> = { name: "Attempts", cell: row => row.attempts, order: row => row.attempts, number: true };
-const priority: ColumnOf<QueueRow> = { name: "Priority", cell: row => row.priority, order: row => row.priority, number: true };
-const submitted: ColumnOf<QueueRow> = { name: "Submitted", cell: row => <Ago at={row.submitted} />, order: row => row.submitted };
-const reason: ColumnOf<QueueRow> = { name: "Why it waits", cell: row => <span class="reason">{readable(row.reason ?? "")}</span> };
+const attempts: ColumnOf<QueueRow> = {
+  name: "Attempts",
+  cell: row => row.attempts,
+  order: row => row.attempts,
+  number: true,
+  lesser: true,
+};
+const priority: ColumnOf<QueueRow> = {
+  name: "Priority",
+  cell: row => row.priority,
+  order: row => row.priority,
+  number: true,
+  lesser: true,
+};
+const submitted: ColumnOf<QueueRow> = {
+  name: "Submitted",
+  cell: row => <Ago at={row.submitted} />,
+  order: row => row.submitted,
+  lesser: true,
+};
+const reason: ColumnOf<QueueRow> = {
+  name: "Why it waits",
+  cell: row => <span class="reason">{readable(row.reason ?? "")}</span>,
+  room: ROOMY,
+};
 // Of a job that runs it says that it does not use its GPUs.
 const remark: ColumnOf<QueueRow> = { ...reason, name: "Remark" };
 const progress: ColumnOf<QueueRow> = {

@@ -1,32 +1,47 @@
 // Small marks that recur: states, jobs, GPUs, times.
 
 import type { ComponentChildren } from "preact";
-import { jobColour, type Tone } from "../lib/colour";
-import { ago, deviceName } from "../lib/format";
+import type { Ending } from "../api/types";
+import { endingTone, type Tone } from "../lib/colour";
+import { ago, deviceName, duration, jobNumber, type Place } from "../lib/format";
 import { exactly, moment } from "../lib/time";
-import { managerNow } from "../live/clock";
+import { endingBrief, endingWords } from "../lib/words";
+import { managerNow, useNow } from "../live/clock";
 import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
+import { useJobColour } from "./use_job_colour";
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
+/** How something ended, in few words; all of them are in the title. */
+export function EndingBadge({ ending }: { ending: Ending }) {
+  const words = endingWords(ending);
+  return (
+    <span class={`badge ${endingTone(words)}`} title={words}>
+      {endingBrief(ending)}
+    </span>
+  );
+}
+
 /** A job's colour. */
-export const Swatch = ({ job }: { job: number }) => <span class="swatch" style={{ "--colour": jobColour(job) }} aria-hidden="true" />;
+export function Swatch({ job }: { job: number }) {
+  return <span class="swatch" style={{ "--colour": useJobColour()(job) }} aria-hidden="true" />;
+}
 
 /** A job by its number and name. */
-export function JobLink(props: {
-  id: number;
-  name?: string | null | undefined;
-  array?: { array: number; index: number } | null | undefined;
-}) {
+export function JobLink(props: { id: number; name?: string | null | undefined; array?: Place }) {
   const { id, name, array } = props;
   return (
     <a class="job-link" href={toJob(id)}>
       <Swatch job={id} />
-      <span class="job-number">{array ? `${array.array}_${array.index}` : id}</span>
-      {name && <span class="job-name">{name}</span>}
+      <span class="job-number">{jobNumber(id, array)}</span>
+      {name && (
+        <span class="job-name" title={name}>
+          {name}
+        </span>
+      )}
     </a>
   );
 }
@@ -58,6 +73,11 @@ export function Ago({ at }: { at: number }) {
       {ago(at, managerNow())}
     </time>
   );
+}
+
+/** How long something has been going on. */
+export function SoFar({ since }: { since: number }) {
+  return <span>{duration((useNow() - since) / 1000)} so far</span>;
 }
 
 /** What stands where something is loading, or could not be loaded. */

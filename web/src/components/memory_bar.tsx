@@ -1,16 +1,17 @@
 // A GPU's memory at this moment: what each job has of it, and how much is promised.
 
 import type { GpuDetail } from "../api/types";
-import { jobColour } from "../lib/colour";
-import { memory } from "../lib/format";
+import { jobNumber, memory } from "../lib/format";
+import { useJobColour } from "./use_job_colour";
 
 /** What it shows, in words. */
 export function memoryWords(gpu: GpuDetail): string {
-  const jobs = gpu.tenants.map(({ attempt, memory: has }) => `job ${attempt.job} ${memory(has)}`);
+  const jobs = gpu.tenants.map(({ attempt, array, memory: has }) => `job ${jobNumber(attempt.job, array)} ${memory(has)}`);
   return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} promised${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;
 }
 
 export function MemoryBar({ gpu }: { gpu: GpuDetail }) {
+  const jobColour = useJobColour();
   const share = (mib: number) => `${Math.min(100, (100 * mib) / gpu.memory)}%`;
   const ours = gpu.tenants.reduce((sum, tenant) => sum + (tenant.memory ?? 0), 0);
   const others = Math.max(0, (gpu.memory_used ?? 0) - ours);

@@ -2,27 +2,34 @@
 
 import { area, curveStepAfter, line } from "d3-shape";
 import type { GpuStay } from "../api/types";
-import { jobColour } from "../lib/colour";
-import { memory } from "../lib/format";
+import { jobNumber, memory } from "../lib/format";
 import { heightAt, type Layer, promisedSteps, stacked } from "../lib/stack";
 import { exactly } from "../lib/time";
 import { runs, type Track } from "../lib/track";
 import { type LegendItem, type Plane, TimeChart } from "./chart";
 import { JobLink } from "./marks";
+import { useJobColour } from "./use_job_colour";
 
 /** Of more jobs than this, only those are named that have memory at the time that is pointed at. */
 const NAMED = 8;
 
-const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
-const nameOf = ({ attempt }: Layer) => (attempt ? `job ${attempt.job}, attempt ${attempt.number}` : "not of our jobs");
+const keyOf = ({ attempt }: Layer) => (attempt ? `${attempt.job} ${attempt.number}` : "others");
 
 type Runs = ReturnType<typeof runs>;
 
-function LayerShape({ layer, at, parts, plane }: { layer: Layer; at: readonly number[]; parts: Runs; plane: Plane }) {
+interface Shape {
+  layer: Layer;
+  colour: string;
+  at: readonly number[];
+  parts: Runs;
+  plane: Plane;
+}
+
+function LayerShape({ layer, colour, at, parts, plane }: Shape) {
   const { start, edges } = layer;
   const within = parts.map(([from, to]) => [Math.max(from, start), Math.min(to, start + edges.length)] as const);
   return (
-    <g class="layer" style={{ fill: colourOf(layer) }}>
+    <g class="layer" style={{ fill: colour }}>
       {within
         .filter(([from, to]) => from < to)
         .map(([from, to]) => {
@@ -38,6 +45,8 @@ function LayerShape({ layer, at, parts, plane }: { layer: Layer; at: readonly nu
 
 export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: number; since: number; until: number }) {
   const { track, stays, capacity, since, until } = props;
+  const jobColour = useJobColour();
+  const colourOf = ({ attempt }: Layer) => (attempt ? jobColour(attempt.job) : "var(--others)");
   const layers = stacked(track);
   const parts = runs(track.at);
   const steps = promisedSteps(stays, since, until);
@@ -45,10 +54,16 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
   const top = Math.max(capacity, most) * 1.06;
   const promisedAt = (index: number) => steps.findLast(({ at }) => at <= (track.at[index] ?? 0))?.promised ?? 0;
   const promises = line<{ at: number; promised: number }>().curve(curveStepAfter);
-  const names = new Map(stays.map(stay => [stay.attempt.job, stay.name]));
+  const known = new Map(stays.map(stay => [stay.attempt.job, stay]));
+  const nameOf = ({ attempt }: Layer) =>
+    attempt ? `job ${jobNumber(attempt.job, known.get(attempt.job)?.array)}, attempt ${attempt.number}` : "not of our jobs";
   const legend: LegendItem[] = layers.map(layer => ({
-    key: nameOf(layer),
-    name: layer.attempt ? <JobLink id={layer.attempt.job} name={names.get(layer.attempt.job)} /> : nameOf(layer),
+    key: keyOf(layer),
+    name: layer.attempt ? (
+      <JobLink id={layer.attempt.job} name={known.get(layer.attempt.job)?.name} array={known.get(layer.attempt.job)?.array} />
+    ) : (
+      nameOf(layer)
+    ),
     colour: colourOf(layer),
     named: layer.attempt !== undefined,
     value: index => memory(heightAt(layer, index)),
@@ -82,7 +97,7 @@ export function MemoryChart(props: { track: Track; stays: GpuStay[]; capacity: n
       draw={plane => (
         <>
           {layers.map(layer => (
-            <LayerShape key={nameOf(layer)} layer={layer} at={track.at} parts={parts} plane={plane} />
+            <LayerShape key={keyOf(layer)} layer={layer} colour={colourOf(layer)} at={track.at} parts={parts} plane={plane} />
           ))}
           <line class="capacity" x1={plane.x(since)} x2={plane.x(until)} y1={plane.y(capacity)} y2={plane.y(capacity)} />
           {["limit halo", "limit"].map(kind => (

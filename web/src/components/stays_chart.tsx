@@ -1,12 +1,13 @@
 // Who was on a GPU and when: a bar for each attempt, its end marked by how it ended.
 
 import type { GpuStay } from "../api/types";
-import { endingTone, jobColour, type Tone } from "../lib/colour";
-import { count, duration, memory, UNKNOWN } from "../lib/format";
+import { endingTone, type Tone } from "../lib/colour";
+import { count, duration, jobNumber, memory, UNKNOWN } from "../lib/format";
 import { packed } from "../lib/stack";
 import { exactly } from "../lib/time";
 import { toJob } from "../router";
 import { TimeChart } from "./chart";
+import { useJobColour } from "./use_job_colour";
 
 const ROW = 24;
 const BAR = 18;
@@ -23,12 +24,15 @@ const KINDS: [Tone, string][] = [
   ["neutral", "stopped"],
 ];
 
+const numberOf = ({ attempt, array }: GpuStay) => jobNumber(attempt.job, array);
+
 function words(stay: GpuStay, until: number): string {
   const span = duration(((stay.ended ?? until) - stay.launched) / 1000);
-  return `Job ${stay.attempt.job}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending ?? (stay.ended ? "ended" : "runs")}`;
+  return `Job ${numberOf(stay)}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending ?? (stay.ended ? "ended" : "runs")}`;
 }
 
 export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: number; until: number }) {
+  const jobColour = useJobColour();
   const placed = packed(stays);
   const rows = Math.max(1, ...placed.map(({ row }) => row + 1));
   const seen = new Set(stays.map(({ ending }) => (ending ? endingTone(ending) : undefined)));
@@ -53,7 +57,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
         columns: ["Job", "Attempt", "Name", "User", "Launched", "Ended", "Promised", "How it ended"],
         rows: () =>
           stays.map(stay => [
-            String(stay.attempt.job),
+            numberOf(stay),
             String(stay.attempt.number),
             stay.name ?? UNKNOWN,
             stay.user,
@@ -68,7 +72,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
           const left = plane.x(Math.max(stay.launched, since));
           const right = plane.x(Math.min(stay.ended ?? until, until));
           const width = Math.max(2, right - left);
-          const labels = [`${stay.attempt.job} ${stay.name ?? ""}`.trim(), `${stay.attempt.job}`];
+          const labels = [`${numberOf(stay)} ${stay.name ?? ""}`.trim(), numberOf(stay)];
           const tone = stay.ending ? endingTone(stay.ending) : undefined;
           const room = Math.floor((width - (tone ? 22 : 8)) / LETTER);
           // What is read on a bar is part of its name, so nothing is cut off.

@@ -1,7 +1,8 @@
-// Tables that fold into cards where there is little room, sorted by a click where that is wanted.
+// Tables, sorted by a click where that is wanted. Where their columns have no room the lesser ones go, and then rows become cards.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { useWidth } from "./use_width";
 
 export interface ColumnOf<Row> {
   name: string;
@@ -10,10 +11,17 @@ export interface ColumnOf<Row> {
   order?: (row: Row) => number | string;
   /** Numbers stand at the right. */
   number?: boolean;
+  /** The pixels it needs, where that is more than a number does. */
+  room?: number;
+  /** It is left out first. */
+  lesser?: boolean;
 }
 
 /** Rows that are shown unless somebody wants all. */
 const MOST = 200;
+/** Pixels that a column of numbers needs, and one of names or sentences. */
+const NARROW = 85;
+export const ROOMY = 230;
 
 interface Sorting {
   column: string;
@@ -30,23 +38,40 @@ function sorted<Row>(rows: readonly Row[], columns: readonly ColumnOf<Row>[], so
   });
 }
 
-export function Table<Row>(props: {
+/** How columns are shown in so much room. Cards have room for all of them. */
+function fitted<Row>(columns: readonly ColumnOf<Row>[], room: number): { shown: readonly ColumnOf<Row>[]; cards: boolean } {
+  const fits = (some: readonly ColumnOf<Row>[]) => some.reduce((sum, column) => sum + (column.room ?? NARROW), 0) <= room;
+  const main = columns.filter(({ lesser }) => !lesser);
+  if (fits(columns)) return { shown: columns, cards: false };
+  return fits(main) ? { shown: main, cards: false } : { shown: columns, cards: true };
+}
+
+interface Props<Row> {
   caption: string;
   columns: readonly ColumnOf<Row>[];
   rows: readonly Row[];
   keyOf: (row: Row) => string | number;
-  empty?: string;
-}) {
-  const { caption, columns, rows, keyOf, empty = "Nothing." } = props;
+}
+
+export function Table<Row>({ empty = "Nothing.", ...props }: Props<Row> & { empty?: string }) {
+  const [box, room] = useWidth();
+  if (props.rows.length === 0) return <p class="quiet">{empty}</p>;
+  return (
+    <div class="table-box" ref={box}>
+      {room > 0 && <Fitted {...props} {...fitted(props.columns, room)} />}
+    </div>
+  );
+}
+
+function Fitted<Row>({ caption, rows, keyOf, shown: columns, cards }: Props<Row> & ReturnType<typeof fitted<Row>>) {
   const [sorting, setSorting] = useState<Sorting>();
   const [all, setAll] = useState(false);
-  if (rows.length === 0) return <p class="quiet">{empty}</p>;
   const turn = (column: string) => setSorting(before => ({ column, down: before?.column === column ? !before.down : false }));
   const direction = (column: string) => (sorting?.column !== column ? "none" : sorting.down ? "descending" : "ascending");
   const shown = sorted(rows, columns, sorting).slice(0, all ? rows.length : MOST);
   return (
-    <div class="table-box">
-      <table class="folding">
+    <>
+      <table class={cards ? "cards" : undefined}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
@@ -81,6 +106,6 @@ export function Table<Row>(props: {
           Show all {rows.length}
         </button>
       )}
-    </div>
+    </>
   );
 }

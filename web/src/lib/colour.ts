@@ -1,9 +1,4 @@
-// Colours that mean something: a job keeps its own everywhere.
-
-const JOB_COLOURS = 8;
-
-/** The colour of a job. Neighbouring numbers get different ones, as they often share a GPU. */
-export const jobColour = (id: number): string => `var(--job-${(id * 3) % JOB_COLOURS})`;
+// Colours that mean something.
 
 export type Tone = "good" | "bad" | "memory" | "neutral" | "busy" | "waiting";
 

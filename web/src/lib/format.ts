@@ -45,6 +45,21 @@ export function carbon(grams: number): string {
   return grams < 1000 ? `${figures(grams)} g` : `${figures(grams / 1000)} kg`;
 }
 
+/** For numbers that are compared: all in one unit, which is a thousand times the small one where the largest is large. */
+function inOneUnit(small: string, large: string, largest: number): (value: number) => string {
+  const [unit, size] = largest < 10_000 ? [small, 1] : [large, 1000];
+  return value => (value > 0 && value / size < 0.005 ? `< 0.01 ${unit}` : `${figures(value / size)} ${unit}`);
+}
+
+/** Energies up to this one, from joules. */
+export function energies(largest: number): (joules: number) => string {
+  const format = inOneUnit("Wh", "kWh", largest / 3600);
+  return joules => format(joules / 3600);
+}
+
+/** Masses of CO2 up to this one, from grams. */
+export const carbons = (largest: number): ((grams: number) => string) => inOneUnit("g", "kg", largest);
+
 export function money(amount: number, currency: string): string {
   return `${amount.toFixed(amount < 1 ? 3 : 2)} ${currency}`;
 }
@@ -80,6 +95,15 @@ export function count(number: number, one: string, many = `${one}s`): string {
 export function change(ratio: number): string {
   const part = Math.round((ratio - 1) * 100);
   return part === 0 ? "±0 %" : `${part > 0 ? "+" : "−"}${Math.abs(part)} %`;
+}
+
+/** A job's place in an array, in either of the manager's ways. */
+export type Place = { array: number; index: number } | readonly number[] | null | undefined;
+
+/** A job as people name it, here and on the command line: 8_2 is the second of array 8. */
+export function jobNumber(id: number, place: Place): string {
+  if (!place) return `${id}`;
+  return "array" in place ? `${place.array}_${place.index}` : place.join("_");
 }
 
 /** A device as people name it: without the server, of which there is one. */

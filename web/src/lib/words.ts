@@ -5,15 +5,25 @@ import { memory } from "./format";
 
 const spaced = (word: string) => word.replaceAll("_", " ");
 
+function endingParts(ending: Ending): { kind: string; said: Record<string, unknown> } {
+  if (typeof ending === "string") return { kind: spaced(ending), said: {} };
+  const [kind = "ended", detail] = Object.entries(ending)[0] ?? [];
+  return { kind: spaced(kind), said: typeof detail === "object" && detail !== null ? (detail as Record<string, unknown>) : {} };
+}
+
+/** A verdict or an outcome in two or three words, where there is little room: "exit code 3". */
+export function endingBrief(ending: Ending): string {
+  const { kind, said } = endingParts(ending);
+  return "code" in said ? `exit code ${said.code}` : kind;
+}
+
 /** A verdict or an outcome in words: "failed with exit code 3". */
 export function endingWords(ending: Ending): string {
-  if (typeof ending === "string") return spaced(ending);
-  const [kind = "ended", detail] = Object.entries(ending)[0] ?? [];
-  const said = typeof detail === "object" && detail !== null ? (detail as Record<string, unknown>) : {};
-  if ("code" in said) return `${spaced(kind)} with exit code ${said.code}`;
-  if ("reason" in said) return `${spaced(kind)}: ${said.reason}`;
-  if ("on" in said) return `${spaced(kind)} (job ${said.on})`;
-  return spaced(kind);
+  const { kind, said } = endingParts(ending);
+  if ("code" in said) return `${kind} with exit code ${said.code}`;
+  if ("reason" in said) return `${kind}: ${said.reason}`;
+  if ("on" in said) return `${kind} (job ${said.on})`;
+  return kind;
 }
 
 function devicesOf(body: Record<string, unknown>): string[] {

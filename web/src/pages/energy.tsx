@@ -4,8 +4,8 @@ import { energy as loadEnergy } from "../api/calls";
 import type { EnergyKind, EnergyReport, EnergySum } from "../api/types";
 import { Choices } from "../components/choices";
 import { Fact, JobLink, Loaded } from "../components/marks";
-import { type ColumnOf, Table } from "../components/table";
-import { carbon, energy, money, UNKNOWN } from "../lib/format";
+import { type ColumnOf, ROOMY, Table } from "../components/table";
+import { carbon, carbons, energies, energy, jobNumber, money, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { dayNumber, minutesAhead } from "../lib/time";
 import { managerTime } from "../live/clock";
@@ -18,7 +18,10 @@ const SPANS = { "1": "24 h", "7": "7 d", "30": "30 d", all: "all" };
 const JOULES = 3.6e6;
 const BARS = 31;
 
-const nameOf = ({ of }: EnergySum): string => ("day" in of ? dayNumber(of.day) : "user" in of ? of.user[1] : `job ${of.job}`);
+function nameOf({ of, name, array }: EnergySum): string {
+  if ("day" in of) return dayNumber(of.day);
+  return "user" in of ? of.user[1] : `${jobNumber(of.job, array)} ${name ?? ""}`.trim();
+}
 const keyOf = ({ of }: EnergySum): number => ("day" in of ? of.day : "user" in of ? of.user[0] : of.job);
 
 export function Energy() {
@@ -47,6 +50,8 @@ export function Energy() {
 
 function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
   const { price, currency, carbon: grams } = report;
+  const most = report.sums.reduce((largest, sum) => Math.max(largest, sum.energy), 0);
+  const inColumn = { energy: energies(most), carbon: carbons((most / JOULES) * (grams ?? 0)) };
   const all = report.sums.reduce((sum, { energy: joules }) => sum + joules, 0);
   const cost = (joules: number) => (price === null || price === undefined ? UNKNOWN : money((joules / JOULES) * price, currency));
   const emitted = (joules: number) => (grams === null || grams === undefined ? UNKNOWN : carbon((joules / JOULES) * grams));
@@ -54,13 +59,16 @@ function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
   const columns: ColumnOf<EnergySum>[] = [
     {
       name: { user: "User", day: "Day", job: "Job" }[by],
-      cell: sum => ("job" in sum.of ? <JobLink id={sum.of.job} /> : nameOf(sum)),
+      cell: sum => ("job" in sum.of ? <JobLink id={sum.of.job} name={sum.name} array={sum.array} /> : nameOf(sum)),
       order: sum => (by === "user" ? nameOf(sum) : keyOf(sum)),
+      room: by === "job" ? ROOMY : 120,
     },
     { name: "Attempts", cell: ({ attempts }) => attempts, order: ({ attempts }) => attempts, number: true },
-    { name: "Energy", cell: sum => energy(sum.energy), order: sum => sum.energy, number: true },
+    { name: "Energy", cell: sum => inColumn.energy(sum.energy), order: sum => sum.energy, number: true },
     ...(price === null || price === undefined ? [] : [{ name: "Cost", cell: (sum: EnergySum) => cost(sum.energy), number: true }]),
-    ...(grams === null || grams === undefined ? [] : [{ name: "CO₂", cell: (sum: EnergySum) => emitted(sum.energy), number: true }]),
+    ...(grams === null || grams === undefined
+      ? []
+      : [{ name: "CO₂", cell: (sum: EnergySum) => inColumn.carbon((sum.energy / JOULES) * grams), number: true }]),
   ];
   if (report.sums.length === 0) return <p class="quiet">No attempt with measured energy ended in this time.</p>;
   return (
@@ -83,7 +91,8 @@ function Report({ report, by }: { report: EnergyReport; by: EnergyKind }) {
 
 function Bars({ sums, left }: { sums: EnergySum[]; left: number }) {
   const most = Math.max(...sums.map(({ energy: joules }) => joules));
-  const words = sums.map(sum => `${nameOf(sum)} ${energy(sum.energy)}`).join(", ");
+  const format = energies(most);
+  const words = sums.map(sum => `${nameOf(sum)} ${format(sum.energy)}`).join(", ");
   return (
     <figure class="chart">
       <figcaption>
@@ -93,9 +102,11 @@ function Bars({ sums, left }: { sums: EnergySum[]; left: number }) {
       <ul class="bars" aria-label={words}>
         {sums.map(sum => (
           <li key={keyOf(sum)}>
-            <span class="name">{nameOf(sum)}</span>
+            <span class="name" title={nameOf(sum)}>
+              {nameOf(sum)}
+            </span>
             <span class="bar" style={{ width: `${(100 * sum.energy) / most}%` }} />
-            <span class="value">{energy(sum.energy)}</span>
+            <span class="value">{format(sum.energy)}</span>
           </li>
         ))}
       </ul>

@@ -1,14 +1,16 @@
 // The server at a glance: the manager, its GPUs, who runs and who waits, what happened.
 
+import { useMemo } from "preact/hooks";
 import { gpus as loadGpus, history as loadHistory, queue as loadQueue, recent as loadRecent } from "../api/calls";
-import type { QueueRow, Status } from "../api/types";
+import type { GpuDetail, QueueRow, Status } from "../api/types";
 import { GpuCard } from "../components/gpu_card";
 import { JobsTable } from "../components/jobs_table";
-import { Ago, Badge, Fact, JobLink, Pending, When } from "../components/marks";
-import { endingTone } from "../lib/colour";
+import { Ago, EndingBadge, Fact, JobLink, Pending, When } from "../components/marks";
+import { Colours } from "../components/use_job_colour";
 import { count, duration, memory, power } from "../lib/format";
+import { coloursOnGpus } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
-import { endingWords, readable } from "../lib/words";
+import { readable } from "../lib/words";
 import { happenings } from "../live/feed";
 import { managerStatus, upFor } from "../live/manager";
 import { useLive } from "../live/use_live";
@@ -21,17 +23,19 @@ const POINTS = 60;
 
 export function Glance() {
   const status = useObservable(managerStatus);
+  const gpus = useLive(loadGpus, ["gpus"]);
+  const colours = useMemo(() => coloursOnGpus(gpus.data ?? []), [gpus.data]);
   return (
-    <>
+    <Colours.Provider value={colours}>
       <h1>Server at a glance</h1>
       {status && <ManagerFacts status={status} />}
-      <Gpus />
+      {gpus.data ? <Gpus list={gpus.data} /> : <Pending problem={gpus.problem} />}
       <Jobs />
       <div class="columns">
         <Ended />
         <Happened />
       </div>
-    </>
+    </Colours.Provider>
   );
 }
 
@@ -63,11 +67,8 @@ function ManagerFacts({ status }: { status: Status }) {
   );
 }
 
-function Gpus() {
-  const gpus = useLive(loadGpus, ["gpus"]);
+function Gpus({ list }: { list: GpuDetail[] }) {
   const looks = useLive(signal => loadRecent({ points: POINTS }, signal), ["gpus"], "", 5000);
-  if (!gpus.data) return <Pending problem={gpus.problem} />;
-  const list = gpus.data;
   const used = list.reduce((sum, gpu) => sum + (gpu.memory_used ?? 0), 0);
   const all = list.reduce((sum, gpu) => sum + gpu.memory, 0);
   const drawn = list.reduce((sum, gpu) => sum + (gpu.power ?? 0), 0);
@@ -139,8 +140,8 @@ function Ended() {
       <ul class="lines">
         {latest.data?.map(job => (
           <li key={job.id}>
-            <JobLink id={job.id} name={job.name} />
-            {job.outcome && <Badge tone={endingTone(endingWords(job.outcome))}>{endingWords(job.outcome)}</Badge>}
+            <JobLink id={job.id} name={job.name} array={job.array} />
+            {job.outcome && <EndingBadge ending={job.outcome} />}
             <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
           </li>
         ))}

@@ -1,6 +1,6 @@
 // A GPU: who is on it, who was, and how busy it was.
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { drain, gpus as loadGpus, recent, resume, timeline } from "../api/calls";
 import type { GpuDetail, GpuStay, GpuTenant } from "../api/types";
 import { Choices } from "../components/choices";
@@ -11,9 +11,11 @@ import { MemoryBar } from "../components/memory_bar";
 import { MemoryChart } from "../components/memory_chart";
 import { PowerChart } from "../components/power_chart";
 import { StaysChart } from "../components/stays_chart";
-import { type ColumnOf, Table } from "../components/table";
+import { type ColumnOf, ROOMY, Table } from "../components/table";
+import { Colours } from "../components/use_job_colour";
 import { UtilisationChart } from "../components/utilisation_chart";
 import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/format";
+import { coloursOnGpus, coloursOverTime } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
 import { fromLooks, fromTimeline, type Track } from "../lib/track";
 import { readable } from "../lib/words";
@@ -34,10 +36,15 @@ export function GpuPage({ argument }: { argument: string }) {
   // Not after them: it takes longer.
   const overTime = useOverTime(argument);
   const gpu = gpus.data?.find(({ device }) => device === argument || deviceName(device) === argument);
+  const stays = overTime.live.data?.stays;
+  const colours = useMemo(() => {
+    const here = [...coloursOnGpus(gpus.data ?? [])].filter(([job]) => gpu?.tenants.some(({ attempt }) => attempt.job === job));
+    return coloursOverTime(stays ?? [], new Map(here));
+  }, [gpus.data, gpu, stays]);
   if (!gpus.data) return <Pending problem={gpus.problem} />;
   if (!gpu) return <p class="notice bad">The manager has no GPU {argument}.</p>;
   return (
-    <>
+    <Colours.Provider value={colours}>
       <GpuHead gpu={gpu} reload={gpus.reload} />
       <section aria-labelledby="tenants-title">
         <h2 id="tenants-title">On it now</h2>
@@ -45,7 +52,7 @@ export function GpuPage({ argument }: { argument: string }) {
         <Tenants gpu={gpu} />
       </section>
       <OverTime gpu={gpu} {...overTime} />
-    </>
+    </Colours.Provider>
   );
 }
 
@@ -100,7 +107,12 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
 }
 
 const TENANTS: ColumnOf<GpuTenant>[] = [
-  { name: "Job", cell: ({ attempt, name }) => <JobLink id={attempt.job} name={name} />, order: ({ attempt }) => attempt.job },
+  {
+    name: "Job",
+    cell: ({ attempt, name, array }) => <JobLink id={attempt.job} name={name} array={array} />,
+    order: ({ attempt }) => attempt.job,
+    room: ROOMY,
+  },
   { name: "User", cell: ({ user }) => user, order: ({ user }) => user },
   { name: "Attempt", cell: ({ attempt }) => attempt.number, number: true },
   { name: "Memory", cell: tenant => memory(tenant.memory), order: tenant => tenant.memory ?? 0, number: true },

@@ -5,14 +5,14 @@ import { history as loadHistory } from "../api/calls";
 import { reasonOf } from "../api/request";
 import type { JobSummary } from "../api/types";
 import { Filters } from "../components/filters";
-import { Badge, JobLink, Loaded, When } from "../components/marks";
-import { type ColumnOf, Table } from "../components/table";
-import { endingTone, phaseTone } from "../lib/colour";
+import { Badge, EndingBadge, JobLink, Loaded, When } from "../components/marks";
+import { type ColumnOf, ROOMY, Table } from "../components/table";
+import { phaseTone } from "../lib/colour";
 import { duration, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { merged, renewed } from "../lib/pages";
 import { startOfDay } from "../lib/time";
-import { endingWords } from "../lib/words";
+import { endingBrief } from "../lib/words";
 import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
@@ -23,27 +23,24 @@ const TYPING = 250;
 const PHASES = ["done", "running", "starting", "queued", "recovering", "preempted", "held"];
 
 const COLUMNS: ColumnOf<JobSummary>[] = [
-  { name: "Job", cell: job => <JobLink id={job.id} name={job.name} />, order: ({ id }) => id },
+  { name: "Job", cell: job => <JobLink id={job.id} name={job.name} array={job.array} />, order: ({ id }) => id, room: ROOMY },
   { name: "User", cell: job => job.user_name, order: job => job.user_name },
   {
     name: "State",
-    cell: ({ phase, outcome }) =>
-      outcome ? (
-        <Badge tone={endingTone(endingWords(outcome))}>{endingWords(outcome)}</Badge>
-      ) : (
-        <Badge tone={phaseTone(phase)}>{phase}</Badge>
-      ),
-    order: ({ phase, outcome }) => (outcome ? endingWords(outcome) : phase),
+    cell: ({ phase, outcome }) => (outcome ? <EndingBadge ending={outcome} /> : <Badge tone={phaseTone(phase)}>{phase}</Badge>),
+    order: ({ phase, outcome }) => (outcome ? endingBrief(outcome) : phase),
+    room: 120,
   },
   { name: "GPUs", cell: ({ gpus }) => gpus, order: ({ gpus }) => gpus, number: true },
-  { name: "Attempts", cell: ({ attempts }) => attempts, order: ({ attempts }) => attempts, number: true },
-  { name: "Submitted", cell: ({ submitted }) => <When at={submitted} />, order: ({ submitted }) => submitted },
-  { name: "Ended", cell: ({ ended }) => (ended ? <When at={ended} /> : UNKNOWN), order: ({ ended }) => ended ?? 0 },
+  { name: "Attempts", cell: ({ attempts }) => attempts, order: ({ attempts }) => attempts, number: true, lesser: true },
+  { name: "Submitted", cell: ({ submitted }) => <When at={submitted} />, order: ({ submitted }) => submitted, room: 120 },
+  { name: "Ended", cell: ({ ended }) => (ended ? <When at={ended} /> : UNKNOWN), order: ({ ended }) => ended ?? 0, room: 120 },
   {
     name: "In all",
     cell: ({ submitted, ended }) => (ended ? duration((ended - submitted) / 1000) : UNKNOWN),
     order: ({ submitted, ended }) => (ended ? ended - submitted : 0),
     number: true,
+    room: 120,
   },
 ];
 

@@ -6,14 +6,14 @@ import type { AttemptDetail, JobDetail } from "../api/types";
 import { EstimateBars } from "../components/estimate_bars";
 import { JobActions } from "../components/job_actions";
 import { LogView } from "../components/log_view";
-import { Badge, Fact, GpuLinks, Pending, Swatch, When } from "../components/marks";
-import { type ColumnOf, Table } from "../components/table";
+import { Badge, EndingBadge, Fact, GpuLinks, Pending, SoFar, Swatch, When } from "../components/marks";
+import { type ColumnOf, ROOMY, Table } from "../components/table";
 import { WhyView } from "../components/why_view";
 import { endingTone, phaseTone } from "../lib/colour";
-import { count, duration, energy, memory, percent, UNKNOWN } from "../lib/format";
+import { count, duration, energy, jobNumber, memory, percent, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { quoted } from "../lib/parse";
-import { endingWords, eventWords, readable } from "../lib/words";
+import { eventWords, readable } from "../lib/words";
 import { useNow } from "../live/clock";
 import { mayActFor, myself } from "../live/manager";
 import { useLive } from "../live/use_live";
@@ -35,7 +35,7 @@ export function JobPage({ argument }: { argument: string }) {
     <>
       <div class="job-head">
         <h1>
-          <Swatch job={job.id} /> Job {job.array ? `${job.array.array}_${job.array.index}` : job.id}
+          <Swatch job={job.id} /> Job {jobNumber(job.id, job.array)}
           {job.request.name && ` ${job.request.name}`}
         </h1>
         <JobState job={job} />
@@ -163,7 +163,7 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   { name: "Attempt", cell: ({ attempt }) => attempt.number },
   { name: "GPUs", cell: ({ placement }) => <GpuLinks devices={placement.devices.map(({ device }) => device)} /> },
   { name: "Launched", cell: ({ launched }) => <When at={launched} /> },
-  { name: "Took", cell: ({ launched, ended }) => (ended ? duration((ended - launched) / 1000) : "runs"), number: true },
+  { name: "Took", cell: ({ launched, ended }) => (ended ? duration((ended - launched) / 1000) : <SoFar since={launched} />), number: true },
   {
     name: "Promised",
     cell: ({ placement }) => placement.devices.map(({ promised }) => memory(promised)).join(", ") || UNKNOWN,
@@ -182,10 +182,11 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   { name: "Energy", cell: attempt => energy(attempt.energy), number: true },
   {
     name: "How it ended",
+    room: ROOMY,
     cell: ({ verdict, because, whose }) =>
       verdict ? (
         <span class="reason">
-          <Badge tone={endingTone(endingWords(verdict))}>{endingWords(verdict)}</Badge> {because && readable(because)}
+          <EndingBadge ending={verdict} /> {because && readable(because)}
           {whose && whose !== "job" && (
             <span class="quiet">
               {" "}

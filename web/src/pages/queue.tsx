@@ -5,7 +5,7 @@ import type { QueueRow } from "../api/types";
 import { Filters } from "../components/filters";
 import { JobsTable } from "../components/jobs_table";
 import { Pending } from "../components/marks";
-import { count } from "../lib/format";
+import { count, jobNumber } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
@@ -16,7 +16,8 @@ const PHASES = ["running", "starting", "queued", "recovering", "preempted", "hel
 
 /** Whether all words are found in what a row says. */
 export function matches(row: QueueRow, text: string): boolean {
-  const said = `${row.id} ${row.name ?? ""} ${row.user} ${row.reason ?? ""} ${row.devices.join(" ")}`.toLowerCase();
+  const said =
+    `${row.id} ${jobNumber(row.id, row.array)} ${row.name ?? ""} ${row.user} ${row.reason ?? ""} ${row.devices.join(" ")}`.toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)

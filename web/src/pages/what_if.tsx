@@ -5,6 +5,7 @@ import { whatIf } from "../api/calls";
 import { reasonOf } from "../api/request";
 import type { Fate, WhatIf } from "../api/types";
 import { Choices } from "../components/choices";
+import { Policies } from "../components/policies";
 import { type ColumnOf, Table } from "../components/table";
 import { change, count, duration, energy, figures, UNKNOWN } from "../lib/format";
 import { managerTime } from "../live/clock";
@@ -62,10 +63,8 @@ export function WhatIfPage() {
         <button type="submit" class="primary" disabled={answer.asked !== undefined}>
           Replay
         </button>
-        <p id="policies-hint" class="hint">
-          Names with commas between them, as in the configuration.
-        </p>
       </form>
+      <Policies />
       <div aria-live="polite" class="outcome">
         {answer.asked !== undefined && <Working since={answer.asked} />}
         {answer.problem && <p class="notice bad">{answer.problem}</p>}
@@ -105,6 +104,7 @@ function compared(
   return {
     name,
     number: true,
+    room: 140,
     order: ({ fate }) => of(fate) ?? -1,
     cell: ({ fate, kind }) => {
       const value = of(fate);
@@ -146,8 +146,8 @@ function Result({ result }: { result: WhatIf }) {
   return (
     <>
       <p>
-        {count(result.jobs, "job")} replayed. Percentages are against what was measured; how far the simulator is from that by the rules in
-        force tells how far to trust the rest.
+        {count(result.jobs, "job")} replayed. What is simulated is the mean of several runs, so counts need not be whole. Percentages are
+        against what was measured; how far the simulator is from that by the rules in force tells how far to trust the rest.
       </p>
       <Table
         caption="What became of the jobs, and what would have"

@@ -5,6 +5,7 @@ use carma_gpu::DeviceUuid;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::job::ArrayPlace;
 use crate::store::{Joules, UnixMillis};
 
 /// A GPU or a MIG instance, and who is on it.
@@ -68,6 +69,8 @@ pub struct GpuTenant {
     pub attempt: AttemptId,
     /// What people call the job.
     pub name: Option<String>,
+    /// Its place in an array, which people name it by.
+    pub array: Option<ArrayPlace>,
     /// Whose it is.
     pub user: String,
     /// Memory it was promised.

@@ -4,6 +4,7 @@ use carma_core::{AttemptId, DeviceId, MiB, Watts};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::job::ArrayPlace;
 use crate::store::{MemoryStep, MinuteMean, UnixMillis};
 
 /// Which looks at GPUs are wanted.
@@ -80,6 +81,8 @@ pub struct GpuStay {
     pub attempt: AttemptId,
     /// What people call the job.
     pub name: Option<String>,
+    /// Its place in an array, which people name it by.
+    pub array: Option<ArrayPlace>,
     /// Whose it is.
     pub user: String,
     /// When it was launched.

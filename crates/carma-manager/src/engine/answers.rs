@@ -29,6 +29,11 @@ enum Stands {
     Held,
 }
 
+/// Where a job stands in its array, if it is of one.
+fn array_place(job: &Job) -> Option<ArrayPlace> {
+    job.spec.array.map(|member| ArrayPlace { array: member.array, index: member.index })
+}
+
 /// Since when a job has stood where it does.
 pub(super) const fn since(state: &State) -> Time {
     match state {
@@ -214,7 +219,7 @@ impl Running {
             priority: spec.priority,
             gpus: spec.gpus,
             attempts: job.attempts,
-            array: spec.array.map(|member| ArrayPlace { array: member.array, index: member.index }),
+            array: array_place(job),
             devices: granted.iter().map(|granted| granted.device).collect(),
             // What a job asks for that ran out of memory is more than its user said.
             memory: granted.first().map(|granted| granted.promised).or(need.or_else(expected).max(raised)),
@@ -242,6 +247,7 @@ impl Running {
             GpuTenant {
                 attempt: tenant.attempt,
                 name: job.and_then(|job| job.name.clone()),
+                array: self.core.scheduler().job(tenant.attempt.job).and_then(array_place),
                 user: job.map(|job| job.owner.name.clone()).unwrap_or_default(),
                 promised: tenant.promised,
                 memory: match tenant.memory {

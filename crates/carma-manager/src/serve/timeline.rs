@@ -6,7 +6,7 @@ use std::ops::Range;
 use carma_core::{DeviceId, Fraction, MiB, Outcome, Utilisation, Verdict, Watts};
 
 use super::Shared;
-use crate::api::{GpuStay, GpuTimeline, Problem, SampleQuery};
+use crate::api::{ArrayPlace, GpuStay, GpuTimeline, Problem, SampleQuery};
 use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
 
 /// Milliseconds that are shown where nothing is said.
@@ -76,8 +76,9 @@ fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
 impl From<Stay> for GpuStay {
     fn from(stay: Stay) -> Self {
         let ending = ending(&stay);
-        let Stay { attempt, name, user, launched, ended, promised, memory, .. } = stay;
-        Self { attempt, name, user, launched, ended, ending, promised, memory }
+        let Stay { attempt, name, array, user, launched, ended, promised, memory, .. } = stay;
+        let array = array.map(|(array, index)| ArrayPlace { array, index });
+        Self { attempt, name, array, user, launched, ended, ending, promised, memory }
     }
 }
 

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn sums_come_with_a_total_and_what_it_costs() {
-        let sum = |of, joules| EnergySum { of, energy: Joules(joules), attempts: 2 };
+        let sum = |of, joules| EnergySum { of, name: None, array: None, energy: Joules(joules), attempts: 2 };
         let print = |of: [EnergyOf; 2], by, price| {
             let [first, second] = of;
             let sums = vec![sum(first, 5.4e6), sum(second, 900.0)];

@@ -83,7 +83,7 @@ impl Material {
     /// Energy by user, the most first.
     pub(super) fn users(&self) -> Vec<(&str, f64, u64)> {
         let mut users = Vec::new();
-        for EnergySum { of, energy, attempts } in &self.energy.sums {
+        for EnergySum { of, energy, attempts, .. } in &self.energy.sums {
             if let EnergyOf::User(_, name) = of {
                 users.push((name.as_str(), energy.0, *attempts));
             }

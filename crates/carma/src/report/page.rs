@@ -121,7 +121,7 @@ mod tests {
         };
         let looks = Looks::of(&(20..50).map(minute).collect::<Vec<_>>(), &period);
         let report = |of: Vec<EnergyOf>| EnergyReport {
-            sums: of.into_iter().map(|of| EnergySum { of, energy: Joules(5.4e6), attempts: 2 }).collect(),
+            sums: of.into_iter().map(|of| EnergySum { of, name: None, array: None, energy: Joules(5.4e6), attempts: 2 }).collect(),
             price: Some(0.3),
             currency: "EUR".to_owned(),
             carbon: Some(380.0),

@@ -43,6 +43,7 @@ pub(super) fn tenant(job: u64, name: &str, promised: u64, used: Option<u64>) -> 
     GpuTenant {
         attempt: AttemptId { job: JobId(job), number: 1 },
         name: Some(name.to_owned()),
+        array: None,
         user: "ada".to_owned(),
         promised: MiB(promised * 1024),
         memory: used.map(|used| MiB(used * 1024)),

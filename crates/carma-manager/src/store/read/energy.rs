@@ -1,6 +1,6 @@
 //! Energy of attempts that are over, summed up.
 
-use carma_core::{JobId, UserId};
+use carma_core::{ArrayId, JobId, UserId};
 use rusqlite::params_from_iter;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -42,6 +42,11 @@ pub struct EnergySum {
     /// Of what.
     #[schema(value_type = Object)]
     pub of: EnergyOf,
+    /// What people call the job, where it is of one.
+    pub name: Option<String>,
+    /// The job's array, and its index there.
+    #[schema(value_type = Option<Vec<u64>>)]
+    pub array: Option<(ArrayId, u32)>,
     /// How much.
     pub energy: Joules,
     /// Attempts it was measured of.
@@ -51,10 +56,10 @@ pub struct EnergySum {
 impl Reader {
     /// Sums of the energy of attempts that ended within the span, of everybody or of one user.
     pub fn energy(&self, by: EnergyBy, user: Option<UserId>, ended: Span) -> Result<Vec<EnergySum>, StoreError> {
-        let key = match by {
-            EnergyBy::Job => "id".to_owned(),
-            EnergyBy::User => "uid".to_owned(),
-            EnergyBy::Day { ahead } => format!("(attempts.ended + {ahead} * 60000) / 86400000"),
+        let (key, called) = match by {
+            EnergyBy::Job => ("id".to_owned(), "name, array, array_index"),
+            EnergyBy::User => ("uid".to_owned(), "NULL, NULL, NULL"),
+            EnergyBy::Day { ahead } => (format!("(attempts.ended + {ahead} * 60000) / 86400000"), "NULL, NULL, NULL"),
         };
         let Conditions { sql, values } = Conditions::new()
             .and("uid = ?", user.map(|user| user.0))
@@ -62,7 +67,7 @@ impl Reader {
             .and("attempts.ended < ?", ended.until);
         // A cross join is never turned round: the index of attempts is small, and has all that is summed.
         let sql = format!(
-            "SELECT {key}, max(user), sum(joules), count(joules) FROM attempts CROSS JOIN jobs ON id = job
+            "SELECT {key}, max(user), sum(joules), count(joules), {called} FROM attempts CROSS JOIN jobs ON id = job
              WHERE joules IS NOT NULL AND {sql} GROUP BY 1 ORDER BY 1"
         );
         self.rows(&sql, params_from_iter(values), |row| {
@@ -71,7 +76,8 @@ impl Reader {
                 EnergyBy::User => EnergyOf::User(UserId(row.get(0)?), row.get(1)?),
                 EnergyBy::Day { .. } => EnergyOf::Day(row.get(0)?),
             };
-            Ok(EnergySum { of, energy: row.get(2)?, attempts: row.get(3)? })
+            let array = row.get::<_, Option<u64>>(5)?.map(ArrayId).zip(row.get(6)?);
+            Ok(EnergySum { of, name: row.get(4)?, array, energy: row.get(2)?, attempts: row.get(3)? })
         })
     }
 }

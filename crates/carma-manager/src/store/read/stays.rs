@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use carma_core::{AttemptId, DeviceId, JobId, MiB, Outcome, Verdict};
+use carma_core::{ArrayId, AttemptId, DeviceId, JobId, MiB, Outcome, Verdict};
 use rusqlite::params;
 
 use super::Reader;
@@ -18,6 +18,8 @@ pub struct Stay {
     pub attempt: AttemptId,
     /// What people call its job.
     pub name: Option<String>,
+    /// The array of its job, and the index there.
+    pub array: Option<(ArrayId, u32)>,
     /// The name of its user.
     pub user: String,
     /// When it was launched.
@@ -35,7 +37,7 @@ pub struct Stay {
 }
 
 /// Of those that are over, whoever ended before the span is not even looked at.
-const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), promised
+const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), promised, array, array_index
     FROM stays JOIN jobs ON jobs.id = stays.job JOIN attempts ON attempts.job = stays.job AND attempts.number = stays.number
     WHERE device = ?1 AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) ORDER BY stays.launched, stays.job";
 const STEPS: &str = "SELECT at, memory FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at < ?5
@@ -49,6 +51,7 @@ impl Reader {
                 Ok(Stay {
                     attempt: AttemptId { job: JobId(row.get(0)?), number: row.get(1)? },
                     name: row.get(2)?,
+                    array: row.get::<_, Option<u64>>(9)?.map(ArrayId).zip(row.get(10)?),
                     user: row.get(3)?,
                     launched: row.get(4)?,
                     ended: row.get(5)?,

@@ -129,6 +129,10 @@ fn energy_is_summed_by_job_user_and_local_day() {
     let always = Span::default();
     let of_jobs = [(EnergyOf::Job(jobs[0]), 15.0, 2), (EnergyOf::Job(jobs[1]), 2.0, 1), (EnergyOf::Job(jobs[5]), 100.0, 1)];
     assert_eq!(sums(EnergyBy::Job, None, always), of_jobs);
+    let called: Vec<_> = reader.energy(EnergyBy::Job, None, always).unwrap().into_iter().map(|sum| (sum.name, sum.array)).collect();
+    let array = ArrayId(jobs[0].0);
+    let names = [("Train-a", Some((array, 0))), ("eval", Some((array, 1))), ("100%", None)];
+    assert_eq!(called, names.map(|(name, array)| (Some(name.to_owned()), array)));
     let (alice, bob) = (EnergyOf::User(UserId(1000), "alice".to_owned()), EnergyOf::User(UserId(1001), "bob".to_owned()));
     assert_eq!(sums(EnergyBy::User, None, always), [(alice, 17.0, 3), (bob, 100.0, 1)]);
     let utc = EnergyBy::Day { ahead: 0 };
