@@ -1,5 +1,7 @@
 //! Conservative backfill: what is kept for the head of the queue while others may pass it.
 
+use std::cell::Cell;
+
 use crate::admission::{
     JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles, mode_objection, usable_devices,
 };
@@ -8,6 +10,9 @@ use crate::fleet::{Fleet, HostClaim, OfferKind, Summary};
 use crate::mapping::Score;
 use crate::units::{MiB, Time, Watts};
 use crate::{DeviceId, JobId, ServerId};
+
+/// Servers that could be kept for a head and are looked at, the most promising first, before the soonest of them is taken.
+const SERVERS_PLANNED: usize = 24;
 
 /// The devices kept for the head of the queue, and from when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,11 +66,15 @@ impl HeadReservation {
         let (alone, sharing) = (JobQuestion { way: Way::Idle, ..question }, JobQuestion { way: Way::Share, ..question });
         let planner = Planner { fleet, alone, sharing, now };
         let usable = |server| usable_devices(server, question.demand);
+        // Where progress is predicted, a GPU may be ready much later than its memory is, so bounds skip few servers.
+        let found = Cell::new(0);
+        let enough = || question.config.mapping.policy.predicts() && found.get() >= SERVERS_PLANNED;
         let one = fleet.best(
             0..fleet.servers().len(),
-            |summary| planner.earliest(summary),
+            |summary| if enough() { None } else { planner.earliest(summary) },
             |server| {
                 let chosen = planner.soonest(&usable(server))?;
+                found.set(found.get() + 1);
                 Some((chosen.0.score(), chosen))
             },
         );
