@@ -51,8 +51,11 @@ impl FromStr for Aim {
 }
 
 impl Aim {
-    /// What a run costs, 1 being what the first costs.
+    /// What a run costs, 1 being what the first costs. Means are over jobs that succeed, so to lose one is no gain.
     fn cost(self, run: &RunSummary, first: &RunSummary) -> f64 {
+        if run.succeeded < first.succeeded {
+            return f64::INFINITY;
+        }
         let (makespan, mean, p95) = (run.makespan / first.makespan, run.mean_jct / first.mean_jct, run.p95_jct / first.p95_jct);
         match self {
             Self::Makespan => makespan,
