@@ -121,6 +121,8 @@ section!(
         dry_run_seconds: u64 = 300,
         /// The Python that dry-runs where the job has no environment of its own.
         python: PathBuf = "python3".into(),
+        /// Whether declared memory is raised where earlier runs of the same command needed more.
+        raise_declared: bool = true,
     }
 );
 

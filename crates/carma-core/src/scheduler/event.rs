@@ -118,8 +118,13 @@ pub enum Event {
         /// What is available.
         available: MiB,
     },
-    /// A job was accepted.
+    /// A job is submitted.
     JobSubmitted(Box<JobSpec>),
+    /// Jobs of an array or a sweep are submitted. The scheduler accepts all of them or none.
+    JobsSubmitted {
+        /// The jobs, in the order of the array.
+        jobs: Vec<JobSpec>,
+    },
     /// After a restart, before the jobs: what users had had, as last heard of.
     SharesRestored {
         /// Every account.

@@ -1,5 +1,7 @@
 //! Events about jobs: submitted, cancelled, held, released, put back, changed, estimated, forgotten.
 
+use std::collections::BTreeSet;
+
 use super::action::{Action, Signal};
 use super::cpu_jobs::could_ever_hold;
 use super::event::{Estimate, LimitChange};
@@ -10,6 +12,13 @@ use crate::job::{Dependency, IllegalTransition, Job, JobSpec, Outcome, Priority,
 use crate::mapping;
 use crate::queue::{Place, Settled};
 use crate::units::Time;
+
+/// A job that passed every check of its submission.
+struct Newcomer {
+    job: Job,
+    /// A job it depends on that has failed already.
+    failed_dependency: Option<JobId>,
+}
 
 impl Scheduler {
     pub(super) fn known_job(&self, job: JobId) -> Result<&Job, EventError> {
@@ -23,34 +32,58 @@ impl Scheduler {
     }
 
     pub(super) fn job_submitted(&mut self, spec: JobSpec, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
-        let job = spec.id;
-        if self.jobs.contains_key(&job) {
-            return Err(EventError::DuplicateJob(job));
+        let newcomer = self.check_submission(spec, self.sequence + 1, now)?;
+        self.accept(newcomer, now, actions);
+        Ok(())
+    }
+
+    /// Accepts jobs together: all are checked before the first one is accepted.
+    pub(super) fn jobs_submitted(&mut self, specs: Vec<JobSpec>, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+        let mut ids = BTreeSet::new();
+        if let Some(twice) = specs.iter().find(|spec| !ids.insert(spec.id)) {
+            return Err(EventError::DuplicateJob(twice.id));
         }
-        spec.validate().map_err(EventError::spec(job))?;
+        let newcomers = specs.into_iter().zip(self.sequence + 1..).map(|(spec, sequence)| self.check_submission(spec, sequence, now));
+        for newcomer in newcomers.collect::<Result<Vec<_>, _>>()? {
+            self.accept(newcomer, now, actions);
+        }
+        Ok(())
+    }
+
+    fn check_submission(&self, spec: JobSpec, sequence: u64, now: Time) -> Result<Newcomer, EventError> {
+        let id = spec.id;
+        if self.jobs.contains_key(&id) {
+            return Err(EventError::DuplicateJob(id));
+        }
+        spec.validate().map_err(EventError::spec(id))?;
         let mut unmet: Vec<Dependency> = Vec::new();
         let mut failed = None;
         for dependency in &spec.dependencies {
             let on = dependency.job;
-            let other = self.jobs.get(&on).ok_or(EventError::UnknownDependency { job, on })?;
+            let other = self.jobs.get(&on).ok_or(EventError::UnknownDependency { job: id, on })?;
             match other.state.outcome() {
                 None => unmet.push(*dependency),
                 Some(outcome) if !dependency.is_met_by(outcome) => failed = failed.or(Some(on)),
                 Some(_) => {}
             }
         }
-        let accepted = Job::accept(spec, unmet, self.sequence + 1, now);
-        if let Some(over) = self.beyond_quota(&accepted, now) {
-            return Err(EventError::Quota { job, over });
+        let job = Job::accept(spec, unmet, sequence, now);
+        match self.beyond_quota(&job, now) {
+            Some(over) => Err(EventError::Quota { job: id, over }),
+            None => Ok(Newcomer { job, failed_dependency: failed }),
         }
-        self.dependents.add(job, &accepted.unmet);
-        self.sequence += 1;
-        self.jobs.insert(job, accepted);
-        match failed {
-            Some(on) => self.finish(job, Outcome::DependencyFailed { on }, now, actions),
-            None => self.enqueue(job, now),
+    }
+
+    fn accept(&mut self, newcomer: Newcomer, now: Time, actions: &mut Vec<Action>) {
+        let Newcomer { job, failed_dependency } = newcomer;
+        let id = job.id();
+        self.dependents.add(id, &job.unmet);
+        self.sequence = job.sequence;
+        self.jobs.insert(id, job);
+        match failed_dependency {
+            Some(on) => self.finish(id, Outcome::DependencyFailed { on }, now, actions),
+            None => self.enqueue(id, now),
         }
-        Ok(())
     }
 
     /// Puts a job into its queue if nothing but room can hold it back.

@@ -170,6 +170,7 @@ impl Scheduler {
             Event::HostFine { server } => self.host_short(server, false, now),
             Event::HostMemory { server, available } => self.host_memory(server, available),
             Event::JobSubmitted(spec) => self.job_submitted(*spec, now, actions),
+            Event::JobsSubmitted { jobs } => self.jobs_submitted(jobs, now, actions),
             Event::SharesRestored { used } => {
                 self.shares_restored(&used, now);
                 Ok(())

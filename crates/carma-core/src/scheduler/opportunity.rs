@@ -30,6 +30,7 @@ impl Opportunity {
             | Event::ActivitySeen { .. }
             | Event::HostMemory { .. }
             | Event::JobSubmitted(_)
+            | Event::JobsSubmitted { .. }
             | Event::JobForgotten { .. }
             | Event::Progress { .. }
             | Event::Checkpointed { .. }

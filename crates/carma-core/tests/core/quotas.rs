@@ -55,6 +55,20 @@ fn gpus_count_for_each_job_and_a_wide_job_is_not_starved_by_narrow_ones() {
 }
 
 #[test]
+fn jobs_submitted_together_are_accepted_together_or_not_at_all() {
+    let mut lab = lab(r#"{"quotas":{"gpus":2}}"#, 4);
+    let narrow = |id| of(1, job(id));
+    let submitted = |jobs: &[JobSpec]| Event::JobsSubmitted { jobs: jobs.to_vec() };
+    // Each of these would start at once if it were submitted alone.
+    let over_quota = submitted(&[narrow(1), narrow(2), JobSpec { gpus: 3, ..narrow(3) }]);
+    assert_eq!(lab.refused(over_quota), "job 3 can never start: its user's quota is 2 GPUs at once, 3 needed");
+    assert!(lab.refused(submitted(&[narrow(1), narrow(1)])).contains("job 1"), "an id is used once");
+    let after_unknown = Dependency { job: JobId(9), condition: Condition::Ok };
+    lab.refused(submitted(&[narrow(1), JobSpec { dependencies: vec![after_unknown], ..narrow(2) }]));
+    assert_eq!(launches(&lab.event(submitted(&[narrow(1), narrow(2), narrow(3)]))), [(1, vec![0]), (2, vec![1])]);
+}
+
+#[test]
 fn promised_memory_counts() {
     let mut lab = lab(r#"{"quotas":{"memory":50000}}"#, 3);
     let shared = |id, memory| JobSpec { exclusive: false, ..of(1, known(id, memory)) };

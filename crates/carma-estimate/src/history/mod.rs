@@ -35,6 +35,18 @@ pub struct Measured {
     pub seconds: Option<Seconds>,
     /// What the scheduler learned of its part in interference, where it did.
     pub interference: Option<Interference>,
+    /// How it ended.
+    pub end: RunEnd,
+}
+
+/// How a run ended, as far as it matters for later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunEnd {
+    /// It completed: its peak is what the job needs.
+    #[default]
+    Completed,
+    /// It ran out of memory: the job needs more than its peak.
+    OutOfMemory,
 }
 
 /// What earlier runs let expect.
@@ -88,9 +100,9 @@ impl History {
         runs.push_back(run);
     }
 
-    /// What earlier runs of a job let expect, where there were any.
+    /// What completed runs of a job let expect, where there were any.
     pub fn recall(&self, signature: &Signature) -> Option<Recalled> {
-        let runs = self.runs.get(signature)?;
+        let runs: Vec<&Measured> = self.runs.get(signature)?.iter().filter(|run| run.end == RunEnd::Completed).collect();
         let memory = runs.iter().map(|run| run.memory).max()?;
         let margin = (memory.0 as f64 * MARGIN).max(LEAST_MARGIN) / (runs.len() as f64).sqrt();
         let factor = |of: fn(&Interference) -> f64| median(runs.iter().filter_map(|run| run.interference.as_ref().map(of)));
@@ -111,6 +123,12 @@ impl History {
             interference: interference.map(|(pressure, sensitivity)| Interference { pressure, sensitivity }),
             runs: runs.len(),
         })
+    }
+
+    /// The most memory with which a job ran out of it since it last completed: it needs more than this.
+    pub fn ran_out_with(&self, signature: &Signature) -> Option<MiB> {
+        let since_completed = self.runs.get(signature)?.iter().rev().take_while(|run| run.end == RunEnd::OutOfMemory);
+        since_completed.map(|run| run.memory).max()
     }
 
     /// Different jobs.

@@ -6,12 +6,15 @@ use carma_core::{Fraction, Interference, MiB, Seconds, Watts};
 use csv::StringRecord;
 use thiserror::Error;
 
-use super::{History, Measured, Signature};
+use super::{History, Measured, RunEnd, Signature};
 
 /// The columns, in order.
-const HEADER: [&str; 9] = ["signature", "memory_mib", "smact", "smocc", "drama", "watts", "seconds", "pressure", "sensitivity"];
+const HEADER: [&str; 10] = ["signature", "memory_mib", "smact", "smocc", "drama", "watts", "seconds", "pressure", "sensitivity", "end"];
 /// Columns that every table has; older ones have no more.
 const FIRST_COLUMNS: usize = 7;
+
+/// The last column of a run that ran out of memory; that of a completed run is empty.
+const OUT_OF_MEMORY: &str = "out_of_memory";
 
 /// Memory in MiB that no GPU has: a petabyte.
 const MOST_MIB: u64 = 1 << 30;
@@ -70,7 +73,11 @@ impl History {
                 let (signature, memory) = (signature.to_string(), run.memory.0.to_string());
                 let [pressure, sensitivity] =
                     [|seen: Interference| seen.pressure, |seen: Interference| seen.sensitivity].map(|of| cell(run.interference, of));
-                writer.write_record([signature, memory, smact, smocc, drama, watts, seconds, pressure, sensitivity])?;
+                let end = match run.end {
+                    RunEnd::Completed => String::new(),
+                    RunEnd::OutOfMemory => OUT_OF_MEMORY.to_owned(),
+                };
+                writer.write_record([signature, memory, smact, smocc, drama, watts, seconds, pressure, sensitivity, end])?;
             }
         }
         writer.flush().map_err(csv::Error::from)?;
@@ -103,6 +110,11 @@ fn run(record: &StringRecord) -> Result<(Signature, Measured), String> {
         return Err("pressure and sensitivity are no factors that can be learned".to_owned());
     }
     let [smact, smocc, drama] = [share(2)?, share(3)?, share(4)?];
-    let run = Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference };
+    let end = match text(9) {
+        "" => RunEnd::Completed,
+        OUT_OF_MEMORY => RunEnd::OutOfMemory,
+        other => return Err(format!("end is {:?}, neither empty nor {OUT_OF_MEMORY}", other.chars().take(40).collect::<String>())),
+    };
+    let run = Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference, end };
     Ok((signature, run))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use carma_core::{Fraction, Interference, MiB, Seconds, Watts};
-use carma_estimate::history::{History, MOST_RUNS, Measured, Signature};
+use carma_estimate::history::{History, MOST_RUNS, Measured, RunEnd, Signature};
 use carma_estimate::model::{ElementType, Layer, LayerKind, Model, Shape, Source, Tensor};
 use carma_estimate::training::{Optimizer, Parallel, Precision, Training};
 use proptest::prelude::*;
@@ -126,9 +126,24 @@ fn what_was_learned_of_interference_is_recalled_and_older_tables_have_none() {
     history.record(job(), run(1, 0.1, 1.0));
     assert_eq!(history.recall(&job()).unwrap().interference, Some(Interference { pressure: 2.0, sensitivity: 0.5 }));
     let table = write(&history);
-    let old: String = table.lines().map(|line| line.rsplitn(3, ',').nth(2).unwrap().to_owned() + "\n").collect();
+    let old: String = table.lines().map(|line| line.rsplitn(4, ',').nth(3).unwrap().to_owned() + "\n").collect();
     let recalled = read(&old).unwrap().recall(&job()).unwrap();
     assert_eq!((recalled.runs, recalled.interference), (4, None));
+}
+
+#[test]
+fn a_run_that_ran_out_of_memory_is_a_lower_bound_until_the_job_completes() {
+    let out_of_memory = |memory| Measured { end: RunEnd::OutOfMemory, ..run(memory, 0.5, 1.0) };
+    let mut history = History::default();
+    history.record(job(), out_of_memory(30_000));
+    history.record(job(), out_of_memory(20_000));
+    assert_eq!((history.recall(&job()), history.ran_out_with(&job())), (None, Some(MiB(30_000))));
+    history.record(job(), run(9_000, 0.5, 1.0));
+    let recalled = history.recall(&job()).unwrap();
+    assert_eq!((recalled.memory, recalled.runs, history.ran_out_with(&job())), (MiB(9_000), 1, None));
+    history.record(job(), out_of_memory(12_000));
+    assert_eq!(history.ran_out_with(&job()), Some(MiB(12_000)), "it may have changed since it completed");
+    assert_eq!(read(&write(&history)).unwrap(), history);
 }
 
 #[test]
@@ -191,6 +206,7 @@ fn hostile_tables_are_refused_with_their_line() {
         (",60", ",soon"),
         (",60", ",60,9,1"),
         (",60", ",60,1,much"),
+        (",60", ",60,1,1,crashed"),
     ] {
         let error = read(&format!("{HEADER}{ROW}{}", ROW.replacen(from, to, 1))).unwrap_err();
         assert!(error.starts_with("line 3: "), "{to}: {error}");
@@ -208,11 +224,12 @@ prop_compose! {
         watts in proptest::option::of(0.0..1e6_f64),
         milliseconds in proptest::option::of(0_u64..1 << 40),
         factors in proptest::option::of((0.5..=4.0_f64, 0.5..=4.0_f64)),
+        end in proptest::sample::select(vec![RunEnd::Completed, RunEnd::OutOfMemory]),
     ) -> Measured {
         let [smact, smocc, drama] = shares.map(|share| share.map(Fraction::clamped));
         let seconds = milliseconds.map(|span| Seconds::new(span as f64 / 1000.0).unwrap());
         let interference = factors.map(|(pressure, sensitivity)| Interference { pressure, sensitivity });
-        Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference }
+        Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference, end }
     }
 }
 
@@ -237,8 +254,10 @@ proptest! {
         for run in &runs {
             history.record(job(), *run);
         }
+        let kept: Vec<&Measured> =
+            runs[runs.len().saturating_sub(MOST_RUNS)..].iter().filter(|run| run.end == RunEnd::Completed).collect();
+        prop_assume!(!kept.is_empty());
         let recalled = history.recall(&job()).unwrap();
-        let kept = &runs[runs.len().saturating_sub(MOST_RUNS)..];
         prop_assert!(kept.iter().all(|run| run.memory <= recalled.memory && run.memory < recalled.memory_upper));
     }
 }

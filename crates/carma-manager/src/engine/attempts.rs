@@ -244,7 +244,7 @@ impl Running {
         let measurement = self.meter.finish(attempt);
         let placement = self.core.scheduler().job(attempt.job).and_then(|job| job.state.active()).map(|active| active.placement.clone());
         let Some(placement) = placement.filter(|_| self.attempts.remove(&attempt).is_some()) else { return };
-        self.learn(attempt, &measurement, &judgement.verdict);
+        self.learn(attempt, &measurement, judgement);
         self.count_end(attempt, &measurement, &judgement.verdict);
         let steps = self.steps.last(attempt).into_iter();
         self.batch.changes.extend(steps.map(|(device, step)| Change::MemoryStepped { attempt, device, step }));

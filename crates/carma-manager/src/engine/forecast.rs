@@ -38,9 +38,7 @@ impl Running {
         for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MOST)) {
             let recalled = self.memory.recall(&request).or_else(|| estimated.cloned());
             let mut spec = self.spec(id, first, &request, owner)?;
-            if let Some(Estimated { estimate, .. }) = &recalled {
-                estimate.clone().tell(&mut spec);
-            }
+            let note = self.tell_estimate(&mut spec, &request, recalled.as_ref());
             actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
             let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
             let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(|explanation| {
@@ -48,7 +46,10 @@ impl Running {
                 // It has no number yet.
                 Why { text: why.text.replace(&id.to_string(), "it"), ..why }
             });
-            forecasts.push(Forecast { estimate: detail(&spec, recalled.as_ref()), placement, why });
+            let mut estimate = detail(&spec, recalled.as_ref());
+            estimate.declared = request.resources.memory;
+            estimate.notes.extend(note);
+            forecasts.push(Forecast { estimate, placement, why });
         }
         Ok(forecasts)
     }

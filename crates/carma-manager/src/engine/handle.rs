@@ -10,6 +10,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::clock::ClockFace;
 use super::input::Input;
 use super::recent::{Recent, Wanted};
+use super::submit::AcceptedJobs;
 use crate::api::{
     Act, Acted, Forecast, GpuDetail, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, ShareRow, Shutdown, Status, Tried,
     Update, Why,
@@ -25,7 +26,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 /// A question to the engine.
 #[derive(Debug)]
 pub(super) enum Question {
-    Submit { owner: Owner, jobs: Vec<JobRequest>, reply: Reply<Vec<JobId>> },
+    Submit { owner: Owner, jobs: Vec<JobRequest>, reply: Reply<AcceptedJobs> },
     Forecast { owner: Owner, jobs: Vec<JobRequest>, reply: Reply<Vec<Forecast>> },
     Act { jobs: Vec<JobId>, act: Act, by: String, reply: Reply<Acted> },
     Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },
@@ -55,7 +56,7 @@ pub struct Handle {
 impl Handle {
     /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered when they are written down.
     /// The jobs they come after must be named by number.
-    pub async fn submit(&self, owner: Owner, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
+    pub async fn submit(&self, owner: Owner, jobs: Vec<JobRequest>) -> Result<AcceptedJobs, Problem> {
         self.ask(|reply| Question::Submit { owner, jobs, reply }).await
     }
 

@@ -4,7 +4,7 @@ use carma_core::{AttemptId, DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::estimates::{Estimated, Purpose};
+use super::estimates::{EstimateOrder, Estimated};
 use super::exits::Remains;
 use super::handle::Question;
 use super::launcher::LaunchOrder;
@@ -12,7 +12,6 @@ use super::looks::Looked;
 use super::modes::Switched;
 use super::scans::Scan;
 use crate::host::HostReading;
-use crate::request::Owner;
 use crate::store::WriteError;
 use crate::supervise::Supervised;
 
@@ -49,6 +48,6 @@ pub(super) enum Input {
     PowerLimited(DeviceId, Result<Option<Watts>, String>),
     /// The host was looked at.
     Host(Box<HostReading>),
-    /// An estimate is there, or is not.
-    Estimated(Purpose, Owner, Box<Estimated>),
+    /// An estimate is ready, or could not be made.
+    Estimated(Box<EstimateOrder>, Box<Estimated>),
 }

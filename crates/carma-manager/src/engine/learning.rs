@@ -1,30 +1,36 @@
-//! What an attempt that succeeded teaches for later runs of the same job.
+//! What an attempt teaches for later runs of the same job.
 
-use carma_core::{AttemptId, Job, Seconds, Time, Verdict};
-use carma_estimate::history::Measured;
+use carma_core::{AttemptId, Job, MiB, Seconds, Time, Verdict};
+use carma_estimate::history::{Measured, RunEnd};
 
 use super::run::Running;
+use crate::judge::Judgement;
 use crate::measure::Measurement;
 
 impl Running {
     /// Later estimates of the same job go by what was measured of this attempt.
-    pub(super) fn learn(&mut self, attempt: AttemptId, measurement: &Measurement, verdict: &Verdict) {
-        let succeeded = *verdict == Verdict::Succeeded;
-        // One that ran out of memory needed more than it was seen with.
-        if !succeeded || measurement.gpus.is_empty() {
-            return;
+    pub(super) fn learn(&mut self, attempt: AttemptId, measurement: &Measurement, judgement: &Judgement) {
+        let run = match judgement.verdict {
+            Verdict::Succeeded => self.completed(attempt, measurement),
+            Verdict::OutOfMemory => {
+                let memory = judgement.needed.unwrap_or_default().max(measurement.peak_memory());
+                (memory > MiB::ZERO).then(|| Measured { memory, end: RunEnd::OutOfMemory, ..Measured::default() })
+            }
+            _ => None,
+        };
+        if let (Some(run), Ok(Some(request))) = (run, self.reader.request(attempt.job)) {
+            self.memory.learn(&request, run);
         }
+    }
+
+    fn completed(&self, attempt: AttemptId, measurement: &Measurement) -> Option<Measured> {
         let job = self.core.scheduler().job(attempt.job);
         let took = job.and_then(|job| took(job, self.now()));
         let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
-        let learned = measurement.learned(took, interference).map(|learned| {
-            // What it does to a part of a GPU, and how long it takes there, says little of the whole.
-            let on_parts = measurement.gpus.keys().any(|device| device.instance.is_some());
-            if on_parts { Measured { memory: learned.memory, ..Measured::default() } } else { learned }
-        });
-        if let (Some(run), Ok(Some(request))) = (learned, self.reader.request(attempt.job)) {
-            self.memory.learn(&request, run);
-        }
+        let learned = measurement.learned(took, interference)?;
+        // Activity and duration on a MIG instance say little about a whole GPU.
+        let on_instances = measurement.gpus.keys().any(|device| device.instance.is_some());
+        Some(if on_instances { Measured { memory: learned.memory, ..Measured::default() } } else { learned })
     }
 }
 

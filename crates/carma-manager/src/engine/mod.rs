@@ -51,3 +51,4 @@ pub(crate) use launcher::{NotLaunched, run_as};
 pub(crate) use recent::Wanted;
 pub use run::{Arriving, Engine, EngineError};
 pub use setup::{Setup, World};
+pub use submit::AcceptedJobs;

@@ -257,10 +257,10 @@ impl Running {
             Input::Switched(switched) => self.switched(switched),
             Input::PowerLimited(device, came_to) => self.power_limited(device, came_to),
             Input::Host(reading) => self.host_looked(*reading),
-            Input::Estimated(Purpose::Job(job), _, estimated) => self.estimated(job, *estimated),
-            Input::Estimated(Purpose::Forecast { jobs, reply }, owner, estimated) => {
-                drop(reply.send(self.forecast(&owner, jobs, Some(&estimated))));
-            }
+            Input::Estimated(order, estimated) => match order.purpose {
+                Purpose::Job(job) => self.estimated(job, &order.request, *estimated),
+                Purpose::Forecast { jobs, reply } => drop(reply.send(self.forecast(&order.owner, jobs, Some(&estimated)))),
+            },
         }
     }
 

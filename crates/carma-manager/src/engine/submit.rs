@@ -6,7 +6,7 @@ use carma_core::{
 use serde_json::json;
 
 use super::batch::{Accepted, Effect};
-use super::estimates::{EstimateOrder, Estimated, Purpose, method};
+use super::estimates::{EstimateOrder, Estimated, Method, Purpose, method};
 use super::handle::Reply;
 use super::run::{Known, Running};
 use crate::api::{Problem, ProblemKind};
@@ -14,65 +14,95 @@ use crate::metrics::Tally;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::UnixMillis;
 
+/// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
+const MOST_NOTES: usize = 10;
+
+/// A job that passed the manager's checks, with all that is known about it.
+struct Checked {
+    spec: JobSpec,
+    request: JobRequest,
+    /// What earlier runs showed.
+    recalled: Option<Estimated>,
+    /// How the rest is estimated.
+    method: Option<Method>,
+    /// What its user should know.
+    note: Option<String>,
+}
+
+/// Jobs that were accepted, and what their user should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedJobs {
+    /// The jobs, in the order of the submission.
+    pub jobs: Vec<JobId>,
+    /// What their user should know.
+    pub notes: Vec<String>,
+}
+
 impl Running {
-    /// Accepts jobs, all or none. Whoever submits them is answered when they are on the disk.
-    pub(super) fn submit(&mut self, owner: &Owner, jobs: Vec<JobRequest>, reply: Reply<Vec<JobId>>) {
+    /// Accepts jobs, all or none. The answer is sent when they are on the disk.
+    pub(super) fn submit(&mut self, owner: &Owner, jobs: Vec<JobRequest>, reply: Reply<AcceptedJobs>) {
         match self.accept(owner, jobs) {
             Ok(accepted) => {
                 let answer = move |written: Result<(), Problem>| drop(reply.send(written.map(|()| accepted)));
                 self.batch.effects.push(Effect::Answer(Box::new(answer)));
             }
-            // Nobody waits any more, perhaps.
             Err(problem) => drop(reply.send(Err(problem))),
         }
     }
 
-    fn accept(&mut self, owner: &Owner, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
+    fn accept(&mut self, owner: &Owner, jobs: Vec<JobRequest>) -> Result<AcceptedJobs, Problem> {
         if self.draining {
             return Err(ProblemKind::Unavailable.because("the manager is draining, and takes no more jobs"));
         }
         self.check_limits(owner, &jobs)?;
         let first = self.store.next_jobs(jobs.len() as u64);
-        let ids: Vec<JobId> = (first.0..).map(JobId).take(jobs.len()).collect();
-        let specs = ids.iter().zip(&jobs).map(|(id, request)| self.spec(*id, first, request, owner)).collect::<Result<Vec<_>, _>>()?;
-        for spec in &specs {
-            spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-        }
+        let ids = (first.0..).map(JobId);
+        let checked = ids.zip(jobs).map(|(id, request)| self.check(id, first, request, owner)).collect::<Result<Vec<_>, _>>()?;
+        // The core checks all of them before it accepts the first: a job of a refused array must not have run.
+        let specs = checked.iter().map(|job| job.spec.clone()).collect();
+        let actions = self.core.handle(Event::JobsSubmitted { jobs: specs }, self.clock.now()).map_err(|error| refused(&error))?;
+        let accepted = AcceptedJobs { jobs: checked.iter().map(|job| job.spec.id).collect(), notes: notes(&checked) };
         let submitted = self.clock.wall();
-        for (place, (spec, request)) in specs.into_iter().zip(jobs).enumerate() {
-            if let Err(problem) = self.accept_one(spec, request, owner, submitted) {
-                ids[..place].iter().for_each(|job| self.withdraw(*job));
-                return Err(problem);
-            }
+        for job in checked {
+            self.record(job, owner, submitted);
         }
-        Ok(ids)
+        self.act_on(actions);
+        Ok(accepted)
     }
 
-    fn accept_one(&mut self, mut spec: JobSpec, request: JobRequest, owner: &Owner, submitted: UnixMillis) -> Result<(), Problem> {
-        let id = spec.id;
+    /// Checks a request by itself, and gathers what is known about it.
+    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<Checked, Problem> {
+        let mut spec = self.spec(id, first, &request, owner)?;
         let recalled = self.memory.recall(&request);
-        if let Some(Estimated { estimate, .. }) = &recalled {
-            estimate.clone().tell(&mut spec);
-        }
+        let note = self.tell_estimate(&mut spec, &request, recalled.as_ref());
+        spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {
             return Err(problem);
         }
         let method = if recalled.is_some() { None } else { method(&request, &self.setup.configuration.manager.estimates) };
-        // Kept back while it is estimated: others go on meanwhile.
-        let held = spec.hold;
+        // Held while it is estimated: other jobs go on meanwhile.
         spec.hold |= method.is_some();
+        Ok(Checked { spec, request, recalled, method, note })
+    }
+
+    /// Adds an estimate to what the core knows of a job, and what earlier runs show against it. Answers what to tell the user.
+    pub(super) fn tell_estimate(&self, spec: &mut JobSpec, request: &JobRequest, estimated: Option<&Estimated>) -> Option<String> {
+        if let Some(Estimated { estimate, .. }) = estimated {
+            estimate.clone().tell(spec);
+        }
+        let raises = self.setup.configuration.manager.estimates.raise_declared && spec.gpus > 0;
+        self.memory.earlier_runs(request).filter(|_| raises)?.raise(spec)
+    }
+
+    /// Notes that a job was accepted, and starts its estimate where it needs one.
+    fn record(&mut self, job: Checked, owner: &Owner, submitted: UnixMillis) {
+        let Checked { spec, request, recalled, method, note } = job;
+        let id = spec.id;
         self.jobs.insert(id, Known { name: request.name.clone(), owner: owner.clone(), submitted });
         *self.of_user.entry(owner.uid).or_default() += 1;
-        let actions = match self.core.handle(Event::JobSubmitted(Box::new(spec)), self.clock.now()) {
-            Ok(actions) => actions,
-            Err(error) => {
-                self.unknow(id);
-                return Err(refused(&error));
-            }
-        };
         if let Some(method) = method {
-            // One that its user keeps back waits for more than its estimate.
-            if !held {
+            // A job that its user holds waits for more than its estimate.
+            if !request.schedule.hold {
                 self.estimating.insert(id);
             }
             self.estimators.estimate(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
@@ -83,17 +113,10 @@ impl Running {
         if method.is_some() {
             self.batch.log(submitted, id, "estimating", json!({}));
         }
-        if let Some(estimated) = &recalled {
-            self.log_estimate(id, estimated);
-        }
-        self.act_on(actions);
-        Ok(())
-    }
-
-    /// Takes back what was accepted a moment ago and is not written down.
-    fn withdraw(&mut self, job: JobId) {
-        if let Ok(actions) = self.core.handle(Event::JobCancelled { job }, self.clock.now()) {
-            self.act_on(actions);
+        if recalled.is_some() || note.is_some() {
+            let mut estimated = recalled.unwrap_or_default();
+            estimated.notes.extend(note);
+            self.log_estimate(id, &estimated);
         }
     }
 
@@ -183,12 +206,15 @@ impl Running {
         }
     }
 
-    /// An estimate is there, or will not be: the job waits for GPUs now, unless its user keeps it back.
-    pub(super) fn estimated(&mut self, job: JobId, estimated: Estimated) {
+    /// An estimate is ready, or could not be made: the job waits for GPUs now, unless its user holds it.
+    pub(super) fn estimated(&mut self, job: JobId, request: &JobRequest, mut estimated: Estimated) {
         let waits = self.estimating.remove(&job);
-        if self.core.scheduler().job(job).is_none_or(|job| job.state.outcome().is_some()) {
-            return;
-        }
+        let Some(known) = self.core.scheduler().job(job).filter(|job| job.state.outcome().is_none()) else { return };
+        let mut spec = known.spec.clone();
+        let note = self.tell_estimate(&mut spec, request, Some(&estimated));
+        // A raised estimate replaces the declaration, which the core already knows to be too low.
+        estimated.estimate.memory = spec.memory.estimated;
+        estimated.notes.extend(note);
         let over = self.over_limit(&estimated);
         let body = serde_json::to_value(&estimated).unwrap_or_default();
         let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate) });
@@ -216,6 +242,23 @@ impl Running {
     fn log_estimate(&mut self, job: JobId, estimated: &Estimated) {
         self.batch.log(self.clock.wall(), job, "estimated", serde_json::to_value(estimated).unwrap_or_default());
     }
+}
+
+/// The notes of a submission: jobs with the same note share a line.
+fn notes(checked: &[Checked]) -> Vec<String> {
+    let mut lines: Vec<(JobId, usize, &str)> = Vec::new();
+    for (id, note) in checked.iter().filter_map(|job| Some((job.spec.id, job.note.as_ref()?))) {
+        match lines.iter().position(|(_, _, text)| text == note) {
+            Some(line) => lines[line].1 += 1,
+            None if lines.len() < MOST_NOTES => lines.push((id, 0, note)),
+            None => {}
+        }
+    }
+    let line = |(first, more, note): (JobId, usize, &str)| match more {
+        0 => format!("{first}: {note}"),
+        more => format!("{first} and {more} more: {note}"),
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// What whoever asked is told when the core refuses.

@@ -32,10 +32,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a host that was short must reach to be fine: a little more, so that it does not go to and fro.
+    /// What a host that was short must reach to have recovered: a little more, so that it does not change to and fro.
     fn relaxed(&self) -> Self {
         let more = |least: MiB| least + MiB(least.0 / 4);
-        let less = |most: Fraction| Fraction::clamped(most.get() * 0.8);
+        // 1 turns a limit off: a pressure never exceeds it.
+        let less = |most: Fraction| if most == Fraction::ONE { most } else { Fraction::clamped(most.get() * 0.8) };
         Self {
             memory: more(self.memory),
             disk: more(self.disk),
@@ -178,6 +179,18 @@ mod tests {
             Some(HostChange::Fine) => "fine",
         };
         assert_eq!([2000, 999, 1001, 990, 1249, 1250, 1001].map(&mut seen), ["same", "short", "same", "same", "same", "fine", "same"]);
+    }
+
+    #[test]
+    fn a_limit_that_is_off_stays_off_while_the_host_recovers() {
+        let limits = Limits { memory_pressure: Fraction::ONE, ..Limits::default() };
+        let busy = Pressure { some: Fraction::clamped(0.99), full: Some(Fraction::clamped(0.99)) };
+        let mut host = HostReading { cpu_pressure: Some(busy), memory_pressure: Some(busy), ..reading(32_000) };
+        let mut standing = HostStanding::default();
+        host.disks[0].free = MiB(7);
+        assert!(matches!(standing.take(&host, &limits), Some(HostChange::Short(Shortage::Disk { .. }))));
+        host.disks[0].free = MiB(50_000);
+        assert_eq!(standing.take(&host, &limits), Some(HostChange::Fine), "{:?}", standing.shortage());
     }
 
     #[test]

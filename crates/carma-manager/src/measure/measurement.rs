@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use carma_core::{DeviceId, Fraction, Interference, MiB, Seconds};
-use carma_estimate::history::Measured;
+use carma_estimate::history::{Measured, RunEnd};
 use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
@@ -43,6 +43,7 @@ impl Measurement {
             watts: usage.power().filter(|_| sure),
             seconds: took,
             interference,
+            end: RunEnd::Completed,
         })
     }
 }

@@ -4,11 +4,64 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
 
-use carma_core::{Estimate, MemoryEstimate, PerRank};
+use carma_core::{Estimate, JobSpec, MemoryEstimate, MiB, PerRank};
 use carma_estimate::history::{History, Measured, Recalled, Signature};
 
 use super::Estimated;
 use crate::request::{JobCommand, JobRequest};
+use crate::words::memory as size;
+
+/// A job that ran out of memory needs more than it had. This share more is tried first; recovery adds to it.
+const MORE_AFTER_OOM: f64 = 0.25;
+
+/// What earlier runs show against what is declared or estimated for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum EarlierRuns {
+    /// A completed run used this much.
+    Used(MemoryEstimate),
+    /// The last runs ran out of memory with this much.
+    RanOutWith(MiB),
+}
+
+impl EarlierRuns {
+    /// The memory that a job needs by this.
+    fn need(self) -> MemoryEstimate {
+        match self {
+            Self::Used(estimate) => estimate,
+            Self::RanOutWith(memory) => {
+                MemoryEstimate { expected: memory, upper: MiB((memory.0 as f64 * (1.0 + MORE_AFTER_OOM)).ceil() as u64) }
+            }
+        }
+    }
+
+    /// Raises what is declared and estimated, where that is less than earlier runs needed. Answers what to tell the user, where it does.
+    pub(in crate::engine) fn raise(self, spec: &mut JobSpec) -> Option<String> {
+        let declared = spec.memory.known.as_ref().and_then(|known| known.values().iter().max()).copied();
+        let estimated = spec.memory.estimated.as_ref().and_then(|all| all.values().iter().map(|one| one.expected).max());
+        let need = self.need();
+        let told = declared.or(estimated);
+        let too_low = match self {
+            Self::Used(_) => declared.is_some_and(|declared| declared < need.expected),
+            Self::RanOutWith(memory) => told.is_none_or(|told| told <= memory),
+        };
+        if !too_low {
+            return None;
+        }
+        // An estimate, not a known need: on a GPU that is a little smaller it may still run.
+        spec.memory.known = None;
+        spec.memory.estimated = Some(PerRank::Same(need));
+        let before = match (declared, estimated) {
+            (Some(declared), _) => format!("it declares {}, but ", size(declared)),
+            (None, Some(estimated)) => format!("it is estimated at {}, but ", size(estimated)),
+            (None, None) => String::new(),
+        };
+        let earlier = match self {
+            Self::Used(MemoryEstimate { expected, .. }) => format!("an earlier run of this command used {}", size(expected)),
+            Self::RanOutWith(memory) => format!("an earlier run of this command ran out of memory with {}", size(memory)),
+        };
+        Some(format!("{before}{earlier}: {} is reserved", size(need.upper)))
+    }
+}
 
 /// What is remembered of earlier runs, in a file that grows by a line a run.
 #[derive(Debug)]
@@ -42,6 +95,16 @@ impl Memory {
         Some(Estimated { estimate, source: Some("history".to_owned()), notes: Vec::new(), parts: Vec::new() })
     }
 
+    /// What earlier runs of this command show about its memory.
+    pub(in crate::engine) fn earlier_runs(&self, request: &JobRequest) -> Option<EarlierRuns> {
+        let signature = signature(request);
+        let ran_out = self.history.ran_out_with(&signature).map(EarlierRuns::RanOutWith);
+        ran_out.or_else(|| {
+            let recalled = self.history.recall(&signature)?;
+            Some(EarlierRuns::Used(MemoryEstimate { expected: recalled.memory, upper: recalled.memory_upper }))
+        })
+    }
+
     /// Learns from a run. A disk that is full forgets it with the next start.
     pub(in crate::engine) fn learn(&mut self, request: &JobRequest, run: Measured) {
         let signature = signature(request);
@@ -66,4 +129,39 @@ fn signature(request: &JobRequest) -> Signature {
     words.extend(request.hints.batch.map(|batch| batch.to_string()));
     words.extend(request.array.iter().flat_map(|label| label.parameters.values().cloned()));
     Signature::of_command(&words, &request.directory).on_gpus(request.resources.gpus.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{JobId, MemoryNeed};
+
+    use super::*;
+
+    fn raised(memory: MemoryNeed, earlier: EarlierRuns) -> (Option<u64>, Option<String>) {
+        let mut spec = JobSpec { memory, ..JobSpec::new(JobId(1)) };
+        let note = earlier.raise(&mut spec);
+        let upper = spec.memory.estimated.as_ref().and_then(|all| all.get(0)).map(|estimate| estimate.upper.0);
+        assert_eq!(spec.memory.known.is_none() && upper.is_some(), note.is_some(), "either the user's word counts or the estimate");
+        (upper, note)
+    }
+
+    #[test]
+    fn a_declaration_below_what_earlier_runs_used_is_raised() {
+        let used = EarlierRuns::Used(MemoryEstimate { expected: MiB(30_000), upper: MiB(31_500) });
+        let (upper, note) = raised(MemoryNeed::known(MiB(5120)), used);
+        assert_eq!(upper, Some(31_500));
+        assert_eq!(note.unwrap(), "it declares 5.0 GiB, but an earlier run of this command used 29.3 GiB: 30.8 GiB is reserved");
+        assert_eq!(raised(MemoryNeed::known(MiB(30_000)), used), (None, None), "a declaration that was enough counts");
+    }
+
+    #[test]
+    fn whatever_ran_out_of_memory_gets_more_than_it_had() {
+        let ran_out = EarlierRuns::RanOutWith(MiB(20_000));
+        assert_eq!(raised(MemoryNeed::known(MiB(20_000)), ran_out).0, Some(25_000));
+        assert_eq!(raised(MemoryNeed::known(MiB(20_001)), ran_out), (None, None));
+        let mut unknown = JobSpec::new(JobId(1));
+        assert!(ran_out.raise(&mut unknown).unwrap().starts_with("an earlier run of this command ran out of memory"));
+        let mut estimated = JobSpec { memory: MemoryNeed::estimated(MiB(9_000), MiB(10_000)), ..JobSpec::new(JobId(1)) };
+        assert!(ran_out.raise(&mut estimated).unwrap().starts_with("it is estimated at 8.8 GiB"));
+    }
 }

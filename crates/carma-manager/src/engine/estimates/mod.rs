@@ -102,7 +102,7 @@ impl Estimators {
             Ok(move |order: Box<EstimateOrder>| {
                 let estimated =
                     estimator.estimate(&order).unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
-                inputs.send(Input::Estimated(order.purpose, order.owner, Box::new(estimated))).is_ok()
+                inputs.send(Input::Estimated(order, Box::new(estimated))).is_ok()
             })
         };
         Pool::start("estimates", THREADS, hire).map(Self)

@@ -9,6 +9,7 @@ use carma_core::{JobId, Priority, UserId, WaitReason};
 
 use super::Refused;
 use crate::api::{Forecast, Problem, ProblemKind, Submit, Submitted};
+use crate::engine::AcceptedJobs;
 use crate::request::{After, JobRequest};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
@@ -53,9 +54,9 @@ pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, se
         let _turn = turn;
         handle.submit(caller.owner(), requests).await
     });
-    let jobs = accepted.await??;
-    let notes = shared.never_runs(jobs.first().copied()).await;
-    Ok(Json(Submitted { jobs, notes: notes.into_iter().collect() }))
+    let AcceptedJobs { jobs, mut notes } = accepted.await??;
+    notes.extend(shared.never_runs(jobs.first().copied()).await);
+    Ok(Json(Submitted { jobs, notes }))
 }
 
 /// What would become of jobs that are submitted now; of an array, of the first few.

@@ -1,11 +1,11 @@
-//! Dry runs: in the job's own environment, and over when they are over.
+//! Estimates: dry runs in the job's own environment, and what earlier runs of the same command teach.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use carma_core::Outcome;
-use carma_manager::request::{Activation, JobCommand};
+use carma_core::{JobId, MiB, Outcome};
+use carma_manager::request::{Activation, JobCommand, JobRequest};
 
 use super::lab::{Lab, until};
 
@@ -53,4 +53,54 @@ fn a_dry_run_has_its_jobs_environment_and_nothing_of_it_stays() {
     // Without its environment it has no such Python, and the job fails; its estimate need not.
     assert_eq!(estimated("python3.99", false).1, format!("{} \n", configured.display()));
     assert_eq!(fs::read_dir(lab.folder().join("estimates")).unwrap().count(), 0);
+}
+
+const WORKLOAD: &str = "--workload efficientnet_cifar100_bs128_20e --seconds 60";
+
+/// A job that declares this much memory and uses what its arguments say.
+fn declaring(lab: &Lab, declared: u64, arguments: &str) -> JobRequest {
+    let mut request = lab.train(arguments);
+    request.resources.memory = Some(MiB(declared));
+    request
+}
+
+/// The memory that the last attempt of a job had reserved.
+fn reserved(lab: &Lab, job: JobId) -> MiB {
+    lab.job(job).attempts.last().unwrap().placement.devices[0].promised
+}
+
+#[test]
+fn a_declaration_below_what_the_command_used_before_is_raised() {
+    let mut lab = Lab::new("1xA100-40GB", 240.0, "");
+    let arguments = format!("{WORKLOAD} --memory 12GiB");
+    let first = lab.accepted(vec![declaring(&lab, 2048, &arguments)]).unwrap();
+    assert!(first.notes.is_empty());
+    assert_eq!(lab.outcome(first.jobs[0]), Outcome::Succeeded);
+    assert!(reserved(&lab, first.jobs[0]) < MiB(4096));
+    let again = lab.accepted(vec![declaring(&lab, 2048, &arguments)]).unwrap();
+    assert!(again.notes[0].contains("declares 2.0 GiB, but an earlier run of this command used 1"), "{:?}", again.notes);
+    assert_eq!(lab.outcome(again.jobs[0]), Outcome::Succeeded);
+    assert!(reserved(&lab, again.jobs[0]) > MiB(12 * 1024), "{}", reserved(&lab, again.jobs[0]));
+    // A declaration that was enough counts as it is.
+    assert!(lab.accepted(vec![declaring(&lab, 20_480, &arguments)]).unwrap().notes.is_empty());
+    lab.stop();
+    lab.configure("[manager.estimates]\nraise_declared = false\n");
+    lab.start();
+    let off = lab.accepted(vec![declaring(&lab, 2048, &arguments)]).unwrap();
+    assert!(off.notes.is_empty());
+    assert_eq!(lab.outcome(off.jobs[0]), Outcome::Succeeded);
+    assert!(reserved(&lab, off.jobs[0]) < MiB(4096));
+}
+
+#[test]
+fn a_command_that_ran_out_of_memory_is_not_given_as_little_again() {
+    let lab = Lab::new("1xA100-40GB", 240.0, "");
+    let arguments = format!("{WORKLOAD} --memory 60GiB");
+    let hopeless = lab.submit(declaring(&lab, 2048, &arguments));
+    assert_eq!(lab.outcome(hopeless), Outcome::OutOfMemory);
+    let again = lab.accepted(vec![declaring(&lab, 2048, &arguments), declaring(&lab, 2048, &arguments)]).unwrap();
+    let [note] = &again.notes[..] else { panic!("{:?}", again.notes) };
+    assert!(note.contains(" and 1 more: it declares 2.0 GiB, but an earlier run of this command ran out of memory with "), "{note}");
+    assert_eq!(lab.outcome(again.jobs[0]), Outcome::OutOfMemory);
+    assert_eq!(lab.job(again.jobs[0]).attempts.len(), 1, "it has the whole GPU at once");
 }

@@ -12,7 +12,7 @@ use carma_emu::{Machine, VARIABLE};
 use carma_gpu::{DEADLINE, Driver};
 use carma_manager::api::{Problem, Shutdown};
 use carma_manager::configuration::Configuration;
-use carma_manager::engine::{Engine, Handle, Setup, World};
+use carma_manager::engine::{AcceptedJobs, Engine, Handle, Setup, World};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest, Owner};
 use carma_manager::store::{JobHistory, Reader, Store};
@@ -127,6 +127,11 @@ impl Lab {
     }
 
     pub(super) fn try_submit(&self, jobs: Vec<JobRequest>) -> Result<Vec<JobId>, Problem> {
+        self.accepted(jobs).map(|accepted| accepted.jobs)
+    }
+
+    /// Submits jobs together and answers with their notes.
+    pub(super) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<AcceptedJobs, Problem> {
         block_on(self.handle().submit(me(), jobs))
     }
 

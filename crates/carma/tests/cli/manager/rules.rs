@@ -5,7 +5,7 @@ use std::fs;
 use carma_core::{Condition, DeviceId, JobId, Limits, Outcome, ServerId, State};
 use carma_manager::api::{Act, QueueQuery};
 use carma_manager::request::{After, ArrayLabel, JobRequest};
-use carma_manager::store::Phase;
+use carma_manager::store::{JobFilter, Phase};
 use carma_manager::supervise::AttemptFolder;
 
 use super::lab::{Lab, block_on, me, until};
@@ -74,6 +74,24 @@ fn arrays_run_as_many_at_once_as_they_may() {
         assert!(lab.printed(*job).trim().parse::<u32>().unwrap() <= 2);
     }
     assert_eq!(lab.job(jobs[3]).job.job.spec.array.map(|member| (member.array.0, member.index)), Some((jobs[0].0, 3)));
+}
+
+#[test]
+fn a_refused_array_has_run_nothing() {
+    let lab = Lab::new("2xA100-40GB", 60.0, "[quotas]\ngpus = 1\n");
+    let marker = lab.folder().join("ran");
+    let member = |gpus| {
+        let mut request = lab.shell(&format!("touch {}", marker.display()));
+        request.resources.gpus = gpus;
+        request
+    };
+    let refusal = lab.try_submit(vec![member(1), member(1), member(2)]).unwrap_err();
+    assert!(refusal.message.contains("quota"), "{refusal:?}");
+    // Jobs are launched in order: when this one has run, the first of the array would have run too.
+    let next = lab.submit(lab.shell("true"));
+    assert_eq!(lab.outcome(next), Outcome::Succeeded);
+    assert!(!marker.exists());
+    assert_eq!(lab.reader().history(&JobFilter::default(), None, 10).unwrap().len(), 1);
 }
 
 #[test]
