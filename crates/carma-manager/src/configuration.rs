@@ -95,6 +95,8 @@ section!(
     KeepSettings {
         /// Days that jobs are kept.
         days: u64 = 365,
+        /// Finished jobs of one user that are kept; jobs that may have left a checkpoint are kept besides.
+        jobs_per_user: u64 = 100_000,
         /// Days that minutes of GPUs are kept.
         sample_days: u64 = 90,
     }
@@ -239,6 +241,7 @@ impl ManagerSettings {
         };
         within("manager.gpus.period", self.gpus.period, 0.1, 60.0)?;
         within("manager.logs.size", self.logs.size as f64, 1.0, 1e6)?;
+        within("manager.keep.jobs_per_user", self.keep.jobs_per_user as f64, 1.0, 1e9)?;
         within("manager.keep.days", self.keep.days as f64, 1.0, 36_500.0)?;
         within("manager.keep.sample_days", self.keep.sample_days as f64, 1.0, 36_500.0)?;
         within("manager.limits.seconds_per_job", self.limits.seconds_per_job as f64, 0.0, LONGEST_SPAN.get())?;

@@ -21,6 +21,7 @@ pub mod notifications;
 pub mod notify;
 pub mod open_files;
 pub mod places;
+mod reload;
 pub mod request;
 pub mod serve;
 pub mod store;
@@ -28,4 +29,7 @@ pub mod submission;
 pub mod supervise;
 pub mod terminal;
 pub mod token;
+mod untrusted;
 pub mod words;
+
+pub use reload::reload;

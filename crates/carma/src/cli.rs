@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::configuration::ConfigArguments;
+use crate::manager::Manager;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
     notify, policies, profile, replay, report, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web, what_if,
@@ -44,7 +45,7 @@ enum Command {
     Estimator(Box<estimator::Command>),
     /// List the mapping policies.
     Policies,
-    /// Show or check the configuration.
+    /// Show, check or reload the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Analyse, sample, map and make up traces.
@@ -117,6 +118,12 @@ enum ConfigCommand {
         /// The file.
         file: PathBuf,
     },
+    /// Have the running manager read its configuration file again.
+    #[command(after_help = "\
+The manager checks the whole file first: a mistake changes nothing. Rules of \
+decisions apply at once. Keys under [manager] need a restart; those that differ \
+are named. For operators; the signal HUP does the same.")]
+    Reload(Manager),
 }
 
 impl Cli {
@@ -136,6 +143,7 @@ impl Cli {
             Command::Policies => policies::list(output),
             Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
+            Command::Config(ConfigCommand::Reload(manager)) => configuration::reload(&manager, output),
             Command::Trace(command) => trace::run(&command, output),
             Command::Catalogue(command) => catalogue::run(&command, output),
             Command::Gpus(arguments) => gpus::run(&arguments, output),

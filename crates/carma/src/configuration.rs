@@ -10,6 +10,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use toml::Value;
 
+use crate::manager::Manager;
+
 /// Flags that choose the rules, apart from the policy.
 #[derive(Debug, Args)]
 pub(crate) struct RuleArguments {
@@ -84,4 +86,14 @@ fn whole_numbers(value: Value) -> Value {
 pub(crate) fn check(file: &Path, output: &mut impl Write) -> Result<()> {
     read(file)?;
     Ok(writeln!(output, "{} is fine", file.display())?)
+}
+
+/// Has the running manager read its configuration again.
+pub(crate) fn reload(manager: &Manager, output: &mut impl Write) -> Result<()> {
+    let needs_restart = manager.connect()?.reload()?.needs_restart;
+    writeln!(output, "configuration reloaded")?;
+    if !needs_restart.is_empty() {
+        writeln!(output, "these keys need a restart of the manager: {}", needs_restart.join(", "))?;
+    }
+    Ok(())
 }

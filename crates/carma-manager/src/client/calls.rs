@@ -20,7 +20,7 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
-    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, SampleQuery, ShareRow, Shutdown, Status, Submit, Submitted, Tried,
+    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status, Submit, Submitted, Tried,
     WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
@@ -207,6 +207,11 @@ impl Client {
     /// Its configuration.
     pub fn configuration(&mut self) -> Answer<ConfigurationDetail> {
         self.get("/v1/configuration")
+    }
+
+    /// Has the manager read its configuration again.
+    pub fn reload(&mut self) -> Answer<Reloaded> {
+        self.call(&Method::POST, "/v1/configuration/reload", None)
     }
 
     /// Ends the manager; its jobs go on.

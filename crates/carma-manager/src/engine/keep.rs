@@ -10,6 +10,7 @@ use super::run::Running;
 use super::saved;
 use crate::store::{Change, Keep, Retention};
 use crate::supervise::{AttemptFolder, Standing, find};
+use crate::untrusted::remove_tree;
 
 /// How often old jobs are forgotten.
 const PRUNE: Duration = Duration::from_secs(3600);
@@ -65,9 +66,12 @@ impl Running {
     /// Forgets old jobs with their logs, from a thread of its own: it may take a while.
     fn prune(&self) {
         let keep = &self.setup.configuration.manager.keep;
-        let days = |days: u64| Keep { age: Duration::from_secs(days * 86_400), ..Retention::default().jobs };
-        let retention =
-            Retention { jobs: days(keep.days), events: days(keep.days), samples: Keep { most: u64::MAX, ..days(keep.sample_days) } };
+        let days = |days: u64, most| Keep { age: Duration::from_secs(days * 86_400), most };
+        let retention = Retention {
+            jobs: days(keep.days, keep.jobs_per_user),
+            events: days(keep.days, Retention::default().events.most),
+            samples: days(keep.sample_days, u64::MAX),
+        };
         let (store, folder, now) = (std::sync::Arc::clone(&self.store), self.setup.places.state.join("attempts"), self.clock.wall());
         let run = move || {
             if let Err(error) = store.prune(&retention, now) {
@@ -78,7 +82,7 @@ impl Running {
                 let job = entry.file_name().to_str().and_then(|name| name.parse().ok()).map(JobId);
                 // A job that nobody knows has no logs to show. One that is just being accepted has none yet.
                 if job.is_some_and(|job| matches!(reader.request(job), Ok(None))) && nothing_runs_in(&entry.path()) {
-                    let _ = fs::remove_dir_all(entry.path());
+                    let _ = remove_tree(&entry.path());
                 }
             }
         };

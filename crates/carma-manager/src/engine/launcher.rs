@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::{io, thread};
 
 use carma_core::{AttemptId, Placement};
 use carma_gpu::DeviceUuid;
@@ -20,6 +20,7 @@ use crate::launch::{Assignment, CheckpointTerms, Prepared, Surroundings, plan};
 use crate::request::{JobRequest, Owner};
 use crate::store::{Reader, Store, StoreError};
 use crate::supervise::{AttemptFolder, FolderError, Standing, find};
+use crate::untrusted::remove_tree;
 
 /// Launches at the same time. Most of one is waiting.
 const THREADS: usize = 4;
@@ -153,7 +154,7 @@ fn launch(order: &LaunchOrder, reader: &Reader, launching: &Launching) -> Result
         match find(&folder) {
             // A launch that was cut short before its shim began has left a folder in which nothing ever ran.
             Ok(Standing::NeverBegun) => {
-                let removed = fs::remove_dir_all(folder.path());
+                let removed = remove_tree(folder.path());
                 removed.map_err(|error| NotLaunched::Machine(format!("{}: {error}", folder.path().display())))?;
             }
             // It was launched before everything began anew, and is not launched twice.

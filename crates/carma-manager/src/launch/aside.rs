@@ -1,6 +1,6 @@
 //! Runs what is no job, but under a shim like one: all that it starts ends with it, and nothing it does keeps us waiting.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::start::{LaunchError, Prepared};
 use crate::attempt::{Exit, Order};
 use crate::supervise::{AttemptFolder, CLEARING_LIMIT, FolderError, Standing, find};
+use crate::untrusted::{open_file, remove_tree};
 
 /// How long something that was killed may take to go. What is stuck in the kernel goes when that lets it.
 const GRACE: Duration = Duration::from_secs(10);
@@ -64,7 +65,7 @@ impl AsideFolders {
             if let Ok(Standing::Running(supervised)) = find(&AttemptFolder::at(entry.path())) {
                 let _ = supervised.signal(Signal::Kill);
             }
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = remove_tree(&entry.path());
         }
         Self { within, next: AtomicU64::new(0) }
     }
@@ -73,7 +74,7 @@ impl AsideFolders {
     pub(crate) fn with_new<T>(&self, act: impl FnOnce(&AttemptFolder) -> T) -> T {
         let folder = AttemptFolder::at(self.within.join(self.next.fetch_add(1, Ordering::Relaxed).to_string()));
         let done = act(&folder);
-        let _ = fs::remove_dir_all(folder.path());
+        let _ = remove_tree(folder.path());
         done
     }
 }
@@ -86,12 +87,12 @@ pub fn run_aside(folder: &AttemptFolder, plan: &Plan, program: &Path, limit: Dur
             if let Exit::NotStarted(reason) = ended.exit {
                 return Err(AsideError::NotStarted(reason));
             }
-            // Logs are their user's, who may have made more of them.
-            let read = |path| {
+            // The user owns the logs and may have made them larger.
+            let read = |path: &Path| {
                 let mut bytes = Vec::new();
-                File::open(path)?.take(plan.order.log_limit).read_to_end(&mut bytes).map(|_| bytes)
+                open_file(path)?.take(plan.order.log_limit).read_to_end(&mut bytes).map(|_| bytes)
             };
-            Ok(Aside { output: read(folder.output())?, errors: read(folder.errors())? })
+            Ok(Aside { output: read(&folder.output())?, errors: read(&folder.errors())? })
         }
         Standing::Running(supervised) => {
             let _ = supervised.signal(Signal::Kill);

@@ -56,8 +56,9 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         }
         Change::AllTold { through } => to.raise(TOLD, *through),
         Change::JobsForgotten(jobs) => jobs.iter().try_for_each(|job| to.forget(*job)),
-        Change::EventsForgotten { through } => {
-            to.execute(&format!("DELETE FROM events WHERE sequence <= ?1 AND {NOT_NEEDED}"), params![through])
+        Change::EventsForgotten(events) => {
+            let sql = format!("DELETE FROM events WHERE sequence = ?1 AND {NOT_NEEDED}");
+            events.iter().try_for_each(|sequence| to.execute(&sql, params![sequence]))
         }
         Change::SamplesForgotten { before } => to.forget_samples(*before),
         Change::RoomReturned { pages } => to.return_room(*pages),

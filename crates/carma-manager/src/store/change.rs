@@ -104,11 +104,8 @@ pub enum Change {
     },
     /// Jobs that are over are no longer wanted, nor their attempts and events.
     JobsForgotten(Vec<JobId>),
-    /// Events up to this number are no longer wanted.
-    EventsForgotten {
-        /// The last of them.
-        through: u64,
-    },
+    /// The events of these numbers are no longer wanted, unless their job is not over.
+    EventsForgotten(Vec<u64>),
     /// Samples of before this minute are no longer wanted, nor steps of memory of attempts that are over.
     SamplesForgotten {
         /// The first to stay.

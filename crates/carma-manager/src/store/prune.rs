@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use carma_core::JobId;
 use rusqlite::params;
+use rusqlite::types::FromSql;
 use thiserror::Error;
 
 use super::Store;
@@ -20,11 +21,12 @@ const PAGES: u32 = 16_384;
 /// What is kept, and for how long. What is not over is never forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Jobs that are over, with their attempts and events.
+    /// Jobs that are over, with their attempts and events. The number is that of one user: a user with many jobs costs others nothing. A job that
+    /// may have left a checkpoint is forgotten by age alone.
     pub jobs: Keep,
-    /// Events.
+    /// Events. The number is that of one user's finished jobs, and of the manager's own.
     pub events: Keep,
-    /// Samples.
+    /// Samples, of all GPUs together.
     pub samples: Keep,
 }
 
@@ -40,7 +42,7 @@ pub struct Keep {
 impl Default for Retention {
     fn default() -> Self {
         let days = |days: u64, most| Keep { age: Duration::from_secs(days * 86_400), most };
-        Self { jobs: days(365, 1_000_000), events: days(30, 1_000_000), samples: days(30, 1_000_000) }
+        Self { jobs: days(365, 100_000), events: days(30, 1_000_000), samples: days(30, 1_000_000) }
     }
 }
 
@@ -78,8 +80,8 @@ impl Store {
     pub fn prune(&self, retention: &Retention, now: UnixMillis) -> Result<Pruned, PruneError> {
         let reader = self.reader()?;
         let pruned = Pruned {
-            jobs: self.forget(|| reader.jobs_to_forget(retention.jobs, now))?,
-            events: self.forget(|| reader.events_to_forget(retention.events, now))?,
+            jobs: self.prune_jobs(&reader, retention.jobs, now)?,
+            events: self.prune_events(&reader, retention.events, now)?,
             samples: self.forget(|| reader.samples_to_forget(retention.samples, now))?,
         };
         if pruned != Pruned::default() {
@@ -88,8 +90,38 @@ impl Store {
         Ok(pruned)
     }
 
+    fn prune_jobs(&self, reader: &Reader, keep: Keep, now: UnixMillis) -> Result<u64, PruneError> {
+        let jobs = |jobs: Vec<JobId>| counted(jobs, Change::JobsForgotten);
+        let mut forgotten = self.forget(|| reader.old_jobs(keep.since(now)).map(jobs))?;
+        for (user, mut excess) in reader.users_with_jobs_above(keep.most)? {
+            let mut last = (UnixMillis(0), JobId(0));
+            forgotten += self.forget(|| {
+                let page = reader.finished_jobs(user, last, excess.min(AT_ONCE))?;
+                excess -= page.len() as u64;
+                last = page.last().copied().unwrap_or(last);
+                Ok(jobs(page.into_iter().map(|(_, id)| id).collect()))
+            })?;
+        }
+        Ok(forgotten)
+    }
+
+    fn prune_events(&self, reader: &Reader, keep: Keep, now: UnixMillis) -> Result<u64, PruneError> {
+        let events = |events: Vec<u64>| counted(events, Change::EventsForgotten);
+        let mut forgotten = self.forget(|| reader.old_events(keep.since(now)).map(events))?;
+        for (user, mut excess) in reader.users_with_events_above(keep.most)? {
+            let mut last = 0;
+            forgotten += self.forget(|| {
+                let page = reader.events_of(user, last, excess.min(AT_ONCE))?;
+                excess -= page.len() as u64;
+                last = page.last().copied().unwrap_or(last);
+                Ok(events(page))
+            })?;
+        }
+        Ok(forgotten)
+    }
+
     /// Forgets step by step until no step is left, and counts.
-    fn forget(&self, next: impl Fn() -> Result<Option<(Change, u64)>, StoreError>) -> Result<u64, PruneError> {
+    fn forget(&self, mut next: impl FnMut() -> Result<Option<(Change, u64)>, StoreError>) -> Result<u64, PruneError> {
         let mut forgotten = 0;
         while let Some((change, rows)) = next()? {
             self.write([change]).wait()?;
@@ -99,39 +131,67 @@ impl Store {
     }
 }
 
+/// A step with the number of its rows; none where nothing is left.
+fn counted<T>(rows: Vec<T>, change: fn(Vec<T>) -> Change) -> Option<(Change, u64)> {
+    let count = rows.len() as u64;
+    (count > 0).then(|| (change(rows), count))
+}
+
 /// Events that may be forgotten: a job that is not over keeps all of its own, as who held it and why is known by them alone.
 pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
 
-/// Each says what to forget next, and how many rows that is.
+/// What may be forgotten, in steps.
 impl Reader {
-    fn jobs_to_forget(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
-        let excess = self.count("SELECT count(*) FROM jobs WHERE ended IS NOT NULL")?.saturating_sub(keep.most);
-        // Those that are too many first, then those that are too old: either way those that ended first.
-        let sql = "SELECT id FROM jobs WHERE ended IS NOT NULL ORDER BY ended LIMIT ?1";
-        let mut jobs = self.rows(sql, params![excess.min(AT_ONCE)], |row| row.get(0).map(JobId))?;
-        if jobs.is_empty() {
-            let sql = "SELECT id FROM jobs WHERE ended < ?1 ORDER BY ended LIMIT ?2";
-            jobs = self.rows(sql, params![keep.since(now), AT_ONCE], |row| row.get(0).map(JobId))?;
-        }
-        let rows = jobs.len() as u64;
-        Ok((rows > 0).then_some((Change::JobsForgotten(jobs), rows)))
+    fn old_jobs(&self, since: UnixMillis) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT id FROM jobs WHERE ended < ?1 ORDER BY ended LIMIT ?2";
+        self.rows(sql, params![since, AT_ONCE], |row| row.get(0).map(JobId))
     }
 
-    fn events_to_forget(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
-        let excess = self.count(&format!("SELECT count(*) FROM events WHERE {NOT_NEEDED}"))?.saturating_sub(keep.most).min(AT_ONCE);
-        // From the first on, without gaps: by age only as far as all are old.
+    /// Users with more finished jobs than this, and how many more.
+    fn users_with_jobs_above(&self, most: u64) -> Result<Vec<(u32, u64)>, StoreError> {
+        let sql = "SELECT uid, count(*) FROM jobs WHERE ended IS NOT NULL GROUP BY uid";
+        self.excess(sql, most)
+    }
+
+    /// The next finished jobs of a user that cannot have left a checkpoint, those that ended first.
+    fn finished_jobs(&self, user: u32, after: (UnixMillis, JobId), most: u64) -> Result<Vec<(UnixMillis, JobId)>, StoreError> {
+        let sql = "SELECT ended, id FROM jobs WHERE uid = ?1 AND ended IS NOT NULL AND (ended, id) > (?2, ?3) \
+                   AND (attempts = 0 OR NOT ifnull((SELECT json_extract(request, '$.may_checkpoint') FROM requests WHERE job = id), 0)) \
+                   ORDER BY ended, id LIMIT ?4";
+        self.rows(sql, params![user, after.0, after.1.0, most], |row| Ok((row.get(0)?, JobId(row.get(1)?))))
+    }
+
+    fn old_events(&self, since: UnixMillis) -> Result<Vec<u64>, StoreError> {
+        // From the first on, without gaps: as far as all are old.
         let sql = format!("SELECT sequence, at FROM events WHERE {NOT_NEEDED} ORDER BY sequence LIMIT ?1");
         let first: Vec<(u64, UnixMillis)> = self.rows(&sql, params![AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let old = first.iter().take_while(|(_, at)| *at < keep.since(now)).count();
-        let rows = old.max(excess as usize);
-        Ok(rows
-            .checked_sub(1)
-            .and_then(|last| first.get(last))
-            .map(|(through, _)| (Change::EventsForgotten { through: *through }, rows as u64)))
+        Ok(first.into_iter().take_while(|(_, at)| *at < since).map(|(sequence, _)| sequence).collect())
+    }
+
+    /// Users whose finished jobs have more events than this, and how many more; none: events of no job.
+    fn users_with_events_above(&self, most: u64) -> Result<Vec<(Option<u32>, u64)>, StoreError> {
+        let sql = format!("SELECT jobs.uid, count(*) FROM events LEFT JOIN jobs ON jobs.id = events.job WHERE {NOT_NEEDED} GROUP BY jobs.uid");
+        self.excess(&sql, most)
+    }
+
+    /// The next events of a user's finished jobs, or of no job.
+    fn events_of(&self, user: Option<u32>, after: u64, most: u64) -> Result<Vec<u64>, StoreError> {
+        let sql = format!(
+            "SELECT events.sequence FROM events LEFT JOIN jobs ON jobs.id = events.job \
+             WHERE events.sequence > ?2 AND jobs.uid IS ?1 AND {NOT_NEEDED} ORDER BY events.sequence LIMIT ?3"
+        );
+        self.rows(&sql, params![user, after, most], |row| row.get(0))
+    }
+
+    /// What a query of owners and their numbers has above a number.
+    fn excess<T: FromSql>(&self, sql: &str, most: u64) -> Result<Vec<(T, u64)>, StoreError> {
+        let counts: Vec<(T, u64)> = self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(counts.into_iter().filter(|(_, count)| *count > most).map(|(owner, count)| (owner, count - most)).collect())
     }
 
     fn samples_to_forget(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
-        let excess = self.count("SELECT count(*) FROM samples")?.saturating_sub(keep.most);
+        let samples = self.first("SELECT count(*) FROM samples", [], |row| row.get(0))?;
+        let excess = samples.unwrap_or(0_u64).saturating_sub(keep.most);
         let minute = |offset: u64| {
             let sql = "SELECT minute FROM samples ORDER BY minute LIMIT 1 OFFSET ?1";
             self.first(sql, params![offset], |row| row.get::<_, UnixMinute>(0))
@@ -144,10 +204,6 @@ impl Reader {
         let Some(before) = before else { return Ok(None) };
         let rows = self.count_before(before)?;
         Ok((rows > 0).then_some((Change::SamplesForgotten { before }, rows)))
-    }
-
-    fn count(&self, sql: &str) -> Result<u64, StoreError> {
-        Ok(self.first(sql, [], |row| row.get(0))?.unwrap_or(0))
     }
 
     fn count_before(&self, minute: UnixMinute) -> Result<u64, StoreError> {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use carma_core::AttemptId;
 use carma_gpu::process_started;
-use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::attempt::{Ended, Order, RunAs};
+use crate::untrusted::open_file;
 
 /// Why a folder could not be used.
 #[derive(Debug, Error)]
@@ -178,13 +178,11 @@ impl AttemptFolder {
     }
 }
 
-/// What a job has put into a small file. It may put anything there: what is no file is not waited for, nor followed.
+/// What a job has put into a small file; none where it is longer, or anything but a plain file.
 pub(crate) fn read_note(path: &Path, longest: u64) -> Option<String> {
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
-    let data = file.metadata().ok()?;
+    let file = open_file(path).ok()?;
     let mut text = String::new();
-    (data.is_file() && data.len() <= longest).then(|| file.take(longest).read_to_string(&mut text))?.ok()?;
+    (file.metadata().ok()?.len() <= longest).then(|| file.take(longest).read_to_string(&mut text))?.ok()?;
     Some(text)
 }
 

@@ -16,6 +16,7 @@ pub(super) fn unit(scope: Scope, program: &Path, config: Option<&Path>) -> Strin
     let start = format!("ExecStart={} up{config}", quoted(program));
     let fitted = |line: &str| match line.split_once('=') {
         Some(("ExecStart", _)) => start.clone(),
+        Some(("ExecReload", _)) => format!("ExecReload={} config reload", quoted(program)),
         Some(("WantedBy", _)) => format!("WantedBy={}", scope.target()),
         _ => line.to_owned(),
     };

@@ -22,6 +22,7 @@ mod security;
 mod seen;
 mod served;
 mod shares;
+mod signals;
 mod slots;
 mod top;
 mod up;

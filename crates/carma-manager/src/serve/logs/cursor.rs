@@ -2,17 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
-use rustix::fs::OFlags;
-
 use crate::supervise::Gap;
+use crate::untrusted::open_file;
 
 /// As much is read at once.
 const CHUNK: u64 = 64 << 10;
 /// More than the line in between has.
 const LONGEST_LINE: usize = 64;
+/// The last lines are looked for in so much of the end: a log may be larger than its limit where its owner has made it so, with holes that take
+/// no room on the disk.
+const LONGEST_SCAN: u64 = 4 << 20;
 /// No job prints more.
 const MOST_LEFT_OUT: u64 = 1 << 50;
 
@@ -73,18 +75,13 @@ impl LogCursor {
         Ok(piece)
     }
 
-    /// The log, if there is one: a file of its own, not a link or a pipe that somebody has put there.
+    /// The log, if there is one.
     fn opened(&mut self) -> io::Result<Option<&OpenLog>> {
         if self.open.is_none() {
-            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let file = match File::options().read(true).custom_flags(flags.bits().cast_signed()).open(&self.path) {
+            let file = match open_file(&self.path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                 other => other?,
             };
-            let metadata = file.metadata()?;
-            if !metadata.is_file() || metadata.nlink() > 1 {
-                return Err(io::Error::other("the log is no longer a file of its own"));
-            }
             let gap = self.limit.map_or(Ok(None), |limit| gap(&file, limit))?;
             self.open = Some(OpenLog { file, gap });
         }
@@ -142,12 +139,13 @@ impl OpenLog {
     }
 }
 
-/// Where the last lines of a file of this length begin.
+/// Where the last lines of a file of this length begin, as far as they are within the longest scan.
 fn last_lines(file: &File, length: u64, lines: u32) -> io::Result<u64> {
     let (mut end, mut missing) = (length, lines);
+    let first = length.saturating_sub(LONGEST_SCAN);
     let mut piece = vec![0; CHUNK as usize];
-    while end > 0 {
-        let start = end.saturating_sub(CHUNK);
+    while end > first {
+        let start = end.saturating_sub(CHUNK).max(first);
         let part = &mut piece[..(end - start) as usize];
         file.read_exact_at(part, start)?;
         for (offset, _) in part.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
@@ -163,7 +161,7 @@ fn last_lines(file: &File, length: u64, lines: u32) -> io::Result<u64> {
         }
         end = start;
     }
-    Ok(if lines == 0 { length } else { 0 })
+    Ok(if lines == 0 { length } else { first })
 }
 
 #[cfg(test)]
@@ -257,6 +255,18 @@ mod tests {
         assert_eq!(tail("", 1), "");
         let long = "x".repeat(150_000);
         assert_eq!(tail(&format!("a\n{long}\n"), 1), format!("{long}\n"));
+    }
+
+    #[test]
+    fn only_the_end_of_a_huge_sparse_log_is_scanned() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        File::create(&path).unwrap().set_len(8 << 40).unwrap();
+        let begin = std::time::Instant::now();
+        let mut cursor = LogCursor::new(path, LIMIT);
+        cursor.seek_last_lines(1).unwrap();
+        assert_eq!(cursor.end().unwrap() - cursor.at(), LONGEST_SCAN);
+        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
     }
 
     #[test]

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use carma_core::Settings;
-use serde_json::Value;
-use tokio::task::spawn_blocking;
 
 use super::Refused;
 use crate::api::{ConfigurationDetail, Me, ProblemKind, Reloaded, Shutdown, Status};
-use crate::configuration::{Configuration, ManagerSettings, NetworkSettings};
+use crate::configuration::NetworkSettings;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, Sent};
@@ -39,16 +37,11 @@ pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Cal
     Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager }))
 }
 
-/// Reads the configuration again. Its rules count at once; what else differs needs a new start, and is named.
+/// Reads the configuration again. Its rules count at once; settings of the manager that differ need a restart and are named.
 #[utoipa::path(post, path = "/v1/configuration/reload", responses((status = 200, body = Reloaded), Refused))]
 pub(super) async fn reload(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Reloaded> {
     caller.must_be_operator("have the configuration read again")?;
-    let file = shared.places.configuration.clone();
-    let read =
-        spawn_blocking(move || Configuration::read(&file)).await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
-    let Configuration { rules, manager } = read.map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-    shared.handle.configure(rules).await?;
-    Ok(Json(Reloaded { needs_restart: differences(&shared.settings, &manager) }))
+    crate::reload(&shared.handle, shared.places.configuration.clone(), &shared.settings).await.map(Json)
 }
 
 /// Ends the manager; jobs that run go on.
@@ -56,39 +49,4 @@ pub(super) async fn reload(State(shared): State<Arc<Shared>>, caller: Caller) ->
 pub(super) async fn shutdown(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Shutdown>) -> Answer<()> {
     caller.must_be_operator("end the manager")?;
     shared.handle.shutdown(sent.value).await.map(Json)
-}
-
-/// The keys whose values differ.
-fn differences(before: &ManagerSettings, after: &ManagerSettings) -> Vec<String> {
-    fn compare(name: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
-        match (before, after) {
-            (Value::Object(before), Value::Object(after)) => {
-                for (key, value) in before {
-                    compare(&format!("{name}.{key}"), value, after.get(key).unwrap_or(&Value::Null), found);
-                }
-            }
-            _ if before != after => found.push(name.to_owned()),
-            _ => {}
-        }
-    }
-    let value = |settings| serde_json::to_value(settings).unwrap_or_default();
-    let mut found = Vec::new();
-    compare("manager", &value(before), &value(after), &mut found);
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_that_differ_are_named_by_their_keys() {
-        let before = ManagerSettings::default();
-        let mut after = before.clone();
-        assert!(differences(&before, &after).is_empty());
-        after.operators = "wheel".to_owned();
-        after.energy.price = Some(0.3);
-        after.gpus.ignore = vec!["3".to_owned()];
-        assert_eq!(differences(&before, &after), ["manager.energy.price", "manager.gpus.ignore", "manager.operators"]);
-    }
 }

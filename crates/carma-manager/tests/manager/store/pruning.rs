@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use carma_core::*;
+use carma_manager::request::Owner;
 use carma_manager::store::*;
 
 use super::lab::*;
@@ -42,6 +43,55 @@ fn jobs_that_are_over_are_forgotten_by_age_and_by_count_with_all_that_is_theirs(
     assert_eq!(reader.job(JobId(11)).unwrap(), None);
     assert_eq!(reader.events_after(0, 100).unwrap().len(), 12);
     assert_eq!(reader.load().unwrap().running.len(), 12);
+}
+
+/// Finished jobs of a user, each with an event.
+fn finished_jobs(store: &Store, owner: &Owner, count: u64, change: impl Fn(&mut StoredJob)) -> Vec<JobId> {
+    let first = store.next_jobs(count).0;
+    let ids: Vec<JobId> = (first..first + count).map(JobId).collect();
+    let changes = ids.iter().flat_map(|id| {
+        let mut job = stored(*id, owner.clone(), None);
+        change(&mut job);
+        (job.job, job.ended) = (ended(job.job, Outcome::Cancelled), Some(hours(id.0)));
+        [Change::JobAccepted(Box::new(job)), event(Some(*id), "accepted", NOW)]
+    });
+    store.write(changes.collect::<Vec<_>>()).wait().unwrap();
+    ids
+}
+
+#[test]
+fn a_user_with_many_jobs_costs_another_nothing() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let alices = finished_jobs(&store, &alice(), 1, |_| {})[0];
+    store.write([event(None, "started", NOW)]).wait().unwrap();
+    let bobs = finished_jobs(&store, &bob(), 1_200, |_| {});
+    let most = |most| Keep { most, ..FOR_EVER };
+    let by_count = Retention { jobs: most(100), events: most(40), ..KEEP_ALL };
+    assert_eq!(store.prune(&by_count, NOW).unwrap(), Pruned { jobs: 1_100, events: 60, samples: 0 });
+    assert_eq!(all_jobs(&store), [&[alices], &bobs[1_100..]].concat());
+    let events = store.reader().unwrap().events_after(0, 100).unwrap();
+    let of = |job: Option<JobId>| events.iter().filter(|stored| stored.event.job == job).count();
+    assert_eq!((events.len(), of(Some(alices)), of(None)), (42, 1, 1));
+}
+
+#[test]
+fn a_job_that_may_have_left_a_checkpoint_is_forgotten_by_age_alone() {
+    let lab = Lab::new();
+    let store = lab.open();
+    let may_checkpoint = |job: &mut StoredJob| job.request.may_checkpoint = true;
+    let never_started = finished_jobs(&store, &alice(), 1, may_checkpoint)[0];
+    let ran = finished_jobs(&store, &alice(), 1, |job| {
+        may_checkpoint(job);
+        job.job.attempts = 1;
+    })[0];
+    let others = finished_jobs(&store, &alice(), 3, |_| {});
+    let by_count = Retention { jobs: Keep { most: 1, ..FOR_EVER }, ..KEEP_ALL };
+    assert_eq!(store.prune(&by_count, NOW).unwrap().jobs, 4, "the oldest, as far as they have no checkpoint");
+    assert_eq!(all_jobs(&store), [ran]);
+    assert!(others.iter().chain([&never_started]).all(|job| store.reader().unwrap().job(*job).unwrap().is_none()));
+    let by_age = Retention { jobs: Keep { age: Duration::ZERO, ..FOR_EVER }, ..KEEP_ALL };
+    assert_eq!(store.prune(&by_age, hours(99)).unwrap().jobs, 1);
 }
 
 #[test]

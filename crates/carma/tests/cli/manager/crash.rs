@@ -244,8 +244,8 @@ fn a_manager_that_is_told_to_stop_leaves_its_jobs_running() {
     let gate = up.folder().join("gate");
     let job = up.submit(up.plain(&format!("while ! test -e {}; do sleep 0.02; done", gate.display())));
     until(|| up.attempts().first().and_then(supervisors));
-    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        rustix::process::kill_process(Pid::from_raw(up.pid().cast_signed()).unwrap(), signal).unwrap();
+    for signal in [Signal::TERM, Signal::INT] {
+        up.signal(signal);
         assert!(up.ended(), "{}", up.said());
         assert!(!up.places().socket.exists());
         up.start();

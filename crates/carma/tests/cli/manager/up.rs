@@ -106,6 +106,11 @@ impl Up {
         self.process.as_ref().unwrap().id()
     }
 
+    /// Sends the manager a signal.
+    pub(super) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap(), signal).unwrap();
+    }
+
     /// Where everything is that the test made.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()

@@ -1,5 +1,7 @@
 //! `carma up`: the manager, in the foreground or on its own.
 
+mod signals;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,20 +14,18 @@ use anyhow::{Context, Result, bail, ensure};
 use carma_emu::{Machine, VARIABLE};
 use carma_gpu::mps::PROGRAM;
 use carma_gpu::profiling::Options;
-use carma_manager::api::Shutdown;
 use carma_manager::client::{Address, Client};
 use carma_manager::configuration::Configuration;
-use carma_manager::engine::{Engine, Handle, Setup, World};
+use carma_manager::engine::{Engine, Setup, World};
 use carma_manager::places::Places;
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
 use carma_manager::{notify, open_files};
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::gpus::{self, find};
 use crate::web;
+use signals::{handle_signals, shut_down};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.detach {
         return detach(&places);
     }
+    let signals = signals::catch()?;
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
     let configuration = Configuration::read(&places.configuration)?;
@@ -89,10 +90,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         pages: web::FILES,
         program,
     };
+    let settings = serving.settings.clone();
     let server = Server::bind(serving)?;
     let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, store, &handle, arriving)?;
-    stop_when_told(handle.clone())?;
+    handle_signals(signals, handle.clone(), places.configuration.clone(), settings)?;
     eprintln!("carma: manages {words}; listens on {}", places.socket.display());
     address.inspect(|address| eprintln!("carma: listens on {address} too"));
     metrics.inspect(|address| eprintln!("carma: metrics are on http://{address}/metrics, for whoever reaches it"));
@@ -113,24 +115,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
     eprintln!("carma: stopped; jobs that run go on");
     Ok(())
-}
-
-/// Signals that end programs end this one in order.
-fn stop_when_told(handle: Handle) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let run = move || {
-        if signals.forever().next().is_some() {
-            shut_down(&handle);
-        }
-    };
-    thread::Builder::new().name("signals".to_owned()).spawn(run)?;
-    Ok(())
-}
-
-fn shut_down(handle: &Handle) {
-    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() {
-        let _ = runtime.block_on(handle.shutdown(Shutdown::default()));
-    }
 }
 
 /// The GPUs there are, and what jobs need to find them.

@@ -1,0 +1,55 @@
+//! Signals and `carma config reload`: the configuration is read again, and only TERM and INT stop the manager.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use rustix::process::Signal;
+
+use super::lab::{program, until};
+use super::up::Up;
+
+fn write_configuration(up: &Up, text: &str) {
+    fs::write(up.folder().join("carma.toml"), text).unwrap();
+}
+
+fn policy(up: &Up) -> String {
+    up.client().status().unwrap().policy
+}
+
+fn reload(up: &Up) -> Output {
+    Command::new(program()).args(["config", "reload"]).env("CARMA_SOCKET", up.places().socket).output().unwrap()
+}
+
+#[test]
+fn hup_reloads_the_configuration_and_a_bad_file_changes_nothing() {
+    let up = Up::new(None, "policy = \"magm\"\n");
+    let pid = up.client().status().unwrap().pid;
+    write_configuration(&up, "policy = \"exclusive\"\n[manager.logs]\nsize = 7\n");
+    up.signal(Signal::HUP);
+    until(|| (policy(&up) == "exclusive").then_some(()));
+    until(|| up.said().contains("configuration reloaded; these keys need a restart: manager.logs.size").then_some(()));
+    write_configuration(&up, "policy = \"no-such-policy\"\n");
+    up.signal(Signal::HUP);
+    until(|| up.said().contains("configuration not reloaded, nothing changed").then_some(()));
+    // USR1 and USR2 change nothing: what follows them is done by the same process.
+    up.signal(Signal::USR1);
+    up.signal(Signal::USR2);
+    write_configuration(&up, "policy = \"lug\"\n");
+    up.signal(Signal::HUP);
+    until(|| (policy(&up) == "lug").then_some(()));
+    assert_eq!(up.client().status().unwrap().pid, pid);
+}
+
+#[test]
+fn config_reload_says_what_is_in_force() {
+    let up = Up::new(None, "policy = \"magm\"\n");
+    write_configuration(&up, "policy = \"bf\"\n[manager]\noperators = \"wheel\"\n");
+    let output = reload(&up);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "configuration reloaded\nthese keys need a restart of the manager: manager.operators\n");
+    assert_eq!(policy(&up), "bf");
+    write_configuration(&up, "queue = 1\n");
+    let output = reload(&up);
+    assert!(!output.status.success() && String::from_utf8(output.stderr).unwrap().contains("queue"));
+    assert_eq!(policy(&up), "bf");
+}
