@@ -96,7 +96,7 @@ function Gpus({ list }: { list: GpuDetail[] }) {
 }
 
 function Jobs() {
-  const queue = useLive(signal => loadQueue({ limit: SHOWN }, signal), ["jobs"]);
+  const queue = useLive(signal => loadQueue({ each: SHOWN }, signal), ["jobs"]);
   if (!queue.data) return <Pending problem={queue.problem} />;
   const { counts, jobs } = queue.data;
   const runs = (row: QueueRow) => row.state === "running" || row.state === "starting";

@@ -146,6 +146,11 @@ impl Queues {
         self.main.contains(place) || self.others().iter().any(|queue| queue.contains(place))
     }
 
+    /// Whether the job is one of those that [`Self::in_order`] gives.
+    pub(crate) fn awaits_gpus(&self, place: &Place) -> bool {
+        self.main.contains(place) || self.recovery.contains(place)
+    }
+
     /// The jobs that want GPUs, in order: recovery first.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = JobId> + '_ {
         self.recovery.iter().chain(self.main.iter()).map(|place| place.job)

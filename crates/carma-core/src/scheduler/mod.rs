@@ -47,7 +47,7 @@ use std::collections::BTreeMap;
 use crate::config::{Config, Discipline};
 use crate::fleet::Fleet;
 use crate::job::{Job, Verdict};
-use crate::queue::{Arrays, Dependents, HeadReservation, Queues, Quotas};
+use crate::queue::{Arrays, Dependents, HeadReservation, Place, Queues, Quotas};
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
 use head::Backlog;
@@ -247,6 +247,16 @@ impl Scheduler {
     /// Jobs that want GPUs and could start if there were room, in the order in which they will be tried.
     pub fn queue(&self) -> impl Iterator<Item = &Job> {
         self.queues.in_order().filter_map(|job| self.jobs.get(&job))
+    }
+
+    /// The ids of [`Self::queue`]: cheaper where most of them are skipped.
+    pub fn queue_ids(&self) -> impl Iterator<Item = JobId> {
+        self.queues.in_order()
+    }
+
+    /// Whether a job is in [`Self::queue`].
+    pub fn is_queued(&self, job: &Job) -> bool {
+        self.queues.awaits_gpus(&Place::of(job))
     }
 
     /// What is kept for the head of the queue while it waits; nothing without backfill.

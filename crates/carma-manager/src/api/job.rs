@@ -12,31 +12,6 @@ use crate::judge::Whose;
 use crate::request::{JobRequest, Owner};
 use crate::store::{EnergySum, Joules, Phase, StoredEvent, UnixMillis};
 
-use super::status::Counts;
-
-/// Which part of the queue is wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(default)]
-pub struct QueueQuery {
-    /// Of this user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<u32>)]
-    pub user: Option<UserId>,
-    /// At most so many jobs of each kind, and 100,000; unset: 100. The first 1,000 that are listed come with reasons.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-}
-
-/// Jobs that are not over: those that run, then those that wait, in the order in which they are looked at, then those that are held.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
-pub struct Queue {
-    /// All there are, listed or not.
-    pub counts: Counts,
-    /// Those that are listed.
-    pub jobs: Vec<QueueRow>,
-}
-
 /// A job that is not over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueRow {
@@ -256,7 +231,7 @@ pub struct HistoryQuery {
     /// In this order; exports are by number.
     #[serde(skip_serializing_if = "HistoryOrder::is_usual")]
     pub order: HistoryOrder,
-    /// At most so many; unset: 100.
+    /// At most so many, and 1,000; unset: 100. An export has no such bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }

@@ -24,6 +24,7 @@ mod gpu;
 mod job;
 mod notification;
 mod problem;
+mod queue;
 mod seen;
 mod share;
 mod status;
@@ -34,10 +35,11 @@ pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
 pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
     ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryOrder, HistoryQuery, JobDetail,
-    LogQuery, LogStream, MemoryPart, Queue, QueueQuery, QueueRow, WaitQuery, Why,
+    LogQuery, LogStream, MemoryPart, QueueRow, WaitQuery, Why,
 };
 pub use notification::{Channel, Happened, Notification, Occasion, Tried};
 pub use problem::{Problem, ProblemKind};
+pub use queue::{MOST_ROWS, NotACursor, Queue, QueueCursor, QueuePart, QueueQuery};
 pub use seen::{GpuStay, GpuTimeline, RecentLooks, RecentQuery, RecentTenant};
 pub use share::ShareRow;
 pub use status::{ConfigurationDetail, Counts, EventQuery, Me, Reloaded, Shutdown, Status, Told, Update};

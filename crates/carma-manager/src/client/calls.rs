@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use carma_core::JobId;
+use carma_core::{JobId, UserId};
 use hyper::Method;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -20,7 +20,7 @@ use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
     Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
-    Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status, Submit, Submitted, Tried,
+    MOST_ROWS, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status, Submit, Submitted, Tried,
     WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
@@ -111,6 +111,19 @@ impl Client {
     /// Jobs that are not over.
     pub fn queue(&mut self, query: &QueueQuery) -> Answer<Queue> {
         self.get(&with_query("/v1/queue", query)?)
+    }
+
+    /// All jobs that are not over, of a user or of all, read page by page.
+    pub fn whole_queue(&mut self, user: Option<UserId>) -> Answer<Queue> {
+        let mut query = QueueQuery { user, limit: Some(MOST_ROWS), ..QueueQuery::default() };
+        let mut all = self.queue(&query)?;
+        while let Some(next) = all.next.take() {
+            query.after = Some(next);
+            let page = self.queue(&query)?;
+            all.jobs.extend(page.jobs);
+            all.next = page.next;
+        }
+        Ok(all)
     }
 
     /// Jobs, the latest first.

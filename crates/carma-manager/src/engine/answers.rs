@@ -1,60 +1,27 @@
 //! Answers to those who only want to know.
 
-use std::collections::HashSet;
-
-use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, State, Time};
+use carma_core::{DeviceId, Event, Explanation, Job, JobId, MiB, Time};
 
 use super::devices::SERVER;
 use super::handle::Question;
 use super::run::{Condition, Running, unavailable};
 use super::submit::refused;
-use crate::api::{ArrayPlace, Counts, GpuDetail, GpuTenant, Problem, Queue, QueueQuery, QueueRow, Status, Why};
-use crate::store::{Joules, Phase};
+use crate::api::{ArrayPlace, GpuDetail, GpuTenant, Problem, Status, Why};
+use crate::store::Joules;
 use crate::words;
 
 /// Less memory than this that no process holds is what drivers keep for contexts.
 pub(crate) const ORPHANED: MiB = MiB(1024);
 /// Attempts that the machine does not let us launch, of those that are told of: they tend to have one reason.
 const REFUSED_SHOWN: usize = 3;
-/// Jobs of each kind that are listed unless more are asked for.
-const LISTED: u32 = 100;
-/// So many of those that are listed come with what they wait for: it has to be found out for each.
-const EXPLAINED: usize = 1000;
-
-/// How a job that is not over stands, for those who count.
-#[derive(Debug, Clone, Copy)]
-enum Stands {
-    Running,
-    Waiting,
-    Held,
-}
 
 /// Where a job stands in its array, if it is of one.
-fn array_place(job: &Job) -> Option<ArrayPlace> {
+pub(super) fn array_place(job: &Job) -> Option<ArrayPlace> {
     job.spec.array.map(|member| ArrayPlace { array: member.array, index: member.index })
 }
 
-/// Since when a job has stood where it does.
-pub(super) const fn since(state: &State) -> Time {
-    match state {
-        State::Held { since, .. } | State::Queued { since } | State::Recovering { since } | State::Preempted { since } => *since,
-        State::Starting(active) | State::Running(active) => active.launched_at,
-        State::Done { at, .. } => *at,
-    }
-}
-
-impl Counts {
-    fn add(&mut self, stands: Stands) {
-        *match stands {
-            Stands::Running => &mut self.running,
-            Stands::Waiting => &mut self.waiting,
-            Stands::Held => &mut self.held,
-        } += 1;
-    }
-}
-
 /// A moment of the scheduler's clock, for people.
-fn moment(time: Time, now: Time) -> String {
+pub(super) fn moment(time: Time, now: Time) -> String {
     format!("in {}", words::duration((time - now).get()))
 }
 
@@ -142,90 +109,6 @@ impl Running {
         explanation = would.explain(job).map_err(|error| refused(&error))?;
         let why = Why::new(explanation, now);
         Ok(Why { text: format!("{}\nThe manager is {launches_nothing} and launches nothing.", why.text), ..why })
-    }
-
-    /// Jobs that are not over, with how they stand. There may be many: whoever asks goes over them once.
-    fn standing(&self) -> impl Iterator<Item = (Stands, &Job)> {
-        self.core.scheduler().jobs().filter_map(|job| {
-            let stands = match job.state {
-                State::Starting(_) | State::Running(_) => Stands::Running,
-                State::Held { .. } if !self.estimating.contains(&job.id()) => Stands::Held,
-                State::Done { .. } => return None,
-                _ => Stands::Waiting,
-            };
-            Some((stands, job))
-        })
-    }
-
-    fn queue(&self, query: &QueueQuery) -> Queue {
-        let most = query.limit.unwrap_or(LISTED) as usize;
-        let wanted = |job: &Job| query.user.is_none_or(|user| job.spec.user == user);
-        let ready: Vec<&Job> = self.core.scheduler().queue().filter(|job| wanted(job)).take(most).collect();
-        // Those that wait for something other than GPUs come after those that do not. Where there is room for any, all of the queue is listed.
-        let room = most - ready.len();
-        let queued: HashSet<JobId> = ready.iter().map(|job| job.id()).collect();
-        let (mut counts, mut running, mut later, mut held) = (Counts::default(), Vec::new(), Vec::new(), Vec::new());
-        for (stands, job) in self.standing() {
-            counts.add(stands);
-            let (list, most) = match stands {
-                Stands::Running => (&mut running, most),
-                Stands::Waiting => (&mut later, room),
-                Stands::Held => (&mut held, most),
-            };
-            if list.len() < most && wanted(job) && !queued.contains(&job.id()) {
-                list.push(job);
-            }
-        }
-        let jobs = [running, ready, later, held].concat();
-        Queue { counts, jobs: jobs.into_iter().enumerate().map(|(place, job)| self.row(job, place < EXPLAINED)).collect() }
-    }
-
-    fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        self.standing().for_each(|(stands, _)| counts.add(stands));
-        counts
-    }
-
-    fn row(&self, job: &Job, explain: bool) -> QueueRow {
-        let (id, spec) = (job.id(), &job.spec);
-        let known = self.jobs.get(&id);
-        let estimating = self.estimating.contains(&id);
-        let granted = job.state.active().map(|active| active.placement.devices.as_slice()).unwrap_or_default();
-        let need = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
-        let raised = Some(job.climb.floor).filter(|floor| *floor > MiB::ZERO);
-        let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
-        let explained =
-            || self.core.scheduler().explain(id).ok().map(|explanation| explanation.reason.words(&|time| moment(time, self.clock.now())));
-        let reason = match &job.state {
-            _ if estimating => Some("is being estimated".to_owned()),
-            State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
-                Some("waits for a manager that launches: this one observes".to_owned())
-            }
-            State::Starting(active) | State::Running(active) => active.idle.map(|idle| {
-                let minutes = (self.now() - idle.since).get() / 60.0;
-                format!("idle for {minutes:.0} min{}", if idle.lent { ", lent to others" } else { "" })
-            }),
-            State::Done { .. } => None,
-            _ => explain.then(explained).flatten(),
-        };
-        QueueRow {
-            id,
-            name: known.and_then(|known| known.name.clone()),
-            user: known.map(|known| known.owner.name.clone()).unwrap_or_default(),
-            uid: spec.user.0,
-            state: if estimating { Phase::Queued } else { Phase::from(&job.state) },
-            for_seconds: self.now() - since(&job.state),
-            submitted: known.map(|known| known.submitted).unwrap_or_default(),
-            priority: spec.priority,
-            gpus: spec.gpus,
-            attempts: job.attempts,
-            array: array_place(job),
-            devices: granted.iter().map(|granted| granted.device).collect(),
-            // What a job asks for that ran out of memory is more than its user said.
-            memory: granted.first().map(|granted| granted.promised).or(need.or_else(expected).max(raised)),
-            progress: job.progress.map(carma_core::Fraction::get),
-            reason,
-        }
     }
 
     fn gpus(&self) -> Vec<GpuDetail> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use carma_core::{AttemptId, DeviceReport, Job, MiB, PerRank, RequeueReason, Verdict};
 
-use super::answers::since;
+use super::listing::since;
 use super::run::{Condition, Running};
 use crate::measure::Measurement;
 use crate::metrics::{Facts, GpuFacts, Histogram, RunningJob, Tally, kind_of};

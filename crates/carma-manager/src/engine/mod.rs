@@ -27,6 +27,7 @@ mod input;
 mod keep;
 mod launcher;
 mod learning;
+mod listing;
 mod looked;
 mod looks;
 mod machine;

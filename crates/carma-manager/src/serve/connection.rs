@@ -27,6 +27,7 @@ use super::access::{Access, Guest};
 use super::listen::Listeners;
 use super::pages::Pages;
 use super::seats::{Seat, SeatOf, Seats};
+use super::stalled::{HeldAnswer, StallGuard};
 use super::users::UserKey;
 
 /// Connections at once, and those of one user or address.
@@ -38,6 +39,8 @@ const KEPT: usize = 64;
 const DOUBTED_AT_ONCE: usize = 64;
 /// The head of a request, the first or the next, must arrive within this; so must the handshake of TLS.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client must go on reading its answer within this.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest head.
 const LONGEST_HEAD: usize = 64 << 10;
 /// What is told to those for whom there is no room.
@@ -192,28 +195,30 @@ impl Connections {
     async fn visit<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S, mut visit: Visit) {
         let open = matches!(visit.guest, Guest::Anybody);
         let router = TowerToHyperService::new(if open { self.open } else { self.router });
+        let held = HeldAnswer::default();
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
             let (guest, access, router) = (visit.guest.clone(), Arc::clone(&self.access), router.clone());
-            let file = self.pages.answer(&request);
+            let (file, held) = (self.pages.answer(&request), held.clone());
             request.extensions_mut().insert(Arc::clone(&visit.seat));
             async move {
-                if open {
-                    return router.call(request).await;
-                }
-                if let Some(file) = file {
-                    return Ok(file);
-                }
-                match access.caller(&guest, request.headers()).await {
-                    Ok(caller) => {
-                        request.extensions_mut().insert(caller);
-                        router.call(request).await
-                    }
-                    Err(problem) => Ok::<Response<Body>, Infallible>(problem.into_response()),
-                }
+                let answer = match file {
+                    _ if open => router.call(request).await?,
+                    Some(file) => file,
+                    None => match access.caller(&guest, request.headers()).await {
+                        Ok(caller) => {
+                            request.extensions_mut().insert(caller);
+                            router.call(request).await?
+                        }
+                        Err(problem) => problem.into_response(),
+                    },
+                };
+                held.note(&answer);
+                Ok::<Response<Body>, Infallible>(answer)
             }
         });
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(LONGEST_HEAD);
+        let stream = StallGuard::new(stream, READ_TIMEOUT, held.clone());
         let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let told = async {
             // Whoever could tell is gone: then it ends as well.

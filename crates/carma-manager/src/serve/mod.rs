@@ -21,6 +21,7 @@ mod privacy;
 mod readers;
 mod routes;
 mod seats;
+mod stalled;
 mod timeline;
 mod tokens;
 mod turns;

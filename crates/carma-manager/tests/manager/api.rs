@@ -5,5 +5,6 @@ mod events;
 mod lab;
 mod logs;
 mod network;
+mod pages;
 mod requests;
 mod strangers;

@@ -65,7 +65,7 @@ fn calls_share_a_connection_and_one_that_was_closed_is_made_anew() {
     let fine = |body: &str| answer("200 OK", body);
     let (_folder, address, serving) = server(vec![vec![fine(QUEUE), fine(r#"{"jobs":[7]}"#)], vec![fine(r#"{"done":[7]}"#), fine("null")]]);
     let mut client = Client::at(address).unwrap();
-    client.queue(&QueueQuery { user: None, limit: Some(5) }).unwrap();
+    client.queue(&QueueQuery { limit: Some(5), ..QueueQuery::default() }).unwrap();
     let job = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
     assert_eq!(client.submit(&Submit { job, array: None, parameters: Vec::new() }).unwrap().jobs, [JobId(7)]);
     assert_eq!(client.act("@a b", &Act::Change(JobChange::default())).unwrap().done, [JobId(7)]);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use carma_core::Settings;
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{Act, QueueQuery, Shutdown};
+use carma_manager::api::{Act, Shutdown};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_sim::Servers;
@@ -81,7 +81,7 @@ impl Stage {
     fn end_all(&self) -> Result<()> {
         let mut client = self.client()?;
         client.shutdown(Shutdown { drain: true })?;
-        for job in client.queue(&QueueQuery { limit: Some(10_000), ..QueueQuery::default() })?.jobs {
+        for job in client.whole_queue(None)?.jobs {
             // It may have ended by itself.
             let _ = client.act(&job.id.0.to_string(), &Act::Cancel);
         }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stdin};
 
 use anyhow::{Result, bail, ensure};
 use carma_core::JobId;
-use carma_manager::api::{Act, Acted, QueueQuery};
+use carma_manager::api::{Act, Acted};
 use carma_manager::client::Client;
 use clap::Args;
 
@@ -57,7 +57,7 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     if !arguments.all {
         return tell(&each(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.json, output);
     }
-    let queue = client.queue(&QueueQuery { user: Some(myself()), limit: Some(u32::MAX) })?;
+    let queue = client.whole_queue(Some(myself()))?;
     if !arguments.yes && !queue.jobs.is_empty() && stdin().is_terminal() {
         eprint!("carma: end {}? [y/N] ", count(queue.jobs.len(), "job"));
         let mut answer = String::new();

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
-use carma_manager::api::HistoryQuery;
+use carma_manager::api::{HistoryQuery, MOST_ROWS};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{JobSummary, UnixMillis};
 use carma_manager::submission::span_with_unit;
@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 /// Jobs asked for at a time, where there may be many.
-const PAGE: u32 = 10_000;
+const PAGE: u32 = MOST_ROWS;
 
 /// How to name a job, for the help of commands that take one.
 pub(super) const NAMING: &str = "A JOB is its number, 12_3 for index 3 of array 12, last for the job you submitted \

@@ -28,8 +28,11 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let Arguments { whose, listing } = arguments;
-    let limit = Some(listing.most().unwrap_or(u32::MAX));
-    let queue = listing.manager.connect()?.queue(&QueueQuery { user: whose.user(), limit })?;
+    let (client, user) = (&mut listing.manager.connect()?, whose.user());
+    let queue = match listing.most() {
+        Some(most) => client.queue(&QueueQuery { user, each: Some(most), ..QueueQuery::default() })?,
+        None => client.whole_queue(user)?,
+    };
     if listing.json {
         return write_json(&queue, output);
     }
@@ -81,7 +84,7 @@ fn row(job: &QueueRow) -> [String; 8] {
     ]
 }
 
-fn summary(Queue { counts: Counts { running, waiting, held }, jobs }: &Queue) -> String {
+fn summary(Queue { counts: Counts { running, waiting, held }, jobs, .. }: &Queue) -> String {
     let all = running + waiting + held;
     let more = all.saturating_sub(jobs.len() as u64);
     let more = if more > 0 { format!("; {more} not listed: --all, --limit") } else { String::new() };
@@ -135,7 +138,7 @@ mod tests {
             state: Phase::Recovering,
             ..waiting(100_000, "\u{202e}evil", "is next, and waits for room")
         };
-        let queue = Queue { counts: Counts { running: 1, waiting: 300, held: 0 }, jobs: vec![runs, member, odd] };
+        let queue = Queue { counts: Counts { running: 1, waiting: 300, held: 0 }, jobs: vec![runs, member, odd], next: None };
         let mut table = Vec::new();
         super::table(&queue, &mut table).unwrap();
         let table = String::from_utf8(table).unwrap();

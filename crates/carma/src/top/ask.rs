@@ -16,8 +16,8 @@ use crate::text::printable;
 
 /// Between rounds of questions.
 const ROUND: Duration = Duration::from_secs(1);
-/// Jobs of each kind that are listed: so many come with reasons.
-const MOST_JOBS: u32 = 1000;
+/// Jobs of each kind that are listed: an answer has 1,000 at most.
+const MOST_JOBS: u32 = 333;
 /// Lines of a log that can be scrolled through.
 const LOG_LINES: u32 = 2000;
 /// Events of before that are shown.
@@ -89,7 +89,7 @@ impl Asker {
         self.me = Some(me.clone());
         let status = client.status()?;
         let gpus = client.gpus()?;
-        let queue = client.queue(&QueueQuery { user: None, limit: Some(MOST_JOBS) })?;
+        let queue = client.queue(&QueueQuery { each: Some(MOST_JOBS), ..QueueQuery::default() })?;
         // First all that are kept, then the new ones. A clock that went back must not keep us waiting for it.
         let since = self.looked.map(|looked| looked.min(status.now));
         let looks = client.recent(&RecentQuery { since, ..RecentQuery::default() })?;

@@ -133,7 +133,7 @@ pub(super) fn seen(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Seen {
         looks: looks_of(&gpus, status.now),
         status,
         gpus,
-        queue: Queue { counts, jobs },
+        queue: Queue { counts, jobs, next: None },
     }
 }
 

@@ -12,6 +12,7 @@ mod manual;
 mod mps;
 mod profile;
 mod progress;
+mod releases;
 mod service;
 mod shim;
 mod simulations;

@@ -8,6 +8,7 @@ mod devices;
 mod end_to_end;
 mod estimates;
 mod faults;
+mod hostile;
 mod lab;
 mod life;
 mod metrics;

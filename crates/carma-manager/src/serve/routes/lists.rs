@@ -17,7 +17,8 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Refused;
 use crate::api::{
-    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, Problem, Queue, QueueQuery, ShareRow, Told,
+    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, MOST_ROWS, Problem, Queue, QueueQuery, ShareRow,
+    Told,
 };
 use crate::configuration::EnergySettings;
 use crate::serve::Shared;
@@ -27,18 +28,16 @@ use crate::serve::detail::detail;
 use crate::serve::privacy::Private;
 use crate::store::{EnergyBy, JobFilter, JobHistory, JobSummary, Reader, Span};
 
-/// Jobs in a page where nothing is said, and at most.
+/// Jobs in a page where nothing else is asked for.
 const USUAL_PAGE: u32 = 100;
-const LARGEST_PAGE: u32 = 100_000;
 /// Jobs of an export that are in memory at once.
 const EXPORTED_AT_ONCE: u32 = 16;
 /// So often those who listen are told that all is well.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Jobs that are not over.
+/// Jobs that are not over, 1,000 at most in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(mut query): Asked<QueueQuery>) -> Answer<Queue> {
-    query.limit = query.limit.map(|limit| limit.min(LARGEST_PAGE));
+pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(query): Asked<QueueQuery>) -> Answer<Queue> {
     shared.handle.queue(query).await.map(Json)
 }
 
@@ -48,7 +47,7 @@ pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answ
     shared.handle.shares().await.map(Json)
 }
 
-/// Jobs, the latest first.
+/// Jobs, the latest first, 1,000 at most in one answer; `before` the last of them is the next page.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses((status = 200, body = Vec<JobSummary>), Refused))]
 pub(super) async fn history(
     State(shared): State<Arc<Shared>>,
@@ -56,7 +55,7 @@ pub(super) async fn history(
     Asked(query): Asked<HistoryQuery>,
 ) -> Answer<Vec<JobSummary>> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
-    let most = query.limit.unwrap_or(USUAL_PAGE).min(LARGEST_PAGE);
+    let most = query.limit.unwrap_or(USUAL_PAGE).min(MOST_ROWS);
     let read = move |reader: &Reader| match order {
         HistoryOrder::Number => reader.history(&filter, before, most),
         HistoryOrder::Ended => reader.lately_over(&filter, before, most),

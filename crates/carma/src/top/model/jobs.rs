@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn list(jobs: Vec<QueueRow>) -> Queue {
-        Queue { counts: Counts::default(), jobs }
+        Queue { jobs, ..Queue::default() }
     }
 
     fn ids(list: &JobList) -> Vec<u64> {

@@ -23,7 +23,7 @@ pub(super) struct Town(pub(super) Up);
 
 impl Town {
     /// One without GPUs, where the tests can become others: else nothing is tested, and that is said.
-    fn found() -> Option<Self> {
+    pub(super) fn found() -> Option<Self> {
         Self::with(None, "")
     }
 
@@ -58,7 +58,7 @@ impl Town {
     }
 
     /// Submits a job without GPUs and gives its number.
-    fn submits(&self, user: u32, words: &[&str]) -> JobId {
+    pub(super) fn submits(&self, user: u32, words: &[&str]) -> JobId {
         self.submits_with(user, 0, words)
     }
 
@@ -68,7 +68,7 @@ impl Town {
         number(&output)
     }
 
-    fn runs(&self, job: JobId) {
+    pub(super) fn runs(&self, job: JobId) {
         until(|| matches!(self.0.client().job(&job.0.to_string()).unwrap().state, State::Running(_)).then_some(()));
     }
 }
