@@ -206,11 +206,18 @@ class Client:
         return Job(self, self.get(f"/v1/jobs/{urllib.parse.quote(str(name))}")["id"])
 
     def queue(self, **query):
-        """Jobs that are not over."""
-        return self.get("/v1/queue", **query)["jobs"]
+        """Jobs that are not over; all of them, page by page, unless ``each`` or ``limit`` is given."""
+        if "each" in query or "limit" in query:
+            return self.get("/v1/queue", **query)["jobs"]
+        page = self.get("/v1/queue", limit=1000, **query)
+        jobs = page["jobs"]
+        while page.get("next"):
+            page = self.get("/v1/queue", limit=1000, after=page["next"], **query)
+            jobs += page["jobs"]
+        return jobs
 
     def history(self, **query):
-        """Jobs, the latest first."""
+        """Jobs, the latest first; 100 unless ``limit`` says otherwise, at most 1,000. ``before`` the last one are the next."""
         return self.get("/v1/history", **query)
 
     def gpus(self):

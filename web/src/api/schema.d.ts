@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads the configuration again. Its rules count at once; what else differs needs a new start, and is named. */
+        /** Reads the configuration again. Its rules count at once; settings of the manager that differ need a restart and are named. */
         post: operations["reload"];
         delete?: never;
         options?: never;
@@ -218,7 +218,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Jobs, the latest first. */
+        /** Jobs, the latest first, 1,000 at most in one answer; `before` the last of them is the next page. */
         get: operations["history"];
         put?: never;
         post?: never;
@@ -458,7 +458,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Jobs that are not over. */
+        /** Jobs that are not over, 1,000 at most in one answer. */
         get: operations["queue"];
         put?: never;
         post?: never;
@@ -1188,12 +1188,17 @@ export interface components {
          * @enum {string}
          */
         ProblemKind: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "wrong_method" | "conflict" | "too_large" | "limit" | "unavailable" | "internal";
-        /** @description Jobs that are not over: those that run, then those that wait, in the order in which they are looked at, then those that are held. */
+        /**
+         * @description Jobs that are not over: those that run, those that wait in the order in which they are considered, those that wait for something else than GPUs,
+         *     and those that are held.
+         */
         Queue: {
             /** @description All there are, listed or not. */
             counts: components["schemas"]["Counts"];
-            /** @description Those that are listed. */
+            /** @description Those that are listed. Only the first page has the reasons why jobs wait. */
             jobs: components["schemas"]["QueueRow"][];
+            /** @description Where the next page begins; unset: there is none. */
+            next?: string | null;
         };
         /** @description A job that is not over. */
         QueueRow: {
@@ -1789,7 +1794,7 @@ export interface operations {
                 before?: number;
                 /** @description In this order; exports are by number. */
                 order?: components["schemas"]["HistoryOrder"];
-                /** @description At most so many; unset: 100. */
+                /** @description At most so many, and 1,000; unset: 100. An export has no such bound. */
                 limit?: number;
             };
             header?: never;
@@ -2063,7 +2068,7 @@ export interface operations {
                 before?: number;
                 /** @description In this order; exports are by number. */
                 order?: components["schemas"]["HistoryOrder"];
-                /** @description At most so many; unset: 100. */
+                /** @description At most so many, and 1,000; unset: 100. An export has no such bound. */
                 limit?: number;
             };
             header?: never;
@@ -2647,10 +2652,14 @@ export interface operations {
     queue: {
         parameters: {
             query?: {
-                /** @description Of this user. */
+                /** @description Jobs of this user only. */
                 user?: number;
-                /** @description At most so many jobs of each kind, and 100,000; unset: 100. The first 1,000 that are listed come with reasons. */
+                /** @description At most so many running, waiting and held jobs each; 100 where neither this nor `limit` is given. An answer has 1,000 rows at most. */
+                each?: number;
+                /** @description At most so many rows, and 1,000; `next` in the answer says where the next page begins. */
                 limit?: number;
+                /** @description `next` of the page before. */
+                after?: string;
             };
             header?: never;
             path?: never;
