@@ -33,6 +33,7 @@ mod machine;
 mod minutes;
 mod modes;
 mod mps;
+mod outside;
 mod pool;
 mod power;
 mod recent;
