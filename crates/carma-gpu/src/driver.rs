@@ -10,6 +10,7 @@ use std::time::Duration;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
+use crate::allocation::Limits;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 use crate::lane::{Lane, Pending, held};
@@ -25,6 +26,7 @@ pub const DEADLINE: Duration = Duration::from_secs(2);
 pub struct Driver {
     nvml: &'static Nvml,
     deadline: Duration,
+    limits: Limits,
     system: Lane<()>,
     several: Lane<()>,
     /// By number, for those whose UUID is still to be asked: that too can hang.
@@ -61,7 +63,19 @@ impl Driver {
             NvmlError::LibRmVersionMismatch => DriverError::Mismatch,
             error => DriverError::NoDriver(error),
         })?;
-        Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, system, several, numbers: Mutex::default(), devices: Mutex::default() })
+        let (numbers, devices) = (Mutex::default(), Mutex::default());
+        Ok(Self { nvml: Box::leak(Box::new(nvml)), deadline, limits: Limits::default(), system, several, numbers, devices })
+    }
+
+    /// Leaves the GPUs out of its inventory that are not for this process.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// What limits its inventory.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// How many GPUs the driver knows of.

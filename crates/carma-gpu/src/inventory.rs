@@ -7,10 +7,13 @@ use nvml_wrapper::Device;
 use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
+use crate::allocation::{Exclusion, FileAccess, Grant, Listed, NamedGpu};
 use crate::compute_mode::ComputeAccess;
 use crate::driver::{DeviceCall, Driver};
 use crate::error::{DriverError, sensed};
 use crate::identity::DeviceUuid;
+use crate::left_out::{LeftOut, Unfit};
+use crate::mig::named_instances;
 use crate::pci::PciAddress;
 
 /// What the driver knows of.
@@ -53,6 +56,15 @@ pub struct Gpu {
     pub power_limit: Option<Watts>,
     /// Whether the driver stays loaded without clients; without it the first call after a pause takes seconds.
     pub persistence: Option<bool>,
+    /// The MIG instances of it that may be used; unset: all of it.
+    pub usable_instances: Option<Vec<DeviceUuid>>,
+}
+
+impl Gpu {
+    /// Whether one of its MIG instances may be used.
+    pub fn may_use(&self, instance: &DeviceUuid) -> bool {
+        self.usable_instances.as_ref().is_none_or(|usable| usable.contains(instance))
+    }
 }
 
 /// A CUDA compute capability.
@@ -70,81 +82,80 @@ impl fmt::Display for Capability {
     }
 }
 
-/// A GPU that is there and not used.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LeftOut {
-    /// The driver's number of it.
-    pub index: u32,
-    /// Its name, where it still tells.
-    pub name: Option<String>,
-    /// Why.
-    pub reason: Unfit,
-}
-
-/// Why a GPU is not used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unfit {
-    /// It is there to drive a display.
-    DisplayOnly,
-    /// Nobody may compute on it.
-    ComputeProhibited,
-    /// It fell off the bus, or needs a reset.
-    Lost,
-    /// It does not answer as it should.
-    Silent(String),
-}
-
-impl Unfit {
-    fn by(error: &DriverError) -> Self {
-        match error {
-            DriverError::Lost(_) | DriverError::Call { error: NvmlError::GpuLost | NvmlError::ResetRequired, .. } => Self::Lost,
-            error => Self::Silent(error.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DisplayOnly => f.write_str("it is there to drive a display"),
-            Self::ComputeProhibited => f.write_str("its compute mode is PROHIBITED"),
-            Self::Lost => f.write_str("it fell off the bus or needs a reset"),
-            Self::Silent(why) => f.write_str(why),
-        }
-    }
+/// A GPU as it answers.
+enum Answer {
+    /// It is described.
+    Described(Box<Gpu>, NamedGpu),
+    /// Its device file cannot be opened.
+    Refused { uuid: Option<DeviceUuid>, name: Option<String> },
 }
 
 impl Driver {
-    /// Looks at all GPUs. One that is sick does not keep the others from being seen.
+    /// Looks at all GPUs. One that is sick does not keep the others from being seen, and one that is not for this process is left out.
     pub fn inventory(&self) -> Result<Inventory, DriverError> {
         let (driver, cuda, count) = self.system("nvmlSystemGetDriverVersion", |nvml| {
             let cuda = nvml.sys_cuda_driver_version()?;
             Ok((nvml.sys_driver_version()?, format!("{}.{}", cuda / 1000, cuda % 1000 / 10), nvml.device_count()?))
         })?;
-        let mut gpus = Vec::new();
-        let mut left_out = Vec::new();
         // All are asked at once, so that those that hang cost one deadline together.
-        let ask = |index| self.begin_numbered(index, "nvmlDeviceGetHandleByIndex", move |device| describe(device, index));
+        let file_access = self.limits().file_access;
+        let ask = |index| self.begin_numbered(index, "nvmlDeviceGetHandleByIndex", move |device| answer(device, index, file_access));
         let begun: Vec<_> = (0..count).map(ask).collect();
-        for (index, begun) in (0..).zip(begun) {
-            match begun.and_then(DeviceCall::wait) {
+        let answers: Vec<_> = begun.into_iter().map(|begun| begun.and_then(DeviceCall::wait)).collect();
+        let grants = self.limits().allocation.grants(&answers.iter().map(listed).collect::<Vec<_>>());
+        let memory =
+            |answer: &Result<Answer, DriverError>| if let Ok(Answer::Described(gpu, _)) = answer { Some(gpu.memory) } else { None };
+        let largest = answers.iter().filter_map(memory).max().unwrap_or_default();
+        let (mut gpus, mut left_out) = (Vec::new(), Vec::new());
+        for ((index, answer), grant) in (0..).zip(answers).zip(grants) {
+            match fit(index, answer, grant, largest) {
                 Ok(gpu) => gpus.push(gpu),
-                Err(error) => left_out.push(LeftOut { index, name: None, reason: Unfit::by(&error) }),
+                Err(unfit) => left_out.push(unfit),
             }
         }
-        let largest = gpus.iter().map(|gpu| gpu.memory).max().unwrap_or_default();
-        let (mut fit, mut unfit) = (Vec::new(), Vec::new());
-        for gpu in gpus {
-            match reason_against(&gpu, largest) {
-                None => fit.push(gpu),
-                Some(reason) => unfit.push(LeftOut { index: gpu.index, name: Some(gpu.name), reason }),
-            }
+        gpus.sort_by_key(|gpu| gpu.pci);
+        Ok(Inventory { driver, cuda, gpus, left_out })
+    }
+}
+
+fn answer(device: &Device<'_>, index: u32, file_access: fn(u32) -> FileAccess) -> Result<Answer, NvmlError> {
+    // Where the driver does not tell which file is the GPU's, nothing says that it is refused.
+    if sensed(device.minor_number())?.is_some_and(|minor| file_access(minor) == FileAccess::Refused) {
+        return Ok(Answer::Refused { uuid: device.uuid().ok().and_then(|uuid| uuid.parse().ok()), name: device.name().ok() });
+    }
+    let gpu = describe(device, index)?;
+    let instances = if gpu.mig == Some(true) { named_instances(device) } else { Vec::new() };
+    let named = NamedGpu { uuid: Some(gpu.uuid.clone()), instances };
+    Ok(Answer::Described(Box::new(gpu), named))
+}
+
+/// What decides whether a GPU is for us.
+fn listed(answer: &Result<Answer, DriverError>) -> Listed {
+    let refused = Listed { gpu: NamedGpu::default(), file: FileAccess::Refused };
+    match answer {
+        Ok(Answer::Described(_, named)) => Listed { gpu: named.clone(), file: FileAccess::Granted },
+        Ok(Answer::Refused { .. }) | Err(DriverError::NoPermission { .. }) => refused,
+        Err(_) => Listed { gpu: NamedGpu::default(), file: FileAccess::Granted },
+    }
+}
+
+/// A GPU for training, or why it is none.
+fn fit(index: u32, answer: Result<Answer, DriverError>, grant: Grant, largest: MiB) -> Result<Gpu, LeftOut> {
+    let gpu = match answer {
+        Ok(Answer::Described(gpu, _)) => *gpu,
+        Ok(Answer::Refused { uuid, name }) => {
+            return Err(LeftOut { index, uuid, name, reason: Unfit::Excluded(Exclusion::CannotBeOpened) });
         }
-        left_out.append(&mut unfit);
-        left_out.sort_by_key(|left_out| left_out.index);
-        fit.sort_by_key(|gpu| gpu.pci);
-        Ok(Inventory { driver, cuda, gpus: fit, left_out })
+        Err(error) => return Err(LeftOut { index, uuid: None, name: None, reason: Unfit::by(&error) }),
+    };
+    let (reason, usable_instances) = match grant {
+        Grant::Excluded(why) => (Some(Unfit::Excluded(why)), None),
+        Grant::Whole => (reason_against(&gpu, largest), None),
+        Grant::Instances(instances) => (reason_against(&gpu, largest), Some(instances)),
+    };
+    match reason {
+        None => Ok(Gpu { usable_instances, ..gpu }),
+        Some(reason) => Err(LeftOut { index, uuid: Some(gpu.uuid), name: Some(gpu.name), reason }),
     }
 }
 
@@ -164,6 +175,7 @@ fn describe(device: &Device<'_>, index: u32) -> Result<Gpu, NvmlError> {
         display: sensed(device.is_display_active())?.unwrap_or(false),
         power_limit: sensed(device.enforced_power_limit())?.map(|milliwatts| Watts(f64::from(milliwatts) / 1000.0)),
         persistence: sensed(device.is_in_persistent_mode())?,
+        usable_instances: None,
     })
 }
 
@@ -195,6 +207,7 @@ mod tests {
             display,
             power_limit: None,
             persistence: None,
+            usable_instances: None,
         }
     }
 

@@ -10,6 +10,7 @@
 //! Every call into the driver has a deadline, because a sick GPU can make any of them hang.
 
 mod activity;
+mod allocation;
 mod compute_mode;
 mod driver;
 mod environment;
@@ -18,6 +19,7 @@ mod events;
 mod identity;
 mod inventory;
 mod lane;
+mod left_out;
 mod liveness;
 pub mod mig;
 mod monitor;
@@ -32,13 +34,15 @@ mod topology;
 mod xid;
 
 pub use activity::ProcessActivity;
+pub use allocation::{Allocation, Exclusion, FileAccess, Limits, Named, NamedGpu, NamedInstance, VisibleDevices, open_device_file};
 pub use compute_mode::{ComputeAccess, ComputeModeChange};
 pub use driver::{DEADLINE, Driver};
 pub use environment::{environment, find_program};
 pub use error::DriverError;
 pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
-pub use inventory::{Capability, Gpu, Inventory, LeftOut, Unfit};
+pub use inventory::{Capability, Gpu, Inventory};
+pub use left_out::{LeftOut, Unfit};
 pub use liveness::{process_standing, process_started};
 pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};

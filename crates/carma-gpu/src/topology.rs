@@ -7,7 +7,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::PciInfo;
 use nvml_wrapper_sys::bindings::NVML_NVLINK_MAX_LINKS;
 
-use crate::driver::{Driver, find};
+use crate::driver::{DeviceCall, Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 
@@ -30,18 +30,19 @@ struct Pair {
     reachable: bool,
 }
 
-/// The links between GPUs; the first of them is ordinal 0. Pairs of which the driver says nothing are left out, and count as far apart.
-pub fn topology(driver: &Driver, gpus: &[DeviceUuid]) -> Result<Topology, DriverError> {
-    let ports = gpus.iter().map(|gpu| driver.device(gpu, "nvmlDeviceGetNvLinkState", |device| ports(device)));
+/// The links between GPUs, which are named by these numbers. Pairs of which the driver says nothing are left out, and count as far apart.
+pub fn topology(driver: &Driver, gpus: &[(u16, DeviceUuid)]) -> Result<Topology, DriverError> {
+    let ports = gpus.iter().map(|(_, gpu)| driver.device(gpu, "nvmlDeviceGetNvLinkState", |device| ports(device)));
     let ports = ports.collect::<Result<Vec<_>, _>>()?;
-    let all: Vec<Address> = ports.iter().map(|ports| ports.own).collect();
+    // Links may lead to GPUs that are not among these; what is no GPU is a switch.
+    let all: Vec<Address> = ports.iter().map(|ports| ports.own).chain(addresses(driver)).collect();
     let mut links = Vec::new();
     for (first, second) in (0..gpus.len()).flat_map(|first| (first + 1..gpus.len()).map(move |second| (first, second))) {
-        let other = gpus[second].clone();
+        let ((number, gpu), (other_number, other)) = (&gpus[first], gpus[second].clone());
         let ask = move |device: &mut Device<'static>| pair(device, &other);
-        match driver.device(&gpus[first], "nvmlDeviceGetTopologyCommonAncestor", ask) {
+        match driver.device(gpu, "nvmlDeviceGetTopologyCommonAncestor", ask) {
             Err(DriverError::NotSupported { .. }) => {}
-            pair => links.push((first as u16, second as u16, link(pair?, &ports[first], &ports[second], &all))),
+            pair => links.push((*number, other_number, link(pair?, &ports[first], &ports[second], &all))),
         }
     }
     Ok(links.into())
@@ -49,6 +50,13 @@ pub fn topology(driver: &Driver, gpus: &[DeviceUuid]) -> Result<Topology, Driver
 
 fn address(info: &PciInfo) -> Address {
     (info.domain, info.bus, info.device)
+}
+
+/// Where the GPUs are that the driver lists, as far as they tell.
+fn addresses(driver: &Driver) -> Vec<Address> {
+    let ask = |number| driver.begin_numbered(number, "nvmlDeviceGetPciInfo", |device| Ok(address(&device.pci_info()?)));
+    let begun: Vec<_> = (0..driver.count().unwrap_or_default()).map(ask).collect();
+    begun.into_iter().filter_map(|begun| begun.and_then(DeviceCall::wait).ok()).collect()
 }
 
 fn ports(device: &Device<'_>) -> Result<Ports, NvmlError> {

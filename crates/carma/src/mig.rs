@@ -7,7 +7,7 @@ use carma_gpu::mig::{self, Layout, MigState, Mode};
 use carma_gpu::{Driver, Gpu};
 use clap::{Args, Subcommand};
 
-use crate::gpus::{choose, find};
+use crate::gpus::{choose, choose_whole, find};
 use crate::mps;
 
 #[derive(Debug, Subcommand)]
@@ -45,7 +45,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
             }
         }
         Command::Apply(ApplyArguments { gpu, layout, dry_run }) => {
-            let gpu = choose(&inventory, gpu)?;
+            let gpu = choose_whole(&inventory, gpu)?;
             let plan = mig::prepare(&driver, &gpu.uuid, layout)?;
             if plan.steps.is_empty() {
                 writeln!(output, "nothing to do: it is cut like that")?;

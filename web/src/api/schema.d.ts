@@ -1438,6 +1438,8 @@ export interface components {
             gpus: number;
             /** @description Jobs that are not over. */
             jobs: components["schemas"]["Counts"];
+            /** @description GPUs of the machine that it does not use, in a line for each reason. */
+            left_out?: string[];
             /** @description What time it is for the manager: where GPUs are emulated faster than ours, times go on faster too. */
             now: components["schemas"]["UnixMillis"];
             /** @description It watches, and launches nothing. */

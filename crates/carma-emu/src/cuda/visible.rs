@@ -1,47 +1,42 @@
 //! Which GPUs a program sees, by `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`.
 
+use carma_gpu::{Named, NamedGpu, NamedInstance, VisibleDevices};
+
 use crate::state::{Place, State};
 
-/// The places a program sees, in its own order. `visible` and `order` are the values of the variables. Like CUDA, it stops at the first name that
-/// is none, and lets a program use one instance at most.
+/// The places a program sees, in its own order. `visible` and `order` are the values of the variables. Unlike a manager, a program can use one
+/// instance at most.
 pub fn visible(state: &State<'_>, visible: Option<&str>, order: Option<&str>) -> Vec<Place> {
     let mut gpus: Vec<usize> = (0..state.gpus.len()).filter(|gpu| state.gpus[*gpu].lost == 0).collect();
     if order != Some("PCI_BUS_ID") {
         // CUDA puts the fastest first unless told otherwise, which is why numbers are confused so easily.
         gpus.sort_by(|a, b| state.profile(*b).kind.bandwidth.total_cmp(&state.profile(*a).kind.bandwidth));
     }
-    // By number a partitioned GPU stands for its first instance.
-    let first = |gpu: usize| state.places().into_iter().find(|place| place.gpu == gpu);
-    let Some(names) = visible else { return gpus.into_iter().filter_map(first).collect() };
-    let find = |name: &str| {
-        let name = name.trim();
-        if let Ok(number) = name.parse::<usize>() {
-            return first(*gpus.get(number)?);
-        }
-        let is_it = |place: &Place| {
-            let gpu = &state.gpus[place.gpu];
-            gpu.lost == 0
-                && match place.instance {
-                    Some(instance) => gpu.instances[instance].uuid.get() == name,
-                    None => name.len() > 4 && gpu.uuid.get().starts_with(name),
-                }
-        };
-        // The beginning of a UUID is enough, if it is that of one alone.
-        let mut found = state.places().into_iter().filter(is_it);
-        found.next().filter(|_| found.next().is_none())
+    let places: Vec<Vec<Place>> = gpus.iter().map(|gpu| places_of(state, *gpu)).collect();
+    let Some(value) = visible else { return places.iter().filter_map(|places| places.first().copied()).collect() };
+    let names_of = |(gpu, places): (&usize, &Vec<Place>)| NamedGpu {
+        uuid: state.gpus[*gpu].uuid.get().parse().ok(),
+        instances: places.iter().map(|place| named(state, *place)).collect::<Option<_>>().unwrap_or_default(),
     };
-    let mut seen: Vec<Place> = Vec::new();
-    for place in names.split(',').map_while(find) {
-        // The same GPU twice is an error to CUDA: nothing is visible then.
-        if seen.contains(&place) {
-            return Vec::new();
-        }
-        seen.push(place);
-    }
+    let named = VisibleDevices::parse(value).resolve(&gpus.iter().zip(&places).map(names_of).collect::<Vec<_>>());
+    // A partitioned GPU stands for its first instance.
+    let seen: Vec<Place> = named.iter().map_while(|Named { gpu, instance }| places[*gpu].get(instance.unwrap_or(0)).copied()).collect();
     match seen.iter().find(|place| place.instance.is_some()) {
         Some(instance) => vec![*instance],
         None => seen,
     }
+}
+
+/// The GPU where it is whole, else its instances.
+fn places_of(state: &State<'_>, gpu: usize) -> Vec<Place> {
+    state.places().into_iter().filter(|place| place.gpu == gpu).collect()
+}
+
+/// The names of an instance.
+fn named(state: &State<'_>, place: Place) -> Option<NamedInstance> {
+    let instance = &state.gpus[place.gpu].instances[place.instance?];
+    // There is one compute instance in each GPU instance.
+    Some(NamedInstance { uuid: instance.uuid.get().parse().ok()?, gpu_instance: instance.id, compute_instance: 0 })
 }
 
 #[cfg(test)]
@@ -87,18 +82,20 @@ mod tests {
         for (variable, gpus) in cases {
             assert_eq!(seen(Some(variable), "PCI_BUS_ID"), whole(gpus), "{variable:?}");
         }
-        // A program has one instance at most; by number, a partitioned GPU is its first.
+        // A program has one instance at most; a partitioned GPU is its first.
         let cut = |state: &mut State<'_>| {
             state.gpus[1].mig = 1;
             for (place, uuid) in ["MIG-1", "MIG-2"].into_iter().enumerate() {
                 let instance = &mut state.gpus[1].instances[place];
-                (instance.used, instance.computes, instance.uuid) = (1, 1, Text::new(uuid));
+                (instance.used, instance.computes, instance.id, instance.uuid) = (1, 1, 5 + place as u32, Text::new(uuid));
             }
         };
         machine.with(cut).unwrap();
         assert_eq!(seen(Some("MIG-2"), "PCI_BUS_ID"), [(1, Some(1))]);
         assert_eq!(seen(Some("MIG-2,MIG-1"), "PCI_BUS_ID"), [(1, Some(1))]);
+        assert_eq!(seen(Some("MIG-GPU-aa22/6/0"), "PCI_BUS_ID"), [(1, Some(1))]);
         assert_eq!(seen(Some("1"), "PCI_BUS_ID"), [(1, Some(0))]);
+        assert_eq!(seen(Some("GPU-aa22"), "PCI_BUS_ID"), [(1, Some(0))]);
         machine.with(|state| state.gpus[2].lost = 1).unwrap();
         assert_eq!((seen(Some("GPU-bb33"), "PCI_BUS_ID"), seen(Some("2"), "PCI_BUS_ID")), (vec![], vec![]));
     }

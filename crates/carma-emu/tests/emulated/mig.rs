@@ -207,11 +207,18 @@ fn rights_and_kinds_that_are_missing_are_named() {
 
 #[test]
 fn gpus_of_a_server_are_as_close_as_their_links() {
+    let links_of = |server: &Server, gpus: &[usize]| -> Vec<(u16, u16, Link)> {
+        let named: Vec<(u16, DeviceUuid)> = gpus.iter().map(|gpu| (*gpu as u16, server.gpu(*gpu))).collect();
+        topology(&server.driver, &named).unwrap().into()
+    };
     let server = Server::new("2xA100-40GB,2xRTX-4090-24GB");
-    let gpus: Vec<DeviceUuid> = (0..4).map(|place| server.gpu(place)).collect();
-    let links: Vec<(u16, u16, Link)> = topology(&server.driver, &gpus).unwrap().into();
+    let links = |gpus: &[usize]| links_of(&server, gpus);
     let far = |first, second| (first, second, Link::Node);
-    assert_eq!(links, [(0, 1, Link::NvLink(12)), far(0, 2), far(0, 3), far(1, 2), far(1, 3), (2, 3, Link::Switches)]);
+    assert_eq!(links(&[0, 1, 2, 3]), [(0, 1, Link::NvLink(12)), far(0, 2), far(0, 3), far(1, 2), far(1, 3), (2, 3, Link::Switches)]);
+    // Those that are left keep their numbers.
+    assert_eq!(links(&[1, 2, 3]), [far(1, 2), far(1, 3), (2, 3, Link::Switches)]);
+    // Links to the GPUs of others lead to no switch.
+    assert_eq!(links_of(&Server::new("4xA100-40GB"), &[2, 3]), [(2, 3, Link::NvLink(4))]);
 }
 
 /// Whatever layouts are asked for one after the other: each is there afterwards or nothing has changed, and instances never overlap.

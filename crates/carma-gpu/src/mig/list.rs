@@ -7,7 +7,8 @@ use nvml_wrapper_sys::bindings::NVML_GPU_INSTANCE_PROFILE_COUNT;
 
 use super::profile::{Profile, ProfileName, Variant};
 use super::{ComputeInstance, Instance, MigState, Mode, Process, raw};
-use crate::driver::Driver;
+use crate::allocation::NamedInstance;
+use crate::driver::{self, Driver};
 use crate::error::{DriverError, offered};
 use crate::identity::DeviceUuid;
 use crate::processes::{GpuProcess, processes};
@@ -94,6 +95,15 @@ fn instances(device: &Device<'_>) -> Result<Vec<Instance>, NvmlError> {
     }
     instances.sort_by_key(|instance| instance.gpu_instance);
     Ok(instances)
+}
+
+/// The instances of a GPU by all their names, as far as it tells.
+pub(crate) fn named_instances(device: &Device<'_>) -> Vec<NamedInstance> {
+    let named = |part: &Device<'_>| {
+        let (gpu_instance, compute_instance) = raw::numbers(part).ok()?;
+        Some(NamedInstance { uuid: part.uuid().ok()?.parse().ok()?, gpu_instance, compute_instance })
+    };
+    driver::instances(device).iter().filter_map(named).collect()
 }
 
 /// The kind of instance that a device's name tells: `... MIG 3g.20gb`, or `... MIG 1c.3g.20gb` where it has a part of it.

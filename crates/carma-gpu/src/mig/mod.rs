@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::identity::DeviceUuid;
 pub use apply::{MigError, apply, prepare};
 pub use layout::{Layout, LayoutError};
+pub(crate) use list::named_instances;
 pub use list::{list, profiles};
 pub use plan::{PlanError, plan};
 pub use profile::{NotAProfile, Profile, ProfileName, Variant};

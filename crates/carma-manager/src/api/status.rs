@@ -35,6 +35,9 @@ pub struct Status {
     pub speed: f64,
     /// How many there are.
     pub gpus: u32,
+    /// GPUs of the machine that it does not use, in a line for each reason.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// How jobs are mapped to them.
     pub policy: String,
     /// Jobs that are not over.

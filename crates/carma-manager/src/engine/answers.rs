@@ -201,6 +201,7 @@ impl Running {
             gpus: u32::try_from(fleet.devices().filter(|device| !device.partitioned).count()).unwrap_or(u32::MAX),
             policy: self.core.scheduler().config().mapping.policy.name.to_owned(),
             jobs: self.counts(),
+            left_out: self.outside.words.clone(),
             troubles: troubles.collect(),
         }
     }

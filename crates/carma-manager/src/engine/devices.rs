@@ -8,6 +8,7 @@ use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, PowerRange, ServerI
 use carma_gpu::profiling::Target;
 use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
 
+use super::outside::Outside;
 use super::saved;
 use crate::configuration::GpuSettings;
 
@@ -39,9 +40,11 @@ pub(super) struct Devices(Vec<Device>);
 
 impl Devices {
     /// Asks the driver. A GPU keeps the number it was first given, whichever others come or go: attempts that run are known by it.
-    pub(super) fn find(driver: &Driver, settings: &GpuSettings, numbers: &mut Numbers) -> Result<Self, DriverError> {
+    pub(super) fn find(driver: &Driver, settings: &GpuSettings, numbers: &mut Numbers) -> Result<(Self, Outside), DriverError> {
         let mut devices = Vec::new();
-        for gpu in driver.inventory()?.gpus {
+        let inventory = driver.inventory()?;
+        let outside = Outside::of(&inventory);
+        for gpu in inventory.gpus {
             let listed = |list: &[String]| list.iter().any(|name| name == "all" || names(name, &gpu));
             if !listed(&settings.ignore) {
                 let id = DeviceId::gpu(SERVER, numbers.of(&gpu.uuid, gpu.index));
@@ -49,7 +52,7 @@ impl Devices {
                 devices.extend(with_instances(driver, gpu, id, mode)?);
             }
         }
-        Ok(Self::sorted(devices))
+        Ok((Self::sorted(devices), outside))
     }
 
     /// Asks the driver for one GPU that is shared like this; without instances and not whole either, it is none.
@@ -98,6 +101,12 @@ impl Devices {
         }
     }
 
+    /// GPUs by their numbers, whether or not they are cut.
+    pub(super) fn gpus(&self) -> Vec<(u16, DeviceUuid)> {
+        let whole = self.0.iter().filter(|device| device.id.instance.is_none());
+        whole.map(|device| (device.id.gpu.ordinal, device.uuid.clone())).collect()
+    }
+
     pub(super) fn by_uuid(&self, uuid: &DeviceUuid) -> Option<&Device> {
         self.0.iter().find(|device| device.uuid == *uuid)
     }
@@ -115,7 +124,8 @@ fn with_instances(driver: &Driver, gpu: Gpu, id: DeviceId, mode: CollocationMode
     let instances = if cut { mig::list(driver, &gpu.uuid)?.instances } else { Vec::new() };
     let mut devices = Vec::new();
     for instance in &instances {
-        devices.extend(instance.compute.iter().map(|compute| Device {
+        let usable = instance.compute.iter().filter(|compute| gpu.may_use(&compute.uuid));
+        devices.extend(usable.map(|compute| Device {
             id: id.instance(u16::try_from(instance.gpu_instance).unwrap_or(u16::MAX)),
             uuid: compute.uuid.clone(),
             name: format!("{} {}", gpu.name, instance.profile),

@@ -26,16 +26,17 @@ const MOST_XIDS: usize = 64;
 const SHORTEST: Duration = Duration::from_millis(100);
 
 impl Running {
-    /// The devices there are.
+    /// The devices there are. Why others are not used is said.
     pub(super) fn find_devices(&mut self) -> Result<Devices, DriverError> {
         let Some(driver) = self.setup.driver.clone() else { return Ok(Devices::default()) };
-        Devices::find(&driver, &self.setup.configuration.manager.gpus, &mut self.numbers)
+        let (devices, outside) = Devices::find(&driver, &self.setup.configuration.manager.gpus, &mut self.numbers)?;
+        outside.words.iter().for_each(|words| eprintln!("carma: {words}"));
+        self.outside = outside;
+        Ok(devices)
     }
 
-    pub(super) fn topology(&self) -> Option<Topology> {
-        let driver = self.setup.driver.as_ref()?;
-        let gpus: Vec<_> = driver.inventory().ok()?.gpus.into_iter().map(|gpu| gpu.uuid).collect();
-        topology(driver, &gpus).ok()
+    pub(super) fn topology(&self, devices: &Devices) -> Option<Topology> {
+        topology(self.setup.driver.as_ref()?, &devices.gpus()).ok()
     }
 
     /// Starts to look at the devices, or goes on with those there are now.
@@ -89,21 +90,21 @@ impl Running {
         let (settings, mut numbers, inputs) = (self.setup.configuration.manager.gpus.clone(), self.numbers.clone(), self.inputs.clone());
         let (daemons, known) = (Some(self.mps_daemons()).filter(|_| !self.setup.observes), self.devices.clone());
         let run = move || {
-            if let Ok(mut devices) = Devices::find(&driver, &settings, &mut numbers) {
+            if let Ok((mut devices, outside)) = Devices::find(&driver, &settings, &mut numbers) {
                 let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
-                let _ = inputs.send(Input::Found(Scan { number, devices, numbers, troubles }));
+                let _ = inputs.send(Input::Found(Scan { number, devices, outside, numbers, troubles }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
-    pub(super) fn scanned(&mut self, Scan { number, mut devices, numbers, troubles }: Scan) {
+    pub(super) fn scanned(&mut self, Scan { number, mut devices, outside, numbers, troubles }: Scan) {
         if self.scans.counts(number) {
             for trouble in troubles {
                 self.announce(trouble);
             }
             devices.keep_modes(&self.devices);
-            self.numbers = numbers;
+            (self.numbers, self.outside) = (numbers, outside);
             self.found(&devices);
         }
     }

@@ -34,6 +34,7 @@ mod machine;
 mod minutes;
 mod modes;
 mod mps;
+mod outside;
 mod pool;
 mod power;
 mod recent;

@@ -47,6 +47,9 @@ impl Running {
         let (Some((gpu, memory, mode)), Some(driver)) = (known, self.setup.driver.clone()) else {
             return self.mode_refused(device, "it is no longer there");
         };
+        if self.outside.has(&gpu) {
+            return self.mode_refused(device, "others use MIG instances of it");
+        }
         self.batch.changes.extend(self.change_for(device, to.sharing()).map(Change::MachineChanged));
         let by_mps = matches!(mode, CollocationMode::Mps { .. });
         let order = SwitchOrder { device, to, control: self.mps_daemons().of(&gpu), by_mps, gpu, memory, driver };
@@ -131,7 +134,8 @@ impl Running {
         for change in changes {
             let MachineChange::MigInstances { gpu } = change else { continue };
             let device = self.devices.by_uuid(gpu).map(|device| device.id);
-            if may_be_cut && device.is_some() {
+            // One that is not for us now is made whole by the next manager that has it.
+            if (may_be_cut && device.is_some()) || self.outside.has(gpu) {
                 continue;
             }
             let on_it =

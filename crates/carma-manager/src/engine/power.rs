@@ -39,7 +39,8 @@ impl Running {
 
     /// Has the most set that a GPU may draw, or what it was put back.
     pub(super) fn limit_power(&self, device: DeviceId, limit: Option<Watts>) {
-        if let Some(gpu) = self.devices.get(device).map(|known| known.uuid.clone()).filter(|_| !self.setup.observes) {
+        let gpu = self.devices.get(device).map(|known| known.uuid.clone());
+        if let Some(gpu) = gpu.filter(|gpu| !self.setup.observes && !self.outside.has(gpu)) {
             self.power.give(PowerOrder::Limit { device, gpu, limit });
         }
     }

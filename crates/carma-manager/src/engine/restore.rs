@@ -22,6 +22,7 @@ use super::input::Input;
 use super::keep::{METER, SHARES};
 use super::launcher::{Launcher, Launching, begun, stands};
 use super::minutes::Minutes;
+use super::outside::Outside;
 use super::power;
 use super::run::{Condition, EngineError, Known, Running};
 use super::saved;
@@ -80,6 +81,7 @@ impl Running {
             owners: None,
             estimating: BTreeSet::new(),
             devices: Devices::default(),
+            outside: Outside::default(),
             drained: BTreeSet::new(),
             scans: Scans::default(),
             looks: None,
@@ -282,7 +284,7 @@ impl Running {
             cpu_jobs: cpu_jobs.filter(|limit| *limit > 0),
             cores: host.as_ref().map(|host| host.cores),
             host_memory: host.as_ref().map(|host| host.memory_total),
-            topology: self.topology(),
+            topology: self.topology(&found),
             ..ServerSpec::new(SERVER)
         };
         self.core.handle(Event::ServerAttached(spec), now)?;

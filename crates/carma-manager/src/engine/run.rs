@@ -23,6 +23,7 @@ use super::input::Input;
 use super::launcher::{Launcher, StartError};
 use super::looks::{Looked, Looks};
 use super::minutes::Minutes;
+use super::outside::Outside;
 use super::pool::Pool;
 use super::power::PowerOrder;
 use super::recent::Recent;
@@ -152,6 +153,8 @@ pub(super) struct Running {
     pub(super) estimators: Estimators,
     pub(super) notifier: Notifier,
     pub(super) devices: Devices,
+    /// GPUs that are not for us.
+    pub(super) outside: Outside,
     /// Those that take nothing new, there or not.
     pub(super) drained: BTreeSet<DeviceId>,
     pub(super) numbers: Numbers,

@@ -1,12 +1,14 @@
 //! Looking for the GPUs and instances there are, while some of them are switched.
 
 use super::devices::{Devices, Numbers};
+use super::outside::Outside;
 
 /// What was found, and by which scan.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) number: u64,
     pub(super) devices: Devices,
+    pub(super) outside: Outside,
     pub(super) numbers: Numbers,
     /// What people should know of it.
     pub(super) troubles: Vec<String>,

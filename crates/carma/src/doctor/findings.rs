@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) mps: Option<PathBuf>,
     /// Whether we may change the driver's settings.
     pub(crate) root: bool,
+    /// What may be misread in our environment.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// How well something is.
@@ -59,6 +61,7 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
         Ok((world, inventory)) => {
             let mut all = about_driver(world, inventory);
             all.extend(about_gpus(inventory));
+            all.extend(facts.warnings.iter().map(|warning| finding(Health::Note, warning.as_str(), None)));
             all.extend(about_sources(&facts.sources));
             all.extend(about_sharing(facts, inventory));
             all
@@ -102,10 +105,7 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
         0 => finding(Health::Missing, "no GPU can be used for training", None),
         _ => finding(Health::Ok, kinds(&inventory.gpus), None),
     }];
-    for left_out in &inventory.left_out {
-        let name = left_out.name.as_deref().unwrap_or("the GPU");
-        all.push(finding(Health::Note, format!("{name} of number {} is not used: {}", left_out.index, left_out.reason), None));
-    }
+    all.extend(inventory.exclusions().into_iter().map(|words| finding(Health::Note, words, None)));
     let forgetful = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
     if forgetful > 0 {
         let says =
@@ -186,13 +186,14 @@ mod tests {
             display: false,
             power_limit: None,
             persistence: Some(false),
+            usable_instances: None,
         }
     }
 
     fn facts(driver: &str, gpus: Vec<Gpu>, sources: Vec<(Source, Standing)>) -> Facts {
         let inventory = Inventory { driver: driver.to_owned(), cuda: "12.4".to_owned(), gpus, left_out: Vec::new() };
         let sources = sources.into_iter().map(|(source, standing)| SourceReport { source, standing }).collect();
-        Facts { driver: Ok((World::Real, inventory)), cards: 1, sources, mps: None, root: false }
+        Facts { driver: Ok((World::Real, inventory)), cards: 1, sources, mps: None, root: false, warnings: Vec::new() }
     }
 
     /// Health and words of each, and what would mend it.
@@ -206,8 +207,14 @@ mod tests {
 
     #[test]
     fn a_card_without_a_driver_is_not_the_same_as_no_card() {
-        let without =
-            |cards| Facts { driver: Err("there is no NVIDIA driver".to_owned()), cards, sources: Vec::new(), mps: None, root: true };
+        let without = |cards| Facts {
+            driver: Err("there is no NVIDIA driver".to_owned()),
+            cards,
+            sources: Vec::new(),
+            mps: None,
+            root: true,
+            warnings: Vec::new(),
+        };
         assert!(said(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));
         assert!(said(&without(2))[0].starts_with("Missing: there are 2 NVIDIA cards, and their driver does not work"));
         assert!(said(&without(1))[0].contains("-> apt install nvidia-driver"));
@@ -238,11 +245,11 @@ mod tests {
             vec![(Source::Dcgmi, Standing::Used(1)), (Source::Gpm, Standing::Absent(Problem::NoGpm))],
         );
         if let Ok((_, inventory)) = &mut facts.driver {
-            inventory.left_out.push(LeftOut { index: 1, name: None, reason: Unfit::Lost });
+            inventory.left_out.push(LeftOut { index: 1, uuid: None, name: None, reason: Unfit::Lost });
         }
         let said = said(&facts);
         assert!(said[0].starts_with("Missing: driver 470.82.01 is too old") && said[0].ends_with("-> install driver 510 or later"));
-        assert!(said.contains(&"Note: the GPU of number 1 is not used: it fell off the bus or needs a reset".to_owned()));
+        assert!(said.contains(&"Note: GPU 1 is not used: fell off the bus or needs a reset".to_owned()));
         // Where counters come from somewhere, nobody needs to hear of what is not there.
         assert!(!said.iter().any(|line| line.contains("gpm")));
     }

@@ -58,15 +58,16 @@ fn gather() -> Facts {
     let root = rustix::process::geteuid().is_root();
     let Ok((driver, world)) = found else {
         let why = real().err().unwrap_or_default();
-        return Facts { driver: Err(why), cards, sources: Vec::new(), mps: None, root };
+        return Facts { driver: Err(why), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new() };
     };
     match driver.inventory() {
         Ok(inventory) => {
             let mps = program("nvidia-cuda-mps-control", &world);
+            let warnings = driver.limits().allocation.warnings(&inventory);
             let sources = sources(driver, &inventory, &world);
-            Facts { sources, driver: Ok((world, inventory)), cards, mps, root }
+            Facts { sources, driver: Ok((world, inventory)), cards, mps, root, warnings }
         }
-        Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root },
+        Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new() },
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use carma_emu::{Machine, VARIABLE};
-use carma_gpu::{DEADLINE, Driver, DriverError, Gpu, Inventory};
+use carma_gpu::{Allocation, DEADLINE, DeviceUuid, Driver, DriverError, Exclusion, Gpu, Inventory, LeftOut, Limits, open_device_file};
 
 /// Where the GPUs are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +42,24 @@ pub(crate) fn find() -> Result<(Driver, World)> {
 
 /// The GPU that is meant: by its number in the order of `carma gpus`, or by the beginning of its UUID.
 pub(crate) fn choose<'a>(inventory: &'a Inventory, name: &str) -> Result<&'a Gpu> {
-    let meant = |gpu: &&Gpu| name.parse() == Ok(gpu.index) || (name.len() > 4 && gpu.uuid.as_str().starts_with(name));
-    inventory.gpus.iter().find(meant).with_context(|| format!("there is no GPU {name}: `carma gpus` lists those there are"))
+    let is_meant = |index: u32, uuid: &DeviceUuid| name.parse() == Ok(index) || (name.len() > 4 && uuid.as_str().starts_with(name));
+    let left_out = |gpu: &&LeftOut| name.parse() == Ok(gpu.index) || gpu.uuid.as_ref().is_some_and(|uuid| is_meant(gpu.index, uuid));
+    inventory.gpus.iter().find(|gpu| is_meant(gpu.index, &gpu.uuid)).with_context(|| match inventory.left_out.iter().find(left_out) {
+        Some(gpu) => format!("GPU {} is not used: {}", gpu.index, gpu.reason),
+        None => format!("there is no GPU {name}: `carma gpus` lists those there are"),
+    })
+}
+
+/// The same for what concerns all of a GPU: one whose other MIG instances may be in use is refused.
+pub(crate) fn choose_whole<'a>(inventory: &'a Inventory, name: &str) -> Result<&'a Gpu> {
+    let gpu = choose(inventory, name)?;
+    ensure!(
+        gpu.usable_instances.is_none(),
+        "GPU {} is not yours as a whole: its other MIG instances are {}",
+        gpu.index,
+        Exclusion::NotVisible
+    );
+    Ok(gpu)
 }
 
 /// The driver of this machine's own GPUs, if there is one with any.
@@ -51,7 +67,7 @@ pub(crate) fn real() -> Result<Driver, String> {
     let driver = Driver::open(None, DEADLINE).map_err(|error| missing(&error))?;
     match driver.count() {
         Ok(0) => Err("the driver is there and knows of no GPU".to_owned()),
-        Ok(_) => Ok(driver),
+        Ok(_) => Ok(driver.limited(Limits { allocation: Allocation::of_process(), file_access: open_device_file })),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -66,5 +82,7 @@ fn missing(error: &DriverError) -> String {
 fn emulated() -> Result<(Driver, World)> {
     let machine = Machine::open(&Machine::default_folder())?;
     let driver = Driver::open(Some(&machine.library()), DEADLINE).context("the emulated driver")?;
+    // Emulated GPUs have no device files; those that are there belong to real ones.
+    let driver = driver.limited(Limits { allocation: Allocation::of_process(), ..Limits::default() });
     Ok((driver, World::Emulated(machine.folder().to_owned())))
 }

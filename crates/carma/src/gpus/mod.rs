@@ -5,7 +5,7 @@ mod report;
 mod table;
 mod view;
 
-pub(crate) use find::{World, choose, find, real};
+pub(crate) use find::{World, choose, choose_whole, find, real};
 pub(crate) use view::profiler_options;
 
 use std::io::{IsTerminal, Write};

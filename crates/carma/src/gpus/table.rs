@@ -15,8 +15,9 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
         write_gpu(gpu, output)?;
     }
     for left_out in &report.left_out {
-        let name = left_out.name.as_deref().map_or_else(|| format!("number {}", left_out.index), |name| short(name).to_owned());
-        writeln!(output, "{}", shortened(&format!("  -  {name} is not used: {}", left_out.reason), WIDTH))?;
+        let name = left_out.name.as_deref().map_or("", short);
+        let line = format!("{:>3}  {:<16}  not used: {}", left_out.index, shortened(name, 16), left_out.reason);
+        writeln!(output, "{}", shortened(&line, WIDTH))?;
     }
     let world = report.emulated.as_ref().map_or(String::new(), |folder| format!(", emulated in {folder}"));
     writeln!(output, "driver {}, CUDA {}{world}", report.driver, report.cuda)?;

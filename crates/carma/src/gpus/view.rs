@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use carma_core::MiB;
 use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
-use carma_gpu::{DeviceUuid, Driver, EventWatch, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
+use carma_gpu::{DeviceUuid, Driver, EventWatch, Exclusion, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
 
 use super::find::World;
 use super::report::{DeviceReport, Divided, GpuReport, Owners, Part, PartReport, Report};
@@ -70,7 +70,10 @@ impl View {
         let inventory = driver.inventory()?;
         let parts = |gpu: &Gpu| -> Result<Vec<Part>> {
             match gpu.mig {
-                Some(true) => Ok(mig::list(driver, &gpu.uuid)?.instances.iter().flat_map(Part::of).collect()),
+                Some(true) => {
+                    let parts = mig::list(driver, &gpu.uuid)?.instances;
+                    Ok(parts.iter().flat_map(Part::of).filter(|part| gpu.may_use(&part.uuid)).collect())
+                }
                 _ => Ok(Vec::new()),
             }
         };
@@ -144,7 +147,8 @@ impl View {
             state.uncorrected.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors in its memory could not be corrected"));
         let leaked = state.unaccounted.filter(|memory| *memory >= NOTEWORTHY).map(|memory| format!("{memory} belong to no process"));
         let incident = self.incidents.get(&gpu.uuid).map(|(when, what)| format!("{what}, {} s ago", when.elapsed().as_secs()));
-        [errors, leaked, incident].into_iter().flatten().collect()
+        let parts = gpu.usable_instances.as_ref().map(|_| format!("its other MIG instances are {}", Exclusion::NotVisible));
+        [errors, leaked, incident, parts].into_iter().flatten().collect()
     }
 }
 

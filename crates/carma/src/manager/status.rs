@@ -29,8 +29,9 @@ fn text(status: &Status, address: &Address) -> String {
         format!("{} ({world}{faster}), policy {policy}.", count(status.gpus as usize, "GPU")),
         format!("{} running, {} waiting, {} held.", jobs.running, jobs.waiting, jobs.held),
     ];
+    let left_out = status.left_out.iter().map(|words| format!("{words}."));
     let troubles = status.troubles.iter().map(|trouble| format!("! {trouble}"));
-    lines.into_iter().chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
+    lines.into_iter().chain(left_out).chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
 }
 
 #[cfg(test)]
@@ -55,6 +56,7 @@ mod tests {
             emulated: true,
             speed: 60.0,
             gpus: 4,
+            left_out: vec!["GPUs 4 and 5 are not used: not in CUDA_VISIBLE_DEVICES".to_owned()],
             policy: "lug".to_owned(),
             jobs: Counts { running: 3, waiting: 12, held: 1 },
             troubles: vec!["s0/gpu3 is lost".to_owned()],

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::gpus::{choose, find};
+use crate::gpus::{choose_whole, find};
 use crate::manager::Manager;
 use crate::units::clock;
 use jobs::Job;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let (driver, world) = find()?;
     let inventory = driver.inventory()?;
-    let gpu = choose(&inventory, &arguments.gpu)?.clone();
+    let gpu = choose_whole(&inventory, &arguments.gpu)?.clone();
     let jobs: BTreeMap<String, Job> = jobs::read(&arguments.jobs, &world)?;
     let names: Vec<String> = jobs.keys().cloned().collect();
     let pairs = arguments.pairs || !(arguments.alone || arguments.copies.is_some());

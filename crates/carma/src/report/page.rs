@@ -138,6 +138,7 @@ mod tests {
             emulated: false,
             speed: 1.0,
             gpus: 1,
+            left_out: Vec::new(),
             policy: "magm".to_owned(),
             jobs: Counts::default(),
             troubles: Vec::new(),

@@ -98,6 +98,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         emulated: false,
         speed: 1.0,
         gpus: gpus.len() as u32,
+        left_out: Vec::new(),
         policy: "magm".to_owned(),
         jobs: Counts::default(),
         troubles: Vec::new(),

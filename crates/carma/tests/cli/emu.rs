@@ -204,8 +204,8 @@ fn neighbours_slow_each_other_down_as_the_model_says() {
 #[test]
 fn ranks_need_a_gpu_each_and_see_those_they_are_given() {
     let emulated = Emulated::up("3xA100-40GB", 300);
-    let uuid = emulated.machine.with(|state| state.gpus[2].uuid.get().to_owned()).unwrap();
-    let job = emulated.train(&format!("{uuid},0"), &["--workload", "gpt2_large_wiki_bs8"]);
+    let [first, second] = [2, 0].map(|gpu: usize| emulated.machine.with(|state| state.gpus[gpu].uuid.get().to_owned()).unwrap());
+    let job = emulated.train(&format!("{first},{second}"), &["--workload", "gpt2_large_wiki_bs8"]);
     let gpus = until("both ranks", || Some(emulated.contexts(job.id())).filter(|contexts| contexts.len() == 2));
     assert_eq!(gpus.iter().map(|context| context.gpu).collect::<Vec<_>>(), [2, 0]);
     signal(job.id(), Signal::KILL);

@@ -38,8 +38,25 @@ impl Server {
     }
 
     fn carma(&self, arguments: &[&str]) -> Output {
+        self.command(arguments, &[]).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
-        command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", self.folder.path()).output().unwrap()
+        command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent").env("CARMA_EMU", self.folder.path());
+        // Where the tests themselves run inside an allocation, that says nothing about emulated GPUs.
+        for name in ["CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"] {
+            command.env_remove(name);
+        }
+        command.envs(variables.iter().copied());
+        command
+    }
+
+    /// What a command prints inside of an allocation.
+    fn shows_inside(&self, variables: &[(&str, &str)], arguments: &[&str]) -> String {
+        let output = self.command(arguments, variables).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.plain(&output.stdout)
     }
 
     /// What a command prints that goes well, without what differs from run to run.
@@ -92,6 +109,43 @@ fn gpus_are_shown_with_their_processes_and_where_the_numbers_come_from() {
     assert_eq!((gpus[0]["memory_used"].as_u64(), gpus[0]["memory"].as_u64()), (Some(17 * 1024), Some(40_960)));
     assert!(gpus[0]["counters"]["smact"].as_f64().unwrap() > 0.3 && gpus[0]["energy"].as_f64().unwrap() > 0.0);
     assert_eq!(report["left_out"][0]["index"], 1);
+}
+
+#[test]
+fn gpus_that_are_not_in_the_allocation_are_shown_with_the_reason() {
+    let server = Server::new("2xA100-40GB,1xH100-80GB");
+    let visible = [("CUDA_VISIBLE_DEVICES", "1")];
+    let table = server.shows_inside(&visible, &["gpus", "--quick"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    insta::assert_snapshot!("gpus-allocation", table);
+    let report: Value = serde_json::from_str(&server.shows_inside(&visible, &["gpus", "--json", "--quick"])).unwrap();
+    assert_eq!((report["gpus"].as_array().unwrap().len(), &report["gpus"][0]["index"]), (1, &Value::from(1)));
+    assert_eq!(report["left_out"][1]["reason"]["excluded"], "not_visible");
+    assert_eq!(report["left_out"][1]["uuid"], server.machine.with(|state| state.gpus[2].uuid.get().to_owned()).unwrap());
+    insta::assert_snapshot!("doctor-allocation", server.shows_inside(&visible, &["doctor"]));
+    let slurm = [("SLURM_JOB_ID", "9"), ("SLURM_JOB_GPUS", "0,2")];
+    assert!(server.shows_inside(&slurm, &["doctor"]).contains("GPU 1 is not used: not in this Slurm job (SLURM_JOB_GPUS)"));
+    // What others have is not changed either.
+    for arguments in [&["mig", "apply", "--gpu", "0", "1g.5gb"][..], &["mps", "start", "--gpu", "0"]] {
+        let refused = server.command(arguments, &visible).output().unwrap();
+        assert!(!refused.status.success());
+        assert_eq!(server.plain(&refused.stderr), "carma: GPU 0 is not used: not in CUDA_VISIBLE_DEVICES\n");
+    }
+}
+
+#[test]
+fn of_a_partitioned_gpu_only_the_instances_of_the_allocation_are_shown() {
+    let server = Server::new("1xA100-40GB");
+    server.shows(&["mig", "apply", "--gpu", "0", "3g.20gb,2x1g.5gb"]);
+    let uuid = server.machine.with(|state| state.instances(0)[1].1.uuid.get().to_owned()).unwrap();
+    let visible = [("CUDA_VISIBLE_DEVICES", uuid.as_str())];
+    let report: Value = serde_json::from_str(&server.shows_inside(&visible, &["gpus", "--json", "--quick"])).unwrap();
+    let parts = report["gpus"][0]["parts"].as_array().unwrap();
+    assert_eq!((parts.len(), &parts[0]["uuid"]), (1, &Value::from(uuid.as_str())));
+    assert!(server.shows_inside(&visible, &["gpus", "--quick"]).contains("! its other MIG instances are not in CUDA_VISIBLE_DEVICES"));
+    let refused = server.command(&["mig", "apply", "--gpu", "0", "off"], &visible).output().unwrap();
+    let words = "carma: GPU 0 is not yours as a whole: its other MIG instances are not in CUDA_VISIBLE_DEVICES\n";
+    assert_eq!((refused.status.success(), server.plain(&refused.stderr).as_str()), (false, words));
 }
 
 #[test]

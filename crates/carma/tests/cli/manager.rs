@@ -1,5 +1,6 @@
 //! The manager, with real shims, a real store and emulated GPUs.
 
+mod allocation;
 mod commands;
 mod crash;
 mod crash_load;

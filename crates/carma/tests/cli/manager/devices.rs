@@ -3,7 +3,7 @@
 use carma_core::{JobId, ModeWish, Outcome};
 use carma_emu::fault::{CallAnswer, Fault, bring_back, clear};
 use carma_gpu::mig::{self, Layout};
-use carma_gpu::{DEADLINE, Driver};
+use carma_gpu::{Allocation, DEADLINE, Driver, Limits};
 
 use super::lab::{Lab, block_on, until};
 
@@ -111,4 +111,18 @@ fn a_gpu_that_comes_and_is_to_be_shared_by_mps_has_a_daemon_before_it_has_jobs()
     // By which all are looked for.
     cut(&lab, &"3g.20gb".parse().unwrap());
     assert_eq!(lab.outcome(client), Outcome::Succeeded);
+}
+
+#[test]
+fn links_are_those_of_the_gpus_that_are_left() {
+    let mut lab = Lab::new("2xA100-40GB,2xRTX-4090-24GB", 60.0, "");
+    lab.stop();
+    let allocation = Allocation::from_variables(|name| (name == "CUDA_VISIBLE_DEVICES").then(|| "1,2,3".to_owned()));
+    lab.limit(Limits { allocation, ..Limits::default() });
+    lab.start();
+    // It has written all of its record when it has ended.
+    lab.stop();
+    let record = std::fs::read_to_string(lab.folder().join("record.jsonl.1")).unwrap();
+    let attached = record.lines().find(|line| line.contains("\"topology\"")).unwrap();
+    assert!(attached.contains(r#""topology":[[1,2,"node"],[1,3,"node"],[2,3,"switches"]]"#), "{attached}");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome};
 use carma_emu::{Machine, VARIABLE};
-use carma_gpu::{DEADLINE, Driver};
+use carma_gpu::{DEADLINE, Driver, Limits};
 use carma_manager::api::{Problem, Shutdown};
 use carma_manager::configuration::Configuration;
 use carma_manager::engine::{AcceptedJobs, Engine, Handle, Setup, World};
@@ -26,6 +26,7 @@ pub(super) struct Lab {
     pub(super) machine: Machine,
     configuration: Configuration,
     observes: bool,
+    limits: Limits,
     running: Option<(Engine, Handle, Reader)>,
 }
 
@@ -36,7 +37,7 @@ impl Lab {
         let machine = folder.path().join("machine");
         let machine = Machine::create(&machine, &gpus.parse().unwrap(), speed, Some(program())).unwrap();
         let configuration = Configuration::parse(configuration).unwrap();
-        let mut lab = Self { folder, machine, configuration, observes: false, running: None };
+        let mut lab = Self { folder, machine, configuration, observes: false, limits: Limits::default(), running: None };
         lab.start();
         lab
     }
@@ -46,7 +47,7 @@ impl Lab {
         // The manager before may still be forgetting old jobs, which ends with its process otherwise.
         let store = Arc::new(until(|| Store::open(places.database()).ok()));
         let reader = store.reader().unwrap();
-        let driver = Driver::open(Some(&self.machine.library()), DEADLINE).unwrap();
+        let driver = Driver::open(Some(&self.machine.library()), DEADLINE).unwrap().limited(self.limits.clone());
         let world = World {
             words: "emulated GPUs".to_owned(),
             speed: self.machine.clock().unwrap().1,
@@ -73,6 +74,11 @@ impl Lab {
     /// Has the next manager started with this configuration.
     pub(super) fn configure(&mut self, configuration: &str) {
         self.configuration = Configuration::parse(configuration).unwrap();
+    }
+
+    /// Has the next manager started with these GPUs only.
+    pub(super) fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// Stops the manager; jobs go on.

@@ -1,7 +1,7 @@
 //! GPUs that are switched between streams, MPS and MIG while jobs wait.
 
 use carma_core::{DeviceId, JobId, Limits, MiB, ModeWish, Outcome, ServerId};
-use carma_gpu::{DEADLINE, Driver, mig};
+use carma_gpu::{Allocation, DEADLINE, Driver, mig};
 
 use super::lab::{Lab, block_on, until};
 
@@ -67,4 +67,23 @@ fn an_idle_gpu_is_cut_for_jobs_that_gain_by_it_and_made_whole_for_one_that_needs
     let large = lab.submit(large);
     assert_eq!(limits(&lab, large), Limits::Streams);
     assert_eq!(lab.job(large).attempts[0].placement.devices[0].device, gpu());
+}
+
+#[test]
+fn a_gpu_that_was_cut_and_left_the_allocation_is_made_whole_when_it_is_back() {
+    let mut lab = Lab::new("1xA100-40GB", 40.0, "policy = \"exclusive\"\n[modes]\nallowed = [\"streams\", \"mig\"]\nevery = 300\n");
+    for job in together(&lab, 2) {
+        assert!(matches!(limits(&lab, job), Limits::Mig { .. }), "{:?}", limits(&lab, job));
+    }
+    let is_cut = |lab: &Lab| lab.machine.with(|state| state.gpus[0].mig != 0).unwrap();
+    lab.stop();
+    lab.configure("");
+    let nothing = Allocation::from_variables(|name| (name == "CUDA_VISIBLE_DEVICES").then(String::new));
+    lab.limit(carma_gpu::Limits { allocation: nothing, ..carma_gpu::Limits::default() });
+    lab.start();
+    assert!(is_cut(&lab), "others may use its instances now");
+    lab.stop();
+    lab.limit(carma_gpu::Limits::default());
+    lab.start();
+    until(|| (!is_cut(&lab)).then_some(()));
 }

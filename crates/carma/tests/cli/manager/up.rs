@@ -58,6 +58,10 @@ impl Up {
             Some(machine) => command.env(VARIABLE, machine.folder()),
             None => command.arg("--no-gpus"),
         };
+        // Where the tests themselves run inside an allocation, that says nothing about emulated GPUs.
+        for name in ["CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"] {
+            command.env_remove(name);
+        }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let log = File::options().create(true).append(true).open(self.log()).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
