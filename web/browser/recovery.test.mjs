@@ -18,7 +18,7 @@ test("out of memory first, done in the end", async () => {
   await visit.page.locator(".job-head").getByText("succeeded", { exact: true }).waitFor();
   await attempts.getByRole("row", { name: /^2 gpu0.*succeeded/ }).waitFor();
   const events = visit.page.getByRole("region", { name: "What happened" }).getByRole("listitem");
-  for (const words of [/launched \(attempt 1\)/, /GPU memory ran out/, /requeued, to be promised/, /launched \(attempt 2\)/]) {
+  for (const words of [/launched \(attempt 1\)/, /GPU memory ran out/, /requeued, to have/, /launched \(attempt 2\)/]) {
     await events.filter({ hasText: words }).first().waitFor();
   }
   // The log of either attempt can be read.

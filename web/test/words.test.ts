@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endingTone } from "../src/lib/colour";
-import { endingBrief, endingWords, eventWords, explanation, readable } from "../src/lib/words";
+import { endingBrief, endingWords, explanation, readable } from "../src/lib/words";
 import { parseRoute, to } from "../src/router";
 
 test("endings are words, whatever they hold", () => {
@@ -15,17 +15,6 @@ test("endings are words, whatever they hold", () => {
   assert.deepEqual(words, ["out of memory", "failed with exit code 3", "could not start: no such folder", "dependency failed (job 4)"]);
   assert.deepEqual(endings.map(endingBrief), ["out of memory", "exit code 3", "could not start", "dependency failed"]);
   assert.deepEqual([...words, "succeeded", "cancelled"].map(endingTone), ["memory", "bad", "bad", "bad", "good", "neutral"]);
-});
-
-test("an event says what happened, where, and why", () => {
-  const placement = { server: 0, devices: [{ device: "s0/gpu1", promised: 2048 }] };
-  const said = (kind: string, body: Record<string, unknown>) => eventWords({ at: 0, job: 1, kind, body });
-  assert.equal(said("launched", { attempt: 2, placement, reason: { way: "idle" } }), "launched (attempt 2) on gpu1 with 2.0 GiB promised");
-  assert.equal(said("ended", { attempt: 1, because: "it exited with code 3" }), "ended (attempt 1): it exited with code 3");
-  assert.equal(said("requeued", { floor: 7168, reason: { after: "out_of_memory" } }), "requeued, to be promised 7.0 GiB at least");
-  const idle = { idle: { since: 5, lent: false }, text: "holds its GPUs and does not use them" };
-  assert.equal(said("idle", idle), "idle: holds its GPUs and does not use them");
-  assert.equal(said("held", { by: "ada" }), "held by ada");
 });
 
 test("an explanation has a reason and what each GPU says", () => {

@@ -12,6 +12,7 @@ pub mod bridge;
 pub mod client;
 pub mod configuration;
 pub mod engine;
+pub mod event;
 pub mod host;
 pub mod judge;
 pub mod launch;

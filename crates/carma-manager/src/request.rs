@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use carma_core::{Condition, MiB, ModeWish, Priority, RetryBudget, Seconds};
+use carma_core::{Condition, LimitChange, MiB, ModeWish, Priority, RetryBudget, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -250,4 +250,17 @@ impl JobRequest {
             array: None,
         }
     }
+}
+
+/// A change of a job that is not over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobChange {
+    /// The new priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i32>)]
+    pub priority: Option<Priority>,
+    /// The new time limit.
+    #[schema(value_type = Object)]
+    pub time_limit: LimitChange,
 }

@@ -52,11 +52,9 @@ export type AttemptDetail = With<
   Schemas["AttemptDetail"],
   { attempt: AttemptId; placement: Placement; verdict?: Ending | null; utilisation: Utilisation }
 >;
-export type JobEvent = With<Schemas["NewEvent"], { body: Record<string, unknown> | null }>;
-export type StoredEvent = With<Schemas["StoredEvent"], { event: JobEvent }>;
 export type JobDetail = With<
   Schemas["JobDetail"],
-  { state: { state: Phase; stopping?: string }; estimate: EstimateDetail; attempts: AttemptDetail[]; events: StoredEvent[] }
+  { state: { state: Phase; stopping?: string }; estimate: EstimateDetail; attempts: AttemptDetail[] }
 >;
 export type Why = With<Schemas["Why"], { reason: { reason: string }; devices: { device: string; obstacles: unknown[] }[] }>;
 export type Forecast = With<Schemas["Forecast"], { estimate: EstimateDetail; placement?: Placement | null; why?: Why | null }>;

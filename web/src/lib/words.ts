@@ -1,6 +1,6 @@
 // What the manager says in JSON, in words.
 
-import type { Ending, JobEvent } from "../api/types";
+import type { Ending } from "../api/types";
 import { memory } from "./format";
 
 const spaced = (word: string) => word.replaceAll("_", " ");
@@ -24,23 +24,6 @@ export function endingWords(ending: Ending): string {
   if ("reason" in said) return `${kind}: ${said.reason}`;
   if ("on" in said) return `${kind} (job ${said.on})`;
   return kind;
-}
-
-function devicesOf(body: Record<string, unknown>): string[] {
-  const { devices } = (body.placement ?? {}) as { devices?: { device: string; promised: number }[] };
-  return (devices ?? []).map(({ device, promised }) => `${device.replace(/^s\d+\//, "")} with ${memory(promised)} promised`);
-}
-
-/** What happened to a job, and what is said of it; of others' jobs nothing is. */
-export function eventWords({ kind, body: told }: JobEvent): string {
-  const body = told ?? {};
-  const attempt = typeof body.attempt === "number" ? ` (attempt ${body.attempt})` : "";
-  const devices = devicesOf(body);
-  const on = devices.length > 0 ? ` on ${devices.join(", ")}` : "";
-  const by = typeof body.by === "string" ? ` by ${body.by}` : "";
-  const said = [body.text, body.because, body.reason].find(words => typeof words === "string");
-  const floor = kind === "requeued" && typeof body.floor === "number" ? `, to be promised ${memory(body.floor)} at least` : "";
-  return `${spaced(kind)}${attempt}${on}${by}${floor}${said ? `: ${spaced(String(said))}` : ""}`;
 }
 
 /** Figures of the manager's own words in units that are read at a glance, without times that count from its start. */

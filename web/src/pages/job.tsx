@@ -13,7 +13,7 @@ import { endingTone, phaseTone } from "../lib/colour";
 import { count, duration, energy, jobNumber, memory, percent, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { quoted } from "../lib/parse";
-import { eventWords, readable } from "../lib/words";
+import { readable } from "../lib/words";
 import { useNow } from "../live/clock";
 import { mayActFor, myself } from "../live/manager";
 import { useLive } from "../live/use_live";
@@ -220,12 +220,12 @@ function Events({ job }: { job: JobDetail }) {
     <section aria-labelledby="events-title">
       <h2 id="events-title">What happened</h2>
       <ol class="lines events">
-        {job.events.map(({ sequence, event }) => (
+        {job.events.map(({ sequence, event, text }) => (
           <li key={sequence}>
             <span class="quiet">
               <When at={event.at} />
             </span>
-            <span>{readable(eventWords(event))}</span>
+            <span>{readable(text)}</span>
           </li>
         ))}
       </ol>

@@ -1,10 +1,10 @@
 //! Submitting jobs, and what can be done to them.
 
-use carma_core::{JobId, LimitChange, Priority};
+use carma_core::JobId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::request::JobRequest;
+use crate::request::{JobChange, JobRequest};
 use crate::submission::{InvalidRequest, Parameter, Submission};
 
 /// What is to be accepted, all of it or nothing: one job, or those of one array or sweep.
@@ -59,19 +59,6 @@ pub enum Act {
     Requeue,
     /// Change what was asked for.
     Change(JobChange),
-}
-
-/// A change of what was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct JobChange {
-    /// The new priority.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i32>)]
-    pub priority: Option<Priority>,
-    /// What becomes of the time limit.
-    #[schema(value_type = Object)]
-    pub time_limit: LimitChange,
 }
 
 /// What was done, once it is written down.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::attempt::Exit;
-use crate::judge::Whose;
+use crate::event::MemoryPart;
+use crate::judge::Blame;
 use crate::request::{JobRequest, Owner};
 use crate::store::{EnergySum, Joules, Phase, StoredEvent, UnixMillis};
 
@@ -122,16 +123,6 @@ pub struct EstimateDetail {
     pub parts: Vec<MemoryPart>,
 }
 
-/// A part of the memory that is expected of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MemoryPart {
-    /// What it is for: `weights`, `gradients`, `optimizer`, `activations`, `workspace`, `fragmentation`, `context`.
-    pub name: String,
-    /// How much.
-    #[schema(value_type = u64)]
-    pub memory: MiB,
-}
-
 /// An attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptDetail {
@@ -151,7 +142,7 @@ pub struct AttemptDetail {
     /// What that goes by.
     pub because: Option<String>,
     /// Whose doing it was.
-    pub whose: Option<Whose>,
+    pub whose: Option<Blame>,
     /// What its supervisor wrote down.
     #[schema(value_type = Option<Object>)]
     pub exit: Option<Exit>,

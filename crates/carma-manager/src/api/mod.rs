@@ -30,12 +30,14 @@ mod share;
 mod status;
 mod what_if;
 
+pub use crate::event::{ByUser, JobEstimate, JobEvent, MemoryPart};
+pub use crate::request::JobChange;
 pub use crate::store::MemoryStep;
-pub use act::{Act, Acted, JobChange, NotDone, Submit, Submitted};
+pub use act::{Act, Acted, NotDone, Submit, Submitted};
 pub use gpu::{GpuDetail, GpuTenant, SampleQuery};
 pub use job::{
     ArrayPlace, AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, EstimateDetail, Forecast, HistoryOrder, HistoryQuery, JobDetail,
-    LogQuery, LogStream, MemoryPart, QueueRow, WaitQuery, Why,
+    LogQuery, LogStream, QueueRow, WaitQuery, Why,
 };
 pub use notification::{Channel, Happened, Notification, Occasion, Tried};
 pub use problem::{Problem, ProblemKind};

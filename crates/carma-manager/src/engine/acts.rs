@@ -1,7 +1,6 @@
 //! What users and operators do to jobs and devices.
 
 use carma_core::{DeviceId, Event, JobId, State};
-use serde_json::json;
 
 use super::batch::Effect;
 use super::devices::SERVER;
@@ -9,6 +8,7 @@ use super::handle::Reply;
 use super::run::{Condition, Running};
 use super::submit::refused;
 use crate::api::{Act, Acted, JobChange, NotDone, Notification, Problem, Shutdown};
+use crate::event::{ByUser, JobEvent};
 use crate::store::Change;
 
 impl Running {
@@ -25,18 +25,20 @@ impl Running {
     }
 
     fn act_on_job(&mut self, job: JobId, act: &Act, by: &str) -> Result<(), Problem> {
-        let (kind, event) = match act {
-            Act::Cancel => ("cancelled", Event::JobCancelled { job }),
-            // Kept back already while it is estimated: now its user wants it so.
-            Act::Hold if self.estimating.remove(&job) => ("held", Event::Tick),
-            Act::Hold => ("held", Event::JobHeld { job }),
+        let user = ByUser { by: by.to_owned() };
+        let (logged, event) = match act {
+            Act::Cancel => (JobEvent::Cancelled(user), Event::JobCancelled { job }),
+            // It is held already while it is estimated: now its user wants it so.
+            Act::Hold if self.estimating.remove(&job) => (JobEvent::Held(user), Event::Tick),
+            Act::Hold => (JobEvent::Held(user), Event::JobHeld { job }),
             Act::Release => {
                 self.estimating.remove(&job);
-                ("released", Event::JobReleased { job })
+                (JobEvent::Released(user), Event::JobReleased { job })
             }
-            Act::Requeue => ("requeue_asked", Event::JobRequeued { job }),
-            Act::Change(JobChange { priority, time_limit }) => {
-                ("changed", Event::JobChanged { job, priority: *priority, time_limit: *time_limit })
+            Act::Requeue => (JobEvent::RequeueAsked(user), Event::JobRequeued { job }),
+            Act::Change(change) => {
+                let JobChange { priority, time_limit } = *change;
+                (JobEvent::Changed { by: user.by, change: change.clone() }, Event::JobChanged { job, priority, time_limit })
             }
         };
         let over = matches!(self.core.scheduler().job(job).map(|job| &job.state), Some(State::Done { .. }) | None);
@@ -44,8 +46,8 @@ impl Running {
             return Err(crate::api::ProblemKind::Conflict.because(format!("{job} is over")));
         }
         let actions = self.core.handle(event, self.clock.now()).map_err(|error| refused(&error))?;
-        let detail = if let Act::Change(change) = act { json!({ "by": by, "change": change }) } else { json!({ "by": by }) };
-        self.note(job, kind, detail, format!("{job} is {}", kind.replace('_', " ")));
+        let text = format!("{job} is {}", logged.kind().replace('_', " "));
+        self.note(job, logged, text);
         self.act_on(actions);
         Ok(())
     }

@@ -5,7 +5,6 @@ use std::thread;
 use std::time::Duration;
 
 use carma_core::{Action, AttemptId, Event, EventError, Fraction, Idle, JobId, Outcome, Placement, Signal, State, Verdict};
-use serde_json::json;
 
 use super::batch::Effect;
 use super::checkpoints::CheckpointWatch;
@@ -14,6 +13,7 @@ use super::input::Input;
 use super::launcher::{LaunchOrder, begun};
 use super::run::Running;
 use crate::api::Update;
+use crate::event::JobEvent;
 use crate::judge::{DeviceFacts, Evidence, HostFacts, Judgement, verdict};
 use crate::launch::CheckpointTerms;
 use crate::measure::Measurement;
@@ -69,8 +69,7 @@ impl Running {
                     self.attempts.insert(attempt, Underway::launched(at));
                     self.count_launch(attempt);
                     self.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
-                    let body = json!({ "attempt": attempt.number, "placement": placement, "reason": reason });
-                    self.batch.log(at, attempt.job, "launched", body);
+                    self.batch.log(at, attempt.job, JobEvent::Launched { attempt: attempt.number, placement: placement.clone(), reason });
                     self.news(attempt.job, format!("{attempt} is launched"));
                     match self.launch_order(attempt, placement) {
                         Some(order) => self.batch.effects.push(Effect::Launch(Box::new(order))),
@@ -79,19 +78,19 @@ impl Running {
                 }
                 Action::Signal { attempt, signal, reason } => {
                     self.batch.tallies.count(Tally::Decided("signal".to_owned()));
-                    self.batch.log(at, attempt.job, "signalled", json!({ "attempt": attempt.number, "signal": signal, "reason": reason }));
+                    self.batch.log(at, attempt.job, JobEvent::Signalled { attempt: attempt.number, signal, reason });
                     self.news(attempt.job, format!("{attempt} is told to end"));
                     self.batch.effects.push(Effect::Signal(attempt, signal));
                 }
                 Action::Requeue { job, floor, whole_gpu, reason } => {
                     self.count_requeue(&reason);
-                    self.batch.log(at, job, "requeued", json!({ "floor": floor, "whole_gpu": whole_gpu, "reason": reason }));
+                    self.batch.log(at, job, JobEvent::Requeued { floor: Some(floor), whole_gpu, reason });
                     self.news(job, format!("{job} waits again"));
                 }
                 Action::LimitPower { device, limit } => self.limit_power(device, limit),
                 Action::Idle { job, idle } => {
                     let text = idle.map_or("works again", idle_words);
-                    self.note(job, "idle", json!({ "idle": idle, "text": text }), format!("{job} {text}"));
+                    self.note(job, JobEvent::Idle { idle, text: text.to_owned() }, format!("{job} {text}"));
                 }
                 Action::Finish { job, outcome } => self.finished(job, &outcome),
                 Action::SwitchMode { device, to, reason } => self.switch_mode(device, to, &reason),
@@ -100,7 +99,7 @@ impl Running {
     }
 
     fn finished(&mut self, job: JobId, outcome: &Outcome) {
-        self.batch.log(self.clock.wall(), job, "finished", json!({ "outcome": outcome, "text": outcome.to_string() }));
+        self.batch.log(self.clock.wall(), job, JobEvent::Finished { outcome: outcome.clone(), text: outcome.to_string() });
         self.news(job, format!("{job} {outcome}"));
         self.estimating.remove(&job);
         self.batch.tallies.count(Tally::Decided("finish".to_owned()));
@@ -117,8 +116,8 @@ impl Running {
     }
 
     /// The same for what has a line in its timeline.
-    pub(super) fn note(&mut self, job: JobId, kind: &str, body: serde_json::Value, text: String) {
-        self.batch.log(self.clock.wall(), job, kind, body);
+    pub(super) fn note(&mut self, job: JobId, event: JobEvent, text: String) {
+        self.batch.log(self.clock.wall(), job, event);
         self.news(job, text);
     }
 
@@ -255,9 +254,9 @@ impl Running {
             measured: measured(&measurement, &placement),
         };
         self.batch.changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
-        let body =
-            json!({ "attempt": attempt.number, "verdict": judgement.verdict, "because": judgement.because, "whose": judgement.whose });
-        self.note(attempt.job, "ended", body, format!("{attempt} ended: {}", judgement.because));
+        let Judgement { verdict, because, whose, .. } = judgement.clone();
+        let text = format!("{attempt} ended: {because}");
+        self.note(attempt.job, JobEvent::Ended { attempt: attempt.number, verdict, because, whose }, text);
         self.tell(event);
         self.forget_gone_instances(&placement);
     }

@@ -7,6 +7,7 @@ use carma_core::{AttemptId, JobId, Scheduler, Signal};
 use super::launcher::LaunchOrder;
 use super::modes::SwitchOrder;
 use crate::api::{Problem, Update};
+use crate::event::JobEvent;
 use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
 use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
@@ -53,9 +54,9 @@ impl Batch {
         self.accepted.is_empty() && self.changed.is_empty() && self.changes.is_empty() && self.effects.is_empty() && self.tallies.is_empty()
     }
 
-    /// Something happened that people may want to read about.
-    pub(super) fn log(&mut self, at: UnixMillis, job: impl Into<Option<JobId>>, kind: &str, body: serde_json::Value) {
-        self.changes.push(Change::EventLogged(NewEvent { at, job: job.into(), kind: kind.to_owned(), body }));
+    /// Adds an event to the log.
+    pub(super) fn log(&mut self, at: UnixMillis, job: impl Into<Option<JobId>>, event: JobEvent) {
+        self.changes.push(Change::EventLogged(NewEvent { at, job: job.into(), event }));
     }
 
     /// The changes to write, with each job as the core knows it now, and the effects.

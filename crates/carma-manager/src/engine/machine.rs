@@ -8,7 +8,6 @@ use carma_core::{DeviceId, Event, Placement, Seconds, Topology};
 use carma_gpu::mps::MpsControl;
 use carma_gpu::profiling::Options;
 use carma_gpu::{DriverError, GpuEvent, Incident, topology};
-use serde_json::json;
 
 use super::batch::Effect;
 use super::devices::{Devices, SERVER};
@@ -17,6 +16,7 @@ use super::looks::{Looking, Looks};
 use super::run::Running;
 use super::scans::Scan;
 use crate::api::Update;
+use crate::event::JobEvent;
 use crate::host::{HostChange, HostReading};
 use crate::judge::XidSeen;
 
@@ -172,7 +172,7 @@ impl Running {
     /// Something of the machine that people should know: told, written down, and said.
     pub(super) fn announce(&mut self, text: String) {
         eprintln!("carma: {text}");
-        self.batch.log(self.clock.wall(), None, "machine", json!({ "text": text }));
+        self.batch.log(self.clock.wall(), None, JobEvent::Machine { text: text.clone() });
         self.batch.effects.push(Effect::Tell(Update::Machine { text }));
     }
 }

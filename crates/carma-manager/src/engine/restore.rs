@@ -29,6 +29,7 @@ use super::saved;
 use super::scans::Scans;
 use super::setup::Setup;
 use super::steps::MemorySteps;
+use crate::event::JobEvent;
 use crate::host::{HostStanding, HostWatch};
 use crate::notifications::Notifier;
 use crate::store::{JobFilter, Loaded, MachineChange, Store, StoredAttempt, UnfinishedJob, UnixMillis};
@@ -267,8 +268,12 @@ impl Running {
             self.core.scheduler().jobs().filter(|job| matches!(job.state, carma_core::State::Held { .. })).map(Job::id).collect();
         for job in held {
             let Ok(Some(history)) = self.reader.job(job) else { continue };
-            let by_user = history.events.iter().rev().find(|stored| ["held", "released"].contains(&stored.event.kind.as_str()));
-            let kept_back = by_user.map_or(history.job.request.schedule.hold, |stored| stored.event.kind == "held");
+            let by_user = history.events.iter().rev().find_map(|stored| match stored.event.event {
+                JobEvent::Held(_) => Some(true),
+                JobEvent::Released(_) => Some(false),
+                _ => None,
+            });
+            let kept_back = by_user.unwrap_or(history.job.request.schedule.hold);
             if !kept_back {
                 self.estimate_or_release(job, history.job.request, history.job.owner);
             }

@@ -3,13 +3,13 @@
 use carma_core::{
     ArrayId, ArrayMember, Condition, Dependency, Event, EventError, GroupId, JobId, JobSpec, MemoryNeed, PerRank, Seconds, UserId,
 };
-use serde_json::json;
 
 use super::batch::{Accepted, Effect};
 use super::estimates::{EstimateOrder, Estimated, Method, Purpose, method};
 use super::handle::Reply;
 use super::run::{Known, Running};
 use crate::api::{Problem, ProblemKind};
+use crate::event::JobEvent;
 use crate::metrics::Tally;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::UnixMillis;
@@ -109,14 +109,14 @@ impl Running {
         }
         self.batch.tallies.count(Tally::Submitted);
         self.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
-        self.note(id, "submitted", json!({ "user": owner.name }), format!("{id} is submitted"));
+        self.note(id, JobEvent::Submitted { user: owner.name.clone() }, format!("{id} is submitted"));
         if method.is_some() {
-            self.batch.log(submitted, id, "estimating", json!({}));
+            self.batch.log(submitted, id, JobEvent::Estimating {});
         }
         if recalled.is_some() || note.is_some() {
             let mut estimated = recalled.unwrap_or_default();
             estimated.notes.extend(note);
-            self.log_estimate(id, &estimated);
+            self.batch.log(submitted, id, JobEvent::Estimated(Box::new(estimated)));
         }
     }
 
@@ -216,14 +216,14 @@ impl Running {
         estimated.estimate.memory = spec.memory.estimated;
         estimated.notes.extend(note);
         let over = self.over_limit(&estimated);
-        let body = serde_json::to_value(&estimated).unwrap_or_default();
-        let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate) });
+        let _ = self.try_tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate.clone()) });
         if waits && over.is_none() {
             let _ = self.try_tell(Event::JobReleased { job });
         }
-        self.note(job, "estimated", body, format!("{job} is estimated"));
+        self.note(job, JobEvent::Estimated(Box::new(estimated)), format!("{job} is estimated"));
         if let Some(problem) = over {
-            self.note(job, "over_limit", json!({ "text": problem.message }), format!("{job} is over a limit: {}", problem.message));
+            let text = format!("{job} is over a limit: {}", problem.message);
+            self.note(job, JobEvent::OverLimit { text: problem.message }, text);
             let _ = self.try_tell(Event::JobCancelled { job });
         }
     }
@@ -237,10 +237,6 @@ impl Running {
             let _ = self.try_tell(Event::JobReleased { job });
             self.batch.changed.insert(job);
         }
-    }
-
-    fn log_estimate(&mut self, job: JobId, estimated: &Estimated) {
-        self.batch.log(self.clock.wall(), job, "estimated", serde_json::to_value(estimated).unwrap_or_default());
     }
 }
 

@@ -3,7 +3,7 @@
 use carma_core::MiB;
 
 use super::evidence::DeviceFacts;
-use super::verdict::Whose;
+use super::verdict::Blame;
 
 /// A GPU's memory as somebody saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +51,13 @@ impl MemorySeen {
 
     /// Whose need it was: its own where it wanted more than it was promised, or more than there is. Unknown where alone it might have been
     /// enough, or not.
-    pub(super) fn whose(&self, promised: Option<MiB>) -> Option<Whose> {
+    pub(super) fn whose(&self, promised: Option<MiB>) -> Option<Blame> {
         // Contexts and what the driver keeps are nobody's doing.
         let alone = (self.others() - self.context).0.saturating_mul(20) < self.total.0;
         match self.wanted {
-            _ if alone => Some(Whose::Job),
-            Some(wanted) if self.own + wanted > promised.unwrap_or(self.total).min(self.total) => Some(Whose::Job),
-            Some(_) => Some(Whose::Neighbours),
+            _ if alone => Some(Blame::Job),
+            Some(wanted) if self.own + wanted > promised.unwrap_or(self.total).min(self.total) => Some(Blame::Job),
+            Some(_) => Some(Blame::Neighbours),
             None => None,
         }
     }
@@ -113,11 +113,11 @@ mod tests {
     fn pytorch_of_all_times_is_understood() {
         let old = MemorySeen::told(OF_1_13).unwrap();
         assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
-        assert_eq!((old.whose(None), old.needed()), (Some(Whose::Job), Some(MiB(40_960))));
+        assert_eq!((old.whose(None), old.needed()), (Some(Blame::Job), Some(MiB(40_960))));
         let new = MemorySeen::told(OF_2_1).unwrap();
-        assert_eq!(new.whose(None), Some(Whose::Neighbours));
-        assert_eq!(new.whose(Some(MiB(12 * 1024))), Some(Whose::Neighbours), "it had less than it was promised");
-        assert_eq!(new.whose(Some(MiB(4096))), Some(Whose::Job), "it took more than it was promised");
+        assert_eq!(new.whose(None), Some(Blame::Neighbours));
+        assert_eq!(new.whose(Some(MiB(12 * 1024))), Some(Blame::Neighbours), "it had less than it was promised");
+        assert_eq!(new.whose(Some(MiB(4096))), Some(Blame::Job), "it took more than it was promised");
         assert_eq!(new.words(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");
         assert_eq!(MemorySeen::told("CUDA out of memory. Tried to allocate lots"), None);
     }
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn too_much_alone_is_its_own_whoever_else_was_there() {
         let told = OF_2_1.replace("allocate 20.00 MiB", "allocate 20.00 GiB");
-        assert_eq!(MemorySeen::told(&told).unwrap().whose(None), Some(Whose::Job));
+        assert_eq!(MemorySeen::told(&told).unwrap().whose(None), Some(Blame::Job));
     }
 }

@@ -1,7 +1,7 @@
 //! The judgement.
 
 use carma_core::{MiB, StopReason, Verdict};
-use carma_gpu::Blame;
+use carma_gpu::Blame as XidBlame;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,16 +21,16 @@ pub struct Judgement {
     pub because: String,
     /// Whose doing it was, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whose: Option<Whose>,
+    pub whose: Option<Blame>,
     /// What it would have needed on its GPU, where it ran out of memory and told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
 }
 
-/// Whose doing the end of an attempt was.
+/// Who is to blame for the end of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Whose {
+pub enum Blame {
     /// Its own: what it needed or did.
     Job,
     /// Others on its GPU.
@@ -42,7 +42,7 @@ pub enum Whose {
 }
 
 impl Judgement {
-    fn new(verdict: Verdict, whose: impl Into<Option<Whose>>, because: impl Into<String>) -> Self {
+    fn new(verdict: Verdict, whose: impl Into<Option<Blame>>, because: impl Into<String>) -> Self {
         Self { verdict, because: because.into(), whose: whose.into(), needed: None }
     }
 }
@@ -76,7 +76,7 @@ const TERMINATED: i32 = 128 + 15;
 pub fn verdict(evidence: &Evidence<'_>) -> Judgement {
     let (code, signal) = match &evidence.exit {
         None => {
-            return Judgement::new(Verdict::SupervisorLost, Whose::Machine, "its supervisor was killed, and how it ended cannot be known");
+            return Judgement::new(Verdict::SupervisorLost, Blame::Machine, "its supervisor was killed, and how it ended cannot be known");
         }
         Some(Exit::NotStarted(reason)) => {
             return Judgement::new(Verdict::CouldNotStart { reason: reason.clone() }, None, reason.clone());
@@ -84,7 +84,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Judgement {
         // It was told to terminate, and whatever code it made of that is no news.
         Some(idle @ Exit::Idle(_)) if evidence.stopped.is_none() => {
             let because = format!("{idle}: nothing was typed or printed at its terminal");
-            return Judgement::new(Verdict::Failed { code: TERMINATED }, Whose::Orders, because);
+            return Judgement::new(Verdict::Failed { code: TERMINATED }, Blame::Orders, because);
         }
         Some(Exit::Idle(_)) => (TERMINATED, None),
         Some(Exit::Code(0)) => return Judgement::new(Verdict::Succeeded, None, "it exited with code 0"),
@@ -115,32 +115,32 @@ impl Failure<'_> {
         Some(words)
     }
 
-    fn failed(&self, whose: impl Into<Option<Whose>>, because: impl Into<String>) -> Judgement {
+    fn failed(&self, whose: impl Into<Option<Blame>>, because: impl Into<String>) -> Judgement {
         Judgement::new(Verdict::Failed { code: self.code }, whose, because)
     }
 }
 
 fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
     let (verdict, whose, why) = match failure.evidence.stopped? {
-        StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Whose::Orders, "the job was cancelled"),
-        StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Whose::Orders, "its time was up"),
-        StopReason::Requeued => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run again later"),
-        StopReason::SlotOver => (Verdict::Failed { code: failure.code }, Whose::Orders, "it has had its slot, and others waited"),
-        StopReason::Moved => (Verdict::Failed { code: failure.code }, Whose::Orders, "it is to run elsewhere"),
-        StopReason::GpuLost => (Verdict::GpuLost, Whose::Machine, "its GPU is gone"),
-        StopReason::MpsServerDied => (Verdict::MpsServerDied, Whose::Machine, "its MPS server died"),
+        StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Blame::Orders, "the job was cancelled"),
+        StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Blame::Orders, "its time was up"),
+        StopReason::Requeued => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run again later"),
+        StopReason::SlotOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
+        StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
+        StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
+        StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
     };
     Some(Judgement::new(verdict, whose, format!("it was told to end: {why}")))
 }
 
 fn gpu_failed(failure: &Failure<'_>) -> Option<Judgement> {
     let evidence = failure.evidence;
-    let because = if let Some((device, xid)) = evidence.xid(&[Blame::Gpu, Blame::Lost]) {
+    let because = if let Some((device, xid)) = evidence.xid(&[XidBlame::Gpu, XidBlame::Lost]) {
         format!("{device} failed: {xid}")
     } else {
         format!("{} was lost", evidence.devices.iter().find(|device| device.lost)?.device)
     };
-    Some(Judgement::new(Verdict::GpuLost, Whose::Machine, because))
+    Some(Judgement::new(Verdict::GpuLost, Blame::Machine, because))
 }
 
 fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
@@ -162,13 +162,13 @@ fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
 
 fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
     if let Some(device) = failure.evidence.devices.iter().find(|device| device.mps_server_died) {
-        return Some(Judgement::new(Verdict::MpsServerDied, Whose::Machine, format!("the MPS server of {} died", device.device)));
+        return Some(Judgement::new(Verdict::MpsServerDied, Blame::Machine, format!("the MPS server of {} died", device.device)));
     }
     let Meaning::Mps(mps) = failure.meaning()? else { return None };
     let words = failure.words()?;
     Some(match mps.verdict() {
-        Some(verdict) => Judgement::new(verdict, Whose::Machine, words),
-        None => failure.failed(Whose::Orders, words),
+        Some(verdict) => Judgement::new(verdict, Blame::Machine, words),
+        None => failure.failed(Blame::Orders, words),
     })
 }
 
@@ -186,7 +186,7 @@ fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
         }
         _ => return None,
     };
-    Some(Judgement::new(Verdict::HostOutOfMemory, Whose::Machine, because))
+    Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Machine, because))
 }
 
 fn killed_by_somebody(failure: &Failure<'_>) -> Option<Judgement> {
@@ -201,7 +201,7 @@ fn killed_by_somebody(failure: &Failure<'_>) -> Option<Judgement> {
 
 fn words_of_a_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
     (failure.meaning() == Some(Meaning::GpuLost))
-        .then(|| Judgement::new(Verdict::GpuLost, Whose::Machine, failure.words().unwrap_or_default()))
+        .then(|| Judgement::new(Verdict::GpuLost, Blame::Machine, failure.words().unwrap_or_default()))
 }
 
 /// An ordinary failure, with what may help.
@@ -214,7 +214,7 @@ fn failed(failure: &Failure<'_>) -> Judgement {
     let hint = match failure.meaning() {
         Some(Meaning::HostMemory) => "; it asked the host for more memory than it may have".to_owned(),
         Some(Meaning::PerhapsGpuMemory) => "; it may be for want of GPU memory, but nothing shows that its GPU was full".to_owned(),
-        meaning => match failure.evidence.xid(&[Blame::Program, Blame::Unclear]) {
+        meaning => match failure.evidence.xid(&[XidBlame::Program, XidBlame::Unclear]) {
             Some((device, xid)) => format!("; {device} reported {xid}"),
             None if meaning.is_none() && failure.evidence.devices.iter().any(DeviceFacts::is_nearly_full) => {
                 "; its GPU was nearly full, so it may have run out of GPU memory".to_owned()
@@ -222,7 +222,7 @@ fn failed(failure: &Failure<'_>) -> Judgement {
             None => String::new(),
         },
     };
-    let whose = matches!(failure.meaning(), Some(Meaning::Other | Meaning::HostMemory)).then_some(Whose::Job);
+    let whose = matches!(failure.meaning(), Some(Meaning::Other | Meaning::HostMemory)).then_some(Blame::Job);
     failure.failed(whose, format!("{ending}{said}{hint}"))
 }
 

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::JobId;
-use serde_json::json;
 
 use super::courier::Courier;
 use super::message::Message;
@@ -18,6 +17,7 @@ use super::outbox::{Letter, Outbox, Rhythm};
 use super::trials::{Reply, Trials};
 use crate::api::{Notification, Problem};
 use crate::configuration::NotificationSettings;
+use crate::event::JobEvent;
 use crate::request::Owner;
 use crate::store::{Change, NewEvent, Reader, Store, StoreError, StoredEvent, StoredNotification, UnixMillis};
 
@@ -240,7 +240,7 @@ impl Desk {
         let Some(clock) = &self.clock else { return Vec::new() };
         let (at, text) = (clock(), format!("{}: {reason}", letter.message.by));
         let jobs: BTreeSet<u64> = letter.message.happened.iter().map(|happened| happened.job).collect();
-        let note = |job| NewEvent { at, job: Some(JobId(job)), kind: "not_told".to_owned(), body: json!({ "text": text }) };
+        let note = |job| NewEvent { at, job: Some(JobId(job)), event: JobEvent::NotTold { text: text.clone() } };
         jobs.into_iter().map(|job| Change::EventLogged(note(job))).collect()
     }
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use carma_core::{AttemptId, Idle, MiB, Outcome, RequeueReason, Verdict};
-use serde::Deserialize;
 
 use super::message::one_line;
 use crate::api::{Happened, Occasion};
+use crate::event::JobEvent;
 use crate::store::{JobHistory, StoredAttempt, StoredEvent};
 use crate::supervise::AttemptFolder;
 use crate::words::{duration, memory};
@@ -14,51 +14,20 @@ use crate::words::{duration, memory};
 /// So many letters of a name, or of a reason, are told.
 const LONGEST: usize = 200;
 
-/// How a job ended, as it was written down.
-#[derive(Debug, Deserialize)]
-struct Finished {
-    outcome: Outcome,
-}
-
-/// Why a job waits again, as it was written down.
-#[derive(Debug, Deserialize)]
-struct Requeued {
-    floor: Option<MiB>,
-    #[serde(default)]
-    whole_gpu: bool,
-    reason: RequeueReason,
-}
-
-/// How a job is idle, as it was written down.
-#[derive(Debug, Deserialize)]
-struct IdleNote {
-    idle: Option<Idle>,
-}
-
-/// Who did something to a job, and what is said of an attempt's end.
-#[derive(Debug, Deserialize)]
-struct Note {
-    by: Option<String>,
-    attempt: Option<u32>,
-    because: Option<String>,
-}
-
 /// What an event of a job means to its user, if anything; logs are below the folder of the manager's state.
 pub(super) fn happened(history: &JobHistory, stored: &StoredEvent, state: &Path) -> Option<Happened> {
     let attempt = last_attempt(history, stored);
-    let (occasion, words, sequel) = match stored.event.kind.as_str() {
-        "finished" => {
-            let (occasion, words) = ended(history, &Finished::deserialize(&stored.event.body).ok()?.outcome)?;
+    let (occasion, words, next_step) = match &stored.event.event {
+        JobEvent::Finished { outcome, .. } => {
+            let (occasion, words) = ended(history, outcome)?;
             (occasion, words, String::new())
         }
-        "requeued" => {
-            let requeued = Requeued::deserialize(&stored.event.body).ok()?;
-            (Occasion::Recovered, setback(&requeued.reason)?.to_owned(), waits_again(&requeued))
+        JobEvent::Requeued { floor, whole_gpu, reason } => {
+            (Occasion::Recovered, what_went_wrong(reason)?.to_owned(), waits_again(*floor, *whole_gpu))
         }
-        "idle" => {
-            // Who was told once need not hear when others get the GPU, or when the job goes on.
-            let idle = idle_of(stored)?;
-            let told = history.events.iter().filter(|other| other.sequence < stored.sequence && other.event.kind == "idle");
+        JobEvent::Idle { idle: Some(idle), .. } => {
+            // A user is told once, not again when others get the GPU or when the job works again.
+            let told = history.events.iter().filter(|other| other.sequence < stored.sequence);
             let first = told.filter_map(idle_of).all(|other| other.since != idle.since);
             (Occasion::Idle, first.then(|| "holds its GPUs and does not use them".to_owned())?, String::new())
         }
@@ -78,12 +47,15 @@ pub(super) fn happened(history: &JobHistory, stored: &StoredEvent, state: &Path)
         if occasion == Occasion::Done { folder.output() } else { folder.errors() }
     });
     let id = job.job.id();
-    Some(Happened { occasion, job: id.0, name, text: format!("{id}{called} {words}{ran}{because}{sequel}"), at: stored.event.at, log })
+    Some(Happened { occasion, job: id.0, name, text: format!("{id}{called} {words}{ran}{because}{next_step}"), at: stored.event.at, log })
 }
 
-/// How a job was idle when this was written down.
-fn idle_of(stored: &StoredEvent) -> Option<Idle> {
-    IdleNote::deserialize(&stored.event.body).ok()?.idle
+/// Since when a job was idle, where an event says so.
+const fn idle_of(stored: &StoredEvent) -> Option<Idle> {
+    match stored.event.event {
+        JobEvent::Idle { idle, .. } => idle,
+        _ => None,
+    }
 }
 
 /// The attempt that had ended when this happened: later ones may have begun since.
@@ -96,7 +68,10 @@ fn ended(history: &JobHistory, outcome: &Outcome) -> Option<(Occasion, String)> 
     match outcome {
         Outcome::Succeeded => Some((Occasion::Done, outcome.to_string())),
         Outcome::Cancelled => {
-            let by = notes(history, "cancelled").find_map(|note| note.by);
+            let by = history.events.iter().rev().find_map(|stored| match &stored.event.event {
+                JobEvent::Cancelled(user) => Some(user.by.clone()),
+                _ => None,
+            });
             (by.as_ref() != Some(&history.job.owner.name))
                 .then(|| (Occasion::Failed, format!("was cancelled{}", by.map_or(String::new(), |by| format!(" by {by}")))))
         }
@@ -106,7 +81,7 @@ fn ended(history: &JobHistory, outcome: &Outcome) -> Option<(Occasion, String)> 
 }
 
 /// What happened to a job that waits again, where that was not its own failure, nobody asked for it, and it is not how GPUs are shared.
-const fn setback(reason: &RequeueReason) -> Option<&'static str> {
+const fn what_went_wrong(reason: &RequeueReason) -> Option<&'static str> {
     let verdict = match reason {
         RequeueReason::After(verdict) => verdict,
         // It goes on from its checkpoint, here or elsewhere.
@@ -122,11 +97,11 @@ const fn setback(reason: &RequeueReason) -> Option<&'static str> {
     }
 }
 
-fn waits_again(requeued: &Requeued) -> String {
-    let wants = match requeued {
-        Requeued { whole_gpu: true, .. } => " for a GPU of its own".to_owned(),
-        Requeued { floor: Some(floor), .. } => format!(" for {} at least", memory(*floor)),
-        _ => String::new(),
+fn waits_again(floor: Option<MiB>, whole_gpu: bool) -> String {
+    let wants = match floor {
+        _ if whole_gpu => " for an exclusive GPU".to_owned(),
+        Some(floor) => format!(" for {} at least", memory(floor)),
+        None => String::new(),
     };
     format!("; it waits again{wants}")
 }
@@ -142,13 +117,10 @@ fn ran(attempt: &StoredAttempt) -> String {
 }
 
 fn because(history: &JobHistory, attempt: AttemptId) -> Option<String> {
-    notes(history, "ended").find(|note| note.attempt == Some(attempt.number))?.because
-}
-
-/// What was noted under this kind, the latest first.
-fn notes<'a>(history: &'a JobHistory, kind: &'a str) -> impl Iterator<Item = Note> + 'a {
-    let of_kind = history.events.iter().rev().filter(move |stored| stored.event.kind == kind);
-    of_kind.filter_map(|stored| Note::deserialize(&stored.event.body).ok())
+    history.events.iter().rev().find_map(|stored| match &stored.event.event {
+        JobEvent::Ended { attempt: number, because, .. } if *number == attempt.number => Some(because.clone()),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -163,8 +135,7 @@ mod tests {
     const START: u64 = 1_800_000_000_000;
 
     fn event(kind: &str, after: u64, body: Value) -> StoredEvent {
-        let event = NewEvent { at: UnixMillis(START + after), job: Some(JobId(12)), kind: kind.to_owned(), body };
-        StoredEvent { sequence: after, event }
+        StoredEvent::new(after, NewEvent { at: UnixMillis(START + after), job: Some(JobId(12)), event: JobEvent::read(kind, body) })
     }
 
     /// A job of Ada's whose first attempt took four minutes, and its second one more.
@@ -202,8 +173,8 @@ mod tests {
     #[test]
     fn an_end_is_told_with_where_how_long_and_why() {
         let notes = vec![
-            event("ended", 240_000, json!({"attempt": 1, "because": "its log says: CUDA out of memory"})),
-            event("ended", 360_000, json!({"attempt": 2, "because": "it exited with\ncode 1"})),
+            event("ended", 240_000, json!({"attempt": 1, "verdict": "out_of_memory", "because": "its log says: CUDA out of memory"})),
+            event("ended", 360_000, json!({"attempt": 2, "verdict": {"failed": {"code": 1}}, "because": "it exited with\ncode 1"})),
         ];
         let history = history(Some("resnet"), notes);
         let finished = |outcome: Value| event("finished", 360_000, json!({ "outcome": outcome, "text": "" }));

@@ -1,33 +1,14 @@
 //! Everything that is known of a job, put together from the store and from what the engine has measured so far.
 
 use carma_core::{JobId, JobSpec, MiB, PerRank};
-use serde::Deserialize;
 
 use super::Shared;
 use super::access::Caller;
 use super::privacy::Private;
-use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, MemoryPart, Problem, ProblemKind};
+use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, JobEstimate, JobEvent, Problem, ProblemKind};
 use crate::engine::measured;
-use crate::judge::Whose;
 use crate::measure::Measurement;
 use crate::store::{JobHistory, Joules, Measured, Phase, StoredAttempt, StoredEvent};
-
-/// What the timeline says of an attempt's end.
-#[derive(Debug, Default, Deserialize)]
-struct EndNote {
-    attempt: u32,
-    because: Option<String>,
-    whose: Option<Whose>,
-}
-
-/// What the timeline says of an estimate.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct EstimateNote {
-    source: Option<String>,
-    notes: Vec<String>,
-    parts: Vec<MemoryPart>,
-}
 
 impl Shared {
     /// A job, as it is seen by whoever asks.
@@ -81,8 +62,11 @@ fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>, event
         Some(end) => (Some(end.at), end.exit, Some(end.verdict), end.measured),
         None => (None, None, None, so_far.take().map(|so_far| measured(&so_far, &placement)).unwrap_or_default()),
     };
-    let of_attempt = |note: EndNote| (note.attempt == attempt.number).then_some(note);
-    let note = notes(events, "ended").find_map(of_attempt).unwrap_or_default();
+    let end = events.iter().rev().find_map(|stored| match &stored.event.event {
+        JobEvent::Ended { attempt: number, because, whose, .. } if *number == attempt.number => Some((because.clone(), *whose)),
+        _ => None,
+    });
+    let (because, whose) = end.map_or((None, None), |(because, whose)| (Some(because), whose));
     let Measured { peaks, utilisation, energy } = taken;
     AttemptDetail {
         attempt,
@@ -90,8 +74,8 @@ fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>, event
         launched,
         ended,
         verdict,
-        because: note.because,
-        whose: note.whose,
+        because,
+        whose,
         exit,
         peaks,
         utilisation,
@@ -99,16 +83,14 @@ fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>, event
     }
 }
 
-/// What was said under this kind, the latest first.
-fn notes<'a, T: for<'b> Deserialize<'b>>(events: &'a [StoredEvent], kind: &'a str) -> impl Iterator<Item = T> + 'a {
-    let of_kind = events.iter().rev().filter(move |stored| stored.event.kind == kind);
-    of_kind.filter_map(|stored| T::deserialize(&stored.event.body).ok())
-}
-
 fn estimate(spec: &JobSpec, declared: Option<MiB>, events: &[StoredEvent]) -> EstimateDetail {
     let neediest =
         spec.memory.estimated.as_ref().and_then(|estimate| PerRank::values(estimate).iter().max_by_key(|estimate| estimate.upper));
-    let EstimateNote { source, notes, parts } = notes(events, "estimated").next().unwrap_or_default();
+    let latest = events.iter().rev().find_map(|stored| match &stored.event.event {
+        JobEvent::Estimated(estimate) => Some((**estimate).clone()),
+        _ => None,
+    });
+    let JobEstimate { source, notes, parts, .. } = latest.unwrap_or_default();
     EstimateDetail {
         declared,
         expected: neediest.map(|estimate| estimate.expected),

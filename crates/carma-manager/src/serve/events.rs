@@ -91,12 +91,12 @@ impl Telling {
         }
     }
 
-    fn kept(&self, StoredEvent { sequence, event }: StoredEvent) -> Result<Event, Over> {
-        let owner = event.job.map(|job| self.owners.get(&job));
+    fn kept(&self, stored: StoredEvent) -> Result<Event, Over> {
+        let owner = stored.event.job.map(|job| self.owners.get(&job));
         // What is nobody's is everybody's; a job that is forgotten is another's.
         let view = owner.map_or(View::Own, |owner| owner.map_or(self.caller.view(u32::MAX), |uid| self.caller.view(*uid)));
-        let stored = StoredEvent { sequence, event: event.seen(view) };
-        Event::default().id(sequence.to_string()).event("kept").json_data(&stored).map_err(|_| Over)
+        let stored = stored.seen(view);
+        Event::default().id(stored.sequence.to_string()).event("kept").json_data(&stored).map_err(|_| Over)
     }
 
     fn updated(&self, at: UnixMillis, update: Update) -> Result<Event, Over> {

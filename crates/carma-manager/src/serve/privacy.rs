@@ -8,7 +8,7 @@ use super::access::Caller;
 use crate::api::{AttemptDetail, JobDetail, Update, Why};
 use crate::attempt::Exit;
 use crate::request::{JobCommand, JobRequest};
-use crate::store::{JobSummary, NewEvent};
+use crate::store::{JobSummary, StoredEvent};
 use crate::submission::HIDDEN;
 
 /// From where somebody looks at a job.
@@ -54,7 +54,7 @@ impl Private for JobDetail {
         self.outcome = self.state.outcome().map(ToString::to_string);
         self.estimate.notes.clear();
         self.attempts.iter_mut().for_each(Private::hide);
-        self.events.iter_mut().for_each(|stored| stored.event.hide());
+        self.events.iter_mut().for_each(|stored| stored.hide());
     }
 
     fn seen(mut self, view: View) -> Self {
@@ -116,9 +116,10 @@ impl Private for JobSummary {
     }
 }
 
-impl Private for NewEvent {
+impl Private for StoredEvent {
     fn hide(&mut self) {
-        self.body = serde_json::Value::Null;
+        self.event.event = self.event.event.without_body();
+        self.text = self.event.event.words();
     }
 }
 
@@ -149,7 +150,8 @@ mod tests {
     use super::*;
     use crate::api::EstimateDetail;
     use crate::request::Owner;
-    use crate::store::{Phase, StoredEvent, UnixMillis};
+    use crate::event::JobEvent;
+    use crate::store::{NewEvent, Phase, UnixMillis};
 
     fn detail() -> JobDetail {
         let command = JobCommand::Program(vec!["python".to_owned(), "private.py".to_owned()]);
@@ -157,7 +159,8 @@ mod tests {
         request.environment = BTreeMap::from([("private_name".to_owned(), "1".to_owned()), ("HF_TOKEN".to_owned(), "hf_x".to_owned())]);
         (request.output, request.hints.model) = (Some("/home/alice/private.log".into()), Some("private.onnx".into()));
         let outcome = Outcome::CouldNotStart { reason: "/home/alice/private is no folder".to_owned() };
-        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), kind: "ended".to_owned(), body: serde_json::json!("private") };
+        let event = JobEvent::read("ended", serde_json::json!({ "text": "private" }));
+        let event = NewEvent { at: UnixMillis(1), job: Some(JobId(1)), event };
         JobDetail {
             id: JobId(1),
             owner: Owner { uid: 1000, gid: 1000, name: "alice".to_owned() },
@@ -170,7 +173,7 @@ mod tests {
             estimate: EstimateDetail { notes: vec!["private.onnx was read".to_owned()], ..EstimateDetail::default() },
             array: None,
             attempts: Vec::new(),
-            events: vec![StoredEvent { sequence: 1, event }],
+            events: vec![StoredEvent::new(1, event)],
             energy: None,
         }
     }

@@ -190,9 +190,10 @@ impl Target<'_> {
     }
 
     fn log(&self, event: &NewEvent) -> Result<(), ApplyError> {
+        let (kind, body) = event.event.parts();
         self.execute(
             "INSERT INTO events (at, job, kind, body) VALUES (?1, ?2, ?3, ?4)",
-            params![event.at, event.job.map(|job| job.0), event.kind, Json(&event.body)],
+            params![event.at, event.job.map(|job| job.0), kind, Json(&body)],
         )
     }
 

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::units::{Joules, UnixMillis, UnixMinute};
 use crate::api::{Channel, Notification};
 use crate::attempt::Exit;
+use crate::event::JobEvent;
 use crate::metrics::Tallies;
 use crate::request::{JobRequest, Owner};
 
@@ -174,11 +175,9 @@ pub struct NewEvent {
     /// The job it is told of.
     #[schema(value_type = Option<u64>)]
     pub job: Option<JobId>,
-    /// What kind of thing.
-    pub kind: String,
-    /// The thing itself.
-    #[schema(value_type = Object)]
-    pub body: serde_json::Value,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: JobEvent,
 }
 
 /// The mean of a device's samples over one minute.

@@ -7,7 +7,7 @@ use std::path::Path;
 use carma_core::{DeviceId, MiB, Seconds, ServerId, StopReason, Time, Verdict};
 use carma_gpu::Xid;
 use carma_manager::attempt::Exit;
-use carma_manager::judge::{DeviceFacts, Evidence, HostFacts, Judgement, Whose, XidSeen, verdict};
+use carma_manager::judge::{DeviceFacts, Evidence, HostFacts, Judgement, Blame, XidSeen, verdict};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
@@ -58,7 +58,7 @@ fn frameworks_are_understood() {
 fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
     let idle = Evidence { exit: Some(Exit::Idle(Seconds::from_secs(1800))), stdout: b"CUDA out of memory", ..Evidence::default() };
     let judged = verdict(&idle);
-    assert_eq!((judged.verdict, judged.whose), (Verdict::Failed { code: 143 }, Some(Whose::Orders)));
+    assert_eq!((judged.verdict, judged.whose), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
     assert_eq!(judged.because, "it was idle for 30 min: nothing was typed or printed at its terminal");
     let cancelled = verdict(&Evidence { stopped: Some(StopReason::Cancelled), ..idle });
     assert_eq!(cancelled.because, "it was told to end: the job was cancelled");
@@ -72,7 +72,7 @@ fn what_the_machine_shows_outweighs_words() {
     let lost = seen("emulated-lost.txt", DeviceFacts { lost: true, ..DeviceFacts::new(GPU) });
     assert_eq!((lost.verdict, lost.because.as_str()), (Verdict::GpuLost, "s0/gpu0 was lost"));
     let fallen = seen("launch-failure.txt", DeviceFacts { xids: xid(79), ..DeviceFacts::new(GPU) });
-    assert_eq!((fallen.verdict, fallen.whose), (Verdict::GpuLost, Some(Whose::Machine)));
+    assert_eq!((fallen.verdict, fallen.whose), (Verdict::GpuLost, Some(Blame::Machine)));
     let own_fault = seen("launch-failure.txt", DeviceFacts { xids: xid(13), ..DeviceFacts::new(GPU) });
     assert_eq!(own_fault.verdict, Verdict::Failed { code: 1 });
     assert!(own_fault.because.contains("Xid 13"), "{}", own_fault.because);
@@ -122,7 +122,7 @@ fn what_it_was_told_explains_its_end() {
         (judgement.verdict, judgement.whose)
     };
     for reason in [StopReason::Cancelled, StopReason::TimeLimit, StopReason::Requeued] {
-        assert_eq!(told(reason), (Verdict::Failed { code: 143 }, Some(Whose::Orders)));
+        assert_eq!(told(reason), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
     }
     assert_eq!(told(StopReason::GpuLost).0, Verdict::GpuLost);
     assert_eq!(told(StopReason::MpsServerDied).0, Verdict::MpsServerDied);

@@ -27,7 +27,7 @@ pub(crate) use energy::day;
 pub(crate) use queue::identity;
 #[cfg(test)]
 pub(crate) use show::sample;
-pub(crate) use show::{happened, write as write_job};
+pub(crate) use show::write as write_job;
 pub(crate) use wait::{Ends, ending, exit_code};
 pub(crate) use words::{devices, estimate, moment, numbers, outcome};
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use carma_core::{AttemptId, CollocationMode, DeviceId, Fraction, JobId, MiB, Priority, Seconds, ServerId, Utilisation, Watts};
 use carma_manager::api::{Counts, GpuDetail, GpuTenant, Me, Queue, QueueRow, RecentLooks, Status};
+use carma_manager::event::JobEvent;
 use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::json;
@@ -82,7 +83,7 @@ pub(super) fn gpu(ordinal: u16, tenants: Vec<GpuTenant>, used: u64) -> GpuDetail
 
 pub(super) fn event(sequence: u64, kind: &str, body: serde_json::Value) -> StoredEvent {
     let at = UnixMillis(1_800_000_000_000 + sequence * 1000);
-    StoredEvent { sequence, event: NewEvent { at, job: Some(JobId(sequence)), kind: kind.to_owned(), body } }
+    StoredEvent::new(sequence, NewEvent { at, job: Some(JobId(sequence)), event: JobEvent::read(kind, body) })
 }
 
 fn status(gpus: &[GpuDetail]) -> Status {

@@ -5,6 +5,7 @@
 mod estimator;
 mod memory;
 
+pub(super) use crate::event::JobEstimate as Estimated;
 pub(super) use memory::Memory;
 
 use std::io;
@@ -12,33 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use carma_core::{Estimate, JobId};
-use serde::{Deserialize, Serialize};
+use carma_core::JobId;
 
 use self::estimator::Estimator;
 use super::handle::Reply;
 use super::input::Input;
 use super::pool::Pool;
-use crate::api::{Forecast, MemoryPart};
+use crate::api::Forecast;
 use crate::configuration::{DryRun, EstimateSettings};
 use crate::request::{JobCommand, JobRequest, Owner};
 
 /// Estimates at the same time: they take the host's cores from jobs that run.
 const THREADS: usize = 2;
-
-/// What an estimator found out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Estimated {
-    #[serde(flatten)]
-    pub(super) estimate: Estimate,
-    /// Who says so: `history`, `static`, `dry-run`; unset: nobody knows.
-    pub(super) source: Option<String>,
-    /// What its user should know of it.
-    pub(super) notes: Vec<String>,
-    /// What the expected memory is made of, where that is known.
-    #[serde(default)]
-    pub(super) parts: Vec<MemoryPart>,
-}
 
 /// How a job is to be estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

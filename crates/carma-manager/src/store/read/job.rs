@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Reader;
+use crate::event::JobEvent;
 use crate::request::{JobRequest, Owner};
 use crate::store::change::{AttemptEnd, Measured, NewEvent, StoredJob, Supervisor, utilisation_of};
 use crate::store::columns::Json;
@@ -45,6 +46,16 @@ pub struct StoredEvent {
     pub sequence: u64,
     /// The event.
     pub event: NewEvent,
+    /// What happened, in words.
+    #[serde(default)]
+    pub text: String,
+}
+
+impl StoredEvent {
+    /// An event with its number, and its words.
+    pub fn new(sequence: u64, event: NewEvent) -> Self {
+        Self { sequence, text: event.event.words(), event }
+    }
 }
 
 const JOB: &str = "SELECT request, standing, uid, gid, user, submitted, ended FROM jobs
@@ -78,8 +89,8 @@ fn read_end(row: &Row<'_>, at: UnixMillis) -> rusqlite::Result<AttemptEnd> {
 
 pub(super) fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     let Json(body) = row.get(4)?;
-    let event = NewEvent { at: row.get(1)?, job: row.get::<_, Option<u64>>(2)?.map(JobId), kind: row.get(3)?, body };
-    Ok(StoredEvent { sequence: row.get(0)?, event })
+    let event = JobEvent::read(&row.get::<_, String>(3)?, body);
+    Ok(StoredEvent::new(row.get(0)?, NewEvent { at: row.get(1)?, job: row.get::<_, Option<u64>>(2)?.map(JobId), event }))
 }
 
 impl Reader {

@@ -39,7 +39,7 @@ fn a_job_reads_back_with_its_attempts_and_its_timeline() {
     assert_eq!(history.job.job.state.outcome(), Some(&Outcome::Succeeded));
     let Change::AttemptEnded { end, .. } = attempt_ended(id, 1, NOW, 12.5) else { unreachable!() };
     assert_eq!(history.attempts[0].end, Some(*end));
-    assert_eq!(history.events.iter().map(|event| event.event.kind.as_str()).collect::<Vec<_>>(), ["accepted"]);
+    assert_eq!(history.events.iter().map(|event| event.event.event.kind()).collect::<Vec<_>>(), ["accepted"]);
     let loaded = reader.load().unwrap();
     assert!(loaded.jobs.is_empty() && loaded.running.is_empty());
     assert_eq!(reader.job(JobId(99)).unwrap(), None);
@@ -120,7 +120,7 @@ fn a_clock_that_goes_back_changes_no_order_and_not_the_managers_own_time() {
     store.write([finished(second, Outcome::Succeeded, earlier)]).wait().unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(reader.load().unwrap().clock, Time::from_secs(500));
-    let kinds: Vec<_> = reader.events_after(0, 10).unwrap().into_iter().map(|event| event.event.kind).collect();
+    let kinds: Vec<_> = reader.events_after(0, 10).unwrap().into_iter().map(|event| event.event.event.kind()).collect();
     assert_eq!(kinds, ["one", "two"]);
     assert_eq!(all_jobs(&store), [first, second]);
     assert_eq!(reader.job(second).unwrap().unwrap().job.ended, Some(earlier));

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use carma_core::*;
+use carma_manager::event::JobEvent;
 use carma_manager::request::Owner;
 use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::store::*;
@@ -106,7 +107,8 @@ pub(crate) fn attempt_ended(job: JobId, number: u32, at: UnixMillis, joules: f64
 }
 
 pub(crate) fn event(job: Option<JobId>, kind: &str, at: UnixMillis) -> Change {
-    Change::EventLogged(NewEvent { at, job, kind: kind.to_owned(), body: serde_json::json!({ "what": kind }) })
+    let event = JobEvent::read(kind, serde_json::json!({ "what": kind }));
+    Change::EventLogged(NewEvent { at, job, event })
 }
 
 pub(crate) fn sample(device: DeviceId, minute: u64, readings: u32, smact: f64) -> MinuteMean {

@@ -46,7 +46,7 @@ impl Model {
     fn read(store: &Store, latest: u64) -> Self {
         let reader = store.reader().unwrap();
         let jobs = reader.history(&JobFilter::default(), None, u32::MAX).unwrap().into_iter().map(|job| (job.id.0, job.phase)).collect();
-        let events = reader.events_after(0, u32::MAX).unwrap().into_iter().map(|event| event.event.kind).collect();
+        let events = reader.events_after(0, u32::MAX).unwrap().into_iter().map(|event| event.event.event.kind()).collect();
         Self { jobs, events, latest }
     }
 
@@ -129,7 +129,7 @@ fn many_write_at_once_and_each_in_its_order() {
     let store = lab.open();
     assert_eq!(all_jobs(&store), (1..=320).map(JobId).collect::<Vec<_>>());
     let mut kinds: Vec<String> =
-        store.reader().unwrap().events_after(0, 1_000).unwrap().into_iter().map(|event| event.event.kind).collect();
+        store.reader().unwrap().events_after(0, 1_000).unwrap().into_iter().map(|event| event.event.event.kind()).collect();
     // A stable sort by writer alone: the numbers of each must be in order already.
     kinds.sort_by_key(|kind| kind.split('/').next().unwrap().to_owned());
     assert!(kinds.len() == 320 && kinds.is_sorted(), "{kinds:?}");

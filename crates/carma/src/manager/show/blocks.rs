@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use carma_core::{Condition, MiB, ModeWish};
 use carma_manager::api::{AttemptDetail, JobDetail};
+use carma_manager::event::JobEvent;
 use carma_manager::request::{Activation, Resources, Schedule};
-use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
+use carma_manager::store::{Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
 
 use super::super::queue::identity;
@@ -20,7 +21,7 @@ const LABEL: usize = 13;
 /// Writes all blocks.
 pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
     let name = job.request.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
-    let estimating = job.phase == Phase::Held && job.events.last().is_some_and(|last| last.event.kind == "estimating");
+    let estimating = job.phase == Phase::Held && job.events.last().is_some_and(|last| matches!(last.event.event, JobEvent::Estimating {}));
     let state = if estimating { "being estimated".to_owned() } else { job.outcome.clone().unwrap_or_else(|| job.state.to_string()) };
     let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
     writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
@@ -38,30 +39,10 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
     if !job.events.is_empty() {
         writeln!(output, "\ntimeline")?;
     }
-    for StoredEvent { event, .. } in &job.events {
-        writeln!(output, "{}", shortened(&format!("  {}  {}", moment(event.at, zone), printable(&happened(event))), WIDTH))?;
+    for StoredEvent { event, text, .. } in &job.events {
+        writeln!(output, "{}", shortened(&format!("  {}  {}", moment(event.at, zone), printable(text)), WIDTH))?;
     }
     Ok(())
-}
-
-/// What happened, and what is said of it.
-pub(crate) fn happened(event: &NewEvent) -> String {
-    let attempt = event.body["attempt"].as_u64().map_or(String::new(), |number| format!(" (attempt {number})"));
-    let granted = event.body["placement"]["devices"].as_array().into_iter().flatten();
-    let devices: Vec<&str> = granted.filter_map(|granted| granted["device"].as_str()).collect();
-    let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
-    let said = ["text", "because", "reason"].iter().find_map(|key| event.body[key].as_str());
-    let said = said.map(|said| match said {
-        "slot_over" => "it has had its slot, and others wait",
-        "moved" => "it is to run elsewhere",
-        other => other,
-    });
-    let said = said.map_or(String::new(), |said| format!(": {said}"));
-    let floor = event.body["floor"]
-        .as_u64()
-        .filter(|floor| *floor > 0)
-        .map_or(String::new(), |floor| format!(", to have {} or more", memory(MiB(floor))));
-    format!("{}{attempt}{on}{floor}{said}", event.kind.replace('_', " "))
 }
 
 type Line = (&'static str, Option<String>);
@@ -187,9 +168,9 @@ pub(crate) mod tests {
     };
     use carma_manager::api::{ArrayPlace, EstimateDetail, MemoryPart};
     use carma_manager::attempt::Exit;
-    use carma_manager::judge::Whose;
+    use carma_manager::judge::Blame;
     use carma_manager::request::{After, ArrayLabel, JobCommand, JobRequest, Owner};
-    use carma_manager::store::{Joules, Phase};
+    use carma_manager::store::{Joules, NewEvent, Phase};
 
     use super::*;
 
@@ -207,7 +188,7 @@ pub(crate) mod tests {
             ended: Some(UnixMillis(launched.0 + 242_000)),
             verdict: Some(verdict),
             because: Some(because.to_owned()),
-            whose: Some(Whose::Job),
+            whose: Some(Blame::Job),
             exit: Some(Exit::Code(1)),
             peaks: vec![MiB(17_000 + u64::from(number))],
             utilisation: Utilisation { smact: Some(Fraction::clamped(0.63)), ..Utilisation::default() },
@@ -225,9 +206,9 @@ pub(crate) mod tests {
         request.schedule.after = vec![After { job: "9".to_owned(), condition: Condition::Any }];
         request.array = Some(ArrayLabel { index: 3, parameters: BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]) });
         let submitted = UnixMillis(1_800_000_000_000);
-        let event = |sequence, after: u64, kind: &str, body| StoredEvent {
-            sequence,
-            event: NewEvent { at: UnixMillis(submitted.0 + after), job: Some(JobId(15)), kind: kind.to_owned(), body },
+        let event = |sequence, after: u64, kind: &str, body| {
+            let at = UnixMillis(submitted.0 + after);
+            StoredEvent::new(sequence, NewEvent { at, job: Some(JobId(15)), event: JobEvent::read(kind, body) })
         };
         JobDetail {
             id: JobId(15),
@@ -254,12 +235,12 @@ pub(crate) mod tests {
                 attempt(2, Verdict::Failed { code: 1 }, "it exited with 1"),
             ],
             events: vec![
-                event(1, 0, "submitted", serde_json::json!({})),
+                event(1, 0, "submitted", serde_json::json!({"user": "ada"})),
                 event(
                     2,
                     1_000_000,
                     "launched",
-                    serde_json::json!({"attempt": 1, "placement": {"devices": [{"device": "s0/gpu3"}]}, "reason": {"kind": "fits"}}),
+                    serde_json::json!({"attempt": 1, "placement": {"server": 0, "devices": [{"device": "s0/gpu3", "promised": 1, "limits": "streams"}]}, "reason": {}}),
                 ),
             ],
             energy: Some(Joules(86_420.0)),

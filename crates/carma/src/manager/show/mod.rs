@@ -2,7 +2,7 @@
 
 mod blocks;
 
-pub(crate) use blocks::{happened, write};
+pub(crate) use blocks::write;
 
 use std::io::Write;
 

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use carma_core::{JobId, Outcome, RequeueReason, Verdict};
-use carma_manager::store::{NewEvent, StoredEvent, UnixMillis};
+use carma_manager::event::JobEvent;
+use carma_manager::store::{StoredEvent, UnixMillis};
 
-use crate::manager::happened;
 use crate::text::printable;
 
 /// How many are kept.
@@ -44,13 +44,13 @@ pub(crate) struct Happenings {
 
 impl Happenings {
     /// Takes the next.
-    pub(super) fn take(&mut self, StoredEvent { sequence, event }: StoredEvent) {
+    pub(super) fn take(&mut self, StoredEvent { sequence, event, text }: StoredEvent) {
         // After a lost connection some may come again.
         if self.last.is_some_and(|last| sequence <= last) {
             return;
         }
         self.last = Some(sequence);
-        let happening = Happening { at: event.at, job: event.job, words: printable(&happened(&event)), weight: weight(&event) };
+        let happening = Happening { at: event.at, job: event.job, words: printable(&text), weight: weight(&event.event) };
         // Who looks at an earlier one goes on looking at it; the latest is where new ones come.
         self.place += usize::from(self.place > 0 && self.shows(&happening));
         self.all.push_front(happening);
@@ -92,25 +92,15 @@ impl Happenings {
     }
 }
 
-fn weight(NewEvent { kind, body, .. }: &NewEvent) -> Weight {
-    let read = |key: &str| body.get(key).cloned().unwrap_or_default();
-    match kind.as_str() {
-        "machine" => Weight::Recovery,
-        // Who takes turns, or goes elsewhere, met with nothing.
-        "requeued" => match serde_json::from_value(read("reason")) {
-            Ok(RequeueReason::Requested | RequeueReason::SlotOver | RequeueReason::Moved) | Err(_) => Weight::Usual,
-            Ok(RequeueReason::After(_)) => Weight::Recovery,
-        },
-        "over_limit" => Weight::Failure,
-        // How an attempt failed by itself is told again when its job is over.
-        "ended" => match serde_json::from_value(read("verdict")) {
-            Ok(Verdict::Succeeded | Verdict::Failed { .. }) | Err(_) => Weight::Usual,
-            Ok(_) => Weight::Recovery,
-        },
-        "finished" => match serde_json::from_value(read("outcome")) {
-            Ok(Outcome::Succeeded | Outcome::Cancelled) | Err(_) => Weight::Usual,
-            Ok(_) => Weight::Failure,
-        },
+const fn weight(event: &JobEvent) -> Weight {
+    match event {
+        // A job that takes turns or moves to another GPU met no trouble.
+        JobEvent::Machine { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => Weight::Recovery,
+        // How an attempt failed by itself is shown again when its job is over.
+        JobEvent::Ended { verdict: Verdict::Succeeded | Verdict::Failed { .. }, .. } => Weight::Usual,
+        JobEvent::Ended { .. } => Weight::Recovery,
+        JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Weight::Usual,
+        JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Weight::Failure,
         _ => Weight::Usual,
     }
 }
@@ -144,8 +134,8 @@ mod tests {
             told,
             [
                 ("requeued: requested", Weight::Usual),
-                ("requeued: it is to run elsewhere", Weight::Usual),
-                ("requeued: it has had its slot, and others wait", Weight::Usual),
+                ("requeued: it moves to another GPU", Weight::Usual),
+                ("requeued: its time slice is over, and other jobs wait", Weight::Usual),
                 ("finished", Weight::Usual),
                 ("finished: was cancelled", Weight::Usual),
                 ("finished: failed with exit code 1", Weight::Failure),
@@ -162,15 +152,15 @@ mod tests {
     fn who_looks_back_goes_on_looking_at_the_same() {
         let mut happenings = Happenings::default();
         let happen =
-            |happenings: &mut Happenings, sequence| happenings.take(event(sequence, "launched", json!({"text": sequence.to_string()})));
+            |happenings: &mut Happenings, sequence| happenings.take(event(sequence, "machine", json!({"text": sequence.to_string()})));
         (1..4).for_each(|sequence| happen(&mut happenings, sequence));
         happenings.move_by(1);
         let words = |happenings: &Happenings| happenings.selected().unwrap().words.clone();
-        assert_eq!(words(&happenings), "launched: 2");
+        assert_eq!(words(&happenings), "machine: 2");
         happen(&mut happenings, 4);
-        assert_eq!(words(&happenings), "launched: 2");
+        assert_eq!(words(&happenings), "machine: 2");
         happenings.move_by(-9);
         happen(&mut happenings, 5);
-        assert_eq!(words(&happenings), "launched: 5", "the latest is where new ones come");
+        assert_eq!(words(&happenings), "machine: 5", "the latest is where new ones come");
     }
 }

@@ -39,8 +39,8 @@ fn a_dry_run_has_its_jobs_environment_and_nothing_of_it_stays() {
         request.hints.dry_run = true;
         request.activation = activated.then_some(Activation::Venv(venv));
         let job = lab.submit(request);
-        let event = until(|| lab.job(job).events.into_iter().find(|stored| stored.event.kind == "estimated"));
-        assert!(event.event.body["notes"][0].as_str().unwrap().contains("could not be dry-run"), "{event:?}");
+        let event = until(|| lab.job(job).events.into_iter().find(|stored| stored.event.event.kind() == "estimated"));
+        assert!(event.event.event.parts().1["notes"][0].as_str().unwrap().contains("could not be dry-run"), "{event:?}");
         let pid = fs::read_to_string(notes.with_extension("pid")).unwrap().trim().parse().unwrap();
         assert!(carma_gpu::process_started(pid).is_none(), "somebody stayed");
         fs::remove_file(notes.with_extension("pid")).unwrap();

@@ -17,7 +17,7 @@ fn a_job_runs_and_its_result_is_found() {
     let folder = AttemptFolder::of(lab.folder(), attempt);
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "hello\n");
     assert_eq!(fs::read_to_string(folder.errors()).unwrap(), "oh\n");
-    let kinds: Vec<&str> = history.events.iter().map(|stored| stored.event.kind.as_str()).collect();
+    let kinds: Vec<String> = history.events.iter().map(|stored| stored.event.event.kind()).collect();
     assert_eq!(kinds, ["submitted", "launched", "ended", "finished"]);
 }
 
@@ -75,8 +75,8 @@ fn a_described_model_is_estimated_before_its_job_runs() {
     request.hints.model = Some("/nonexistent".into());
     let job = lab.submit(request);
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
-    let estimated = lab.job(job).events.into_iter().find(|stored| stored.event.kind == "estimated").unwrap();
-    assert!(estimated.event.body["notes"][0].as_str().unwrap().contains("/nonexistent"), "{estimated:?}");
+    let estimated = lab.job(job).events.into_iter().find(|stored| stored.event.event.kind() == "estimated").unwrap();
+    assert!(estimated.event.event.parts().1["notes"][0].as_str().unwrap().contains("/nonexistent"), "{estimated:?}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_job_that_its_user_holds_stays_held_when_it_is_estimated() {
     let mut request = lab.shell("true");
     (request.hints.model, request.schedule.hold) = (Some(model), true);
     let job = lab.submit(request);
-    until(|| lab.job(job).events.iter().any(|stored| stored.event.kind == "estimated").then_some(()));
+    until(|| lab.job(job).events.iter().any(|stored| stored.event.event.kind() == "estimated").then_some(()));
     assert!(matches!(lab.job(job).job.job.state, State::Held { .. }));
     assert_eq!(block_on(lab.handle().act(vec![job], Act::Release, "me".to_owned())).unwrap().done, [job]);
     assert_eq!(lab.outcome(job), Outcome::Succeeded);

@@ -47,7 +47,7 @@ fn a_gpu_that_was_made_whole_and_gets_no_mps_server_is_not_said_to_be_as_it_was(
     let mut client = lab.shell("true");
     client.resources.mode = ModeWish::Mps;
     lab.submit(client);
-    let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().any(|stored| stored.event.body.to_string().contains(words));
+    let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().any(|stored| stored.text.contains(words));
     until(|| (said("neither shared by mps nor as it was") || said("stays as it was")).then_some(()));
     assert!(!said("stays as it was"));
     let plain = lab.submit(lab.shell("true"));

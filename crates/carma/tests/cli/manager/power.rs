@@ -39,7 +39,7 @@ fn a_limit_that_could_not_be_set_is_not_put_back_later() {
     let fault = Fault::Call { gpu: None, call: Some("nvmlDeviceSetPowerManagementLimit".to_owned()), answer };
     lab.machine.with(|state| fault.strike(state)).unwrap().unwrap();
     lab.start();
-    let said = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.event.body.to_string().contains(words));
+    let said = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.text.contains(words));
     until(|| said("cannot be limited to 250").then_some(()));
     assert_eq!(lab.reader().load().unwrap().machine_changes, []);
 }
@@ -88,7 +88,7 @@ fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
     let lent = || lab.job(holder).job.job.state.active()?.idle.filter(|idle| idle.lent);
     until(lent);
     assert_eq!(lab.outcome(guest), Outcome::Succeeded, "the guest came when the GPU was lent");
-    let told = lab.job(holder).events.iter().filter(|stored| stored.event.kind == "idle").count();
+    let told = lab.job(holder).events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
     assert!(told >= 2, "flagged, and lent");
 }
 

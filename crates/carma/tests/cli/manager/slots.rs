@@ -26,8 +26,8 @@ fn until_further(lab: &Lab, job: JobId, than: f64) {
 
 /// Why the job was put back, each time.
 fn put_back(lab: &Lab, job: JobId) -> Vec<RequeueReason> {
-    let requeued = lab.job(job).events.into_iter().filter(|stored| stored.event.kind == "requeued");
-    requeued.map(|stored| serde_json::from_value(stored.event.body["reason"].clone()).unwrap()).collect()
+    let requeued = lab.job(job).events.into_iter().filter(|stored| stored.event.event.kind() == "requeued");
+    requeued.map(|stored| serde_json::from_value(stored.event.event.parts().1["reason"].clone()).unwrap()).collect()
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company_and_that_is
     fs::write(&slow, "").unwrap();
     until(|| (put_back(&lab, guest) == [RequeueReason::Moved]).then_some(()));
     assert!(checkpoint.exists(), "it has written how far it was");
-    let signalled = lab.job(guest).events.into_iter().find(|stored| stored.event.kind == "signalled").unwrap();
-    assert_eq!(serde_json::from_value::<StopReason>(signalled.event.body["reason"].clone()).unwrap(), StopReason::Moved);
+    let signalled = lab.job(guest).events.into_iter().find(|stored| stored.event.event.kind() == "signalled").unwrap();
+    assert_eq!(serde_json::from_value::<StopReason>(signalled.event.event.parts().1["reason"].clone()).unwrap(), StopReason::Moved);
     assert!(lab.job(guest).job.job.apart_from.contains(&victim), "and is not put beside it again");
     fs::write(&end, "").unwrap();
     assert_eq!(lab.outcome(victim), Outcome::Succeeded);

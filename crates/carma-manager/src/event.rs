@@ -1,0 +1,296 @@
+//! What happens to jobs and to the machine, as it is stored, told and shown. Everyone who writes or reads an event uses [`JobEvent`].
+
+use carma_core::{Estimate, Granted, Idle, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, StopReason, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::judge::Blame;
+use crate::request::JobChange;
+use crate::words;
+
+/// An event of a job's timeline, or of the machine. On the wire it is `kind` and `body`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", content = "body", rename_all = "snake_case")]
+pub enum JobEvent {
+    /// The job is accepted.
+    Submitted {
+        /// The user's name.
+        user: String,
+    },
+    /// The job waits for its estimate.
+    Estimating {},
+    /// The job's estimate is ready, or could not be made.
+    #[schema(value_type = Object)]
+    Estimated(Box<JobEstimate>),
+    /// The job is cancelled because its estimate is above a limit.
+    OverLimit {
+        /// Which limit.
+        text: String,
+    },
+    /// A user cancels the job.
+    Cancelled(ByUser),
+    /// A user holds the job.
+    Held(ByUser),
+    /// A user releases the job.
+    Released(ByUser),
+    /// A user has the job stopped and queued again.
+    RequeueAsked(ByUser),
+    /// A user changes the job.
+    Changed {
+        /// The user's name.
+        by: String,
+        /// What is changed.
+        #[schema(value_type = Object)]
+        change: JobChange,
+    },
+    /// An attempt is launched.
+    Launched {
+        /// Its number.
+        attempt: u32,
+        /// Where it runs.
+        #[schema(value_type = Object)]
+        placement: Placement,
+        /// Why it is launched there and now.
+        #[schema(value_type = Object)]
+        reason: LaunchReason,
+    },
+    /// An attempt is signalled.
+    Signalled {
+        /// Its number.
+        attempt: u32,
+        /// The signal.
+        #[schema(value_type = String)]
+        signal: Signal,
+        /// Why.
+        #[schema(value_type = Object)]
+        reason: StopReason,
+    },
+    /// An attempt is over.
+    Ended {
+        /// Its number.
+        attempt: u32,
+        /// How it ended.
+        #[schema(value_type = Object)]
+        verdict: Verdict,
+        /// What the verdict is based on.
+        because: String,
+        /// Who is to blame.
+        whose: Option<Blame>,
+    },
+    /// The job waits again.
+    Requeued {
+        /// Its next attempt has at least this much memory on each GPU.
+        #[serde(default)]
+        #[schema(value_type = Option<u64>)]
+        floor: Option<MiB>,
+        /// Its next attempt gets idle GPUs only.
+        #[serde(default)]
+        whole_gpu: bool,
+        /// Why.
+        #[schema(value_type = Object)]
+        reason: RequeueReason,
+    },
+    /// The job does not use its GPUs, or uses them again.
+    Idle {
+        /// Since when it does not; unset: it uses them again.
+        #[schema(value_type = Object)]
+        idle: Option<Idle>,
+        /// The same in words.
+        #[serde(default)]
+        text: String,
+    },
+    /// The job is over.
+    Finished {
+        /// How it ended.
+        #[schema(value_type = Object)]
+        outcome: Outcome,
+        /// The same in words.
+        #[serde(default)]
+        text: String,
+    },
+    /// A notification about the job could not be delivered.
+    NotTold {
+        /// By which channel, and why not.
+        text: String,
+    },
+    /// Something happened to the machine.
+    Machine {
+        /// What.
+        text: String,
+    },
+    /// An event of another version, or of another user's job: those have no body.
+    #[serde(untagged)]
+    Other {
+        /// Its kind.
+        kind: String,
+        /// Whatever it holds.
+        #[serde(default)]
+        #[schema(value_type = Object)]
+        body: Value,
+    },
+}
+
+/// Something that a user does to a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ByUser {
+    /// The user's name.
+    pub by: String,
+}
+
+/// What an estimator found out about a job.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct JobEstimate {
+    /// What the core decides by.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+    /// The estimator: `history`, `static`, `dry-run`; unset: none could answer.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// What the user should know about it.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// What the expected memory consists of, where that is known.
+    #[serde(default)]
+    pub parts: Vec<MemoryPart>,
+}
+
+/// A part of a job's memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemoryPart {
+    /// What it is for: weights, gradients, optimizer, activations, workspace, fragmentation, context.
+    pub name: String,
+    /// How much of it.
+    #[schema(value_type = u64)]
+    pub memory: MiB,
+}
+
+impl JobEvent {
+    /// The event of a kind with a body, as a store or a client holds them. What this version does not know is kept as it is.
+    pub fn read(kind: &str, body: Value) -> Self {
+        let known = serde_json::from_value(serde_json::json!({ "kind": kind, "body": body.clone() }));
+        known.unwrap_or_else(|_| Self::Other { kind: kind.to_owned(), body })
+    }
+
+    /// Its kind and its body.
+    pub fn parts(&self) -> (String, Value) {
+        let mut all = serde_json::to_value(self).unwrap_or_default();
+        let kind = all["kind"].as_str().unwrap_or_default().to_owned();
+        (kind, all["body"].take())
+    }
+
+    /// Its kind, as in `requeue_asked`.
+    pub fn kind(&self) -> String {
+        self.parts().0
+    }
+
+    /// The event without what only the job's user may know.
+    #[must_use]
+    pub fn without_body(&self) -> Self {
+        Self::Other { kind: self.kind(), body: Value::Null }
+    }
+
+    /// The line that people read.
+    ///
+    /// ```
+    /// use carma_core::Outcome;
+    /// use carma_manager::event::JobEvent;
+    /// let outcome = Outcome::Failed { code: 1 };
+    /// let event = JobEvent::Finished { text: outcome.to_string(), outcome };
+    /// assert_eq!(event.words(), "finished: failed with exit code 1");
+    /// ```
+    pub fn words(&self) -> String {
+        let kind = self.kind().replace('_', " ");
+        match self {
+            Self::Submitted { .. } | Self::Estimating {} => kind,
+            Self::Estimated(estimate) => match &estimate.source {
+                Some(source) => format!("{kind}: by {source}"),
+                None => kind,
+            },
+            Self::Cancelled(user) | Self::Held(user) | Self::Released(user) => format!("{kind} by {}", user.by),
+            Self::RequeueAsked(user) => format!("requeue asked by {}", user.by),
+            Self::Changed { by, .. } => format!("{kind} by {by}"),
+            Self::Launched { attempt, placement, .. } => {
+                let reserved = |granted: &Granted| format!("{} with {} reserved", granted.device, words::memory(granted.promised));
+                let devices: Vec<String> = placement.devices.iter().map(reserved).collect();
+                let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
+                format!("{kind} (attempt {attempt}){on}")
+            }
+            Self::Signalled { attempt, reason, .. } => format!("{kind} (attempt {attempt}): {}", snake(reason)),
+            Self::Ended { attempt, because, .. } => format!("{kind} (attempt {attempt}): {because}"),
+            Self::Requeued { floor, whole_gpu, reason } => {
+                let more = match floor.filter(|floor| *floor > MiB::ZERO) {
+                    _ if *whole_gpu => ", for an exclusive GPU".to_owned(),
+                    Some(floor) => format!(", to have {} or more", words::memory(floor)),
+                    None => String::new(),
+                };
+                match reason {
+                    RequeueReason::After(_) => format!("{kind}{more}"),
+                    RequeueReason::Requested => format!("{kind}{more}: requested"),
+                    RequeueReason::SlotOver => format!("{kind}{more}: its time slice is over, and other jobs wait"),
+                    RequeueReason::Moved => format!("{kind}{more}: it moves to another GPU"),
+                }
+            }
+            Self::OverLimit { text } | Self::Idle { text, .. } | Self::Finished { text, .. } | Self::NotTold { text } | Self::Machine { text } => {
+                format!("{kind}: {text}")
+            }
+            Self::Other { body, .. } => match body["text"].as_str() {
+                Some(text) => format!("{kind}: {text}"),
+                None => kind,
+            },
+        }
+    }
+}
+
+/// A value of an enum in words, as serde names it.
+fn snake(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(name)) => name.replace('_', " "),
+        Ok(Value::Object(fields)) => fields.keys().next().map(|name| name.replace('_', " ")).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Bodies as version 0.1.0 wrote them.
+    #[test]
+    fn events_of_version_0_1_0_are_read() {
+        let placement = json!({"server": 0, "devices": [{"device": "s0/gpu3", "promised": 2048, "limits": "streams"}]});
+        for (kind, body, words) in [
+            ("submitted", json!({"user": "ada"}), "submitted"),
+            ("estimating", json!({}), "estimating"),
+            ("estimated", json!({"memory": {"expected": 1, "upper": 2}, "source": "static", "notes": []}), "estimated: by static"),
+            ("launched", json!({"attempt": 1, "placement": placement, "reason": {}}), "launched (attempt 1) on s0/gpu3 with 2.0 GiB reserved"),
+            ("signalled", json!({"attempt": 1, "signal": "terminate", "reason": "cancelled"}), "signalled (attempt 1): cancelled"),
+            ("ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "it said so", "whose": null}), "ended (attempt 1): it said so"),
+            ("requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}, "whole_gpu": false}), "requeued, to have 28.3 GiB or more"),
+            ("requeued", json!({"floor": 0, "reason": "slot_over"}), "requeued: its time slice is over, and other jobs wait"),
+            ("idle", json!({"idle": null, "text": "works again"}), "idle: works again"),
+            ("held", json!({"by": "ada"}), "held by ada"),
+            ("changed", json!({"by": "ada", "change": {"priority": -1}}), "changed by ada"),
+            ("finished", json!({"outcome": "succeeded", "text": "succeeded"}), "finished: succeeded"),
+            ("over_limit", json!({"text": "too much"}), "over limit: too much"),
+            ("machine", json!({"text": "GPU 3 is lost"}), "machine: GPU 3 is lost"),
+        ] {
+            let event = JobEvent::read(kind, body);
+            assert!(!matches!(event, JobEvent::Other { .. }), "{kind}: {event:?}");
+            assert_eq!((event.kind().as_str(), event.words().as_str()), (kind, words));
+            let (kind, body) = event.parts();
+            assert_eq!(JobEvent::read(&kind, body), event, "it is read back as it was written");
+        }
+    }
+
+    #[test]
+    fn other_events_keep_their_kind_and_hidden_ones_only_that() {
+        let unknown = JobEvent::read("beamed_up", json!({"text": "by whom"}));
+        assert_eq!((unknown.kind().as_str(), unknown.words().as_str()), ("beamed_up", "beamed up: by whom"));
+        let hidden = JobEvent::read("finished", json!({"outcome": "succeeded", "text": "secret"})).without_body();
+        assert_eq!((hidden.words().as_str(), serde_json::to_value(&hidden).unwrap()), ("finished", json!({"kind": "finished", "body": null})));
+        assert_eq!(serde_json::from_value::<JobEvent>(json!({"kind": "finished", "body": null})).unwrap(), hidden);
+    }
+}
