@@ -2,12 +2,17 @@
 .PHONY: help demo test format lint deny docs tests hunt python web browser pictures clients torch test-torch install release deb deb-check bench bench-peers
 .DEFAULT_GOAL := help
 TARGET = $(or $(CARGO_TARGET_DIR),target)
+RELEASE = $(TARGET)/release
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build, and show two managers at work on emulated GPUs: one job a GPU, and sharing (about 70 s)
-	@cargo run --quiet --release --package carma -- demo
+demo: ## Build, and show two managers at work on emulated GPUs: one job per GPU, and sharing (about a minute)
+	@if [ -x $(RELEASE)/carma ]; then echo "This builds what has changed of CARMA,"; \
+	else echo "This builds CARMA (about 8 minutes the first time on two cores),"; fi
+	@echo "then runs a demo on emulated GPUs (about a minute; no real GPU is needed)."
+	@cargo build --release --package carma
+	@$(RELEASE)/carma demo
 
 test: format lint deny docs tests python browser ## All checks and all tests; installs what they need
 
@@ -88,7 +93,6 @@ test-torch: torch ## The dry run's tests on current PyTorch, and the full compar
 	tools/compare-estimators
 
 PREFIX ?= $(HOME)/.local
-RELEASE = $(TARGET)/release
 install: ## Install carma and the library of its emulated GPUs (PREFIX, by default ~/.local)
 	cargo build --release --package carma
 	install -D $(RELEASE)/carma $(DESTDIR)$(PREFIX)/bin/carma

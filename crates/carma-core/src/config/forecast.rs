@@ -35,7 +35,7 @@ pub struct ForecastConfig {
 }
 
 impl ForecastConfig {
-    /// The numbers that policy `carma` goes by.
+    /// The limits of every preset but `carma`, which allows more.
     pub(super) const fn usual() -> Self {
         Self { slowdown: 2.2, gain: 0.25, smact: 3.0, drama: 1.0, learn: true }
     }

@@ -162,12 +162,14 @@ impl From<Preset> for Config {
                     queue: QueueConfig {
                         order: QueueOrder::Shortest,
                         ageing: 1.0,
-                        reserve_after: Seconds::from_secs(4 * 3600),
-                        critical: 1.0,
+                        reserve_after: Seconds::from_secs(8 * 3600),
+                        critical: 2.0,
                         ..standard.queue
                     },
                     gate: GateConfig { confirmed: Seconds::from_secs(20), ..standard.gate },
                     admission: AdmissionConfig { margin: MiB(512), ..standard.admission },
+                    // Chosen together on the 13 traces of docs/mapper.md: tighter limits refuse sharing that pays.
+                    forecast: ForecastConfig { gain: 0.1, slowdown: 4.0, drama: 2.0, ..standard.forecast },
                     ..standard
                 }
             }

@@ -59,16 +59,17 @@ fn who_turned_out_to_press_hard_is_given_no_more_company() {
         !lab.submit(small(3)).is_empty()
     };
     assert!(joins(0.85));
-    assert!(!joins(0.4));
+    assert!(!joins(0.2));
 }
 
 #[test]
 fn a_job_comes_with_what_earlier_runs_have_shown() {
+    let medium = |id| JobSpec { memory: MemoryNeed::known(MiB(12_000)), ..small(id) };
     let place = |interference| {
         let mut lab = Lab::new(Config::default(), 1);
-        lab.submit(small(1));
-        lab.settle(1, 4_000);
-        !lab.submit(JobSpec { interference, ..small(2) }).is_empty()
+        lab.submit(medium(1));
+        lab.settle(1, 12_000);
+        !lab.submit(JobSpec { interference, ..medium(2) }).is_empty()
     };
     assert!(place(Interference::default()));
     assert!(!place(Interference { pressure: 4.0, sensitivity: 4.0 }));

@@ -129,6 +129,8 @@ struct Shared {
     submissions: Turns,
     /// To ask what the engine has to think about.
     deliberations: Turns,
+    /// To have the engine list the queue: many requests of one user must not fill its inbox.
+    listings: Turns,
     metrics_told: routes::Told,
     /// To wait for a simulation.
     simulations: Turns,
@@ -172,6 +174,7 @@ impl Server {
             submissions: routes::submission_turns(),
             // Of forecasts some wait for a dry run.
             deliberations: Turns::new(64, 4),
+            listings: Turns::new(64, 4),
             metrics_told: routes::Told::default(),
             simulations: Turns::new(8, 2),
             what_ifs,

@@ -1,8 +1,9 @@
-//! `carma demo`: the same jobs given to two managers at work, one of which shares GPUs. The GPUs are emulated.
+//! `carma demo`: two managers run the same jobs on emulated GPUs; one runs one job per GPU, the other shares GPUs.
 
 mod screen;
 mod stage;
 mod summary;
+mod timeline;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,31 +14,34 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use carma_core::{JobId, MiB, Preset, Settings};
+use carma_core::{JobId, MiB, Settings};
 use carma_manager::api::Told;
+use carma_manager::store::UnixMillis;
 use carma_manager::submission::Caller;
 use carma_sim::trace::ReadLimits;
 use carma_sim::{Catalogue, Estimates, Estimator, Servers, Trace, Workload};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::configuration::ConfigArguments;
-use crate::replay::{Figures, Planned, Replayed, Training, predict, replay};
+use crate::replay::{Figures, Heard, Planned, Replayed, Training, predict, replay};
 use crate::submit::caller;
 use screen::{Screen, Side};
 use stage::Stage;
 
+/// The workload whose job declares a fifth of the memory it needs.
+const UNDER_DECLARED: &str = "bert_base_wiki_bs32";
 /// Between two pictures.
 const FRAME: Duration = Duration::from_millis(250);
 
-/// What the demo is run with.
+/// The demo's options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     rules: ConfigArguments,
-    /// How many A100-40GB each manager has.
+    /// GPUs of each manager (emulated A100-40GB).
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=64))]
     gpus: u16,
-    /// Emulated seconds a second.
+    /// Emulated seconds per second.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=600))]
     speed: u32,
     /// Write the event log of the sharing run to this file; `carma replay-log` replays it.
@@ -45,7 +49,7 @@ pub(crate) struct Arguments {
     event_log: Option<PathBuf>,
 }
 
-/// What is shown.
+/// The jobs and the machine of the demo.
 struct Play {
     catalogue: Catalogue,
     trace: Trace,
@@ -58,19 +62,24 @@ impl Play {
     fn new(gpus: u16, speed: f64) -> Result<Self> {
         let catalogue = Catalogue::shipped();
         let trace = Trace::parse("morning.csv", include_str!("morning.csv").as_bytes(), &catalogue, &ReadLimits::default())?;
-        // Users know their jobs well, but for one: that one runs out of memory and comes back.
+        // Users declare 5 % more than their jobs need, except for one job: it runs out of memory and recovers.
         let declared = |workload: &Workload| {
             let peak = workload.ranks.iter().map(|rank| rank.peak.0).max().unwrap_or_default();
-            MiB(if workload.name.starts_with("llama3") { peak / 5 } else { peak + peak / 20 })
+            MiB(if workload.name == UNDER_DECLARED { peak / 5 } else { peak + peak / 20 })
         };
         let declared = Estimator::Declared(catalogue.iter().map(|(id, workload)| (id, declared(workload))).collect::<Estimates>());
         Ok(Self { trace, servers: format!("{gpus}xA100-40GB").parse()?, declared, speed, catalogue })
     }
 
-    /// What a job runs. The managers are new, so that jobs are numbered as the trace has them.
+    /// A job's workload. The managers are new, so job numbers follow the trace.
     fn workload(&self, job: JobId) -> &str {
         let workload = (job.0 as usize).checked_sub(1).and_then(|place| self.trace.jobs.get(place)?.workload);
         workload.map_or("", |workload| &self.catalogue.get(workload).name)
+    }
+
+    /// The simulator's prediction of a run by these rules.
+    fn predict(&self, rules: &Settings) -> Result<Figures> {
+        predict(&self.catalogue, &self.trace, &self.servers, rules, &self.declared)
     }
 
     fn plan(&self, caller: &Caller) -> Result<Vec<Planned>> {
@@ -78,55 +87,77 @@ impl Play {
     }
 }
 
-/// What one of the runs tells.
+/// What one of the runs reports.
 enum News {
     Told(Told),
+    /// Everything before this time was reported.
+    Until(UnixMillis),
     Over(Result<Replayed>),
 }
 
-/// Runs the jobs twice at the same time, and shows it.
-pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let mut sharing = arguments.rules.settings()?;
-    if sharing == Settings::default() {
-        // By memory alone one job meets too many others and is seen to come back; our own rules are too careful for that.
-        sharing.preset = Some(Preset::Standard);
+impl From<Heard<'_>> for News {
+    fn from(heard: Heard<'_>) -> Self {
+        match heard {
+            Heard::Job(told) => Self::Told(told.clone()),
+            Heard::Until(at) => Self::Until(at),
+        }
     }
-    let exclusive = Settings { policy: Some("exclusive".to_owned()), ..sharing.clone() };
+}
+
+/// Runs the jobs under both managers at the same time, shows what happens, and compares the results.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
+    let sharing = arguments.rules.settings()?;
+    let exclusive = exclusive(&sharing);
     let play = Play::new(arguments.gpus, arguments.speed.into())?;
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stopped)).context("cannot handle signals")?;
     }
+    let policy = policy(&sharing)?;
+    let seconds = play.predict(&exclusive)?.makespan / play.speed;
+    writeln!(
+        output,
+        "{jobs} training jobs for two CARMA managers, each with {gpus} emulated A100-40GB GPUs.\n\
+         exclusive: one job per GPU. sharing: {policy}.\n\
+         One job declares far less memory than it needs, to show how CARMA recovers it.\n\
+         Emulated time runs {speed} times faster than real time: about {seconds:.0} s to go.\n",
+        jobs = play.trace.jobs.len(),
+        gpus = arguments.gpus,
+        speed = arguments.speed,
+    )?;
+    output.flush()?;
     let record = arguments.event_log.as_ref().map(std::path::absolute).transpose()?;
     let stages =
         [Stage::start(&play.servers, play.speed, &exclusive, None)?, Stage::start(&play.servers, play.speed, &sharing, record.as_deref())?];
-    let config = sharing.check()?;
-    let names = ["exclusive".to_owned(), format!("{} ({} preset)", config.mapping, config.preset.name())];
-    writeln!(
-        output,
-        "{} jobs for two managers, each with {} A100-40GB of its own.\n\
-         The GPUs are emulated, and their time runs {} times as fast as ours.\n",
-        play.trace.jobs.len(),
-        arguments.gpus,
-        arguments.speed,
-    )?;
-    let shown = show(&play, &stages, names, &stopped, output);
-    // At the same time: whoever stops the demo does not like to wait.
+    let titles = ["exclusive: one job per GPU".to_owned(), format!("sharing: {policy}")];
+    let shown = show(&play, &stages, titles, &stopped, output);
+    // Both at the same time, so that an interrupted demo ends quickly.
     thread::scope(|scope| stages.into_iter().for_each(|stage| drop(scope.spawn(|| drop(stage)))));
     let [alone, shared] = shown?;
-    let predicted = predict(&play.catalogue, &play.trace, &play.servers, &sharing, &play.declared)?;
-    summary::write(&Figures::from(&alone), &shared, &predicted, output)?;
-    Ok(writeln!(output, "\nMeasured on emulated GPUs, in their time: each minute took {:.1} s here.", 60.0 / play.speed)?)
+    summary::write(&Figures::from(&alone), &shared, &play.predict(&sharing)?, output)?;
+    Ok(writeln!(output, "\nTimes and energy are emulated: one emulated minute took {:.1} s.", 60.0 / play.speed)?)
 }
 
-/// Lets both runs go on side by side until they are over.
-fn show(play: &Play, stages: &[Stage; 2], names: [String; 2], stopped: &AtomicBool, output: &mut impl Write) -> Result<[Replayed; 2]> {
+/// The same rules with one job per GPU.
+fn exclusive(sharing: &Settings) -> Settings {
+    Settings { policy: Some("exclusive".to_owned()), ..sharing.clone() }
+}
+
+/// The policy of the sharing run, for people.
+fn policy(sharing: &Settings) -> Result<String> {
+    let config = sharing.check()?;
+    let preset = if *sharing == Settings::default() { "the default".to_owned() } else { format!("preset {}", config.preset.name()) };
+    Ok(format!("policy {} ({preset})", config.mapping))
+}
+
+/// Shows both runs until they have ended.
+fn show(play: &Play, stages: &[Stage; 2], titles: [String; 2], stopped: &AtomicBool, output: &mut impl Write) -> Result<[Replayed; 2]> {
     let (sender, news) = channel();
-    for (place, stage) in stages.iter().enumerate() {
+    for (run, stage) in stages.iter().enumerate() {
         let planned = play.plan(&Caller { directory: stage.folder().to_owned(), ..caller()? })?;
-        start(place, stage, planned, play.speed, sender.clone())?;
+        start(run, stage, planned, play.speed, sender.clone())?;
     }
-    let [exclusive, sharing] = names;
+    let [exclusive, sharing] = titles;
     let clients = [stages[0].client()?, stages[1].client()?];
     let mut screen = Screen::new([Side::new("exclusive", exclusive), Side::new("sharing", sharing)], clients, play, output);
     let replayed = follow(&news, &mut screen, stopped)?;
@@ -134,14 +165,14 @@ fn show(play: &Play, stages: &[Stage; 2], names: [String; 2], stopped: &AtomicBo
     Ok(replayed)
 }
 
-/// One run, in a thread of its own.
-fn start(place: usize, stage: &Stage, planned: Vec<Planned>, speed: f64, news: Sender<(usize, News)>) -> Result<()> {
+/// Starts one run in its own thread.
+fn start(run: usize, stage: &Stage, planned: Vec<Planned>, speed: f64, news: Sender<(usize, News)>) -> Result<()> {
     let mut client = stage.client()?;
-    let run = move || {
-        let replayed = replay(&mut client, &planned, speed, |_, told| drop(news.send((place, News::Told(told.clone())))));
-        let _ = news.send((place, News::Over(replayed)));
+    let replays = move || {
+        let replayed = replay(&mut client, &planned, speed, |heard| drop(news.send((run, heard.into()))));
+        let _ = news.send((run, News::Over(replayed)));
     };
-    thread::Builder::new().name("replay".to_owned()).spawn(run)?;
+    thread::Builder::new().name("replay".to_owned()).spawn(replays)?;
     Ok(())
 }
 
@@ -150,17 +181,21 @@ fn follow(news: &Receiver<(usize, News)>, screen: &mut Screen<'_, impl Write>, s
     let mut next = Instant::now();
     loop {
         match news.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok((place, News::Told(told))) => screen.tell(place, &told)?,
-            Ok((place, News::Over(replayed))) => over[place] = Some(replayed?),
+            Ok((run, News::Told(told))) => screen.tell(run, &told)?,
+            Ok((run, News::Until(at))) => screen.complete_until(run, at)?,
+            Ok((run, News::Over(replayed))) => {
+                over[run] = Some(replayed?);
+                screen.ended(run)?;
+            }
             Err(RecvTimeoutError::Timeout) => {
                 screen.draw()?;
                 next = Instant::now() + FRAME;
             }
-            Err(RecvTimeoutError::Disconnected) => bail!("nobody tells how the jobs are"),
+            Err(RecvTimeoutError::Disconnected) => bail!("both runs ended without a result"),
         }
         if stopped.load(Ordering::Relaxed) {
             screen.clear()?;
-            bail!("stopped, with all that was started");
+            bail!("stopped; all jobs, managers and emulated GPUs have been removed");
         }
         over = match over {
             [Some(exclusive), Some(sharing)] => return Ok([exclusive, sharing]),
@@ -171,24 +206,66 @@ fn follow(news: &Receiver<(usize, News)>, screen: &mut Screen<'_, impl Write>, s
 
 #[cfg(test)]
 mod tests {
+    use carma_core::{Config, Fraction, Preset};
+    use carma_sim::{GpuType, JobRecord, Physics, Run};
 
     use super::*;
+    use crate::replay::simulated_runs;
 
-    /// What is expected of the demo under these rules, and of one job a GPU.
-    fn expected(sharing: &Settings) -> [Figures; 2] {
-        let play = Play::new(4, 60.0).unwrap();
-        let exclusive = Settings { policy: Some("exclusive".to_owned()), ..sharing.clone() };
-        [sharing, &exclusive].map(|rules| predict(&play.catalogue, &play.trace, &play.servers, rules, &play.declared).unwrap())
+    fn runs(play: &Play, rules: &Settings) -> Vec<Run> {
+        simulated_runs(&play.catalogue, &play.trace, &play.servers, rules, &play.declared).unwrap()
+    }
+
+    /// The workloads of attempts that ran out of memory.
+    fn out_of_memory<'a>(play: &'a Play, run: &Run) -> Vec<&'a str> {
+        let attempts = |(job, record): (u64, &JobRecord)| vec![play.workload(JobId(job)); record.out_of_memory()];
+        (1..).zip(&run.jobs).flat_map(attempts).collect()
     }
 
     #[test]
-    fn sharing_is_expected_to_win_by_every_preset_and_one_job_to_come_back() {
+    fn under_the_default_policy_one_job_runs_out_of_memory_and_recovers_whatever_the_seed() {
+        let play = Play::new(4, 60.0).unwrap();
+        for (seed, run) in runs(&play, &Settings::default()).iter().enumerate() {
+            assert_eq!(out_of_memory(&play, run), [UNDER_DECLARED], "seed {seed}");
+            assert_eq!(run.summary().failed, 0, "seed {seed}");
+        }
+        for (seed, run) in runs(&play, &exclusive(&Settings::default())).iter().enumerate() {
+            assert_eq!(out_of_memory(&play, run), [""; 0], "seed {seed}");
+        }
+    }
+
+    /// Whatever the policy and the timing: it does not fit beside one of the first four jobs, and its failed attempt shows enough of its need
+    /// (the first part of its memory) that it is restarted only where all of it fits.
+    #[test]
+    fn the_job_runs_out_of_memory_once_because_of_the_sizes_of_the_jobs() {
+        let play = Play::new(4, 60.0).unwrap();
+        let peak = |workload: &str| play.catalogue.get(play.catalogue.find(workload).unwrap()).ranks[0].peak;
+        let gpu = GpuType::find("A100-40GB").unwrap();
+        let room = gpu.memory - gpu.reserved();
+        let need = peak(UNDER_DECLARED);
+        let seen = need.share(Fraction::clamped(Physics::default().first_memory));
+        let light: MiB = (5..=7).map(|job| peak(play.workload(JobId(job)))).sum();
+        for neighbour in (1..=4).map(|job| peak(play.workload(JobId(job)))) {
+            assert!(neighbour + need > room, "runs out");
+            assert!(neighbour + light + seen <= room, "gets the first part of its memory, wherever the light jobs are");
+        }
+        let admission = Config::from(Preset::Carma).admission;
+        // The first rung of the ladder adds this much.
+        let reserved = seen + MiB(2048);
+        let beside = room - admission.guard_of(gpu.memory) - reserved - admission.margin;
+        assert!(MiB((beside.0 as f64 / 1.05) as u64) + need <= room, "fits where it is restarted");
+    }
+
+    #[test]
+    fn sharing_is_predicted_to_win_under_every_preset_and_the_job_to_recover() {
+        let play = Play::new(4, 60.0).unwrap();
         for preset in Preset::ALL {
-            let [shared, alone] = expected(&Settings { preset: Some(preset), ..Settings::default() });
+            let sharing = Settings { preset: Some(preset), ..Settings::default() };
+            let [shared, alone] = [&sharing, &exclusive(&sharing)].map(|rules| play.predict(rules).unwrap());
             let name = preset.name();
             assert!(shared.makespan < 0.9 * alone.makespan && shared.mean_wait < 0.5 * alone.mean_wait, "{name}: {shared:?} {alone:?}");
-            let comes_back = preset == Preset::Carma || shared.oom_attempts >= 1.0;
-            assert!(comes_back && shared.failed < 0.5, "{name}: {shared:?}");
+            // The screen of `aegis` refuses busy GPUs, now and then even the one that this job would take.
+            assert!(shared.oom_attempts >= 0.9 && shared.failed < 0.5, "{name}: {shared:?}");
         }
     }
 }

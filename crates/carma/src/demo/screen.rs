@@ -1,4 +1,4 @@
-//! Both managers as they are at work: a picture drawn again and again on a terminal, else a line for everything that happens.
+//! Both managers at work: on a terminal a picture that is redrawn, otherwise one line per event, in order of time.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -11,6 +11,7 @@ use carma_manager::client::Client;
 use carma_manager::store::{Phase, UnixMillis};
 
 use super::Play;
+use super::timeline::{Elapsed, Timeline};
 use crate::text::{WIDTH, printable, shortened};
 use crate::units::clock;
 
@@ -35,23 +36,30 @@ impl Side {
         Self { name, title, standing: BTreeMap::new(), latest: String::new(), gpus: Vec::new(), queue: Queue::default(), began: None }
     }
 
-    /// What happened to a job, in a line; nothing where it stands as it stood.
-    fn words(&mut self, told: &Told, play: &Play) -> Option<String> {
+    /// Time since the first job of this run was submitted; unset: none was.
+    fn elapsed(&self, at: UnixMillis) -> Option<Elapsed> {
+        self.began.map(|began| at.0.saturating_sub(began.0))
+    }
+
+    /// A line about a change of a job, and its time; unset where the line would say nothing new.
+    fn line(&mut self, told: &Told, play: &Play) -> Option<(Elapsed, String)> {
         let Update::Job { job, state, attempt, text, .. } = &told.update else { return None };
-        let began = *self.began.get_or_insert(told.at);
+        self.began.get_or_insert(told.at);
         if self.standing.insert(*job, (*state, *attempt)) == Some((*state, *attempt)) {
             return None;
         }
         let what = match state {
-            Phase::Queued | Phase::Preempted | Phase::Held => "waits",
+            Phase::Queued | Phase::Preempted | Phase::Held => "is queued",
             Phase::Starting if *attempt > 1 => "starts again",
             Phase::Starting => "starts",
-            Phase::Recovering => "ran out of memory, and will be back",
+            Phase::Recovering => "ran out of memory and is queued again",
             Phase::Done => text.strip_prefix(&job.to_string()).unwrap_or(text).trim_start(),
             Phase::Running => return None,
         };
-        let since = clock(told.at.0.saturating_sub(began.0) as f64 / 1000.0);
-        Some(printable(&format!("{since:>7} {:<9} {:>2} {} {what}", self.name, job.0, play.workload(*job))))
+        let elapsed = self.elapsed(told.at)?;
+        let time = clock(elapsed as f64 / 1000.0);
+        let line = printable(&format!("{time:>7} {:<9} {:>2} {} {what}", self.name, job.0, play.workload(*job)));
+        Some((elapsed, shortened(&line, WIDTH)))
     }
 
     fn over(&self) -> usize {
@@ -60,17 +68,17 @@ impl Side {
 
     fn lines(&self, jobs: usize) -> Vec<String> {
         let waiting: Vec<&QueueRow> = self.queue.jobs.iter().filter(|row| row.devices.is_empty()).collect();
-        let counts = format!("{} run, {} wait, {} of {jobs} done", self.queue.jobs.len() - waiting.len(), waiting.len(), self.over());
+        let counts = format!("{} running, {} queued, {} of {jobs} done", self.queue.jobs.len() - waiting.len(), waiting.len(), self.over());
         let mut lines = vec![format!("{:<w$}{counts}", self.title, w = WIDTH.saturating_sub(counts.len()))];
         lines.extend(self.gpus.iter().map(|gpu| lane(gpu, &self.queue)));
         let names: Vec<String> = waiting.iter().map(|row| format!("{} {}", row.id.0, row.name.as_deref().unwrap_or_default())).collect();
-        lines.push(format!("waiting: {}", names.join(", ")));
+        lines.push(format!("queued: {}", names.join(", ")));
         lines.push(self.latest.clone());
         lines
     }
 }
 
-/// A GPU: its memory and who is on it.
+/// A GPU: its memory and its jobs.
 fn lane(gpu: &GpuDetail, queue: &Queue) -> String {
     let used = gpu.memory_used.unwrap_or_default();
     let filled = (BAR as f64 * used.0 as f64 / gpu.memory.0.max(1) as f64).round() as usize;
@@ -91,38 +99,60 @@ pub(super) struct Screen<'a, Output> {
     begun: Instant,
     /// Lines of the last picture.
     drawn: usize,
+    timeline: Timeline,
 }
 
 impl<'a, Output: Write> Screen<'a, Output> {
     pub(super) fn new(sides: [Side; 2], clients: [Client; 2], play: &'a Play, output: &'a mut Output) -> Self {
-        Self { sides, clients, play, output, live: io::stdout().is_terminal(), begun: Instant::now(), drawn: 0 }
+        let timeline = Timeline::default();
+        Self { sides, clients, play, output, live: io::stdout().is_terminal(), begun: Instant::now(), drawn: 0, timeline }
     }
 
-    /// Something happened in one of the runs.
-    pub(super) fn tell(&mut self, place: usize, told: &Told) -> Result<()> {
-        let Some(words) = self.sides[place].words(told, self.play) else { return Ok(()) };
-        let line = shortened(&words, WIDTH);
-        if !self.live {
-            writeln!(self.output, "{line}")?;
-            self.output.flush()?;
+    /// A job changed in one of the runs.
+    pub(super) fn tell(&mut self, run: usize, told: &Told) -> Result<()> {
+        let Some((elapsed, line)) = self.sides[run].line(told, self.play) else { return Ok(()) };
+        if self.live {
+            self.sides[run].latest = line;
+            return Ok(());
         }
-        self.sides[place].latest = line;
-        Ok(())
+        self.timeline.add(elapsed, line);
+        self.print()
     }
 
-    /// Draws how both are now, where somebody looks.
+    /// One of the runs has reported everything before this time.
+    pub(super) fn complete_until(&mut self, run: usize, at: UnixMillis) -> Result<()> {
+        let Some(elapsed) = self.sides[run].elapsed(at) else { return Ok(()) };
+        self.timeline.complete_until(run, elapsed);
+        self.print()
+    }
+
+    /// One of the runs has ended.
+    pub(super) fn ended(&mut self, run: usize) -> Result<()> {
+        self.timeline.ended(run);
+        self.print()
+    }
+
+    fn print(&mut self) -> Result<()> {
+        let lines = self.timeline.ready();
+        for line in &lines {
+            writeln!(self.output, "{line}")?;
+        }
+        if lines.is_empty() { Ok(()) } else { Ok(self.output.flush()?) }
+    }
+
+    /// Draws the present state of both runs on a terminal.
     pub(super) fn draw(&mut self) -> Result<()> {
         if !self.live {
             return Ok(());
         }
         for (side, client) in self.sides.iter_mut().zip(&mut self.clients) {
-            // A picture that cannot be had is had a moment later.
+            // After an error the next frame tries again.
             if let (Ok(gpus), Ok(queue)) = (client.gpus(), client.queue(&QueueQuery::default())) {
                 (side.gpus, side.queue) = (gpus, queue);
             }
         }
         let passed = clock(self.begun.elapsed().as_secs_f64() * self.play.speed);
-        let mut lines = vec![format!("{passed} on the emulated clock, {}x ours", self.play.speed)];
+        let mut lines = vec![format!("Emulated time {passed} (runs {} times faster than real time)", self.play.speed)];
         for side in &self.sides {
             lines.push(String::new());
             lines.extend(side.lines(self.play.trace.jobs.len()));
@@ -135,7 +165,7 @@ impl<'a, Output: Write> Screen<'a, Output> {
         Ok(self.output.flush()?)
     }
 
-    /// Takes the picture away.
+    /// Removes the picture.
     pub(super) fn clear(&mut self) -> Result<()> {
         if self.drawn > 0 {
             write!(self.output, "\x1b[{}A\x1b[J", self.drawn)?;

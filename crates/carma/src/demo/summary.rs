@@ -1,4 +1,4 @@
-//! What the demo comes to.
+//! The demo's results.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use carma_manager::api::JobDetail;
 
 use crate::manager::devices;
 use crate::replay::table::{self, Column};
-use crate::replay::{Figures, Replayed};
+use crate::replay::{Figures, Replayed, SEEDS};
 use crate::units::{duration, memory};
 
-/// Both runs, what the simulator said of the second, and what became of jobs that ran out of memory.
+/// Both runs, the simulator's prediction of the second, and how jobs that ran out of memory recovered.
 pub(super) fn write(alone: &Figures, shared: &Replayed, predicted: &Figures, output: &mut impl Write) -> Result<()> {
     let sharing = Figures::from(shared);
     let columns = [
@@ -22,24 +22,25 @@ pub(super) fn write(alone: &Figures, shared: &Replayed, predicted: &Figures, out
     ];
     writeln!(output)?;
     table::write(&columns, output)?;
-    writeln!(output, "\nThe prediction is the simulator's, of the sharing run: the mean of several.")?;
+    writeln!(output, "\nratio: sharing / exclusive; below 1, sharing is better.")?;
+    writeln!(output, "predicted: the simulator's prediction of the sharing run (mean of {SEEDS} seeds).")?;
     for job in &shared.jobs {
         recoveries(job, output)?;
     }
     Ok(())
 }
 
-/// How a job came back.
+/// How a job recovered.
 fn recoveries(job: &JobDetail, output: &mut impl Write) -> Result<()> {
     for pair in job.attempts.windows(2).filter(|pair| pair[0].verdict == Some(Verdict::OutOfMemory)) {
         let [failed, next] = pair else { continue };
         let name = job.request.name.as_deref().unwrap_or_default();
         let declared = job.request.resources.memory.map(memory).unwrap_or_default();
-        let promised = next.placement.devices.first().map(|granted| memory(granted.promised)).unwrap_or_default();
+        let reserved = next.placement.devices.first().map(|granted| memory(granted.promised)).unwrap_or_default();
         let gap = failed.ended.map_or(0.0, |ended| next.launched.0.saturating_sub(ended.0) as f64 / 1000.0);
         let gpus = devices(next.placement.devices.iter().map(|granted| granted.device));
-        writeln!(output, "\n{name} declared {declared} and ran out of memory.")?;
-        writeln!(output, "It came back by itself {} later, on GPU {gpus} with {promised}.", duration(gap))?;
+        writeln!(output, "\nJob {} ({name}) declared {declared} and ran out of memory.", job.id.0)?;
+        writeln!(output, "CARMA restarted it {} later on GPU {gpus} with {reserved} reserved.", duration(gap))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use carma_core::JobId;
 use carma_manager::api::{JobDetail, Told, Update};
 use carma_manager::client::Client;
-use carma_manager::store::Phase;
+use carma_manager::store::{Phase, UnixMillis};
 
 use super::plan::Planned;
 use crate::manager::Ends;
@@ -23,9 +23,17 @@ pub(crate) struct Replayed {
     pub(crate) joules: Option<f64>,
 }
 
-/// Submits each job when its time comes, so many times faster than the trace has it, and waits for all. Whoever wants to know is told of every
-/// change of these jobs.
-pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut heard: impl FnMut(JobId, &Told)) -> Result<Replayed> {
+/// What is reported while a trace is replayed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Heard<'a> {
+    /// A job of the trace changed.
+    Job(&'a Told),
+    /// Every change before this time has been reported.
+    Until(UnixMillis),
+}
+
+/// Submits each job at its time, sped up by a factor, and waits until all jobs have ended. Every change of these jobs is reported.
+pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut heard: impl FnMut(Heard<'_>)) -> Result<Replayed> {
     let updates = listen(client.another()?)?;
     let before = joules(client)?;
     let begun = Instant::now();
@@ -66,16 +74,23 @@ struct Followed {
 }
 
 impl Followed {
-    fn hear(&mut self, told: Told, heard: &mut impl FnMut(JobId, &Told)) {
+    fn hear(&mut self, told: Told, heard: &mut impl FnMut(Heard<'_>)) {
+        if told.update == Update::Gpus {
+            // The manager sends this regularly. Updates that are still unclear are older.
+            if self.unclear.is_empty() {
+                heard(Heard::Until(told.at));
+            }
+            return;
+        }
         self.unclear.push(told);
         self.look_again(heard);
     }
 
-    fn look_again(&mut self, heard: &mut impl FnMut(JobId, &Told)) {
+    fn look_again(&mut self, heard: &mut impl FnMut(Heard<'_>)) {
         for told in std::mem::take(&mut self.unclear) {
             let Update::Job { job, state, .. } = told.update else { continue };
             if self.jobs.contains(&job) {
-                heard(job, &told);
+                heard(Heard::Job(&told));
                 if state == Phase::Done {
                     self.over.insert(job);
                 }

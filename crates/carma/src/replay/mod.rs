@@ -18,9 +18,11 @@ use carma_sim::{Catalogue, Estimates, Estimator, Trace};
 use clap::Args;
 
 pub(crate) use figures::{Figures, record};
-pub(crate) use follow::{Replayed, replay};
+pub(crate) use follow::{Heard, Replayed, replay};
 pub(crate) use plan::{Planned, Training};
-pub(crate) use prediction::{predict, simulated_kind};
+#[cfg(test)]
+pub(crate) use prediction::simulated_runs;
+pub(crate) use prediction::{SEEDS, predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
 use crate::compare::settings;
@@ -146,8 +148,8 @@ fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue:
 /// Replays under a bar.
 fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
     let progress = bar(planned.len(), "jobs that are over");
-    replay(client, planned, speed, |_, Told { update, .. }| {
-        if matches!(update, Update::Job { state: Phase::Done, .. }) {
+    replay(client, planned, speed, |heard| {
+        if matches!(heard, Heard::Job(Told { update: Update::Job { state: Phase::Done, .. }, .. })) {
             progress.step();
         }
     })

@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail};
 use carma_core::Settings;
 use carma_emu::Profile;
 use carma_manager::api::GpuDetail;
-use carma_sim::{Catalogue, Estimates, Estimator, GpuType, InterferenceModel, Knowledge, Servers, Simulation, SimulationError, Trace};
+use carma_sim::{Catalogue, Estimates, Estimator, GpuType, InterferenceModel, Knowledge, Run, Servers, Simulation, SimulationError, Trace};
 
 use super::figures::Figures;
 use crate::progress::simulate_all;
 
 /// Runs of which the mean is the prediction. They come in mirrored pairs, so it is an even number.
-const SEEDS: u64 = 20;
+pub(crate) const SEEDS: u64 = 20;
 
 /// Predicts a run: the mean over several seeds.
 pub(crate) fn predict(
@@ -22,14 +22,26 @@ pub(crate) fn predict(
     settings: &Settings,
     estimator: &Estimator,
 ) -> Result<Figures> {
+    let runs = simulated_runs(catalogue, trace, servers, settings, estimator)?;
+    Ok(Figures::mean(&runs.iter().map(|run| (&run.summary()).into()).collect::<Vec<_>>()))
+}
+
+/// The runs of which [`predict`] gives the mean, one per seed.
+pub(crate) fn simulated_runs(
+    catalogue: &Catalogue,
+    trace: &Trace,
+    servers: &Servers,
+    settings: &Settings,
+    estimator: &Estimator,
+) -> Result<Vec<Run>> {
     let interference = InterferenceModel::shipped();
     let knowledge = Knowledge { memory: as_declared(estimator, catalogue), ..Knowledge::default() };
     let seeds: Vec<u64> = (0..SEEDS).collect();
-    let simulate = |seed: &u64| -> Result<Figures, SimulationError> {
+    let simulate = |seed: &u64| -> Result<Run, SimulationError> {
         let simulation = Simulation::new((catalogue, &interference), trace, servers, settings, &knowledge);
-        Ok((&Simulation { seed: *seed, ..simulation }.run()?.summary()).into())
+        Simulation { seed: *seed, ..simulation }.run()
     };
-    Ok(Figures::mean(&simulate_all(&seeds, simulate)?))
+    Ok(simulate_all(&seeds, simulate)?)
 }
 
 /// A manager is told of a job's memory what its user declares, and nothing else of it.

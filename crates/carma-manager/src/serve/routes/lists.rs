@@ -37,7 +37,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Jobs that are not over, 1,000 at most in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(State(shared): State<Arc<Shared>>, _: Caller, Asked(query): Asked<QueueQuery>) -> Answer<Queue> {
+pub(super) async fn queue(State(shared): State<Arc<Shared>>, caller: Caller, Asked(query): Asked<QueueQuery>) -> Answer<Queue> {
+    let _turn = shared.listings.take(caller.uid).await?;
     shared.handle.queue(query).await.map(Json)
 }
 
