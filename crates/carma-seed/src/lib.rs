@@ -108,6 +108,6 @@ mod tests {
         assert!(samples.iter().any(|mean| mean.memory_used.0 > 1000) && samples.iter().all(|mean| mean.memory_used.0 <= GPU_MEMORY));
         assert!(reader.energy(EnergyBy::User, None, Span::default()).unwrap().len() > 2);
         let detail = reader.job(jobs[0].id).unwrap().unwrap();
-        assert!(detail.events.iter().any(|stored| stored.event.kind == "seeded"));
+        assert!(detail.events.iter().any(|stored| stored.event.event.kind() == "seeded"));
     }
 }

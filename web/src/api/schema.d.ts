@@ -616,7 +616,17 @@ export interface components {
             utilisation: Record<string, never>;
             /** @description How. */
             verdict?: Record<string, never> | null;
-            whose?: null | components["schemas"]["Whose"];
+            whose?: null | components["schemas"]["Blame"];
+        };
+        /**
+         * @description Who is to blame for the end of an attempt.
+         * @enum {string}
+         */
+        Blame: "job" | "neighbours" | "machine" | "orders";
+        /** @description Something that a user does to a job. */
+        ByUser: {
+            /** @description The user's name. */
+            by: string;
         };
         /** @description How somebody is told. All of it is done by a process of the user's own. */
         Channel: {
@@ -920,7 +930,7 @@ export interface components {
             /** @description Its name. */
             name: string;
         };
-        /** @description A change of what was asked for. */
+        /** @description A change of a job that is not over. */
         JobChange: {
             /**
              * Format: int32
@@ -928,7 +938,7 @@ export interface components {
              * @default null
              */
             priority: number | null;
-            /** @description What becomes of the time limit. */
+            /** @description The new time limit. */
             time_limit?: Record<string, never>;
         };
         /** @description What to run. */
@@ -972,6 +982,171 @@ export interface components {
             state: Record<string, never>;
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
+        };
+        /** @description An event of a job's timeline, or of the machine. On the wire it is `kind` and `body`. */
+        JobEvent: {
+            /** @description The job is accepted. */
+            body: {
+                /** @description The user's name. */
+                user: string;
+            };
+            /** @enum {string} */
+            kind: "submitted";
+        } | {
+            /** @description The job waits for its estimate. */
+            body: Record<string, never>;
+            /** @enum {string} */
+            kind: "estimating";
+        } | {
+            /** @description The job's estimate is ready, or could not be made. */
+            body: Record<string, never>;
+            /** @enum {string} */
+            kind: "estimated";
+        } | {
+            /** @description The job is cancelled because its estimate is above a limit. */
+            body: {
+                /** @description Which limit. */
+                text: string;
+            };
+            /** @enum {string} */
+            kind: "over_limit";
+        } | {
+            /** @description A user cancels the job. */
+            body: components["schemas"]["ByUser"];
+            /** @enum {string} */
+            kind: "cancelled";
+        } | {
+            /** @description A user holds the job. */
+            body: components["schemas"]["ByUser"];
+            /** @enum {string} */
+            kind: "held";
+        } | {
+            /** @description A user releases the job. */
+            body: components["schemas"]["ByUser"];
+            /** @enum {string} */
+            kind: "released";
+        } | {
+            /** @description A user has the job stopped and queued again. */
+            body: components["schemas"]["ByUser"];
+            /** @enum {string} */
+            kind: "requeue_asked";
+        } | {
+            /** @description A user changes the job. */
+            body: {
+                /** @description The user's name. */
+                by: string;
+                /** @description What is changed. */
+                change: Record<string, never>;
+            };
+            /** @enum {string} */
+            kind: "changed";
+        } | {
+            /** @description An attempt is launched. */
+            body: {
+                /**
+                 * Format: int32
+                 * @description Its number.
+                 */
+                attempt: number;
+                /** @description Where it runs. */
+                placement: Record<string, never>;
+                /** @description Why it is launched there and now. */
+                reason: Record<string, never>;
+            };
+            /** @enum {string} */
+            kind: "launched";
+        } | {
+            /** @description An attempt is signalled. */
+            body: {
+                /**
+                 * Format: int32
+                 * @description Its number.
+                 */
+                attempt: number;
+                /** @description Why. */
+                reason: Record<string, never>;
+                /** @description The signal. */
+                signal: string;
+            };
+            /** @enum {string} */
+            kind: "signalled";
+        } | {
+            /** @description An attempt is over. */
+            body: {
+                /**
+                 * Format: int32
+                 * @description Its number.
+                 */
+                attempt: number;
+                /** @description What the verdict is based on. */
+                because: string;
+                /** @description How it ended. */
+                verdict: Record<string, never>;
+                whose?: null | components["schemas"]["Blame"];
+            };
+            /** @enum {string} */
+            kind: "ended";
+        } | {
+            /** @description The job waits again. */
+            body: {
+                /**
+                 * Format: int64
+                 * @description Its next attempt has at least this much memory on each GPU.
+                 */
+                floor?: number | null;
+                /** @description Why. */
+                reason: Record<string, never>;
+                /** @description Its next attempt gets idle GPUs only. */
+                whole_gpu?: boolean;
+            };
+            /** @enum {string} */
+            kind: "requeued";
+        } | {
+            /** @description The job does not use its GPUs, or uses them again. */
+            body: {
+                /** @description Since when it does not; unset: it uses them again. */
+                idle: Record<string, never>;
+                /** @description The same in words. */
+                text?: string;
+            };
+            /** @enum {string} */
+            kind: "idle";
+        } | {
+            /** @description The job is over. */
+            body: {
+                /** @description How it ended. */
+                outcome: Record<string, never>;
+                /** @description The same in words. */
+                text?: string;
+            };
+            /** @enum {string} */
+            kind: "finished";
+        } | {
+            /** @description A notification about the job could not be delivered. */
+            body: {
+                /** @description By which channel, and why not. */
+                text: string;
+            };
+            /** @enum {string} */
+            kind: "not_told";
+        } | {
+            /** @description Something happened to the machine. */
+            body: {
+                /** @description What. */
+                text: string;
+            };
+            /** @enum {string} */
+            kind: "machine";
+        } | {
+            /** @description An event of another version, or of another user's job: those have no body. */
+            body: {
+                /** @description Whatever it holds. */
+                body?: Record<string, never>;
+                /** @description Its kind. */
+                kind: string;
+            };
+            /** @enum {string} */
+            kind: "other";
         };
         /** @description A job as its user asked for it. */
         JobRequest: {
@@ -1076,14 +1251,14 @@ export interface components {
              */
             uid: number;
         };
-        /** @description A part of the memory that is expected of a job. */
+        /** @description A part of a job's memory. */
         MemoryPart: {
             /**
              * Format: int64
-             * @description How much.
+             * @description How much of it.
              */
             memory: number;
-            /** @description What it is for: `weights`, `gradients`, `optimizer`, `activations`, `workspace`, `fragmentation`, `context`. */
+            /** @description What it is for: weights, gradients, optimizer, activations, workspace, fragmentation, context. */
             name: string;
         };
         /** @description From this time on, an attempt had so much memory on a GPU. */
@@ -1121,18 +1296,14 @@ export interface components {
             utilisation: Record<string, never>;
         };
         /** @description Something that happened, for replay and for a job's timeline. */
-        NewEvent: {
+        NewEvent: components["schemas"]["JobEvent"] & {
             /** @description When. */
             at: components["schemas"]["UnixMillis"];
-            /** @description The thing itself. */
-            body: Record<string, never>;
             /**
              * Format: int64
              * @description The job it is told of.
              */
             job?: number | null;
-            /** @description What kind of thing. */
-            kind: string;
         };
         /** @description A job that something could not be done to. */
         NotDone: {
@@ -1479,6 +1650,8 @@ export interface components {
              * @description Its number; later ones have higher numbers, whatever the clock shows.
              */
             sequence: number;
+            /** @description What happened, in words. */
+            text?: string;
         };
         /** @description What is to be accepted, all of it or nothing: one job, or those of one array or sweep. */
         Submit: {
@@ -1566,11 +1739,6 @@ export interface components {
             /** @description What the simulator makes of them by the rules in force: how far this is from what was measured tells how far to trust the rest. */
             simulated: components["schemas"]["Fate"];
         };
-        /**
-         * @description Whose doing the end of an attempt was.
-         * @enum {string}
-         */
-        Whose: "job" | "neighbours" | "machine" | "orders";
         /** @description Why a job waits. */
         Why: {
             /** @description What each GPU says to it. */

@@ -225,7 +225,7 @@ function Events({ job }: { job: JobDetail }) {
             <span class="quiet">
               <When at={event.at} />
             </span>
-            <span>{readable(text)}</span>
+            <span>{readable(text ?? "")}</span>
           </li>
         ))}
       </ol>

@@ -91,7 +91,7 @@ fn check(load: &Load, details: &[JobDetail]) {
         let about = || format!("{name} ({}): {outcome}\n{record:?}\n{:?}\n{:?}", detail.id, detail.attempts, detail.events);
         assert!(!record.twice, "ran twice at once: {}", about());
         assert!(record.bears_out(outcome), "{}", about());
-        let finished = detail.events.iter().filter(|stored| stored.event.kind == "finished").count();
+        let finished = detail.events.iter().filter(|stored| stored.event.event.kind() == "finished").count();
         assert_eq!(finished, 1, "ended once: {}", about());
         check_attempts(detail, &record, &about);
         if let Outcome::DependencyFailed { on } = outcome {
