@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 
-from tests.support import ScriptTest, torch2
+from tests.support import ScriptTest, allocations, torch2
 
 HUGGING_FACE = """
     import sys, torch
@@ -23,6 +24,18 @@ HUGGING_FACE = """
         fp16="half" in sys.argv, gradient_checkpointing="checkpointing" in sys.argv, gradient_accumulation_steps=2,
     )
     Trainer(BertForSequenceClassification(config), arguments, train_dataset=Data()).train()
+"""
+
+PLACED_WHILE_LOADING = """
+    import sys, torch
+    from transformers import BertForSequenceClassification
+    model = BertForSequenceClassification.from_pretrained(sys.argv[1], device_map="cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    tokens = torch.ones(4, 16, dtype=torch.int64, device="cuda")
+    while True:
+        optimizer.zero_grad()
+        model(input_ids=tokens, labels=torch.zeros(4, dtype=torch.int64, device="cuda")).loss.backward()
+        optimizer.step()
 """
 
 LIGHTNING = """
@@ -72,6 +85,16 @@ class Frameworks(ScriptTest):
     def test_hugging_face_trainer(self) -> None:
         self.check(HUGGING_FACE)
         self.check(HUGGING_FACE, "half", "checkpointing")
+
+    @torch2("transformers", "accelerate")
+    def test_hugging_face_device_map(self) -> None:
+        from transformers import BertConfig, BertForSequenceClassification
+
+        config = BertConfig(vocab_size=100, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128)
+        with tempfile.TemporaryDirectory() as folder:
+            BertForSequenceClassification(config).save_pretrained(folder)
+            trace = self.check(PLACED_WHILE_LOADING, folder)
+        self.assertIn(100 * 64 * 4, allocations(trace[2:]), "the table of words is on the GPU")
 
     @torch2("lightning")
     def test_lightning(self) -> None:

@@ -22,4 +22,7 @@ def trace(path: str, iterations: Optional[int] = None, devices: int = 1) -> Iter
             yield session
     except TraceComplete:
         pass
+    reason = session.refusal()
+    if reason is not None:
+        raise RuntimeError(reason)
     session.trace.write(path)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
-from . import recurrent
+from . import device_rules, recurrent
+from .outputs import tensors_in
+from .storages import HOST
 
 if TYPE_CHECKING:
     from .dispatch import MemoryMode
@@ -30,8 +32,27 @@ def replacements(memory: "MemoryMode") -> dict[str, Callable[..., Any]]:
         "dropout": only_on_gpu(_dropout),
         "one_hot": only_on_gpu(_one_hot),
         "scaled_dot_product_attention": only_on_gpu(_attention),
-        **{name: only_on_gpu(kernel) for name, kernel in recurrent.kernels().items()},
+        **{name: _recurrent(memory, name, kernel) for name, kernel in recurrent.kernels().items()},
     }
+
+
+def _recurrent(memory: "MemoryMode", name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch compares the devices of recurrent layers before any operator runs, and so must this."""
+
+    def run(func, args, kwargs):
+        first = 2 if recurrent.is_packed(args) else 1
+        operands = list(tensors_in((args[0], args[first : first + 2])))
+        if memory.check_devices:
+            device_rules.together(memory.storages, operands, name)
+        device = memory.device_of(operands, {})
+        if device is not None and device >= 0:
+            return kernel(func, args, kwargs)
+        if device == HOST:
+            states, weights = memory.host_stand_ins(args[first : first + 2])
+            args = (memory.host_stand_ins(args[0]), *args[1:first], states, weights, *args[first + 2 :])
+        return func(*args, **kwargs)
+
+    return run
 
 
 def _dropout(func, args, kwargs):

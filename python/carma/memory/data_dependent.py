@@ -32,7 +32,7 @@ def _values(mode: "MemoryMode", tensor: torch.Tensor) -> Any:
 
 def _new(mode: "MemoryMode", like: torch.Tensor, shape: Any, dtype: torch.dtype) -> torch.Tensor:
     result = torch.empty(shape, dtype=dtype, device="meta")
-    mode.note(result, mode.device_of((like,), {}))
+    mode.note(result, *mode.place_of((like,), {}))
     return result
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import constants, convolutions, data_dependent, scratch_memory
+from . import constants, convolutions, data_dependent, device_rules, scratch_memory
 from .events import ACTIVATION, INPUT, TEMPORARY, WEIGHT, Trace
+from .outputs import tensors_in
 from .phases import Phases
 from .quiet import unseen
 from .storages import HOST, Storages
@@ -22,6 +23,7 @@ MATRIX_PRODUCTS = {
     if hasattr(aten, name)
     for overload in (getattr(getattr(aten, name), o) for o in getattr(aten, name).overloads() if "out" not in o)
 }
+MASKED_FILLS = {aten.masked_fill.Tensor, aten.masked_fill_.Tensor}
 INDEXING = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default}
 
 HOST_FACTORIES = {
@@ -34,17 +36,6 @@ PLAIN_META = -2
 """Asked for by the script itself: a tensor on the real `meta` device, which takes no memory anywhere."""
 
 
-def tensors_in(values: Any) -> Iterator[torch.Tensor]:
-    if isinstance(values, torch.Tensor):
-        yield values
-    elif isinstance(values, (list, tuple)):
-        for value in values:
-            yield from tensors_in(value)
-    elif isinstance(values, dict):
-        for value in values.values():
-            yield from tensors_in(value)
-
-
 class MemoryMode(TorchDispatchMode):
     """Follows the storages of what operators return."""
 
@@ -55,6 +46,8 @@ class MemoryMode(TorchDispatchMode):
         self.phases = phases
         self.requested_device: Optional[int] = None  # set while a call that names a device is running
         self.current_device = 0
+        self.check_devices = True
+        self.number_crossed = False  # a tensor without dimensions in host memory went into an operator on a GPU
         self.moved: Optional[str] = None  # kind of what is being moved to a GPU, when known
         self.overrides: dict[Any, Callable[..., Any]] = {
             aten.convolution.default: self._convolution,
@@ -70,6 +63,8 @@ class MemoryMode(TorchDispatchMode):
             self.storages.collect()
             if func not in self._known:
                 self._meet(func)
+            if self.check_devices and device_rules.check(self.storages, func, args, kwargs):
+                self.number_crossed = True
             override = self.overrides.get(func)
             if override is not None:
                 return override(func, args, kwargs)
@@ -84,18 +79,20 @@ class MemoryMode(TorchDispatchMode):
 
     def run(self, func, args, kwargs):
         """An operator without anything special: what it returns is new unless it shares a storage with what is known."""
-        device = self.device_of(args, kwargs)
+        device, assumed = self.place_of(args, kwargs)
         if device == HOST:
             args, kwargs = self._as_host_stand_ins(args), self._as_host_stand_ins(kwargs)
         elif func in INDEXING and device is not None:
             args = self._indices_on_gpu(args)
+        elif func in MASKED_FILLS and device is not None and not args[2].is_meta:
+            args = (*args[:2], self._on_meta(args[2]))
         elif func in HOST_FACTORIES and device is None and self._is_large_in_host_memory(func, args, kwargs):
             result = func(*args, **{**kwargs, "device": torch.device("meta"), "pin_memory": False})
             self.storages.follow(result, HOST, WEIGHT)
             return result
         shadow = constants.before(self.storages, func, args, kwargs)
         result = func(*args, **kwargs)
-        self.note(result, self._device_of_result(device, kwargs))
+        self.note(result, *self._place_of_result(device, assumed, kwargs))
         if device is not None and device >= 0:
             if func in MATRIX_PRODUCTS:
                 self.trace.matrix_product(device)
@@ -103,12 +100,12 @@ class MemoryMode(TorchDispatchMode):
         constants.after(self.storages, func, args, result, shadow)
         return result
 
-    def note(self, result: Any, device: Optional[int], kind: Optional[str] = None) -> None:
+    def note(self, result: Any, device: Optional[int], assumed: bool = False) -> None:
         if device is None or device == PLAIN_META:
             return
         for tensor in tensors_in(result):
             if tensor.is_meta:
-                self.storages.follow(tensor, device, kind or self.kind())
+                self.storages.follow(tensor, device, self.kind(), assumed)
 
     def kind(self) -> str:
         if self.moved is not None:
@@ -118,29 +115,45 @@ class MemoryMode(TorchDispatchMode):
         return ACTIVATION if self.phases.in_forward else TEMPORARY
 
     def device_of(self, args: Any, kwargs: Any) -> Optional[int]:
-        """The GPU that an operator runs on: that of its first operand on one. Host operands do not decide beside a GPU's."""
-        found = None
-        for tensor in tensors_in((args, kwargs)):
-            device = self.storages.device(tensor)
-            if device is not None:
-                if device >= 0:
-                    return device
-                found = device
-        return found
+        return self.place_of(args, kwargs)[0]
 
-    def _device_of_result(self, operand: Optional[int], kwargs: Any) -> Optional[int]:
+    def place_of(self, args: Any, kwargs: Any) -> tuple[Optional[int], bool]:
+        """The device that an operator runs on, and whether it is assumed. A GPU comes before host memory, an assumed one last."""
+        found: Optional[int] = None
+        assumed = False
+        for tensor in tensors_in((args, kwargs)):
+            record = self.storages.find(tensor)
+            if record is None:
+                continue
+            if not record.assumed:
+                if record.device >= 0:
+                    return record.device, False
+                found, assumed = record.device, False
+            elif found is None:
+                found, assumed = record.device, True
+        return found, assumed
+
+    def _place_of_result(self, operand: Optional[int], assumed: bool, kwargs: Any) -> tuple[Optional[int], bool]:
         if self.requested_device is not None:
-            return self.requested_device
+            return self.requested_device, False
         named = kwargs.get("device")
         if operand is None and named is not None and named.type == "meta":
-            return self.current_device  # made inside PyTorch for an operand on the GPU: the script's own name their device
-        return operand
+            return self.current_device, True  # made inside PyTorch for an operand on the GPU: the script's own name their device
+        return operand, assumed
 
     def _is_large_in_host_memory(self, func: Any, args: Any, kwargs: Any) -> bool:
         if self.requested_device is not None or (kwargs.get("device") or torch.device("cpu")).type != "cpu":
             return False
         dtype = kwargs.get("dtype") or torch.get_default_dtype()
         return math.prod(args[0]) * torch.empty((), dtype=dtype).element_size() >= LARGE_IN_HOST_MEMORY
+
+    def host_stand_ins(self, operands: Any) -> Any:
+        """As `_as_host_stand_ins`, outside of an operator: stand-ins are no allocations."""
+        before, self.requested_device = self.requested_device, PLAIN_META
+        try:
+            return self._as_host_stand_ins(operands)
+        finally:
+            self.requested_device = before
 
     def _as_host_stand_ins(self, operands: Any) -> Any:
         """Work in host memory on stand-ins (a model tried out before it is moved) needs no real numbers either."""
@@ -158,10 +171,11 @@ class MemoryMode(TorchDispatchMode):
 
     def _indices_on_gpu(self, args):
         """CUDA takes indices in host memory for a tensor on the GPU; `meta` does not."""
-        indices = [
-            index if index is None or index.is_meta else torch.empty_like(index, device="meta") for index in args[1]
-        ]
-        return (args[0], indices, *args[2:])
+        return (args[0], [index if index is None else self._on_meta(index) for index in args[1]], *args[2:])
+
+    @staticmethod
+    def _on_meta(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor if tensor.is_meta else torch.empty_like(tensor, device="meta")
 
     # -- operators with a course of their own
 
@@ -207,7 +221,7 @@ class MemoryMode(TorchDispatchMode):
         if device != PLAIN_META:
             if self.moved is None and device >= 0:
                 self.phases.input_arrives()
-            record = self.storages.follow(result, device, self.moved or INPUT)
+            record = self.storages.follow(result, device, self.moved or INPUT, assumed=self.requested_device is None)
             constants.remember(record, source, result)
         return result
 

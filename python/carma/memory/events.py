@@ -17,12 +17,14 @@ class Trace:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.facts: dict[str, Any] = {}
+        self.has_weights = False
         self._next_id = 1
         self._closed = False
 
     def allocate(self, size: int, kind: str, device: int) -> int:
         identity = self._next_id
         self._next_id += 1
+        self.has_weights |= kind == WEIGHT
         self._add(f"+ {identity} {size} {kind}{_suffix(device)}")
         return identity
 
@@ -35,6 +37,7 @@ class Trace:
             self.free(self.allocate(size, kind, device))
 
     def reclassify(self, identity: int, kind: str) -> None:
+        self.has_weights |= kind == WEIGHT
         self._add(f"k {identity} {kind}")
 
     def mark(self, name: str) -> None:

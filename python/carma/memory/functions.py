@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -11,8 +10,8 @@ from torch.overrides import TorchFunctionMode
 from . import constants, cuda_kernels
 from .autocast import Autocast
 from .dispatch import PLAIN_META, MemoryMode, kind_of_moved
-from .quiet import unseen
 from .storages import HOST
+from .transfers import Transfers
 
 Tensor = torch.Tensor
 
@@ -23,14 +22,14 @@ _TYPES = {
 }
 
 
-class ScriptView(TorchFunctionMode):
+class ScriptView(Transfers, TorchFunctionMode):
     """Translates between the devices of the script and those of the dry run."""
 
     def __init__(self, memory: MemoryMode) -> None:
-        super().__init__()
-        self.memory = memory
+        super().__init__(memory)
         self.autocast = Autocast()
         self.default_device: Optional[int] = None
+        self.default_type_device: Optional[int] = None  # where `torch.Tensor(3, 4)` goes, which no function mode sees
         self._factories = _factories()
         self._rules: dict[Any, Callable[..., Any]] = {
             Tensor.device.__get__: self._device,
@@ -38,9 +37,11 @@ class ScriptView(TorchFunctionMode):
             Tensor.is_meta.__get__: self._is_meta,
             Tensor.is_cpu.__get__: self._is_cpu,
             Tensor.get_device: self._get_device,
-            Tensor.cuda: self._cuda,
-            Tensor.cpu: self._cpu,
-            Tensor.to: self._to,
+            Tensor.cuda: self.cuda,
+            Tensor.cpu: self.cpu,
+            Tensor.to: self.to,
+            Tensor.type_as: self.type_as,
+            torch._C._nn._parse_to: self.parse_to,
             Tensor.numpy: self._numpy,
             Tensor.tolist: self._tolist,
             Tensor.type: self._type,
@@ -67,31 +68,13 @@ class ScriptView(TorchFunctionMode):
         kernel = self._kernels.get(name)
         if kernel is not None:
             return kernel(func, args, kwargs)
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if self.memory.number_crossed:
+            self.memory.number_crossed = False
+            self.return_gradients_of_numbers((args, kwargs))
+        return result
 
     # -- devices
-
-    def gpu_index(self, device: Any) -> Optional[int]:
-        """The GPU that a device names, or None for any other device."""
-        if isinstance(device, bool) or device is None:
-            return None
-        if isinstance(device, int):
-            return device
-        if isinstance(device, str):
-            device = torch.device(device)
-        if device.type != "cuda":
-            return None
-        return self.memory.current_device if device.index is None else device.index
-
-    @contextmanager
-    def requesting(self, device: int, kind: Optional[str] = None) -> Iterator[None]:
-        memory = self.memory
-        before = memory.requested_device, memory.moved
-        memory.requested_device, memory.moved = device, kind or memory.moved
-        try:
-            yield
-        finally:
-            memory.requested_device, memory.moved = before
 
     def _named_device(self, func, args, kwargs):
         named = kwargs.get("device")
@@ -105,13 +88,18 @@ class ScriptView(TorchFunctionMode):
             if func in (torch.tensor, torch.as_tensor, torch.asarray):
                 return self._data_on_gpu(func, args, kwargs, index)
             kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory", "generator")}
-            with self.requesting(index):
+            with self.requesting(index, self._kind_of_new(args)):
                 return func(*args, **kwargs, device="meta")
         if torch.device(named).type == "meta":
             with self.requesting(PLAIN_META):
                 return func(*args, **kwargs)
         kwargs = {name: value for name, value in kwargs.items() if name != "pin_memory"}
         return func(*args, **kwargs)
+
+    def _kind_of_new(self, args: Any) -> Optional[str]:
+        """`Module.to_empty` makes its tensors anew from those that are there."""
+        is_module_moved = self.memory.moved is not None and args and isinstance(args[0], Tensor)
+        return kind_of_moved(args[0]) if is_module_moved else None
 
     def _data_on_gpu(self, func, args, kwargs, index: int):
         """`torch.tensor(data, device="cuda")`: made of data in host memory, then copied."""
@@ -123,39 +111,10 @@ class ScriptView(TorchFunctionMode):
         result = self.move(func(data, *args[1:], **kwargs), index, None)
         return result.requires_grad_() if requires_grad else result
 
-    def move(self, tensor: Tensor, index: int, dtype: Optional[torch.dtype], copy: bool = False, memory_format=None) -> Tensor:
-        """A tensor on the GPU of that number; the tensor itself when it is there already."""
-        with unseen():
-            there = self.memory.storages.device(tensor) == index
-        if there and not copy and (dtype is None or dtype == tensor.dtype):
-            return tensor if memory_format is None else tensor.to(memory_format=memory_format)
-        kwargs: dict[str, Any] = {"device": torch.device("meta")}
-        if dtype is not None:
-            kwargs["dtype"] = dtype
-        if memory_format is not None:
-            kwargs["memory_format"] = memory_format
-        with self.requesting(index, kind_of_moved(tensor)), unseen():
-            return torch.ops.aten._to_copy.default(tensor, **kwargs)
-
-    def _to_host(self, tensor: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:
-        device = self.memory.storages.device(tensor)
-        if device is None or device == HOST:
-            return tensor if dtype is None else tensor.to(dtype)
-        if self.memory.moved is not None:  # a whole module goes back: its parameters keep their identity
-            return self._host_stand_in(tensor.detach(), dtype)
-        return constants.to_host(self.memory.storages, tensor.detach(), dtype)
-
-    def _host_stand_in(self, tensor: Tensor, dtype: Optional[torch.dtype]) -> Tensor:
-        with self.requesting(HOST):
-            return torch.empty_like(tensor, dtype=dtype or tensor.dtype)
-
     # -- attributes and methods
 
     def _device(self, args, kwargs):
-        device = self.memory.storages.device(args[0])
-        if device is None:
-            return Tensor.device.__get__(*args)
-        return torch.device("cpu") if device == HOST else torch.device("cuda", device)
+        return self.device_of(args[0])
 
     def _is_cuda(self, args, kwargs):
         device = self.memory.storages.device(args[0])
@@ -171,48 +130,6 @@ class ScriptView(TorchFunctionMode):
     def _get_device(self, args, kwargs):
         device = self.memory.storages.device(args[0])
         return -1 if device is None else device
-
-    def _cuda(self, args, kwargs):
-        tensor = args[0]
-        named = args[1] if len(args) > 1 else kwargs.get("device")
-        index = self.memory.current_device if named is None else self.gpu_index(named)
-        return self.move(tensor, self.memory.current_device if index is None else index, None)
-
-    def _cpu(self, args, kwargs):
-        return self._to_host(args[0])
-
-    def _to(self, args, kwargs):
-        tensor, rest = args[0], list(args[1:])
-        kwargs = dict(kwargs)
-        copy = kwargs.pop("copy", False)
-        other = kwargs.pop("other", None)
-        if other is None and rest and isinstance(rest[0], Tensor):
-            other = rest.pop(0)
-        if other is not None:
-            device = self.memory.storages.device(other)
-            if device is None or device == HOST:
-                target = "cpu" if device == HOST or not Tensor.is_meta.__get__(other) else "meta"
-            else:
-                target = torch.device("cuda", device)
-            rest = [target, other.dtype]
-        if rest and isinstance(rest[0], int) and not isinstance(rest[0], bool):
-            rest[0] = torch.device("cuda", rest[0])
-        if isinstance(kwargs.get("device"), int):
-            kwargs["device"] = torch.device("cuda", kwargs["device"])
-        if len(rest) > 3 or (len(rest) == 3 and isinstance(rest[0], torch.dtype)):
-            copy = rest.pop()
-        device, dtype, _, memory_format = torch._C._nn._parse_to(*rest, **kwargs)
-        if device is None:
-            return tensor.to(dtype or tensor.dtype, copy=copy, **({} if memory_format is None else {"memory_format": memory_format}))
-        index = self.gpu_index(device)
-        if index is not None:
-            return self.move(tensor, index, dtype, copy, memory_format)
-        if device.type == "cpu" and Tensor.is_meta.__get__(tensor):
-            return self._to_host(tensor, dtype)
-        if device.type == "meta":
-            with self.requesting(PLAIN_META):
-                return tensor.to(device=device, dtype=dtype or tensor.dtype, copy=copy)
-        return tensor.to(device=device, dtype=dtype or tensor.dtype, copy=copy)
 
     def _numpy(self, args, kwargs):
         tensor = args[0]

@@ -28,6 +28,7 @@ ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    "HF_DEACTIVATE_ASYNC_LOAD": "1",  # modes of PyTorch do not reach into other threads
 }
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from .events import Trace
+from .optimizer_steps import OptimizerSteps
+
+if TYPE_CHECKING:
+    import torch
 
 BUILDING, FORWARD, BACKWARD, OPTIMIZER, BETWEEN = "building", "forward", "backward", "optimizer", "between"
 
@@ -17,17 +20,16 @@ class TraceComplete(BaseException):
 class Phases:
     """Follows the phases; an iteration ends with the step of the optimizer (of each of them, where there are several)."""
 
-    def __init__(self, trace: Trace, iterations: int, stop: bool) -> None:
+    def __init__(self, trace: Trace, steps: OptimizerSteps, stop: bool) -> None:
         self.trace = trace
-        self.wanted = iterations
+        self.steps = steps
         self.stop = stop
         self.phase = BUILDING
         self.completed = 0
         self.finished = False  # what a script does on its way out is no failure any more
         self._started = False
-        self._steps: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
         self._backward_depth = 0
-        self._step_depth = 0
+        self._marked = 0
 
     @property
     def in_forward(self) -> bool:
@@ -56,30 +58,27 @@ class Phases:
         if self._backward_depth == 0:
             self.phase = BETWEEN
 
-    def step_begins(self) -> None:
+    def step_begins(self, optimizer: "torch.optim.Optimizer") -> None:
         self._start()
-        self._step_depth += 1
-        if self._step_depth == 1:
+        if self.steps.begin(optimizer):
             self._enter(OPTIMIZER)
 
-    def step_ends(self, optimizer: object, note_state: Callable[[], None]) -> None:
-        self._step_depth -= 1
-        if self._step_depth:
+    def step_ends(self, note_state: Callable[[], None]) -> None:
+        if not self.steps.end():
             return
         note_state()
         self.phase = BETWEEN
-        self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
-        done = min(self._steps.values())
-        if done > self.completed:
-            self.completed = done
-            if self.stop and self.completed >= self.wanted:
-                self.finished = True
-                self.trace.close()
-                raise TraceComplete
+        self.completed = self.steps.completed
+        if self.stop and self.steps.enough():
+            self.finished = True
+            self.trace.close()
+            raise TraceComplete
+        if self.completed > self._marked:
+            self._marked = self.completed
             self.trace.mark(f"iteration {self.completed + 1}")
 
     def step_abandoned(self) -> None:
-        self._step_depth -= 1
+        self.steps.abandon()
 
     def _start(self) -> None:
         if not self._started:

@@ -52,10 +52,14 @@ def kernels() -> dict[str, Callable[..., Any]]:
     return {kind: _kernel(kind) for kind in GATES}
 
 
+def is_packed(args: Any) -> bool:
+    """Whether the sizes of the steps stand before the states. They stay in host memory."""
+    return isinstance(args[3], (list, tuple))
+
+
 def _kernel(kind: str) -> Callable[..., Any]:
     def run(func, args, kwargs):
-        packed = isinstance(args[3], (list, tuple))  # with the sizes of its steps before the states
-        if packed:
+        if is_packed(args):
             data, _, states, weights, _, layers, dropout, train, bidirectional = args[:9]
             steps = data.shape[0]
         else:

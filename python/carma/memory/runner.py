@@ -84,6 +84,9 @@ def _run(run: Run, scratch: str) -> tuple[int, Optional[failure.Failure], Sessio
         code, problem = FAILED, failure.Failure(f"{run.script} ended without a step of an optimizer: nothing was trained")
     if problem is None and not any(line.startswith("+") for line in session.trace.lines):
         code, problem = FAILED, failure.Failure(f"{run.script} trained without putting anything on a GPU")
+    reason = session.refusal()
+    if problem is None and reason is not None:
+        code, problem = FAILED, failure.Failure(reason)
     return code, problem, session
 
 

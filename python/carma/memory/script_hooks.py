@@ -31,8 +31,16 @@ def install(session: "Session", patches: Patches) -> None:
     _printing(session, patches)
     _saved_tensors(session, patches)
     _methods(session, patches)
-    handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, inputs: session.phases.module_called())
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(_module_called(session))
     session.closers.append(handle.remove)
+
+
+def _module_called(session: "Session") -> Any:
+    def called(module: torch.nn.Module, inputs: Any) -> None:
+        session.phases.module_called()
+        session.weights.module_called(module, inputs)
+
+    return called
 
 
 def _parameters(session: "Session", patches: Patches) -> None:
@@ -43,7 +51,8 @@ def _parameters(session: "Session", patches: Patches) -> None:
         if data is not None and isinstance(data, torch.Tensor):
             with unseen():
                 if not data.is_meta and data.layout == torch.strided and type(data) in (torch.Tensor, torch.nn.Parameter):
-                    data = session.in_host_memory(data)
+                    index = session.view.default_type_device
+                    data = session.in_host_memory(data) if index is None else session.view.move(data, index, None)
                 else:
                     session.storages.reclassify(data, WEIGHT)
         return make(cls, data, *args, **kwargs)
@@ -92,13 +101,13 @@ def _optimizers(session: "Session", patches: Patches) -> None:
         @functools.wraps(step)
         def run(self, *args, **kwargs):
             session.note_gradients(self)
-            session.phases.step_begins()
+            session.phases.step_begins(self)
             try:
                 result = step(self, *args, **kwargs)
             except BaseException:
                 session.phases.step_abandoned()
                 raise
-            session.phases.step_ends(self, lambda: session.note_optimizer_state(self))
+            session.phases.step_ends(lambda: session.note_optimizer_state(self))
             return result
 
         patches.set(cls, "step", run)
@@ -111,6 +120,7 @@ def _optimizers(session: "Session", patches: Patches) -> None:
             wrapped_classes.add(cls)
             wrap(cls)
         session.trace.facts.setdefault("optimizer", cls.__name__)
+        session.steps.constructed(self)
 
     patches.set(torch.optim.Optimizer, "__init__", new_init)
 
@@ -146,22 +156,13 @@ def _defaults(session: "Session", patches: Patches) -> None:
     def set_default_tensor_type(kind: Any) -> None:
         name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
         if ".cuda." in name:
-            view.default_device = session.memory.current_device
+            view.default_device = view.default_type_device = session.memory.current_device
             torch.set_default_dtype(getattr(torch, name.rsplit(".", 1)[1]).dtype)
         else:
-            view.default_device = None
+            view.default_device = view.default_type_device = None
             set_type(kind)
 
     patches.set(torch, "set_default_tensor_type", set_default_tensor_type)
-    load = torch.load
-
-    @functools.wraps(load)
-    def load_to_host(*args, **kwargs):
-        """Checkpoints are read into host memory; what they are copied into is followed, not they themselves."""
-        kwargs.pop("map_location", None)
-        return load(*args[:1], map_location="cpu", **kwargs)
-
-    patches.set(torch, "load", load_to_host)
 
 
 def _mixed_precision(session: "Session", patches: Patches) -> None:

@@ -6,10 +6,13 @@ from typing import Any, Callable, Optional
 
 import torch
 
-from . import constants, data_parallel, pretended_gpu, script_hooks
-from .dispatch import PLAIN_META, MemoryMode, tensors_in
+from . import checkpoints, constants, data_parallel, pretended_gpu, script_hooks
+from .dispatch import PLAIN_META, MemoryMode
 from .events import GRADIENT, OPTIMIZER_STATE, WEIGHT, Trace
 from .functions import ScriptView
+from .gpu_weights import GpuWeights
+from .optimizer_steps import OptimizerSteps
+from .outputs import tensors_in
 from .patches import Patches
 from .phases import Phases
 from .quiet import unseen
@@ -28,9 +31,11 @@ class Session:
         self.trace = Trace()
         self.trace.facts = {"torch": torch.__version__, "devices": devices, "iterations": 0}
         self.storages = Storages(self.trace)
-        self.phases = Phases(self.trace, iterations, stop)
+        self.steps = OptimizerSteps(iterations, self._on_gpu)
+        self.phases = Phases(self.trace, self.steps, stop)
         self.memory = MemoryMode(self.trace, self.storages, self.phases)
         self.view = ScriptView(self.memory)
+        self.weights = GpuWeights(self.storages)
         self.devices = devices
         self.patches = Patches()
         self.closers: list[Callable[[], None]] = []
@@ -38,6 +43,7 @@ class Session:
     def __enter__(self) -> "Session":
         pretended_gpu.install(self.patches, self.view, self.devices)
         script_hooks.install(self, self.patches)
+        checkpoints.install(self, self.patches)
         data_parallel.install(self, self.patches)
         self.memory.__enter__()
         self.view.__enter__()
@@ -56,6 +62,23 @@ class Session:
     def finish(self) -> None:
         self.trace.facts["iterations"] = self.phases.completed
         self.trace.close()
+        notes = self.steps.notes()
+        if notes:
+            self.trace.facts["notes"] = notes
+
+    def refusal(self) -> Optional[str]:
+        """Why the trace is no answer, if it is none."""
+        if self.weights.are_missing and not self.trace.has_weights:
+            return (
+                "the model ran on a GPU but has no weights on a GPU, so the estimate would be too low: "
+                "move the model with model.to(\"cuda\") before training"
+            )
+        return None
+
+    def _on_gpu(self, tensor: torch.Tensor) -> bool:
+        with unseen():
+            device = self.storages.device(tensor)
+        return device is not None and device >= 0
 
     def in_host_memory(self, data: torch.Tensor) -> torch.Tensor:
         """A stand-in without memory for a tensor that the script believes to be in host memory."""

@@ -36,9 +36,11 @@ def weights_on_gpu(session: Session, model: torch.nn.Module) -> Iterator[None]:
             module._parameters[name] = stand_in(parameter, WEIGHT)
         for name, buffer in module._buffers.items():
             module._buffers[name] = stand_in(buffer, BUFFER)
+    session.memory.check_devices = False  # tensors of the model that are no buffers stay in host memory
     try:
         yield
     finally:
+        session.memory.check_devices = True
         for module, parameters, buffers in saved:
             module._parameters.update(parameters)
             module._buffers.update(buffers)

@@ -16,10 +16,11 @@ HOST = -1
 class Record:
     """What is known of one storage."""
 
-    __slots__ = ("constant", "device", "identity", "kind", "size", "watch")
+    __slots__ = ("assumed", "constant", "device", "identity", "kind", "size", "watch")
 
-    def __init__(self, device: int, size: int, identity: int, kind: str) -> None:
+    def __init__(self, device: int, size: int, identity: int, kind: str, assumed: bool) -> None:
         self.device = device
+        self.assumed = assumed  # made inside PyTorch, where the device of the script is not known
         self.size = size
         self.identity = identity
         self.kind = kind
@@ -48,13 +49,16 @@ class Storages:
     def find(self, tensor: torch.Tensor) -> Optional[Record]:
         if not tensor.is_meta:
             return None
-        return self.records.get(storage_of(tensor)._cdata)
+        try:
+            return self.records.get(storage_of(tensor)._cdata)
+        except NotImplementedError:  # a tensor inside torch.func: its operators are seen with the tensors it wraps
+            return None
 
     def device(self, tensor: torch.Tensor) -> Optional[int]:
         record = self.find(tensor)
         return None if record is None else record.device
 
-    def follow(self, tensor: torch.Tensor, device: int, kind: str) -> Record:
+    def follow(self, tensor: torch.Tensor, device: int, kind: str, assumed: bool = False) -> Record:
         """Begins to follow the storage of a new tensor, which is an allocation unless it is in host memory."""
         storage = storage_of(tensor)
         known = self.records.get(storage._cdata)
@@ -62,7 +66,7 @@ class Storages:
             return known
         size = storage.nbytes()
         identity = 0 if device == HOST or size == 0 else self.trace.allocate(size, kind, device)
-        record = Record(device, size, identity, kind)
+        record = Record(device, size, identity, kind, assumed)
         self.records[storage._cdata] = record
         self._watch(storage, record)
         return record
