@@ -231,7 +231,11 @@ impl JobEvent {
                     RequeueReason::Moved => format!("{kind}{more}: it moves to another GPU"),
                 }
             }
-            Self::OverLimit { text } | Self::Idle { text, .. } | Self::Finished { text, .. } | Self::NotTold { text } | Self::Machine { text } => {
+            Self::OverLimit { text }
+            | Self::Idle { text, .. }
+            | Self::Finished { text, .. }
+            | Self::NotTold { text }
+            | Self::Machine { text } => {
                 format!("{kind}: {text}")
             }
             Self::Other { body, .. } => match body["text"].as_str() {
@@ -265,10 +269,22 @@ mod tests {
             ("submitted", json!({"user": "ada"}), "submitted"),
             ("estimating", json!({}), "estimating"),
             ("estimated", json!({"memory": {"expected": 1, "upper": 2}, "source": "static", "notes": []}), "estimated: by static"),
-            ("launched", json!({"attempt": 1, "placement": placement, "reason": {}}), "launched (attempt 1) on s0/gpu3 with 2.0 GiB reserved"),
+            (
+                "launched",
+                json!({"attempt": 1, "placement": placement, "reason": {}}),
+                "launched (attempt 1) on s0/gpu3 with 2.0 GiB reserved",
+            ),
             ("signalled", json!({"attempt": 1, "signal": "terminate", "reason": "cancelled"}), "signalled (attempt 1): cancelled"),
-            ("ended", json!({"attempt": 1, "verdict": "out_of_memory", "because": "it said so", "whose": null}), "ended (attempt 1): it said so"),
-            ("requeued", json!({"floor": 29_011, "reason": {"after": "out_of_memory"}, "whole_gpu": false}), "requeued, to have 28.3 GiB or more"),
+            (
+                "ended",
+                json!({"attempt": 1, "verdict": "out_of_memory", "because": "it said so", "whose": null}),
+                "ended (attempt 1): it said so",
+            ),
+            (
+                "requeued",
+                json!({"floor": 29_011, "reason": {"after": "out_of_memory"}, "whole_gpu": false}),
+                "requeued, to have 28.3 GiB or more",
+            ),
             ("requeued", json!({"floor": 0, "reason": "slot_over"}), "requeued: its time slice is over, and other jobs wait"),
             ("idle", json!({"idle": null, "text": "works again"}), "idle: works again"),
             ("held", json!({"by": "ada"}), "held by ada"),
@@ -290,7 +306,10 @@ mod tests {
         let unknown = JobEvent::read("beamed_up", json!({"text": "by whom"}));
         assert_eq!((unknown.kind().as_str(), unknown.words().as_str()), ("beamed_up", "beamed up: by whom"));
         let hidden = JobEvent::read("finished", json!({"outcome": "succeeded", "text": "secret"})).without_body();
-        assert_eq!((hidden.words().as_str(), serde_json::to_value(&hidden).unwrap()), ("finished", json!({"kind": "finished", "body": null})));
+        assert_eq!(
+            (hidden.words().as_str(), serde_json::to_value(&hidden).unwrap()),
+            ("finished", json!({"kind": "finished", "body": null}))
+        );
         assert_eq!(serde_json::from_value::<JobEvent>(json!({"kind": "finished", "body": null})).unwrap(), hidden);
     }
 }

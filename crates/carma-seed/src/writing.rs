@@ -5,8 +5,8 @@ use carma_core::{
     ServerId, State, Time, UserId, Utilisation, Verdict,
 };
 use carma_manager::attempt::Exit;
-use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::event::JobEvent;
+use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::store::{AttemptEnd, Change, Joules, Measured, MemoryStep, NewEvent, StoredJob, UnixMillis};
 use serde_json::{Value, json};
 
@@ -29,7 +29,8 @@ pub(crate) fn changes(id: JobId, ran: &Ran, begin: UnixMillis) -> serde_json::Re
         "spec": spec, "state": State::Queued { since: time(ran.submitted) }, "submitted_at": time(ran.submitted), "sequence": id.0, "attempts": 0,
         "climb": Climb::default(), "failures": 0, "displacements": 0, "progress": null, "checkpointed_at": null,
     }))?;
-    let event = |at: UnixMillis, kind: &str, body: Value| Change::EventLogged(NewEvent { at, job: Some(id), event: JobEvent::read(kind, body) });
+    let event =
+        |at: UnixMillis, kind: &str, body: Value| Change::EventLogged(NewEvent { at, job: Some(id), event: JobEvent::read(kind, body) });
     let estimate = json!({ "source": "static", "notes": [], "parts": parts(ran) });
     let accepted = StoredJob { request: request(ran), owner: ran.owner.clone(), job: job.clone(), submitted: ran.submitted, ended: None };
     let mut changes = vec![

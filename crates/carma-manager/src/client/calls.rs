@@ -19,9 +19,9 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery, Me,
-    MOST_ROWS, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status, Submit, Submitted, Tried,
-    WaitQuery, WhatIf, WhatIfQuery, Why,
+    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery,
+    MOST_ROWS, Me, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status, Submit,
+    Submitted, Tried, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
 use crate::store::{JobSummary, MinuteMean};

@@ -81,7 +81,8 @@ impl Running {
             }
         }
         let parts = [(QueuePart::Running, running), (QueuePart::Queued, queued), (QueuePart::Blocked, blocked), (QueuePart::Held, held)];
-        let mut rows: Vec<_> = parts.into_iter().flat_map(|(part, jobs)| jobs.into_iter().map(move |(place, job)| (part, place, job))).collect();
+        let mut rows: Vec<_> =
+            parts.into_iter().flat_map(|(part, jobs)| jobs.into_iter().map(move |(place, job)| (part, place, job))).collect();
         let more = rows.len() > room.all && room.each.is_none();
         rows.truncate(room.all);
         let next = rows.last().filter(|_| more).map(|(part, place, job)| QueueCursor { part: *part, place: *place, job: job.id() });

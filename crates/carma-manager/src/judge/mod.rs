@@ -13,4 +13,4 @@ mod verdict;
 mod words;
 
 pub use evidence::{DeviceFacts, Evidence, HostFacts, XidSeen};
-pub use verdict::{Judgement, Blame, verdict};
+pub use verdict::{Blame, Judgement, verdict};

@@ -68,19 +68,7 @@ fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>, event
     });
     let (because, whose) = end.map_or((None, None), |(because, whose)| (Some(because), whose));
     let Measured { peaks, utilisation, energy } = taken;
-    AttemptDetail {
-        attempt,
-        placement,
-        launched,
-        ended,
-        verdict,
-        because,
-        whose,
-        exit,
-        peaks,
-        utilisation,
-        energy,
-    }
+    AttemptDetail { attempt, placement, launched, ended, verdict, because, whose, exit, peaks, utilisation, energy }
 }
 
 fn estimate(spec: &JobSpec, declared: Option<MiB>, events: &[StoredEvent]) -> EstimateDetail {

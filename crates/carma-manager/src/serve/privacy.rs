@@ -149,8 +149,8 @@ mod tests {
     use super::super::access::Role;
     use super::*;
     use crate::api::EstimateDetail;
-    use crate::request::Owner;
     use crate::event::JobEvent;
+    use crate::request::Owner;
     use crate::store::{NewEvent, Phase, UnixMillis};
 
     fn detail() -> JobDetail {

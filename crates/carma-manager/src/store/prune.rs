@@ -170,7 +170,8 @@ impl Reader {
 
     /// Users whose finished jobs have more events than this, and how many more; none: events of no job.
     fn users_with_events_above(&self, most: u64) -> Result<Vec<(Option<u32>, u64)>, StoreError> {
-        let sql = format!("SELECT jobs.uid, count(*) FROM events LEFT JOIN jobs ON jobs.id = events.job WHERE {NOT_NEEDED} GROUP BY jobs.uid");
+        let sql =
+            format!("SELECT jobs.uid, count(*) FROM events LEFT JOIN jobs ON jobs.id = events.job WHERE {NOT_NEEDED} GROUP BY jobs.uid");
         self.excess(&sql, most)
     }
 

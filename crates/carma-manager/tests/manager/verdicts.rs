@@ -7,7 +7,7 @@ use std::path::Path;
 use carma_core::{DeviceId, MiB, Seconds, ServerId, StopReason, Time, Verdict};
 use carma_gpu::Xid;
 use carma_manager::attempt::Exit;
-use carma_manager::judge::{DeviceFacts, Evidence, HostFacts, Judgement, Blame, XidSeen, verdict};
+use carma_manager::judge::{Blame, DeviceFacts, Evidence, HostFacts, Judgement, XidSeen, verdict};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);

@@ -17,8 +17,8 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Refused;
 use crate::api::{
-    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, MOST_ROWS, Problem, Queue, QueueQuery, ShareRow,
-    Told,
+    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, MOST_ROWS, Problem, Queue, QueueQuery,
+    ShareRow, Told,
 };
 use crate::configuration::EnergySettings;
 use crate::serve::Shared;

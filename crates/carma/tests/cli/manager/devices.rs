@@ -88,9 +88,7 @@ fn a_gpu_without_its_mps_daemon_is_shared_by_streams_for_good() {
     std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
     lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
     lab.start();
-    let said = |words: &str| {
-        lab.reader().events_after(0, 1000).unwrap().iter().filter(|stored| stored.text.contains(words)).count()
-    };
+    let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().filter(|stored| stored.text.contains(words)).count();
     until(|| (said("no MPS on s0/gpu1") > 0).then_some(()));
     cut(&lab, &"3g.20gb".parse().unwrap());
     until(|| (said("came: ") > 0).then_some(()));

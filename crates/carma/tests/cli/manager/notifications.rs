@@ -193,7 +193,8 @@ fn who_holds_a_gpu_and_does_not_use_it_is_told_once() {
     let mut holds = home.0.plain(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
     (holds.resources.gpus, holds.resources.exclusive) = (1, true);
     let holds = home.0.submit(holds);
-    let idle = || home.0.client().job(&holds.0.to_string()).unwrap().events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
+    let idle =
+        || home.0.client().job(&holds.0.to_string()).unwrap().events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
     until(|| (idle() == 2).then_some(()));
     // What is told next tells that nothing was told in between of the GPU that is lent.
     let last = home.0.submit(home.0.plain("true"));
