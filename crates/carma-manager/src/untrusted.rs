@@ -27,7 +27,7 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
 pub(crate) fn remove_tree(folder: &Path) -> io::Result<()> {
     let root = match openat(CWD, folder, FOLDER, Mode::empty()) {
         // A link or a file in its place.
-        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(std::fs::remove_file(folder)?),
+        Err(Errno::NOTDIR | Errno::LOOP) => return std::fs::remove_file(folder),
         root => root?,
     };
     let mut removal = Removal { root, moved: 0, left: MOST_ENTRIES };

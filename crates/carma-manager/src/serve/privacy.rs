@@ -54,7 +54,7 @@ impl Private for JobDetail {
         self.outcome = self.state.outcome().map(ToString::to_string);
         self.estimate.notes.clear();
         self.attempts.iter_mut().for_each(Private::hide);
-        self.events.iter_mut().for_each(|stored| stored.hide());
+        self.events.iter_mut().for_each(Private::hide);
     }
 
     fn seen(mut self, view: View) -> Self {

@@ -94,13 +94,12 @@ impl Happenings {
 
 const fn weight(event: &JobEvent) -> Weight {
     match event {
-        // A job that takes turns or moves to another GPU met no trouble.
-        JobEvent::Machine { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => Weight::Recovery,
         // How an attempt failed by itself is shown again when its job is over.
-        JobEvent::Ended { verdict: Verdict::Succeeded | Verdict::Failed { .. }, .. } => Weight::Usual,
-        JobEvent::Ended { .. } => Weight::Recovery,
-        JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Weight::Usual,
+        JobEvent::Ended { verdict: Verdict::Succeeded | Verdict::Failed { .. }, .. }
+        | JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Weight::Usual,
         JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Weight::Failure,
+        // A job that takes turns or moves to another GPU met no trouble.
+        JobEvent::Machine { .. } | JobEvent::Ended { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => Weight::Recovery,
         _ => Weight::Usual,
     }
 }
