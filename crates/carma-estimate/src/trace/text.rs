@@ -23,6 +23,9 @@ pub struct Header {
     pub iterations: Option<u32>,
     /// Class of the optimizer.
     pub optimizer: Option<String>,
+    /// What the user should know about it, such as an optimizer that made no step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A recording of one process: events for each device it used.

@@ -28,6 +28,12 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// What the user should know about the description and the recording.
+    pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
+        let described = self.description.iter().flat_map(|description| &description.notes);
+        described.chain(self.recording.iter().flat_map(|recording| &recording.header.notes))
+    }
+
     /// Reads the files that were named, and completes what they say by the flags.
     pub(crate) fn read(
         model: Option<&Path>,

@@ -75,10 +75,10 @@ fn heading(subject: &Subject, output: &mut impl Write) -> Result<()> {
 }
 
 fn notes(subject: &Subject, output: &mut impl Write) -> Result<()> {
-    let Some(description) = &subject.description else { return Ok(()) };
-    for note in &description.notes {
+    for note in subject.notes() {
         writeln!(output, "{}", wrapped(&format!("note: {note}")))?;
     }
+    let Some(description) = &subject.description else { return Ok(()) };
     let unknown = description.model.unknown_layers();
     if !unknown.is_empty() {
         let unknown = format!("layers not known, counted as their output kept once: {}", unknown.join(", "));
@@ -139,7 +139,7 @@ fn facts(subject: &Subject, question: &Question<'_>) -> Value {
         "stack": subject.stack.name,
         "confidence": question.confidence,
         "utilisation": subject.utilisation(),
-        "notes": description.map(|description| description.notes.clone()).unwrap_or_default(),
+        "notes": subject.notes().collect::<Vec<_>>(),
         "unknown_layers": description.map(|description| description.model.unknown_layers()).unwrap_or_default(),
     })
 }
