@@ -4,7 +4,7 @@
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 RELEASE = $(TARGET)/release
 
-help: ## What can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build, and show two managers at work on emulated GPUs: one job per GPU, and sharing (about a minute)
@@ -15,11 +15,21 @@ demo: ## Build, and show two managers at work on emulated GPUs: one job per GPU,
 	@$(RELEASE)/carma demo
 
 test: format lint deny docs tests python browser ## All checks and all tests; installs what they need
+	@tools/skip --list
+
+# Tests that cannot run here record themselves in this file, and fail under CI (CI is set) if CI should have what they need.
+export CARMA_SKIPPED = $(abspath $(TARGET))/skipped
+.PHONY: forget-skips
+deny tests python browser: forget-skips
+forget-skips:
+	@mkdir -p $(TARGET) && rm -f $(CARMA_SKIPPED)
 
 format:
 	cargo fmt --all --check
 
 lint:
+	tools/check-cycles
+	python3 -m unittest discover --quiet --start-directory tools/tests
 	cargo clippy --workspace --all-targets -- -D warnings
 
 deny: 
@@ -30,18 +40,20 @@ deny:
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 
-# The same random cases each time, so that a failure is of what was changed; `make hunt` looks for others.
+# The same random cases each time, so that a failure comes from a change; `make hunt` tries others.
 SEED ?= 1
 # nextest where it is installed; documentation examples run in either case.
 tests: clients
 	tools/install prometheus
 	tools/install tmux
-	@test -d "$$CARMA_DATA" || echo "CARMA_DATA names no folder: the checks against published measurements are not run"
+	tools/install curl
+	tools/install openssl
+	tools/install chromium
 	export PROPTEST_RNG_SEED=$(SEED); if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace --lib --bins --tests; fi
 	cargo test --workspace --doc
 
 CASES ?= 10000
-hunt: ## Look for events that break a promise of the scheduler: random ones, another lot each time (CASES, by default 10000)
+hunt: ## Test the properties of the scheduler on new random events (CASES, by default 10000)
 	PROPTEST_CASES=$(CASES) cargo test --release --package carma-core --test core whatever_happens
 
 clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, which the tests run on emulated GPUs
@@ -49,28 +61,28 @@ clients: target/clients/installed ## Set up nvidia-ml-py, nvitop and gpustat, wh
 target/clients/installed: tools/clients-requirements.txt
 	tools/install python3-venv
 	if python3 -m venv target/clients && target/clients/bin/pip install --quiet --requirement tools/clients-requirements.txt; then touch $@; \
-	else echo "nvitop and gpustat cannot be installed: the tests with them are not run"; fi
+	else echo "nvitop and gpustat cannot be installed from PyPI" >&2; fi
 
 # The dry run's own tests, on Debian's small PyTorch.
 python:
 	tools/install python3-torch
-	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m unittest discover -s tests -t .; \
-	else echo "no PyTorch for /usr/bin/python3: the dry run's tests are not run"; fi
+	if /usr/bin/python3 -c 'import torch' 2>/dev/null; then cd python && OMP_NUM_THREADS=1 /usr/bin/python3 -m tests; \
+	else tools/skip python/tests "/usr/bin/python3 has no PyTorch"; fi
 
-web: web/node_modules/installed ## Build the web page, which the program holds
+web: web/node_modules/installed ## Build the web page, which the program embeds
 	cd web && npm run --silent build
 
-# All that needs npm is left out where its packages cannot be had; where they can, a page that is not what its sources give fails.
+# Without npm packages, everything that needs them is skipped. With them, a web/dist that differs from its sources fails.
 web/node_modules/installed: web/package-lock.json
 	tools/install npm
-	if cd web && npm ci --silent; then touch node_modules/installed; else echo "npm or its packages cannot be had: the web page is not tested"; fi
+	if cd web && npm ci --silent; then touch node_modules/installed; else echo "npm or its packages cannot be installed" >&2; fi
 
 # Built as the tests were, so that nothing is built twice.
 browser: web/node_modules/installed ## Check the web page, and test it in a real browser; pictures in target/screenshots
 	tools/install chromium
 	cargo build --workspace --bins --tests
-	if [ -e web/node_modules/installed ]; then cd web && npm run --silent check && npm test --silent; fi
-	if [ ! -e web/node_modules/installed ] || ! command -v chromium >/dev/null; then echo "no npm or chromium: the tests in a browser are not run"; \
+	if [ -e web/node_modules/installed ]; then cd web && npm run --silent check && npm test --silent; else tools/skip web/test "no npm packages"; fi
+	if [ ! -e web/node_modules/installed ] || ! command -v chromium >/dev/null; then tools/skip web/browser "no npm packages or no chromium"; \
 	else cd web && CARGO_TARGET_DIR=$(abspath $(TARGET)) npm run --silent browser; fi
 
 pictures: web/node_modules/installed ## Take the pictures of the README from a run on emulated GPUs
@@ -88,7 +100,7 @@ target/torch/installed: tools/torch-requirements.txt
 	touch $@
 
 test-torch: torch ## The dry run's tests on current PyTorch, and the full comparison with published measurements (CARMA_DATA)
-	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m unittest discover -s tests -t .
+	cd python && OMP_NUM_THREADS=1 ../target/torch/bin/python -m tests
 	cargo build --release --package carma
 	tools/compare-estimators
 
@@ -113,10 +125,10 @@ target/zig/installed: packaging/requirements.txt
 	tools/install python3-venv
 	python3 -m venv target/zig
 	target/zig/bin/pip install --quiet --requirement packaging/requirements.txt || \
-	  { echo "zig and cargo-zigbuild cannot be had from PyPI: no release can be built here ('make install' builds for this machine)" >&2; exit 1; }
+	  { echo "zig and cargo-zigbuild cannot be installed from PyPI: no release can be built here ('make install' builds for this machine)" >&2; exit 1; }
 	touch $@
 
-bench: ## What decisions and jobs cost, beside a reference of the same run
+bench: ## Measure decisions, simulations, estimates and jobs, relative to a reference of the same run
 	tools/install valgrind
 	cargo bench --package carma-core --bench decisions
 	cargo bench --package carma-sim --bench simulations
@@ -127,6 +139,6 @@ bench: ## What decisions and jobs cost, beside a reference of the same run
 	cargo bench --package carma --bench top
 	PATH="$(CURDIR)/target/peers/bin:$$PATH" cargo bench --package carma --bench throughput
 
-bench-peers: ## Install pueue and task-spooler, which the benchmark compares with where they are
+bench-peers: ## Install pueue and task-spooler for the comparison in make bench
 	tools/install task-spooler
 	cargo install --locked pueue --root target/peers

@@ -26,7 +26,7 @@ IS_TORCH_2 = int(torch.__version__.split(".")[0]) >= 2
 
 
 def torch2(*packages: str) -> Callable[[Any], Any]:
-    """Marks a test of the current stack; it is skipped, with a plain message, where that is not installed."""
+    """Marks a test of the current stack; it is skipped where that is not installed. `make test` has Debian's PyTorch, `make test-torch` the current stack."""
     if not IS_TORCH_2:
         return unittest.skip(f"needs PyTorch 2, found {torch.__version__}")
     missing = [name for name in packages if importlib.util.find_spec(name) is None]

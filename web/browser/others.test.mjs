@@ -8,7 +8,8 @@ import { Visit } from "./visit.mjs";
 
 const set = scene();
 
-test("a job of another user is read-only", { skip: await cannotBecomeOthers() }, async () => {
+const READ_ONLY = "a job of another user is read-only";
+test(READ_ONLY, { skip: await cannotBecomeOthers(READ_ONLY) }, async () => {
   const roots = await set.lab.submit("--gpus", "0", "--name", "roots", "--", "sh", "-c", "echo confidential; sleep 100000");
   const own = Number(await set.lab.carmaAs(NOBODY, "submit", "--quiet", "--gpus", "0", "--name", "own", "--", "sleep", "100000"));
   await Promise.all([set.lab.reaches(roots, "running"), set.lab.reaches(own, "running")]);

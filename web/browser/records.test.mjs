@@ -106,7 +106,7 @@ test("what if: the jobs are replayed by other policies", async () => {
 test("wishes to be told are set, refused where they make no sense, and kept", async () => {
   const visit = await set.visit();
   await visit.go("notifications");
-  await visit.sees("You are told of nothing.");
+  await visit.sees("You have no notifications.");
   await visit.press("Add");
   await visit.page.getByLabel("How").selectOption("Command");
   await visit.page.getByRole("textbox", { name: "Command" }).fill("cat > told");

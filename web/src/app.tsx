@@ -22,7 +22,7 @@ import { Submit } from "./pages/submit";
 import { WhatIfPage } from "./pages/what_if";
 import { route } from "./router";
 
-/** A page is given what follows its name in the address. */
+/** A page gets the part of the address after its name. */
 const PAGES: Record<string, { title: string; page: ComponentType<{ argument: string }> }> = {
   "": { title: "Server", page: Glance },
   queue: { title: "Queue", page: QueuePage },
@@ -55,7 +55,7 @@ export function App() {
 
   useEffect(() => {
     document.title = `${known?.title ?? "Nothing"}${argument ? ` ${argument.replace(/^s\d+\//, "")}` : ""} · CARMA`;
-    // Whoever goes to another page begins at its top, with eyes and with a screen reader.
+    // A new page begins at its top, also for a screen reader.
     if (shown.current !== place) {
       shown.current = place;
       scrollTo(0, 0);

@@ -8,7 +8,7 @@ export interface Route {
   page: string;
   argument: string;
   query: URLSearchParams;
-  /** Counts how often an address was gone to. */
+  /** Counts navigations, also to the same address. */
   visit: number;
 }
 
@@ -36,7 +36,7 @@ export function followAddress(): void {
   read();
 }
 
-/** Changes the query of the page that is shown, without a step in the browser's history. */
+/** Changes the query of the current page, without an entry in the browser's history. */
 export function setQuery(changes: Record<string, string>): void {
   const { page, argument, query, visit } = route.get();
   const address = to(page, argument || undefined, { ...Object.fromEntries(query), ...changes });

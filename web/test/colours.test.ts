@@ -62,11 +62,12 @@ const themes = ["light", "dark"].map((theme, place) => {
   return { theme, colour: (name: string) => colours.get(name) ?? assert.fail(`no colour ${name}`) };
 });
 const jobs = Array.from({ length: 8 }, (_, place) => `job-${place}`);
+const metrics = Array.from({ length: 4 }, (_, place) => `metric-${place}`);
 
 test("jobs, and counters, are told apart by everybody", () => {
   for (const { theme, colour } of themes) {
     for (const [sight, rows] of Object.entries(SIGHTS)) {
-      for (const names of [jobs, ["smact", "smocc", "drama"]]) {
+      for (const names of [jobs, metrics]) {
         const all = names.map(name => ({ name, as: seen(colour(name), rows) }));
         for (const [place, one] of all.entries()) {
           for (const other of all.slice(place + 1))

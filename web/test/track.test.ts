@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GpuStay, GpuTimeline, RecentLooks } from "../src/api/types";
+import type { GpuStay, GpuTimeline, RecentLooks } from "../src/api/schema";
 import { heightAt, packed, promisedSteps, stacked } from "../src/lib/stack";
 import { fromLooks, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
@@ -10,7 +10,7 @@ const stay = (job: number, launched: number, ended: number | null, promised = 10
   user: "ada",
   launched,
   ended,
-  ending: ended === null ? null : "succeeded",
+  ending: ended === null ? null : { class: "succeeded", brief: "succeeded", text: "succeeded" },
   promised,
   memory: [{ at: launched, memory: promised / 2 }],
 });
@@ -19,10 +19,7 @@ const looks = (memory: number[], tenants: (number | null)[][]): RecentLooks => (
   device: "s0/gpu0",
   at: memory.map((_, index) => index),
   memory,
-  smact: memory.map((_, index) => (index % 2 === 0 ? index / 10 : null)),
-  smocc: memory.map(() => null),
-  drama: memory.map(() => 0.5),
-  gpu: memory.map(() => 1),
+  utilisation: { smact: memory.map((_, index) => (index % 2 === 0 ? index / 10 : null)), smocc: memory.map(() => null) },
   power: memory.map((_, index) => index),
   tenants: tenants.map((has, place) => ({ attempt: { job: place + 1, number: 1 }, memory: has })),
 });
@@ -48,7 +45,7 @@ test("joined points keep the most memory with its parts, and the mean load", () 
     ],
   );
   assert.deepEqual(
-    [thin.power, thin.smact, thin.smocc],
+    [thin.power, thin.utilisation.smact, thin.utilisation.smocc],
     [
       [0.5, 2.5],
       [0, 0.2],
@@ -92,28 +89,20 @@ test("a timeline has a job's memory only while it was there", () => {
     minute,
     readings: 60,
     memory_used: 70,
-    utilisation: { smact: 0.5 },
+    utilisation: minute === 2 ? { smact: 0.5, drama: 0.25 } : { smact: 0.5 },
     power: 100,
   }));
   const timeline: GpuTimeline = { since: 0, until: 240_000, minutes, stays: [stay(1, 150_000, 180_000)] };
-  const { at, smact, smocc, tenants } = fromTimeline(timeline, 100);
+  const { at, utilisation, tenants } = fromTimeline(timeline, 100);
   assert.deepEqual(at, [90_000, 150_000, 210_000]);
-  assert.deepEqual(
-    [smact, smocc],
-    [
-      [0.5, 0.5, 0.5],
-      [null, null, null],
-    ],
-  );
+  assert.deepEqual(utilisation, { smact: [0.5, 0.5, 0.5], drama: [null, 0.25, null] });
   assert.deepEqual(tenants[0]?.memory, [null, 25, null]);
 });
 
 test("layers stand upon each other, and what is nobody's is on top", () => {
   const seen: Track = {
     at: [0, 1],
-    smact: [null, null],
-    smocc: [null, null],
-    drama: [null, null],
+    utilisation: {},
     power: [null, null],
     memory: [60, 50],
     tenants: [
@@ -155,7 +144,7 @@ test("a layer reaches from the point before it has any height to the point after
   const nothing = at.map(() => null);
   const memory = [null, null, 5, 6, null, null];
   const tenants = [{ attempt: { job: 1, number: 1 }, memory }];
-  const track: Track = { at, smact: nothing, smocc: nothing, drama: nothing, power: nothing, memory, tenants };
+  const track: Track = { at, utilisation: {}, power: nothing, memory, tenants };
   const [layer, ...others] = stacked(track);
   assert.deepEqual(others, []);
   assert.ok(layer);

@@ -1,4 +1,4 @@
-//! Benchmarks that say how cost grows: each case beside a named reference of the same run, in time and in instructions.
+//! Benchmarks of how cost grows: each case relative to a named reference case of the same run, in time and instructions.
 //!
 //! Time is the median over many calls. Instructions are counted by Valgrind's callgrind in a second run of the same
 //! program, inside the measured calls only, so that they do not depend on what else the machine does.
@@ -19,7 +19,7 @@ use table::Row;
 pub struct Calls {
     /// When timed.
     pub timed: usize,
-    /// When their instructions are counted, which takes fifty times as long; 0: they are not.
+    /// With instruction counting, which is fifty times slower; 0: do not count.
     pub counted: usize,
 }
 
@@ -39,13 +39,13 @@ pub struct Suite {
 pub struct Case<'a, S> {
     /// Its name, unique in its suite.
     pub name: &'a str,
-    /// How many of the same thing a call does; what is printed is for one of them.
+    /// Operations in a call; results are per operation.
     pub units: usize,
-    /// The case it is compared with, which must have run before; its own name for a reference.
+    /// The earlier case to compare with; its own name for a reference case.
     pub reference: &'a str,
     /// Makes the state.
     pub setup: &'a dyn Fn() -> S,
-    /// Brings the state to where the call is due; not measured.
+    /// Prepares the state for the next call; not measured.
     pub prepare: &'a dyn Fn(&mut S),
     /// What is measured.
     pub call: &'a dyn Fn(&mut S),
@@ -57,7 +57,7 @@ impl Suite {
         Self::with_calls(title, MANY)
     }
 
-    /// Begins a suite whose calls take so long that fewer must do.
+    /// Begins a suite with fewer calls, for calls that take long.
     pub fn with_calls(title: &str, calls: Calls) -> Self {
         let counted = instructions::case_to_count();
         if counted.is_none() {

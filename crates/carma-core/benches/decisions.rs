@@ -23,8 +23,11 @@ struct Site {
 
 fn window(used: u64, smact: f64) -> Box<WindowSummary> {
     let steady = |value| Some(Statistics::steady(value));
-    let (smocc, drama) = (steady(smact / 2.0), steady(smact / 3.0));
-    Box::new(WindowSummary { full: true, memory_used: MiB(used), smact: steady(smact), smocc, drama, ..WindowSummary::default() })
+    let statistics = PerMetric::NONE
+        .with(Metric::Smact, steady(smact))
+        .with(Metric::Smocc, steady(smact / 2.0))
+        .with(Metric::Drama, steady(smact / 3.0));
+    Box::new(WindowSummary { full: true, memory_used: MiB(used), statistics, ..WindowSummary::default() })
 }
 
 impl Site {
@@ -83,7 +86,7 @@ impl Site {
     fn new(config: Config, gpus: usize, queued: u64) -> Self {
         let mut site = Self::with_jobs(config, gpus, JOBS_PER_GPU);
         (0..queued).for_each(|_| site.submit());
-        assert_eq!(site.scheduler.queue().count() as u64, queued, "the fleet is full and everybody else waits");
+        assert_eq!(site.scheduler.queue().count() as u64, queued, "the fleet is full and all other jobs wait");
         site
     }
 
@@ -98,7 +101,7 @@ impl Site {
         self.next_job += 1;
         let limit = Some(Seconds::from_secs(100_000 + self.next_job));
         // Light enough to share by every policy until memory is full.
-        let utilisation = Utilisation { smact: Some(Fraction::clamped(0.1)), ..Utilisation::default() };
+        let utilisation = Utilisation::of([(Metric::Smact, 0.1)]);
         let memory = MemoryNeed::known(MiB(NEED));
         Box::new(JobSpec { memory, utilisation, time_limit: limit, ..JobSpec::new(JobId(self.next_job)) })
     }
@@ -138,9 +141,7 @@ impl Site {
     fn sample(&mut self) {
         let wave = f64::from(self.turn as u32 % 7) / 100.0;
         let sample = Sample {
-            smact: Some(Fraction::clamped(0.3 + wave)),
-            smocc: Some(Fraction::clamped(0.2 + wave)),
-            drama: Some(Fraction::clamped(0.1 + wave)),
+            utilisation: Utilisation::of([(Metric::Smact, 0.3 + wave), (Metric::Smocc, 0.2 + wave), (Metric::Drama, 0.1 + wave)]),
             ..Sample::new(self.now, MiB(NEED * JOBS_PER_GPU))
         };
         self.event(Event::GpuSampled { device: self.device(), sample });

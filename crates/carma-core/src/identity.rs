@@ -10,6 +10,7 @@ macro_rules! identity {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         #[serde(transparent)]
         pub struct $name(pub $inner);
 
@@ -22,7 +23,7 @@ macro_rules! identity {
 }
 
 identity!(
-    /// A job, for as long as anybody speaks of it.
+    /// A job.
     JobId(u64), "job {}");
 identity!(
     /// A job array: jobs submitted together that may be throttled together.
@@ -42,6 +43,7 @@ identity!(
 
 /// One run of a job: a job that is retried has several, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AttemptId {
     /// The job that runs.
     pub job: JobId,
@@ -86,6 +88,12 @@ impl DeviceId {
     /// A whole GPU.
     pub const fn gpu(server: ServerId, ordinal: u16) -> Self {
         Self { gpu: GpuId { server, ordinal }, instance: None }
+    }
+
+    /// The name in texts: without the server where it is the first, which most sites have alone.
+    pub fn label(self) -> String {
+        let name = self.to_string();
+        name.strip_prefix("s0/").map(str::to_owned).unwrap_or(name)
     }
 
     /// A MIG instance of this GPU.

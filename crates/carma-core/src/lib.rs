@@ -4,42 +4,73 @@
 //! its own, so that a manager, an emulator and a simulator can drive the very same code, and a recorded event log
 //! replays to the same schedule.
 //!
-//! Data flows one way: [`Event`] → the [`Fleet`]'s devices and the queues → [`admission`](Obstacle) and [`Mapping`] → [`Action`].
+//! Data flows one way: [`Event`] → the [`Fleet`]'s devices and the queues → admission ([`Obstacle`]) and [`Mapping`] → [`Action`].
+//!
+//! A module uses only modules on lines above its own, or to its left; `tools/check-cycles` checks that there is no cycle.
+//!
+//! ```text
+//! units, identity
+//! keys                                    the table of settings: how keys are declared, read and checked
+//! sharing, telemetry, recovery            how a GPU is shared, what is measured, the out-of-memory ladder
+//! job, obstacle                           requests and states; why a device does not take a job
+//! forecast, risk                          predicted interference; how busy a GPU was
+//! tenant, power                           an attempt on a device; what a load draws
+//! policy                                  preferences among devices, one file each
+//! config                                  the checked rules
+//! device                                  one GPU or MIG instance
+//! fleet, modes                            all servers with a search index; the best sharing mode
+//! fair_share                              GPU time used by users, and GPUs kept for users below their share
+//! admission                               may this job go to this device now?
+//! mapping, queue                          the search for devices; which job is next, and what is kept for it
+//! scheduler                               events in, actions out
+//! ```
 
 mod admission;
 mod config;
 mod device;
+mod fair_share;
 mod fleet;
 mod forecast;
 mod identity;
 mod job;
+mod keys;
 mod mapping;
 mod modes;
+mod obstacle;
+mod policy;
 mod power;
 mod queue;
 mod recovery;
 mod risk;
 mod scheduler;
+#[cfg(feature = "schema")]
+mod schema;
+mod sharing;
 mod telemetry;
+mod tenant;
 mod units;
 
-pub use admission::{Obstacle, Way};
+pub use admission::HeadReservation;
 pub use config::*;
-pub use device::{
-    CollocationMode, Device, DeviceSpec, Gate, Growth, Limits, Outlook, Owner, ProcessUse, Room, Standing, Switches, Tenant, TenantMemory,
-};
-pub use fleet::{Fleet, Host, HostClaim, Server, ServerSpec};
-pub use forecast::{Character, Company, Interference, speeds};
+pub use device::{Availability, Device, DeviceSpec, Gate, Outlook, Room, Switches};
+pub use fleet::{Fleet, Host, Link, Server, ServerSpec, Topology};
+pub use forecast::{Character, CoRunners, ForecastConfig, ForecastSettings, speeds};
 pub use identity::*;
 pub use job::*;
-pub use mapping::{
-    Encounter, Facts, Granted, Link, Mapping, Order, POLICIES, Placement, Policy, Prediction, Score, Topology, UnknownPolicy,
-};
-pub use modes::{GpuAsItIs, GpuMode, MigLayout, ModeChoice, Part, Progress, Prospect, WaitingJob, best_mode, slice_slowdown, thread_share};
+pub use keys::*;
+pub use modes::{CurrentGpu, ModeChoice, ModeForecast, Progress, WaitingJob, best_mode, slice_slowdown, thread_share};
+pub use obstacle::{Obstacle, PlacementKind};
+pub use policy::{Encounter, Facts, Mapping, Order, POLICIES, Policy, Prediction, Score, UnknownPolicy, VARIANTS};
 pub use power::PowerRange;
-pub use queue::{HeadReservation, Turn};
-pub use recovery::{Climb, Rung, Setback};
-pub use risk::{Bound, Risk, RiskWeights, Screen};
+pub use recovery::{Climb, OomContext, Rung};
+pub use risk::{Bound, Risk, RiskSettings, RiskWeights, Screen, ScreenSettings};
 pub use scheduler::*;
-pub use telemetry::{Metric, Sample, Statistics, Telemetry, Window, WindowRule, WindowSummary};
+#[cfg(feature = "schema")]
+pub use schema::keys_schema;
+pub use sharing::{CollocationMode, GpuMode, Limits, MigLayout, Part, RequestedMode, SharingMode};
+pub use telemetry::{
+    Metric, MetricFacts, PerMetric, Sample, Shown, Statistics, Telemetry, Utilisation, UtilisationOverTime, Window, WindowRule,
+    WindowSummary, mean, percentile,
+};
+pub use tenant::{Growth, Owner, ProcessUse, Tenant, TenantMemory};
 pub use units::*;

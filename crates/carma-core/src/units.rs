@@ -22,7 +22,7 @@ pub struct OutOfRange {
 /// use carma_core::MiB;
 /// assert_eq!(MiB(40_960) - MiB(512), MiB(40_448));
 /// assert_eq!(MiB(1) - MiB(2), MiB(0));
-/// assert_eq!(MiB(40_960).to_string(), "40960 MiB");
+/// assert_eq!([MiB(800), MiB(40_960)].map(|memory| memory.to_string()), ["800 MiB", "40.0 GiB"]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -65,9 +65,16 @@ impl Sum for MiB {
     }
 }
 
+impl From<MiB> for u64 {
+    fn from(size: MiB) -> Self {
+        size.0
+    }
+}
+
 impl fmt::Display for MiB {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} MiB", self.0)
+        // What fits on a GPU is compared in GiB; MiB are for what is less than one.
+        if self.0 < 1024 { write!(f, "{} MiB", self.0) } else { write!(f, "{:.1} GiB", self.0 as f64 / 1024.0) }
     }
 }
 
@@ -237,7 +244,7 @@ impl Add for Seconds {
     }
 }
 
-/// A point in time, as told by whoever drives the core: seconds since an epoch of the driver's choice.
+/// A point in time: seconds since an epoch that the driver of the core chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Time {

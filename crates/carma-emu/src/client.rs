@@ -1,6 +1,6 @@
-//! What a script calls to be a program on emulated GPUs: C functions beside NVML's, for `carma.emu` in Python.
+//! The interface for scripts on emulated GPUs: C functions beside NVML's, for `carma.emu` in Python.
 //!
-//! A process is one program. Every function answers how it went; what went wrong is in `carmaEmuError`.
+//! A process is one program. Every function returns a status; the error text is in `carmaEmuError`.
 
 #![expect(unsafe_code, unreachable_pub, reason = "a C interface")]
 
@@ -18,7 +18,7 @@ use crate::machine::{Machine, MachineError};
 use crate::nvml::own_folder;
 use crate::train::words;
 
-/// What goes wrong for a script.
+/// Errors of a script.
 #[derive(Debug, Error)]
 enum ClientError {
     #[error(transparent)]
@@ -42,7 +42,7 @@ impl From<MachineError> for ClientError {
 }
 
 impl ClientError {
-    /// Out of memory, another error of CUDA, or something that cannot be asked for.
+    /// Out of memory, another CUDA error, or an invalid request.
     const fn code(&self) -> c_int {
         match self {
             Self::Cuda(CudaError::OutOfMemory { .. }) => 1,
@@ -56,7 +56,7 @@ impl ClientError {
     }
 }
 
-/// A program and what it does.
+/// A program and its activity.
 struct Client {
     program: Program<'static>,
     ranks: Vec<RankProfile>,
@@ -69,7 +69,7 @@ thread_local! {
     static ERROR: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Answers a call: how it went, with the words kept where it went wrong.
+/// Runs a call: returns its status, and keeps the error text.
 fn answer(act: impl FnOnce(&mut Option<Client>) -> Result<(), ClientError>) -> c_int {
     let mut client = CLIENT.lock().unwrap_or_else(PoisonError::into_inner);
     let result = catch_unwind(AssertUnwindSafe(|| act(&mut client))).unwrap_or(Err(ClientError::Panicked));
@@ -86,7 +86,7 @@ fn with(act: impl FnOnce(&Client) -> Result<(), ClientError>) -> c_int {
     answer(|client| act(client.as_ref().ok_or(ClientError::NotAttached)?))
 }
 
-/// Writes an answer where the caller wants it.
+/// Writes an answer to the caller's pointer.
 unsafe fn put<T>(out: *mut T, value: T) -> Result<(), ClientError> {
     // SAFETY: the caller gives null or a place for one value.
     unsafe { out.as_mut() }.map(|out| *out = value).ok_or(ClientError::Null)
@@ -98,14 +98,14 @@ fn attach(client: &mut Option<Client>, workload: Option<&Workload>, ranks: Vec<R
     }
     let machine = Machine::open(&own_folder().unwrap_or_else(Machine::default_folder))?;
     let profiles: Vec<Rank<'_>> = ranks.iter().map(|profile| Rank { profile, workload }).collect();
-    // It lives as long as the process: a script comes to its GPUs once or twice.
+    // It lives as long as the process: a script attaches to its GPUs once or twice.
     let program = launch(Box::leak(Box::new(machine)), &profiles)?;
     let seconds = workload.map_or(Seconds::ZERO, |workload| workload.seconds);
     *client = Some(Client { program, ranks, seconds });
     Ok(())
 }
 
-/// Comes to the GPUs as a workload of the catalogue, given by its name.
+/// Attaches to the GPUs as a workload of the catalogue, by name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn carmaEmuAttach(workload: *const c_char) -> c_int {
     answer(|client| {
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn carmaEmuAttach(workload: *const c_char) -> c_int {
     })
 }
 
-/// Comes to one GPU with a peak in bytes, SMACT, SMOCC, DRAMA and GPU utilisation of its own.
+/// Attaches to one GPU with its own peak in bytes, SMACT, SMOCC, DRAMA and GPU utilisation.
 #[unsafe(no_mangle)]
 pub extern "C" fn carmaEmuAttachAs(peak: u64, smact: f64, smocc: f64, drama: f64, utilisation: f64) -> c_int {
     let [smact, smocc, drama, utilisation] = [smact, smocc, drama, utilisation].map(Fraction::clamped);
@@ -138,7 +138,7 @@ pub extern "C" fn carmaEmuDetach() -> c_int {
     })
 }
 
-/// How many GPUs it is on, and its seconds alone where it is a workload of the catalogue.
+/// The number of its GPUs, and its seconds alone if it is a workload of the catalogue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn carmaEmuWorkload(gpus: *mut u32, seconds: *mut f64) -> c_int {
     with(|client| {
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn carmaEmuWorkload(gpus: *mut u32, seconds: *mut f64) -> 
     })
 }
 
-/// What it holds on a GPU and the most it takes there, in bytes.
+/// The memory it holds on a GPU and its peak there, in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn carmaEmuMemory(gpu: u32, held: *mut u64, peak: *mut u64) -> c_int {
     with(|client| {
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn carmaEmuMemory(gpu: u32, held: *mut u64, peak: *mut u64
     })
 }
 
-/// Takes memory on a GPU up to so many bytes in all, or gives back what is more.
+/// Sets the memory held on a GPU to this many bytes: allocates or frees the difference.
 #[unsafe(no_mangle)]
 pub extern "C" fn carmaEmuHold(gpu: u32, bytes: u64) -> c_int {
     with(|client| Ok(client.program.hold(gpu as usize, bytes)?))
@@ -170,7 +170,7 @@ pub extern "C" fn carmaEmuRun(busy: c_int) -> c_int {
     with(|client| Ok(client.program.run(busy != 0)?))
 }
 
-/// Seconds of work done so far, and done a second now.
+/// Seconds of work done so far, and the present rate per second.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn carmaEmuWork(done: *mut f64, rate: *mut f64) -> c_int {
     with(|client| {
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn carmaEmuWork(done: *mut f64, rate: *mut f64) -> c_int {
     })
 }
 
-/// Emulated seconds since the machine was made, and how many there are to a second.
+/// Emulated seconds since the machine was made, and how many pass per real second.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn carmaEmuNow(now: *mut f64, speed: *mut f64) -> c_int {
     with(|client| {
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn carmaEmuNow(now: *mut f64, speed: *mut f64) -> c_int {
     })
 }
 
-/// The words of this thread's last error, cut to the room there is.
+/// The text of this thread's last error, truncated to the given room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn carmaEmuError(text: *mut c_char, room: usize) {
     if text.is_null() || room == 0 {

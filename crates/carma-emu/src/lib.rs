@@ -1,7 +1,7 @@
 //! Emulated GPUs behind the driver's own interface.
 //!
 //! An emulated [`Machine`] is a folder: the state of its GPUs in shared memory, and beside it a stand-in for `libnvidia-ml.so.1`, `dcgmi` and
-//! `nvidia-cuda-mps-control` over that state. There is no server to keep alive: whoever looks at the state brings it up to date first.
+//! `nvidia-cuda-mps-control` over that state. There is no server to keep alive: each access to the state brings it up to date first.
 //!
 //! ```text
 //!  carma emu train ──► cuda: memory, phases ──┐                         ┌──► nvml  (libnvidia-ml.so.1: nvitop, gpustat, carma-gpu)

@@ -1,4 +1,4 @@
-//! What the driver says about each kind of GPU, as data.
+//! The driver's facts about each kind of GPU, as data.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use carma_core::{Fraction, MiB};
 use carma_sim::{GPU_TYPES, GpuType};
 use serde::Deserialize;
 
-/// Who offers a GPU's profiling counters.
+/// Source of a GPU's profiling counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profiling {
@@ -15,7 +15,7 @@ pub enum Profiling {
     Gpm,
     /// DCGM.
     Dcgm,
-    /// Nobody.
+    /// No source.
     None,
 }
 
@@ -24,9 +24,9 @@ pub enum Profiling {
 pub struct Profile {
     /// Memory, bandwidth and power.
     pub kind: &'static GpuType,
-    /// What else there is.
+    /// Other facts.
     pub facts: Facts,
-    /// The instances it can be cut into; none: it cannot.
+    /// Its MIG profiles; none: no MIG.
     pub mig: Vec<MigProfile>,
 }
 
@@ -53,12 +53,12 @@ pub struct Facts {
     /// NVLink connections.
     #[serde(default)]
     pub nvlinks: u32,
-    /// Who offers its counters.
+    /// Source of its counters.
     pub profiling: Profiling,
-    /// Whether its memory corrects errors.
+    /// Whether its memory has ECC.
     #[serde(default)]
     pub ecc: bool,
-    /// Whether it has a fan of its own.
+    /// Whether it has its own fan.
     #[serde(default)]
     pub fan: bool,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Facts {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MigProfile {
-    /// As people write it: `1g.5gb`.
+    /// Its usual name: `1g.5gb`.
     pub name: String,
     /// NVML's number to ask for it by.
     pub slot: u32,
@@ -83,7 +83,7 @@ pub struct MigProfile {
     pub memory: u64,
     /// Memory slices it may begin at.
     pub starts: Vec<u32>,
-    /// Memory slices it takes.
+    /// Its memory slices.
     pub span: u32,
 }
 
@@ -102,17 +102,17 @@ fn read() -> Vec<Profile> {
 }
 
 impl Profile {
-    /// All that can be emulated, in the order of the simulator's GPU types.
+    /// All GPUs that can be emulated, in the order of the simulator's GPU types.
     pub fn all() -> &'static [Self] {
         &PROFILES
     }
 
-    /// The place of a kind of GPU among [`Profile::all`].
+    /// The index of a kind of GPU in [`Profile::all`].
     pub fn place(kind: &GpuType) -> usize {
         GPU_TYPES.iter().position(|other| other == kind).unwrap_or_default()
     }
 
-    /// Slices of compute it is cut into: those of its largest instance.
+    /// Its compute slices: those of its largest instance.
     pub fn slices(&self) -> u32 {
         self.mig.iter().map(|profile| profile.slices).max().unwrap_or(1)
     }

@@ -1,7 +1,7 @@
-//! Numbers a driver shows that no model gives: temperatures, clocks, the fan, limits of power.
+//! Driver values that no model gives: temperatures, clocks, the fan, power limits.
 //!
-//! All of them are made up for show, so that tools have something plausible to print; nothing else of CARMA goes by them. Power, utilisation,
-//! memory and energy are not of this kind: they come from the state.
+//! All of them are made up for display, so that tools have something plausible to print; CARMA itself does not use them. Power, utilisation,
+//! memory and energy are different: they come from the state.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use carma_sim::GpuType;
 use crate::profile::Profile;
 use crate::state::{Engine, Place, State};
 
-/// Clock of a GPU that nobody uses, in MHz.
+/// Clock of an idle GPU, in MHz.
 const IDLE_CLOCK: u32 = 210;
 /// Clock of its memory then, unless that is slower anyway.
 const IDLE_MEMORY_CLOCK: u32 = 405;
@@ -22,11 +22,11 @@ pub enum Throttle {
     None,
     /// Nothing runs.
     Idle,
-    /// It draws as much power as it may.
+    /// It is at its power limit.
     PowerCap,
 }
 
-/// What a GPU's driver shows of it now.
+/// The driver's present values of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readings {
     /// Percent of the time that kernels ran.
@@ -39,9 +39,9 @@ pub struct Readings {
     pub temperature: u32,
     /// The memory's.
     pub memory_temperature: u32,
-    /// Percent of the fan's full speed, where it has one.
+    /// Percent of the fan's full speed, if it has one.
     pub fan: Option<u32>,
-    /// 0 for the fastest, 8 when no process is there.
+    /// 0 for the fastest, 8 without any process.
     pub performance_state: u32,
     /// MHz of the multiprocessors.
     pub sm_clock: u32,
@@ -52,7 +52,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// From what a GPU does, its limit of power in milliwatts, and whether any process is on it.
+    /// From a GPU's activity, its power limit in milliwatts, and whether any process is on it.
     pub fn of(profile: &Profile, engine: &Engine, power_limit: u32, attached: bool) -> Self {
         let [_, _, drama, utilisation] = engine.levels;
         let milliwatts = (engine.watts * 1000.0).round() as u32;
@@ -101,13 +101,13 @@ pub const fn pcie_generation(architecture: u32) -> u32 {
     }
 }
 
-/// What a process has of a level, given what it and all together would have alone: parts of one GPU add up to no more than the whole.
+/// A process's part of a level, from its own and the total demand alone: parts of one GPU add up to no more than the whole.
 pub fn part(own: f64, all: f64, level: f64) -> f64 {
     if all > level { own * level / all } else { own }
 }
 
 impl State<'_> {
-    /// What the driver shows of a GPU.
+    /// The driver's values of a GPU.
     pub fn readings(&self, gpu: usize) -> Readings {
         let record = &self.gpus[gpu];
         let attached = self.contexts_at(Place::gpu(gpu)).next().is_some();

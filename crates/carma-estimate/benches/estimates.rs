@@ -7,12 +7,12 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use carma_bench::{Calls, Case, Suite};
+use carma_estimate::Family;
 use carma_estimate::allocator::AllocatorSettings;
 use carma_estimate::confidence::DEFAULT_CONFIDENCE;
-use carma_estimate::data::Family;
 use carma_estimate::estimators::{Answer, Estimator, Question};
-use carma_estimate::learning::Features;
-use carma_estimate::learning::gpumemnet::{Architecture, GpuMemNet, Memory};
+use carma_estimate::learned::Features;
+use carma_estimate::learned::gpumemnet::{Architecture, Buffers, GpuMemNet};
 use carma_estimate::model::{Activation, Layer, LayerKind, Model, Normalisation, Shape, Source};
 use carma_estimate::parse;
 use carma_estimate::stack::Stack;
@@ -95,16 +95,16 @@ fn classifiers() {
     let mut suite = Suite::new("GPUMemNet on convolutional networks; reference: Horus' formula on the same layers");
     for (shape, pyramid) in [("uniform", false), ("pyramid", true)] {
         for layers in [15, 30, 60] {
-            let setup = || (network(layers, pyramid), Memory::default());
+            let setup = || (network(layers, pyramid), Buffers::default());
             let reference = format!("horus: {shape}, {layers} layers");
-            let horus = |(model, _): &mut (Model, Memory)| {
+            let horus = |(model, _): &mut (Model, Buffers)| {
                 black_box(estimate(Estimator::Horus, model, &training()));
             };
             suite.run(&Case { name: &reference, units: 1, reference: &reference, setup: &setup, prepare: &|_| (), call: &horus });
             for (name, architecture) in [("MLP", Architecture::Mlp), ("Transformer", Architecture::Transformer)] {
                 let ensemble = GpuMemNet::shipped(Family::Cnn, architecture).unwrap();
-                let call = |(model, memory): &mut (Model, Memory)| {
-                    black_box(ensemble.predict_with(&Features::of(model, BATCH, Family::Cnn), memory));
+                let call = |(model, buffers): &mut (Model, Buffers)| {
+                    black_box(ensemble.predict_with(&Features::of(model, BATCH, Family::Cnn), buffers));
                 };
                 let name = format!("{name} ensemble: {shape}, {layers} layers");
                 suite.run(&Case { name: &name, units: 1, reference: &reference, setup: &setup, prepare: &|_| (), call: &call });

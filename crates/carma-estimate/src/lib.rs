@@ -1,4 +1,4 @@
-//! How much GPU memory and compute a training job will need, before it runs.
+//! Estimates the GPU memory and compute of a training job before it runs.
 //!
 //! A description of the model (a printed summary, a configuration file, an exported graph) is read into one [`model::Model`]: a list of
 //! layers with shapes and edges. Together with a [`training::Training`] (batch, optimizer, precision ...) it is turned into the
@@ -6,10 +6,10 @@
 
 pub mod allocator;
 pub mod confidence;
-pub mod data;
 pub mod estimators;
+mod family;
 pub mod history;
-pub mod learning;
+pub mod learned;
 pub mod model;
 pub mod parse;
 pub mod stack;
@@ -17,3 +17,5 @@ pub mod synthesis;
 pub mod trace;
 pub mod training;
 pub mod utilisation;
+
+pub use family::Family;

@@ -1,21 +1,21 @@
-//! What a model's description lacks: how it is trained.
+//! Training options, which a model's description does not contain.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{ElementType, Layer, LayerKind};
 
-/// How a model is trained, as far as memory is concerned.
+/// Training options that affect memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Training {
-    /// Samples in a batch, over all GPUs when the job is data-parallel in one process, per rank otherwise.
+    /// Batch size: over all GPUs if one process is data-parallel, per rank otherwise.
     pub batch: u64,
     /// Tokens in a sample, for models over sequences.
     pub sequence: Option<u64>,
     /// Shape of one sample, such as `[3, 224, 224]`.
     pub input: Option<Vec<u64>>,
-    /// What updates the weights.
+    /// The optimizer.
     pub optimizer: Optimizer,
-    /// Whether the optimizer adds a share of the weights to their gradients (not `AdamW`, which shrinks the weights in place).
+    /// Whether the optimizer adds weight decay to the gradients (not `AdamW`, which shrinks the weights in place).
     pub weight_decay: bool,
     /// Types of weights and activations.
     pub precision: Precision,
@@ -23,12 +23,12 @@ pub struct Training {
     pub checkpointing: bool,
     /// Whether elementwise operators are fused (`torch.compile`).
     pub fusion: bool,
-    /// Division of the work over GPUs.
+    /// Parallelism over GPUs.
     pub parallel: Parallel,
-    /// Samples of a forward pass that runs before training: printing a summary with torchsummary does it with 2, and what the
-    /// allocator reserves for that pass is too small to serve the training.
+    /// Samples of a forward pass before training: printing a summary with torchsummary does one with 2. The memory that the allocator
+    /// reserves for it is too small for training.
     pub rehearsal: Option<u64>,
-    /// Rank of low-rank adapters: only they are trained, and the weights are frozen.
+    /// Rank of low-rank adapters: only they are trained, the weights are frozen.
     pub adapters: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl Default for Training {
 }
 
 impl Training {
-    /// Elements of a layer that are trained: all of them, or those of the adapters beside a linear layer.
+    /// Trained elements of a layer: all, or those of the adapters of a linear layer.
     pub fn trained_elements(&self, layer: &Layer) -> u64 {
         match self.adapters {
             None => layer.parameters,
@@ -65,7 +65,7 @@ impl Training {
     }
 }
 
-/// What updates the weights.
+/// The optimizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Optimizer {
@@ -99,7 +99,7 @@ pub enum Optimizer {
 pub enum Precision {
     /// Everything in 4 bytes.
     Float32,
-    /// Weights in 4 bytes, matrix products and what follows in 2 (automatic mixed precision).
+    /// Weights in 4 bytes, matrix products and their results in 2 (automatic mixed precision).
     Mixed,
     /// Everything in 2 bytes (`float16` or `bfloat16`).
     Half,
@@ -123,37 +123,27 @@ impl Precision {
     }
 }
 
-/// Division of the work over GPUs.
+/// Parallelism over GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parallel {
     /// One GPU.
     Single,
-    /// `nn.DataParallel`: one process, the batch divided, results gathered on the first GPU.
+    /// `nn.DataParallel`: one process, the batch is split, results are gathered on the first GPU.
     DataParallel {
-        /// GPUs in all.
+        /// Number of GPUs.
         gpus: u64,
     },
-    /// One process per GPU with a whole copy (`DistributedDataParallel`).
+    /// One process per GPU with a full replica (`DistributedDataParallel`).
     Distributed {
-        /// Processes in all.
+        /// Number of processes.
         gpus: u64,
     },
-    /// Optimizer state (1), gradients (2) and weights (3) divided over the processes.
+    /// Optimizer state (1), gradients (2) and weights (3) sharded over the processes.
     Zero {
         /// `ZeRO` stage, 1 to 3.
         stage: u8,
-        /// Processes in all.
+        /// Number of processes.
         gpus: u64,
     },
-}
-
-impl Parallel {
-    /// GPUs in all.
-    pub const fn gpus(self) -> u64 {
-        match self {
-            Self::Single => 1,
-            Self::DataParallel { gpus } | Self::Distributed { gpus } | Self::Zero { gpus, .. } => gpus,
-        }
-    }
 }

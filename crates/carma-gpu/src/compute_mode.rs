@@ -1,4 +1,4 @@
-//! Compute modes: who may open a GPU.
+//! Compute modes: how many processes may open a GPU.
 
 use nvml_wrapper::enum_wrappers::device::ComputeMode;
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use crate::driver::Driver;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 
-/// Who may open a GPU.
+/// Which processes may open a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComputeAccess {
     /// Any number of processes.
     Shared,
-    /// One process: what MPS recommends for its server, which so keeps out all but its clients.
+    /// One process: the recommended mode for MPS, so that only its server opens the GPU.
     ExclusiveProcess,
-    /// Nobody.
+    /// No process.
     Prohibited,
 }
 
@@ -51,7 +51,7 @@ impl Driver {
     }
 }
 
-/// A compute mode that was set, and what it was before: enough to put it back, by a later process too.
+/// A compute mode that was set, and the mode before: enough to restore it, by a later process too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use = "the mode stays set until it is restored"]
 pub struct ComputeModeChange {
@@ -61,7 +61,7 @@ pub struct ComputeModeChange {
 }
 
 impl ComputeModeChange {
-    /// Looks at what a GPU has, for a change to this mode. Keep it where it outlives us before it is [made](Self::make).
+    /// Reads the present mode of a GPU, for a change to this one. Persist the result before it is [made](Self::make).
     pub fn plan(driver: &Driver, gpu: &DeviceUuid, mode: ComputeAccess) -> Result<Self, DriverError> {
         Ok(Self { gpu: gpu.clone(), before: driver.compute_mode(gpu)?, set: mode })
     }
@@ -71,7 +71,7 @@ impl ComputeModeChange {
         if self.before == self.set { Ok(()) } else { driver.set_compute_mode(&self.gpu, self.set) }
     }
 
-    /// Puts back what was before, unless somebody else has changed it since.
+    /// Restores the former mode, unless it was changed by another program since.
     pub fn restore(&self, driver: &Driver) -> Result<(), DriverError> {
         if self.before == self.set || driver.compute_mode(&self.gpu)? != self.set {
             return Ok(());

@@ -20,8 +20,8 @@ pub const DEADLINE: Duration = Duration::from_secs(2);
 
 /// The driver of this machine's GPUs.
 ///
-/// Each device has a thread of its own for its calls, so that one that hangs leaves the others in sight. The library is never unloaded: a call
-/// that hangs may come back to it at any time.
+/// Each device has its own thread for its calls, so that one that hangs does not block the others. The library is never unloaded: a hanging
+/// call may return into it at any time.
 #[derive(Debug)]
 pub struct Driver {
     nvml: &'static Nvml,
@@ -29,15 +29,15 @@ pub struct Driver {
     limits: Limits,
     system: Lane<()>,
     several: Lane<()>,
-    /// By number, for those whose UUID is still to be asked: that too can hang.
+    /// By number, while the UUID is not known yet: the call for it can hang, too.
     numbers: Lanes<u32, ()>,
     devices: Lanes<DeviceUuid, Handle>,
 }
 
-/// Lanes by whom their calls are about, each begun when it is first wanted.
+/// Lanes by the device of their calls; each starts with its first call.
 type Lanes<K, S> = Mutex<HashMap<K, Arc<Lane<S>>>>;
 
-/// A device's handle, looked up when it is first wanted and again after it was lost.
+/// A device's handle, looked up on first use and again after it was lost.
 #[derive(Debug)]
 struct Handle {
     nvml: &'static Nvml,
@@ -73,12 +73,12 @@ impl Driver {
         Self { limits, ..self }
     }
 
-    /// What limits its inventory.
+    /// The limits of its inventory.
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How many GPUs the driver knows of.
+    /// The number of GPUs in the driver.
     pub fn count(&self) -> Result<u32, DriverError> {
         self.system("nvmlDeviceGetCount", Nvml::device_count)
     }
@@ -93,7 +93,7 @@ impl Driver {
         self.system.call(call, self.deadline, move |()| act(nvml))?.map_err(|error| DriverError::from_answer(call, None, error))
     }
 
-    /// Makes calls about several devices, aside from all others, because any of these devices may hang.
+    /// Makes calls about several devices, on a separate lane, because any of these devices may hang.
     pub(crate) fn aside<T: Send + 'static>(
         &self,
         call: &'static str,
@@ -113,7 +113,7 @@ impl Driver {
         self.device_within(self.deadline, uuid, call, act)
     }
 
-    /// The same with another deadline, for what takes the driver long.
+    /// The same with another deadline, for slow calls.
     pub(crate) fn device_within<T: Send + 'static>(
         &self,
         deadline: Duration,
@@ -125,7 +125,7 @@ impl Driver {
         answer.map_err(|error| DriverError::from_answer(call, Some(uuid), error))
     }
 
-    /// Begins calls about one device, so that several devices can be asked at once.
+    /// Begins calls about one device, so that several devices can be queried in parallel.
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         uuid: &DeviceUuid,
@@ -168,7 +168,7 @@ fn lane<K: Eq + Hash + Clone, S: 'static>(
     Ok(lane)
 }
 
-/// A call about a device whose answer is still to come.
+/// A pending call about a device.
 #[derive(Debug)]
 pub(crate) struct DeviceCall<T> {
     uuid: Option<DeviceUuid>,
@@ -190,14 +190,14 @@ impl Handle {
             None => find(self.nvml, &self.uuid)?,
         };
         let answer = act(&mut device);
-        // A device that is lost comes back under another handle.
+        // A lost device comes back under another handle.
         let stale = matches!(answer, Err(NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::InvalidArg | NvmlError::Uninitialized));
         self.device = (!stale).then_some(device);
         answer
     }
 }
 
-/// Looks a device up. A lost GPU may keep the driver from finding any other by its UUID, so that all have to be gone through.
+/// Finds a device. A lost GPU may keep the driver from finding another by its UUID, so this goes through all GPUs.
 pub(crate) fn find(nvml: &'static Nvml, uuid: &DeviceUuid) -> Result<Device<'static>, NvmlError> {
     let refused = match nvml.device_by_uuid(uuid.as_str()) {
         Err(error @ (NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::Unknown)) => error,
@@ -209,7 +209,7 @@ pub(crate) fn find(nvml: &'static Nvml, uuid: &DeviceUuid) -> Result<Device<'sta
     gpus.flat_map(parts).find(is_meant).ok_or(refused)
 }
 
-/// The MIG instances of a GPU, as far as it tells.
+/// The MIG instances of a GPU that the driver lists.
 pub(crate) fn instances<'a>(gpu: &Device<'a>) -> Vec<Device<'a>> {
     (0..gpu.mig_device_count().unwrap_or_default()).filter_map(|number| gpu.mig_device_by_index(number).ok()).collect()
 }

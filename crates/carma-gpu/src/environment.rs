@@ -1,12 +1,12 @@
-//! Environments: what a job finds in its own, so that it runs on its devices and no others, and which programs are in ours.
+//! Environments: the variables that restrict a job to its devices, and the search for programs in `PATH`.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::identity::DeviceUuid;
 
-/// The variables of a job that may use these devices. Devices are named by UUID, and numbers follow the PCI bus for those who insist on them, so
-/// that nobody can mean another GPU than we do.
+/// The variables of a job that may use these devices. Devices are named by UUID, and numbers follow the PCI bus for programs that use them, so
+/// that both always mean the same GPU.
 ///
 /// ```
 /// let uuid = "GPU-5fd15f35-e148-2992-4ecb-9825e534f253".parse().unwrap();
@@ -20,7 +20,7 @@ pub fn environment(devices: &[DeviceUuid]) -> Vec<(&'static str, String)> {
     vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned()), ("CUDA_VISIBLE_DEVICES", visible.join(","))]
 }
 
-/// The file of a program: by its path, or in `PATH` where it is a bare name.
+/// The file of a program: by its path, or in `PATH` if it is a bare name.
 pub fn find_program(program: &Path) -> Option<PathBuf> {
     let bare = program.parent().is_none_or(|folder| folder.as_os_str().is_empty());
     let folders = if bare { env::split_paths(&env::var_os("PATH")?).collect() } else { vec![PathBuf::new()] };

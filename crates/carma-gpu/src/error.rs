@@ -1,4 +1,4 @@
-//! What goes wrong between us and the driver.
+//! Errors of the driver.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub enum DriverError {
     /// There is no NVML library.
     #[error("NVIDIA's library libnvidia-ml.so.1 is not there: {0}")]
     NoLibrary(String),
-    /// The library is there, and finds no driver.
+    /// The library exists, but finds no driver.
     #[error("NVIDIA's library is there but finds no driver: {0}")]
     NoDriver(NvmlError),
     /// The library is of another version than the driver in the kernel.
@@ -31,45 +31,45 @@ pub enum DriverError {
     /// A call did not answer in time.
     #[error("no answer from the driver within {} ms ({call})", after.as_millis())]
     TimedOut {
-        /// What was asked.
+        /// The call.
         call: &'static str,
         /// The deadline that passed.
         after: Duration,
     },
-    /// An earlier call has not answered yet, so nothing more is asked of that device.
+    /// An earlier call has not returned yet, so no other call is made on that device.
     #[error("the driver has been hanging for {:.1} s ({call})", since.as_secs_f64())]
     Hanging {
-        /// What was asked then.
+        /// The pending call.
         call: &'static str,
-        /// How long ago.
+        /// Its age.
         since: Duration,
     },
     /// We may not.
     #[error("{call} needs more rights: {hint}")]
     NoPermission {
-        /// What was asked.
+        /// The call.
         call: &'static str,
-        /// What would help.
+        /// The remedy.
         hint: &'static str,
     },
     /// The GPU or the driver does not offer it.
     #[error("{call} is not supported by this GPU or driver")]
     NotSupported {
-        /// What was asked.
+        /// The call.
         call: &'static str,
     },
-    /// Any other answer.
+    /// Any other error.
     #[error("{call}: {error}")]
     Call {
-        /// What was asked.
+        /// The call.
         call: &'static str,
-        /// What was answered.
+        /// The driver's error.
         error: NvmlError,
     },
 }
 
 impl DriverError {
-    /// From the answer to a call about a device.
+    /// From the error of a call about a device.
     pub(crate) fn from_answer(call: &'static str, device: Option<&DeviceUuid>, error: NvmlError) -> Self {
         match (error, device) {
             (NvmlError::GpuLost | NvmlError::ResetRequired, Some(device)) => Self::Lost(device.clone()),
@@ -81,7 +81,7 @@ impl DriverError {
     }
 }
 
-/// What a GPU or its driver may lack, or keep from us.
+/// A value that a GPU or its driver may lack, or deny to us.
 pub(crate) fn offered<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     match answer {
         Ok(value) => Ok(Some(value)),
@@ -96,8 +96,8 @@ pub(crate) fn offered<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, Nvml
     }
 }
 
-/// What we can do without. Sensors fail in many ways, and drivers differ in how they refuse instances what only whole GPUs have; none of that
-/// may hide the rest, unless the GPU or the driver itself is gone.
+/// An optional value. Sensors fail in many ways, and drivers refuse instances the values of whole GPUs in different ways; this must not
+/// hide the other values, unless the GPU or the driver itself is gone.
 pub(crate) fn sensed<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     match answer {
         Ok(value) => Ok(Some(value)),

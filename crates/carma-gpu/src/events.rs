@@ -1,4 +1,4 @@
-//! What the driver reports by itself: Xid and ECC errors, changed instances.
+//! Events of the driver: Xid and ECC errors, changed instances.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 use crate::xid::Xid;
 
-/// How long a wait for events lasts; a watch that is dropped ends within this.
+/// Duration of one wait for events; a dropped watch ends within this.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// Something happened to a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GpuEvent {
-    /// Which; unset where the driver does not tell.
+    /// The device; unset if the driver does not report it.
     pub device: Option<DeviceUuid>,
-    /// What.
+    /// The incident.
     pub incident: Incident,
 }
 
-/// What can happen to a GPU.
+/// An incident on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Incident {
@@ -47,7 +47,7 @@ pub enum Incident {
     Back,
     /// A call about it has hung for longer than the deadline.
     Hanging,
-    /// MIG instances came or went.
+    /// MIG instances were created or destroyed.
     InstancesChanged,
 }
 
@@ -65,22 +65,22 @@ impl fmt::Display for Incident {
     }
 }
 
-/// A watch over the driver's events, on a thread of its own. It ends when this is dropped.
+/// A watch over the driver's events, on its own thread. It ends when this is dropped.
 #[derive(Debug)]
 pub struct EventWatch {
     events: Receiver<GpuEvent>,
-    /// GPUs that report nothing.
+    /// GPUs without event support.
     pub silent: Vec<DeviceUuid>,
     ended: Arc<AtomicBool>,
 }
 
 impl EventWatch {
-    /// The next event, if one came within this time.
+    /// The next event, if one arrives within this time.
     pub fn next(&self, within: Duration) -> Option<GpuEvent> {
         self.events.recv_timeout(within).ok()
     }
 
-    /// Events that have come since the last look.
+    /// Events since the last call.
     pub fn recent(&self) -> impl Iterator<Item = GpuEvent> {
         self.events.try_iter()
     }
@@ -93,9 +93,9 @@ impl Drop for EventWatch {
 }
 
 impl Driver {
-    /// Watches these GPUs for what the driver reports by itself. One that was lost reports again to watches begun after it is back.
+    /// Watches these GPUs for events of the driver. A GPU that was lost reports again to watches that start after it is back.
     pub fn watch(&self, gpus: &[DeviceUuid]) -> Result<EventWatch, DriverError> {
-        // Each is asked by itself first: one that hangs must not keep the others from being watched.
+        // Each GPU is queried by itself first: one that hangs must not keep the others from being watched.
         let ask = |gpu| self.begin(gpu, "nvmlDeviceGetSupportedEventTypes", |device| device.supported_event_types());
         let asked: Vec<_> = gpus.iter().map(|gpu| (gpu.clone(), ask(gpu))).collect();
         let wanted: Vec<DeviceUuid> =
@@ -110,7 +110,7 @@ impl Driver {
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let watch = move || {
-            // Until nobody listens any more.
+            // Until the receiver is dropped.
             while !end.load(Ordering::Relaxed) && watched.forward(&sender) {}
         };
         thread::Builder::new().name("gpu events".to_owned()).spawn(watch).map_err(DriverError::NoThread)?;
@@ -121,7 +121,7 @@ impl Driver {
 /// The GPUs of an event set.
 struct Watched {
     set: EventSet<'static>,
-    /// By the address of their handles: a GPU that is lost no longer tells its name.
+    /// By the address of their handles: a lost GPU no longer reports its name.
     gpus: Vec<(usize, DeviceUuid)>,
 }
 
@@ -140,8 +140,8 @@ fn registered(nvml: &'static Nvml, mut gpus: Vec<DeviceUuid>) -> Result<(Watched
         | EventTypes::DOUBLE_BIT_ECC_ERROR
         | EventTypes::MIG_CONFIG_CHANGE;
     let mut silent = Vec::new();
-    // A failed registration takes the whole set with it, so each begins anew without the one that failed.
-    'anew: loop {
+    // A failed registration invalidates the whole set, so this starts again without the GPU that failed.
+    'retry: loop {
         let mut set = nvml.create_event_set()?;
         let mut watched = Vec::new();
         for place in 0..gpus.len() {
@@ -157,7 +157,7 @@ fn registered(nvml: &'static Nvml, mut gpus: Vec<DeviceUuid>) -> Result<(Watched
             };
             let Ok(same) = registered else {
                 silent.push(gpus.remove(place));
-                continue 'anew;
+                continue 'retry;
             };
             set = same;
         }
@@ -166,12 +166,12 @@ fn registered(nvml: &'static Nvml, mut gpus: Vec<DeviceUuid>) -> Result<(Watched
 }
 
 impl Watched {
-    /// Waits for an event and passes it on; says whether to go on.
+    /// Waits for an event and forwards it; returns whether to continue.
     fn forward(&self, sender: &Sender<GpuEvent>) -> bool {
         match self.set.wait(WAIT.as_millis() as u32) {
             Ok(event) => self.translate(&event).into_iter().all(|event| sender.send(event).is_ok()),
             Err(NvmlError::Timeout) => true,
-            // A lost GPU is noticed by whoever reads it; here the driver does not say which it is, and says so again at once.
+            // Samples detect a lost GPU. Here the driver does not report which it is, and repeats the error at once.
             Err(_) => {
                 thread::sleep(WAIT);
                 true

@@ -15,6 +15,11 @@ use thiserror::Error;
 /// assert!("0".parse::<DeviceUuid>().is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(utoipa::ToSchema),
+    schema(description = "A GPU or a MIG instance as its driver names it: `GPU-...`, `MIG-...`.")
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct DeviceUuid(String);
 

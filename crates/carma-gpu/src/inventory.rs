@@ -1,4 +1,4 @@
-//! Which GPUs there are, and which of them training jobs can use.
+//! The GPUs of the machine, and those that training jobs can use.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use nvml_wrapper::Device;
 use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
-use crate::allocation::{Exclusion, FileAccess, Grant, Listed, NamedGpu};
+use crate::allocation::{Allocation, Exclusion, FileAccess, Grant, Listed, NamedGpu};
 use crate::compute_mode::ComputeAccess;
 use crate::driver::{DeviceCall, Driver};
 use crate::error::{DriverError, sensed};
@@ -16,7 +16,7 @@ use crate::left_out::{LeftOut, Unfit};
 use crate::mig::named_instances;
 use crate::pci::PciAddress;
 
-/// What the driver knows of.
+/// The GPUs in the driver.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inventory {
     /// The driver's version.
@@ -32,31 +32,31 @@ pub struct Inventory {
 /// A GPU for training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gpu {
-    /// The driver's number of it, in PCI order over all GPUs, those left out included: the one `nvidia-smi` shows.
+    /// The driver's index, in PCI order over all GPUs, including those left out: the one in `nvidia-smi`.
     pub index: u32,
     /// Its UUID.
     pub uuid: DeviceUuid,
-    /// Where it sits.
+    /// Its PCI address.
     pub pci: PciAddress,
     /// The product's name.
     pub name: String,
     /// Its whole memory.
     pub memory: MiB,
-    /// What the driver keeps of it.
+    /// The part of it that the driver reserves.
     pub reserved: MiB,
     /// CUDA compute capability.
     pub capability: Capability,
-    /// Whether it is cut into MIG instances; unset: it cannot be.
+    /// Whether it is in MIG mode; unset: it does not support MIG.
     pub mig: Option<bool>,
-    /// Who may open it.
+    /// Its compute mode.
     pub compute_mode: Option<ComputeAccess>,
-    /// Whether a display is drawn by it.
+    /// Whether it drives a display.
     pub display: bool,
     /// The most power it may draw.
     pub power_limit: Option<Watts>,
     /// Whether the driver stays loaded without clients; without it the first call after a pause takes seconds.
     pub persistence: Option<bool>,
-    /// The MIG instances of it that may be used; unset: all of it.
+    /// Its usable MIG instances; unset: all of it.
     pub usable_instances: Option<Vec<DeviceUuid>>,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// A GPU as it answers.
+/// The answer of a GPU.
 enum Answer {
     /// It is described.
     Described(Box<Gpu>, NamedGpu),
@@ -91,17 +91,17 @@ enum Answer {
 }
 
 impl Driver {
-    /// Looks at all GPUs. One that is sick does not keep the others from being seen, and one that is not for this process is left out.
+    /// Reads all GPUs. A failing GPU does not hide the others; GPUs that this process may not use are left out.
     pub fn inventory(&self) -> Result<Inventory, DriverError> {
         let (driver, cuda, count) = self.system("nvmlSystemGetDriverVersion", |nvml| {
             let cuda = nvml.sys_cuda_driver_version()?;
             Ok((nvml.sys_driver_version()?, format!("{}.{}", cuda / 1000, cuda % 1000 / 10), nvml.device_count()?))
         })?;
-        // All are asked at once, so that those that hang cost one deadline together.
+        // All are queried in parallel, so that hanging GPUs cost one deadline together.
         let file_access = self.limits().file_access;
         let ask = |index| self.begin_numbered(index, "nvmlDeviceGetHandleByIndex", move |device| answer(device, index, file_access));
-        let begun: Vec<_> = (0..count).map(ask).collect();
-        let answers: Vec<_> = begun.into_iter().map(|begun| begun.and_then(DeviceCall::wait)).collect();
+        let calls: Vec<_> = (0..count).map(ask).collect();
+        let answers: Vec<_> = calls.into_iter().map(|call| call.and_then(DeviceCall::wait)).collect();
         let grants = self.limits().allocation.grants(&answers.iter().map(listed).collect::<Vec<_>>());
         let memory =
             |answer: &Result<Answer, DriverError>| if let Ok(Answer::Described(gpu, _)) = answer { Some(gpu.memory) } else { None };
@@ -119,7 +119,7 @@ impl Driver {
 }
 
 fn answer(device: &Device<'_>, index: u32, file_access: fn(u32) -> FileAccess) -> Result<Answer, NvmlError> {
-    // Where the driver does not tell which file is the GPU's, nothing says that it is refused.
+    // If the driver does not report which file is the GPU's, it counts as granted.
     if sensed(device.minor_number())?.is_some_and(|minor| file_access(minor) == FileAccess::Refused) {
         return Ok(Answer::Refused { uuid: device.uuid().ok().and_then(|uuid| uuid.parse().ok()), name: device.name().ok() });
     }
@@ -129,7 +129,7 @@ fn answer(device: &Device<'_>, index: u32, file_access: fn(u32) -> FileAccess) -
     Ok(Answer::Described(Box::new(gpu), named))
 }
 
-/// What decides whether a GPU is for us.
+/// The facts that decide whether we may use a GPU.
 fn listed(answer: &Result<Answer, DriverError>) -> Listed {
     let refused = Listed { gpu: NamedGpu::default(), file: FileAccess::Refused };
     match answer {
@@ -179,13 +179,55 @@ fn describe(device: &Device<'_>, index: u32) -> Result<Gpu, NvmlError> {
     })
 }
 
-/// Why training jobs should not use a GPU. A card that draws a screen is taken for a training card unless it is much smaller than the others.
+/// Why training jobs should not use a GPU. A card with a display counts as a training card unless it is much smaller than the others.
 fn reason_against(gpu: &Gpu, largest: MiB) -> Option<Unfit> {
     let small = gpu.memory.0 * 2 < largest.0;
     match gpu.compute_mode {
         Some(ComputeAccess::Prohibited) => Some(Unfit::ComputeProhibited),
         _ if gpu.name.contains("Display") || (gpu.display && small) => Some(Unfit::DisplayOnly),
         _ => None,
+    }
+}
+
+impl Allocation {
+    /// Warnings about the reading of the environment.
+    pub fn warnings(&self, inventory: &Inventory) -> Vec<String> {
+        let used = inventory.gpus.iter().map(|gpu| gpu.name.as_str());
+        let left_out = inventory.left_out.iter().filter_map(|left_out| left_out.name.as_deref());
+        self.warnings_among(used.chain(left_out).collect(), !inventory.gpus.is_empty())
+    }
+}
+
+impl Inventory {
+    /// Which GPUs are not used, or not all of, in a line for each reason.
+    ///
+    /// ```
+    /// # let gpu = |index| carma_gpu::LeftOut { index, uuid: None, name: None, reason: carma_gpu::Unfit::Lost };
+    /// # let left_out = vec![gpu(2), gpu(5), gpu(6)];
+    /// # let inventory = carma_gpu::Inventory { driver: String::new(), cuda: String::new(), gpus: Vec::new(), left_out };
+    /// assert_eq!(inventory.exclusions(), ["GPUs 2, 5 and 6 are not used: fell off the bus or needs a reset"]);
+    /// ```
+    pub fn exclusions(&self) -> Vec<String> {
+        let mut reasons: Vec<(&Unfit, Vec<String>)> = Vec::new();
+        for LeftOut { index, reason, .. } in &self.left_out {
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, numbers)) => numbers.push(index.to_string()),
+                None => reasons.push((reason, vec![index.to_string()])),
+            }
+        }
+        let whole = reasons.into_iter().map(|(reason, numbers)| format!("{} not used: {reason}", subject(&numbers)));
+        let parts = self.gpus.iter().filter(|gpu| gpu.usable_instances.is_some());
+        let parts = parts.map(|gpu| format!("GPU {} is used in part: its other MIG instances are {}", gpu.index, Exclusion::NotVisible));
+        whole.chain(parts).collect()
+    }
+}
+
+/// `GPU 2 is`, `GPUs 2, 5 and 6 are`.
+fn subject(numbers: &[String]) -> String {
+    match numbers {
+        [only] => format!("GPU {only} is"),
+        [others @ .., last] => format!("GPUs {} and {last} are", others.join(", ")),
+        [] => String::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A thread that makes driver calls for us, so that one that hangs does not take us with it.
+//! A thread for driver calls, so that a hanging call does not block the caller.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 
 use crate::error::DriverError;
 
-/// What a lane is to do; it gets the lane's state and the record of what is under way.
+/// A task of a lane; it gets the lane's state and the record of the pending call.
 type Job<S> = Box<dyn FnOnce(&mut S, &UnderWay) + Send>;
-/// What is being called, since when, and until when it should have answered.
+/// The pending call, its start, and its deadline.
 type UnderWay = Mutex<Option<(&'static str, Instant, Instant)>>;
 
-/// Calls made one after the other on a thread of their own, over some state that lives there.
+/// Calls in sequence on their own thread, over some state that lives there.
 ///
-/// A call that hangs is given up by its caller at the deadline, and no other is begun until it has come back: calls must not pile up behind a
-/// sick GPU. The thread ends with the lane, or when the hanging call comes back, whichever is later.
+/// The caller of a hanging call gives up at the deadline, and no other call starts until it has returned: calls must not pile up behind a
+/// sick GPU. The thread ends with the lane, or when the hanging call returns, whichever is later.
 #[derive(Debug)]
 pub(crate) struct Lane<S> {
     jobs: Sender<Job<S>>,
     under_way: Arc<UnderWay>,
 }
 
-/// A call whose answer is still to come.
+/// A call without an answer yet.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
     call: &'static str,
     answer: Receiver<T>,
     deadline: Duration,
     due: Instant,
-    /// A call that nobody waits for any more is not begun: it may be one that changes something.
+    /// A call that has no waiter any more is not started: it may change something.
     _wanted: Arc<()>,
 }
 
@@ -87,7 +87,7 @@ impl<S: 'static> Lane<S> {
 }
 
 impl<T> Pending<T> {
-    /// The answer, if it comes before the deadline, which runs from the call's beginning.
+    /// The answer, if it arrives before the deadline, which runs from the call's beginning.
     pub(crate) fn wait(self) -> Result<T, DriverError> {
         let call = self.call;
         self.answer.recv_timeout(self.due.saturating_duration_since(Instant::now())).map_err(|error| match error {
@@ -97,7 +97,7 @@ impl<T> Pending<T> {
     }
 }
 
-/// What a mutex guards. One whose holder panicked is still whole: nothing of ours changes it in several steps.
+/// The value of a mutex. It is intact even if its holder panicked: we never change it in several steps.
 pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -114,7 +114,7 @@ mod tests {
         let (release, wait) = channel::<()>();
         let hung = lane.call("hang", Duration::from_millis(50), move |_| wait.recv());
         assert!(matches!(hung, Err(DriverError::TimedOut { call: "hang", .. })));
-        // Nobody waits for it again, and what was refused or given up is never done.
+        // A refused or abandoned call is never made.
         let refused = lane.call("next", LONG, |count| *count += 100);
         assert!(matches!(refused, Err(DriverError::Hanging { call: "hang", .. })));
         release.send(()).unwrap();

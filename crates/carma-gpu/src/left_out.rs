@@ -8,16 +8,15 @@ use serde::Serialize;
 use crate::allocation::Exclusion;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
-use crate::inventory::Inventory;
 
-/// A GPU that is there and not used.
+/// A present GPU that is not used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeftOut {
     /// The driver's number of it.
     pub index: u32,
-    /// Its UUID, where it tells.
+    /// Its UUID, if it answers.
     pub uuid: Option<DeviceUuid>,
-    /// Its name, where it tells.
+    /// Its name, if it answers.
     pub name: Option<String>,
     /// Why.
     pub reason: Unfit,
@@ -27,15 +26,15 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unfit {
-    /// It is there to drive a display.
+    /// It only drives a display.
     DisplayOnly,
-    /// Nobody may compute on it.
+    /// Its compute mode prohibits all processes.
     ComputeProhibited,
     /// It fell off the bus, or needs a reset.
     Lost,
-    /// It does not answer as it should.
+    /// It does not answer correctly.
     Silent(String),
-    /// It is not for us.
+    /// We may not use it.
     Excluded(Exclusion),
 }
 
@@ -58,38 +57,5 @@ impl fmt::Display for Unfit {
             Self::Silent(why) => f.write_str(why),
             Self::Excluded(why) => why.fmt(f),
         }
-    }
-}
-
-impl Inventory {
-    /// Which GPUs are not used, or not all of, in a line for each reason.
-    ///
-    /// ```
-    /// # let gpu = |index| carma_gpu::LeftOut { index, uuid: None, name: None, reason: carma_gpu::Unfit::Lost };
-    /// # let left_out = vec![gpu(2), gpu(5), gpu(6)];
-    /// # let inventory = carma_gpu::Inventory { driver: String::new(), cuda: String::new(), gpus: Vec::new(), left_out };
-    /// assert_eq!(inventory.exclusions(), ["GPUs 2, 5 and 6 are not used: fell off the bus or needs a reset"]);
-    /// ```
-    pub fn exclusions(&self) -> Vec<String> {
-        let mut reasons: Vec<(&Unfit, Vec<String>)> = Vec::new();
-        for LeftOut { index, reason, .. } in &self.left_out {
-            match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, numbers)) => numbers.push(index.to_string()),
-                None => reasons.push((reason, vec![index.to_string()])),
-            }
-        }
-        let whole = reasons.into_iter().map(|(reason, numbers)| format!("{} not used: {reason}", subject(&numbers)));
-        let parts = self.gpus.iter().filter(|gpu| gpu.usable_instances.is_some());
-        let parts = parts.map(|gpu| format!("GPU {} is used in part: its other MIG instances are {}", gpu.index, Exclusion::NotVisible));
-        whole.chain(parts).collect()
-    }
-}
-
-/// `GPU 2 is`, `GPUs 2, 5 and 6 are`.
-fn subject(numbers: &[String]) -> String {
-    match numbers {
-        [only] => format!("GPU {only} is"),
-        [others @ .., last] => format!("GPUs {} and {last} are", others.join(", ")),
-        [] => String::new(),
     }
 }

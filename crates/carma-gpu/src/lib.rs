@@ -6,7 +6,7 @@
 //!             └─ MPS servers, MIG instances, compute modes ─────┘
 //! ```
 //!
-//! There is no trait over devices: the seam is the driver's own interface, and emulated GPUs stand behind the very library that real ones do.
+//! There is no trait over devices: the boundary is the driver's own interface, and emulated GPUs provide the same library as real ones.
 //! Every call into the driver has a deadline, because a sick GPU can make any of them hang.
 
 mod activity;

@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-/// How often we look at a process that the kernel has no handle for.
+/// Poll interval of a process if the kernel has no handle for it.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// When a process was started, in the kernel's clock ticks since the system's start; unset where there is none, or only its remains. A number of a process
-/// is used again some day, the pair of both is not.
+/// The start time of a process, in the kernel's clock ticks since boot; unset if there is none, or only a zombie. A pid
+/// is reused some day, the pair of both is not.
 pub fn process_started(pid: u32) -> Option<u64> {
-    // The driver takes everything from a process as soon as it ends, whether or not its parent has asked for it.
+    // The driver frees everything of a process as soon as it ends, whether or not its parent has reaped it.
     process_standing(pid).map(|(started, _)| started)
 }
 
-/// The same for one that is still there, and whether it has been stopped by a signal: then it keeps what it has, and runs nothing.
+/// The same for a live process, and whether a signal has stopped it: then it keeps its memory, and runs nothing.
 pub fn process_standing(pid: u32) -> Option<(u64, bool)> {
     stat(pid).filter(|stat| !stat.remains).map(|stat| (stat.started, stat.stopped))
 }
 
-/// What the kernel tells of a process.
+/// The kernel's record of a process.
 struct Stat {
     remains: bool,
     stopped: bool,
@@ -33,7 +33,7 @@ struct Stat {
 
 fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, brackets, blanks and halves of characters included: what counts follows its last bracket.
+    // The name may contain any bytes, even brackets, blanks and partial characters: the fields follow its last bracket.
     let text = str::from_utf8(text.rsplit(|byte| *byte == b')').next()?).ok()?;
     let mut fields = text.split_whitespace();
     let state = fields.next()?;
@@ -41,7 +41,7 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat { remains, stopped, parent: fields.next()?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
 }
 
-/// A process that was there when we looked, never mistaken for a later one of the same number.
+/// A process, never confused with a later one of the same number.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: u32,
@@ -51,11 +51,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The process of this number, if there is one.
+    /// The process with this pid, if any.
     pub(crate) fn find(pid: u32) -> Option<Self> {
         let started = process_started(pid)?;
         let handle = pidfd_open(raw(pid)?, PidfdFlags::empty()).ok();
-        // Looked at again: the handle may be of one that took the number in between.
+        // Checked again: the handle may be of a process that took the number in between.
         (process_started(pid) == Some(started)).then_some(Self { pid, started, handle })
     }
 
@@ -64,14 +64,14 @@ impl Process {
         self.pid
     }
 
-    /// Whether it is gone.
+    /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ends_within(Duration::ZERO)
     }
 
-    /// Waits for its end, for so long.
-    pub(crate) fn ends_within(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+    /// Waits for its end, up to this long.
+    pub(crate) fn ends_within(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match &self.handle {
@@ -90,9 +90,9 @@ impl Process {
         }
     }
 
-    /// Ends it at once, whatever it does.
+    /// Kills it.
     pub(crate) fn kill(&self) {
-        // One that has ended meanwhile is what we want.
+        // It may have ended meanwhile.
         let _ = match (&self.handle, raw(self.pid)) {
             (Some(handle), _) => pidfd_send_signal(handle, Signal::KILL),
             (None, Some(pid)) if !self.has_ended() => kill_process(pid, Signal::KILL),

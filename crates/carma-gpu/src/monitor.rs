@@ -1,4 +1,4 @@
-//! Looks at all devices at once, again and again, and says when one is lost, hangs, or is back.
+//! Reads all devices at the same time, and reports when one is lost, hangs, or recovers.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::events::{GpuEvent, Incident};
 use crate::identity::DeviceUuid;
 use crate::reading::{Reading, read};
 
-/// What one look at a device came to.
+/// The result of reading a device.
 #[derive(Debug)]
 pub struct Observation {
-    /// Which.
+    /// The device.
     pub device: DeviceUuid,
-    /// What was seen.
+    /// The sample.
     pub reading: Result<Reading, DriverError>,
 }
 
-/// How a device last answered.
+/// The last answer of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Answering,
@@ -26,7 +26,7 @@ enum Condition {
 }
 
 impl Condition {
-    /// By the answer to a look; an odd error says nothing new.
+    /// From the result of a reading; unknown errors change nothing.
     fn of(reading: &Result<Reading, DriverError>, before: Self) -> Self {
         match reading {
             Ok(_) => Self::Answering,
@@ -37,20 +37,20 @@ impl Condition {
     }
 }
 
-/// Remembers how devices were, so that what changes is said once.
+/// Remembers the state of devices, so that each change is logged once.
 #[derive(Debug, Default)]
 pub struct Monitor {
     conditions: HashMap<DeviceUuid, Condition>,
 }
 
 impl Monitor {
-    /// Looks at these devices, all at the same time: it takes as long as the slowest of them, and never longer than the driver's deadline.
-    pub fn look(&mut self, driver: &Driver, devices: &[DeviceUuid]) -> (Vec<Observation>, Vec<GpuEvent>) {
-        let begun: Vec<_> =
+    /// Reads these devices in parallel: it takes as long as the slowest of them, and at most the driver's deadline.
+    pub fn sample(&mut self, driver: &Driver, devices: &[DeviceUuid]) -> (Vec<Observation>, Vec<GpuEvent>) {
+        let calls: Vec<_> =
             devices.iter().map(|device| (device, driver.begin(device, "nvmlDeviceGetMemoryInfo", |device| read(device)))).collect();
-        let observations: Vec<Observation> = begun
+        let observations: Vec<Observation> = calls
             .into_iter()
-            .map(|(device, begun)| Observation { device: device.clone(), reading: begun.and_then(DeviceCall::wait) })
+            .map(|(device, call)| Observation { device: device.clone(), reading: call.and_then(DeviceCall::wait) })
             .collect();
         let events = observations.iter().filter_map(|observation| self.note(observation)).collect();
         (observations, events)

@@ -1,4 +1,4 @@
-//! Whose process it is, and what it runs.
+//! The user and the command of a process.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::lane::Lane;
 
-/// What the system knows of a process.
+/// The system's record of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ownership {
     /// The number of its user.
     pub uid: u32,
-    /// The user's name, where there is one.
+    /// The user's name, if any.
     pub user: Option<String>,
     /// Its command line.
     pub command: String,
@@ -24,15 +24,15 @@ pub struct Ownership {
     pub container: Option<String>,
 }
 
-/// Long for what the machine knows by heart. But a process that hangs in the driver may let nobody read its command line, and names of users
+/// Local data takes much less. But the command line of a process that hangs in the driver may be unreadable, and user names
 /// may come over the network.
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// Readers of command lines, and of users' names with those that were found; none where there is no thread for them.
+/// Readers of command lines, and of user names with a cache; none if their thread cannot start.
 static COMMANDS: LazyLock<Option<Lane<()>>> = LazyLock::new(|| Lane::new("commands", || ()).ok());
 static USERS: LazyLock<Option<Lane<HashMap<u32, String>>>> = LazyLock::new(|| Lane::new("users", HashMap::new).ok());
 
-/// Looks a process up; unset when it is gone, or out of our sight. What cannot be had in time is left out.
+/// Looks a process up; unset if it is gone or not visible. Values that miss the deadline are left out.
 pub fn ownership(pid: u32) -> Option<Ownership> {
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let uid = process_user(pid)?;
@@ -46,7 +46,7 @@ pub fn ownership(pid: u32) -> Option<Ownership> {
     Some(Ownership { uid, user: known_name(uid), command, container })
 }
 
-/// A user's name, where there is one.
+/// A user's name, if any.
 fn known_name(uid: u32) -> Option<String> {
     let name = within(USERS.as_ref(), "getpwuid", move |known| {
         if let Some(name) = known.get(&uid) {
@@ -58,17 +58,17 @@ fn known_name(uid: u32) -> Option<String> {
     name.flatten()
 }
 
-/// How to call a user.
+/// The name of a user.
 pub(crate) fn user_name(uid: u32) -> String {
     known_name(uid).unwrap_or_else(|| format!("user {uid}"))
 }
 
-/// The user a process acts for. Its folder in `/proc` may be root's all the same.
+/// The effective user of a process. Its folder in `/proc` may belong to root nevertheless.
 pub(crate) fn process_user(pid: u32) -> Option<u32> {
     user(&text(format!("/proc/{pid}/status").as_ref())?)
 }
 
-/// The effective user in what the kernel tells of a process.
+/// The effective user in the kernel's status of a process.
 fn user(status: &str) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
 }
@@ -85,7 +85,7 @@ fn text(file: &Path) -> Option<String> {
     fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The words of a command line as the kernel keeps them; those who have none are not programs.
+/// The words of a command line as the kernel keeps them; processes without any are not programs.
 fn command(line: &[u8]) -> Option<String> {
     let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
     (!words.is_empty()).then(|| words.join(" "))

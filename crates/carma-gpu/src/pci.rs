@@ -1,4 +1,4 @@
-//! Where a GPU sits on the PCI bus.
+//! PCI addresses of GPUs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use thiserror::Error;
 
-/// Where a GPU sits: domain, bus, device, function.
+/// A PCI address: domain, bus, device, function.
 ///
 /// ```
 /// use carma_gpu::PciAddress;

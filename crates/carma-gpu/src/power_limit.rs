@@ -8,7 +8,7 @@ use crate::error::{DriverError, offered};
 use crate::identity::DeviceUuid;
 
 impl Driver {
-    /// The limit a GPU has by default; unset where it has none.
+    /// The default limit of a GPU; unset if it has none.
     pub fn default_power_limit(&self, gpu: &DeviceUuid) -> Result<Option<Watts>, DriverError> {
         let limit =
             self.device(gpu, "nvmlDeviceGetPowerManagementDefaultLimit", |device| offered(device.power_management_limit_default()))?;
@@ -25,7 +25,7 @@ impl Driver {
     }
 }
 
-/// A power limit that was set, and what it was before, in milliwatts: enough to put it back, by a later process too.
+/// A power limit that was set, and the limit before, in milliwatts: enough to restore it, by a later process too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use = "the limit stays set until it is restored"]
 pub struct PowerLimitChange {
@@ -35,8 +35,8 @@ pub struct PowerLimitChange {
 }
 
 impl PowerLimitChange {
-    /// Looks at what a GPU has, for a change to this limit, or to the nearest it takes. Keep it where it outlives us before it is
-    /// [made](Self::make). What an earlier change found before it is what is put back in the end.
+    /// Reads the present limit of a GPU, for a change to this one or the nearest it accepts. Persist the result before it is
+    /// [made](Self::make). In the end, the limit from before the earlier change is restored.
     pub fn plan(driver: &Driver, gpu: &DeviceUuid, limit: Watts, earlier: Option<&Self>) -> Result<Self, DriverError> {
         let allowed =
             driver.device(gpu, "nvmlDeviceGetPowerManagementLimitConstraints", |device| device.power_management_limit_constraints())?;
@@ -45,7 +45,7 @@ impl PowerLimitChange {
         Ok(Self { gpu: gpu.clone(), before, set })
     }
 
-    /// Which GPU's.
+    /// The GPU.
     pub const fn gpu(&self) -> &DeviceUuid {
         &self.gpu
     }
@@ -55,7 +55,7 @@ impl PowerLimitChange {
         Watts(f64::from(self.set) / 1000.0)
     }
 
-    /// Whether this is the limit that the GPU has now.
+    /// Whether the GPU has this limit now.
     pub fn is_in_force(&self, driver: &Driver) -> Result<bool, DriverError> {
         Ok(driver.power_limit(&self.gpu)? == self.set)
     }
@@ -65,7 +65,7 @@ impl PowerLimitChange {
         if self.is_in_force(driver)? { Ok(()) } else { driver.set_power_limit(&self.gpu, self.set) }
     }
 
-    /// Puts back what was before, unless somebody else has changed it since.
+    /// Restores the former limit, unless it was changed by another program since.
     pub fn restore(&self, driver: &Driver) -> Result<(), DriverError> {
         if self.before == self.set || !self.is_in_force(driver)? {
             return Ok(());

@@ -24,23 +24,23 @@ pub enum ProcessKind {
     Mps,
 }
 
-/// A process on a device. Those in containers are listed like any other, by the host's number.
+/// A process on a device. Processes in containers are listed like any other, by the host's pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GpuProcess {
     /// The host's number of it.
     pub pid: u32,
     /// How it uses the device.
     pub kind: ProcessKind,
-    /// Memory it holds there; unset where the driver does not tell, as inside of some containers.
+    /// Memory it holds there; unset if the driver does not report it, as inside of some containers.
     pub memory: Option<MiB>,
-    /// The number of the GPU instance it runs on, where the GPU is cut into instances.
+    /// The number of its GPU instance, if the GPU is partitioned.
     pub gpu_instance: Option<u32>,
 }
 
-/// How often a list is asked for that grows while it is read.
+/// Retries for a list that grows while it is read.
 const ATTEMPTS: usize = 8;
 
-/// One of the lists that a device keeps.
+/// One of a device's process lists.
 type Ask = fn(&Device<'_>) -> Result<Vec<ProcessInfo>, NvmlError>;
 
 const LISTS: [(ProcessKind, Ask); 3] = [
@@ -49,7 +49,7 @@ const LISTS: [(ProcessKind, Ask); 3] = [
     (ProcessKind::Mps, |device| device.mps_running_compute_processes()),
 ];
 
-/// All processes on a device, each once, by number.
+/// All processes on a device, each once, by pid.
 pub(crate) fn processes(device: &Device<'_>) -> Result<Vec<GpuProcess>, NvmlError> {
     let mut listed = Vec::new();
     for (kind, ask) in LISTS {
@@ -59,13 +59,13 @@ pub(crate) fn processes(device: &Device<'_>) -> Result<Vec<GpuProcess>, NvmlErro
     Ok(merged(listed.into_iter()))
 }
 
-/// A list; where it grew between the question for its length and the one for its content, it is asked for again.
+/// A list; if it grew between the query of its length and that of its content, the query is repeated.
 pub(crate) fn patient<T>(ask: impl Fn() -> Result<Vec<T>, NvmlError>) -> Result<Vec<T>, NvmlError> {
     let grew = |answer: &Result<_, NvmlError>| matches!(answer, Err(NvmlError::InsufficientSize(_)));
     (1..ATTEMPTS).map(|_| ask()).find(|answer| !grew(answer)).unwrap_or_else(&ask)
 }
 
-/// A GPU that is cut shows only root what runs on it; its instances show everybody their own.
+/// A partitioned GPU shows its processes to root only; each instance shows its own to every user.
 fn permitted(
     whole: Result<Vec<ProcessInfo>, NvmlError>,
     parts: impl FnOnce() -> Result<Vec<Vec<ProcessInfo>>, NvmlError>,
@@ -77,7 +77,7 @@ fn permitted(
     offered(list).map(Option::unwrap_or_default)
 }
 
-/// One process may stand in several lists: an MPS client in that of CUDA too.
+/// Merges the lists: one process may be in several, such as an MPS client in that of CUDA too.
 fn merged(listed: impl Iterator<Item = (ProcessKind, ProcessInfo)>) -> Vec<GpuProcess> {
     let mut processes: BTreeMap<(u32, Option<u32>), GpuProcess> = BTreeMap::new();
     for (kind, process) in listed {

@@ -1,6 +1,6 @@
-//! What NVML shows of a device at one moment.
+//! One reading of a device from NVML.
 
-use carma_core::{Fraction, MiB, Sample, Time, Watts};
+use carma_core::{Fraction, Metric, MiB, Sample, Time, Utilisation, Watts};
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
@@ -10,12 +10,12 @@ use crate::error::sensed;
 use crate::processes::{GpuProcess, processes};
 use crate::profiling::Counters;
 
-/// A look at a device. What it does not offer is absent.
+/// A reading of a device. Values that the device does not offer are absent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reading {
-    /// Memory in use by anybody, without what the driver keeps.
+    /// Memory in use by all processes, without the driver's reserve.
     pub memory_used: MiB,
-    /// All there is, with what the driver keeps.
+    /// The whole memory, with the driver's reserve.
     pub memory_total: MiB,
     /// Share of time at least one kernel ran.
     pub utilisation: Option<Fraction>,
@@ -33,7 +33,7 @@ pub struct Reading {
     pub processes: Vec<GpuProcess>,
 }
 
-/// Reads a GPU or an instance of one. Instances have no power or utilisation of their own.
+/// Reads a GPU or an instance of one. Instances have no own power or utilisation.
 pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
     let memory = device.memory_info()?;
     Ok(Reading {
@@ -50,24 +50,17 @@ pub(crate) fn read(device: &Device<'_>) -> Result<Reading, NvmlError> {
 }
 
 impl Reading {
-    /// Memory in use that no listed process holds: contexts the driver does not list, or memory that was leaked. Unset where the driver does not
-    /// tell what processes hold.
+    /// Memory in use that no listed process holds: contexts that the driver does not list, or leaked memory. Unset if the driver does not
+    /// report the memory of processes.
     pub fn unaccounted(&self) -> Option<MiB> {
         let held = self.processes.iter().map(|process| process.memory).sum::<Option<MiB>>()?;
         Some(self.memory_used - held)
     }
 
-    /// What the decision core wants to know of it, with the profiling counters of the same moment where there are any.
+    /// The sample for the decision core, with the profiling counters of the same moment if there are any.
     pub fn sample(&self, at: Time, counters: Option<&Counters>) -> Sample {
-        let counter = |pick: fn(&Counters) -> Option<Fraction>| counters.and_then(pick);
-        Sample {
-            smact: counter(|counters| counters.smact),
-            smocc: counter(|counters| counters.smocc),
-            drama: counter(|counters| counters.drama),
-            gract: counter(|counters| counters.gract),
-            utilisation: self.utilisation,
-            power: self.power,
-            ..Sample::new(at, self.memory_used)
-        }
+        let profiled = counters.map_or(Utilisation::NONE, Counters::utilisation);
+        let utilisation = profiled.with(Metric::Utilisation, self.utilisation);
+        Sample { at, memory_used: self.memory_used, utilisation, power: self.power }
     }
 }

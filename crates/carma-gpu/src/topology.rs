@@ -1,4 +1,4 @@
-//! How close GPUs are to each other: NVLink, PCIe switches, sockets.
+//! Distances between GPUs: NVLink, PCIe switches, sockets.
 
 use carma_core::{Link, Topology};
 use nvml_wrapper::Device;
@@ -11,30 +11,30 @@ use crate::driver::{DeviceCall, Driver, find};
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 
-/// Where something is on PCIe: domain, bus, device.
+/// A PCIe address: domain, bus, device.
 type Address = (u32, u32, u32);
 
-/// A GPU's own address, and what lies at the other ends of its NVLinks.
+/// A GPU's own address, and the other ends of its NVLinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ports {
     own: Address,
-    /// Unset where the driver does not tell, as of some switches.
+    /// Unset if the driver does not report it, as for some switches.
     remote: Vec<Option<Address>>,
 }
 
-/// What the driver says of two GPUs.
+/// The driver's facts about two GPUs.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     ancestor: TopologyLevel,
-    /// Whether they reach each other over NVLink, be it through switches.
+    /// Whether NVLink connects them, directly or through switches.
     reachable: bool,
 }
 
-/// The links between GPUs, which are named by these numbers. Pairs of which the driver says nothing are left out, and count as far apart.
+/// The links between GPUs, with these numbers. Pairs that the driver does not report are left out, and count as distant.
 pub fn topology(driver: &Driver, gpus: &[(u16, DeviceUuid)]) -> Result<Topology, DriverError> {
     let ports = gpus.iter().map(|(_, gpu)| driver.device(gpu, "nvmlDeviceGetNvLinkState", |device| ports(device)));
     let ports = ports.collect::<Result<Vec<_>, _>>()?;
-    // Links may lead to GPUs that are not among these; what is no GPU is a switch.
+    // Links may lead to GPUs that are not among these; anything else is a switch.
     let all: Vec<Address> = ports.iter().map(|ports| ports.own).chain(addresses(driver)).collect();
     let mut links = Vec::new();
     for (first, second) in (0..gpus.len()).flat_map(|first| (first + 1..gpus.len()).map(move |second| (first, second))) {
@@ -52,11 +52,11 @@ fn address(info: &PciInfo) -> Address {
     (info.domain, info.bus, info.device)
 }
 
-/// Where the GPUs are that the driver lists, as far as they tell.
+/// Addresses of the GPUs that the driver lists, as far as known.
 fn addresses(driver: &Driver) -> Vec<Address> {
     let ask = |number| driver.begin_numbered(number, "nvmlDeviceGetPciInfo", |device| Ok(address(&device.pci_info()?)));
-    let begun: Vec<_> = (0..driver.count().unwrap_or_default()).map(ask).collect();
-    begun.into_iter().filter_map(|begun| begun.and_then(DeviceCall::wait).ok()).collect()
+    let calls: Vec<_> = (0..driver.count().unwrap_or_default()).map(ask).collect();
+    calls.into_iter().filter_map(|call| call.and_then(DeviceCall::wait).ok()).collect()
 }
 
 fn ports(device: &Device<'_>) -> Result<Ports, NvmlError> {
@@ -76,7 +76,7 @@ fn pair(device: &Device<'static>, other: &DeviceUuid) -> Result<Pair, NvmlError>
 /// The best path between two of all GPUs.
 fn link(pair: Pair, first: &Ports, second: &Ports, all: &[Address]) -> Link {
     let direct = first.remote.iter().filter(|remote| **remote == Some(second.own)).count();
-    // Links that end at no GPU end at a switch, which passes on as much as the narrower side takes.
+    // Links that end at no GPU end at a switch, whose bandwidth is that of the narrower side.
     let to_switches = |ports: &Ports| ports.remote.iter().filter(|remote| remote.is_none_or(|remote| !all.contains(&remote))).count();
     let switched = if pair.reachable { to_switches(first).min(to_switches(second)) } else { 0 };
     match (direct.max(switched), pair.ancestor) {
@@ -95,14 +95,14 @@ mod tests {
 
     const GPUS: [Address; 4] = [(0, 7, 0), (0, 15, 0), (0, 71, 0), (0, 78, 0)];
     const SWITCH: Address = (0, 200, 0);
-    const UNTOLD: Address = (0, 0, 0);
+    const UNKNOWN: Address = (0, 0, 0);
 
-    fn told(address: Address) -> Option<Address> {
-        (address != UNTOLD).then_some(address)
+    fn known(address: Address) -> Option<Address> {
+        (address != UNKNOWN).then_some(address)
     }
 
     fn between(first: &[Address], second: &[Address], ancestor: TopologyLevel, reachable: bool) -> Link {
-        let ports = |gpu: usize, remote: &[Address]| Ports { own: GPUS[gpu], remote: remote.iter().copied().map(told).collect() };
+        let ports = |gpu: usize, remote: &[Address]| Ports { own: GPUS[gpu], remote: remote.iter().copied().map(known).collect() };
         link(Pair { ancestor, reachable }, &ports(0, first), &ports(1, second), &GPUS)
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn links_that_lead_to_the_other_are_counted() {
         let remote = |gpu: usize| [GPUS[gpu], GPUS[gpu], GPUS[2]];
         assert_eq!(between(&remote(1), &remote(0), TopologyLevel::System, true), Link::NvLink(2));
-        // Both are linked to a third GPU, which passes nothing on.
+        // Both are linked to a third GPU, which does not forward.
         assert_eq!(between(&[GPUS[2]], &[GPUS[2]], TopologyLevel::Node, true), Link::Node);
     }
 
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(between(&[SWITCH; 12], &[SWITCH; 10], TopologyLevel::System, true), Link::NvLink(10));
         assert_eq!(between(&[SWITCH; 12], &[SWITCH; 12], TopologyLevel::System, false), Link::System, "in another partition");
         assert_eq!(
-            between(&[UNTOLD; 18], &[UNTOLD; 18], TopologyLevel::System, true),
+            between(&[UNKNOWN; 18], &[UNKNOWN; 18], TopologyLevel::System, true),
             Link::NvLink(18),
             "what it does not tell is a switch"
         );

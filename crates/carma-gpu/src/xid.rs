@@ -1,4 +1,4 @@
-//! Xid errors: what the driver reports by number, and what it means for jobs.
+//! Xid errors: their numbers, and their meaning for jobs.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use serde::Serialize;
 #[serde(transparent)]
 pub struct Xid(pub u64);
 
-/// Whose trouble an Xid is.
+/// The cause of an Xid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// Most likely the program on the GPU: the GPU goes on.
+    /// Most likely the program on the GPU: the GPU continues.
     Program,
-    /// The GPU or its memory: nothing new should be put on it.
+    /// The GPU or its memory: no new jobs should be placed on it.
     Gpu,
     /// The GPU is gone.
     Lost,
-    /// It may be anything; it is only noted.
+    /// The cause is unclear; it is only recorded.
     Unclear,
 }
 
-/// From NVIDIA's catalogue of Xid errors: those that are met in practice.
+/// From NVIDIA's catalogue of Xid errors: those that occur in practice.
 const KNOWN: [(u64, Blame, &str); 25] = [
     (13, Blame::Program, "graphics engine exception, often an access out of bounds"),
     (31, Blame::Program, "memory page fault, an access to an illegal address"),
@@ -53,14 +53,14 @@ const KNOWN: [(u64, Blame, &str); 25] = [
 ];
 
 impl Xid {
-    /// An error whose number the driver does not tell.
+    /// An error without a number from the driver.
     pub const UNKNOWN: Self = Self(999);
 
     fn known(self) -> Option<(Blame, &'static str)> {
         KNOWN.iter().find(|(number, ..)| *number == self.0).map(|(_, blame, meaning)| (*blame, *meaning))
     }
 
-    /// Whose trouble it is.
+    /// Its cause.
     pub fn blame(self) -> Blame {
         self.known().map_or(Blame::Unclear, |(blame, _)| blame)
     }

@@ -1,4 +1,4 @@
-//! An attempt as it is handed to its supervisor, and what the supervisor writes down of it.
+//! The order for an attempt's supervisor, and the record of the end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,39 +7,40 @@ use std::time::SystemTime;
 
 use carma_core::{AttemptId, Seconds};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-/// What a supervisor is to run. It is a file in the attempt's folder, so that a supervisor needs nothing from anybody.
+/// What a supervisor runs. It is a file in the attempt's folder, so that a supervisor needs nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
     /// Which attempt it is.
     pub attempt: AttemptId,
-    /// The program and its arguments, everything worked out.
+    /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where to run it.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// All of its environment.
+    /// Its whole environment.
     pub environment: BTreeMap<String, String>,
-    /// Whose it is; unset: the supervisor's own user.
+    /// The user to run as; unset: the supervisor's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<RunAs>,
-    /// A copy of its output goes there.
+    /// Where a copy of its output goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
-    /// And of its errors.
+    /// Where a copy of its errors goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PathBuf>,
     /// The most that is kept of each log, in bytes: the beginning, and the end.
     pub log_limit: u64,
     /// The number of the signal that makes it write a checkpoint and end.
     pub checkpoint_signal: i32,
-    /// A command that ends what is none of its processes: its container belongs to a daemon.
+    /// A command that removes its container, which belongs to a daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<Vec<String>>,
-    /// How many files it may have open at once, unless it asks for more; unset: as many as its supervisor.
+    /// The soft limit of its open files; unset: that of its supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// The terminal it is to have; without one it has no input.
+    /// Its terminal; without one it has no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<Terminal>,
 }
@@ -48,13 +49,13 @@ pub struct Order {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terminal {
-    /// The job is ended when nothing was typed or printed for so long.
+    /// The job is ended when nothing was typed or printed for this long.
     pub idle_limit: Option<Seconds>,
-    /// How large it is until somebody attaches to it.
+    /// Its size until a client attaches.
     pub size: TerminalSize,
 }
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSize {
@@ -65,7 +66,7 @@ pub struct TerminalSize {
 }
 
 impl Default for TerminalSize {
-    /// What everybody takes a terminal of unknown size for.
+    /// The usual size of a terminal.
     fn default() -> Self {
         Self { rows: 24, columns: 80 }
     }
@@ -75,18 +76,18 @@ impl Default for TerminalSize {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunAs {
-    /// The number.
+    /// The user id.
     pub uid: u32,
-    /// The first group.
+    /// The primary group.
     pub gid: u32,
-    /// The name, by which the other groups are found.
+    /// The name, used to find the other groups.
     pub name: String,
-    /// The folder that is theirs.
+    /// The home folder.
     pub home: PathBuf,
 }
 
 /// How an attempt ended, as its supervisor saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// It exited by itself.
@@ -95,7 +96,7 @@ pub enum Exit {
     Signal(i32),
     /// It could not be started.
     NotStarted(String),
-    /// It was ended, as nothing had been typed or printed at its terminal for so long.
+    /// It was ended, because nothing was typed or printed at its terminal for this long.
     Idle(Seconds),
 }
 
@@ -111,7 +112,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The end of an attempt, as it is kept: nothing of the attempt runs any more.
+/// The record of an attempt's end. Nothing of the attempt runs any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {

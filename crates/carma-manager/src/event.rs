@@ -1,13 +1,13 @@
-//! What happens to jobs and to the machine, as it is stored, told and shown. Everyone who writes or reads an event uses [`JobEvent`].
+//! Events of jobs and of the machine, as they are stored, sent and shown. All writers and readers use [`JobEvent`].
 
-use carma_core::{Estimate, Granted, Idle, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, StopReason, Verdict};
+use carma_core::{Estimate, Granted, Idle, JobId, LaunchReason, MiB, Outcome, Placement, RequeueReason, Signal, StopReason, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::judge::Blame;
 use crate::request::JobChange;
-use crate::words;
+use crate::units::UnixMillis;
 
 /// An event of a job's timeline, or of the machine. On the wire it is `kind` and `body`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -21,11 +21,10 @@ pub enum JobEvent {
     /// The job waits for its estimate.
     Estimating {},
     /// The job's estimate is ready, or could not be made.
-    #[schema(value_type = Object)]
     Estimated(Box<JobEstimate>),
     /// The job is cancelled because its estimate is above a limit.
     OverLimit {
-        /// Which limit.
+        /// The limit.
         text: String,
     },
     /// A user cancels the job.
@@ -34,14 +33,13 @@ pub enum JobEvent {
     Held(ByUser),
     /// A user releases the job.
     Released(ByUser),
-    /// A user has the job stopped and queued again.
+    /// A user requeues the job.
     RequeueAsked(ByUser),
     /// A user changes the job.
     Changed {
         /// The user's name.
         by: String,
         /// What is changed.
-        #[schema(value_type = Object)]
         change: JobChange,
     },
     /// An attempt is launched.
@@ -49,10 +47,8 @@ pub enum JobEvent {
         /// Its number.
         attempt: u32,
         /// Where it runs.
-        #[schema(value_type = Object)]
         placement: Placement,
         /// Why it is launched there and now.
-        #[schema(value_type = Object)]
         reason: LaunchReason,
     },
     /// An attempt is signalled.
@@ -60,10 +56,8 @@ pub enum JobEvent {
         /// Its number.
         attempt: u32,
         /// The signal.
-        #[schema(value_type = String)]
         signal: Signal,
         /// Why.
-        #[schema(value_type = Object)]
         reason: StopReason,
     },
     /// An attempt is over.
@@ -71,47 +65,44 @@ pub enum JobEvent {
         /// Its number.
         attempt: u32,
         /// How it ended.
-        #[schema(value_type = Object)]
         verdict: Verdict,
         /// What the verdict is based on.
-        because: String,
+        #[serde(rename = "because")]
+        reason: String,
         /// Who is to blame.
-        whose: Option<Blame>,
+        #[serde(rename = "whose", default)]
+        blame: Option<Blame>,
     },
     /// The job waits again.
     Requeued {
         /// Its next attempt has at least this much memory on each GPU.
         #[serde(default)]
-        #[schema(value_type = Option<u64>)]
         floor: Option<MiB>,
         /// Its next attempt gets idle GPUs only.
         #[serde(default)]
         whole_gpu: bool,
         /// Why.
-        #[schema(value_type = Object)]
         reason: RequeueReason,
     },
     /// The job does not use its GPUs, or uses them again.
     Idle {
         /// Since when it does not; unset: it uses them again.
-        #[schema(value_type = Object)]
         idle: Option<Idle>,
-        /// The same in words.
+        /// The same as text.
         #[serde(default)]
         text: String,
     },
     /// The job is over.
     Finished {
         /// How it ended.
-        #[schema(value_type = Object)]
         outcome: Outcome,
-        /// The same in words.
+        /// The same as text.
         #[serde(default)]
         text: String,
     },
-    /// A notification about the job could not be delivered.
+    /// A notification about the job could not be sent.
     NotTold {
-        /// By which channel, and why not.
+        /// The channel, and the error.
         text: String,
     },
     /// Something happened to the machine.
@@ -124,33 +115,74 @@ pub enum JobEvent {
     Other {
         /// Its kind.
         kind: String,
-        /// Whatever it holds.
+        /// Its content.
         #[serde(default)]
-        #[schema(value_type = Object)]
         body: Value,
     },
 }
 
-/// Something that a user does to a job.
+/// An event, for a job's timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NewEvent {
+    /// When.
+    pub at: UnixMillis,
+    /// The job; unset: the machine.
+    pub job: Option<JobId>,
+    /// The event.
+    #[serde(flatten)]
+    pub event: JobEvent,
+}
+
+/// An event with its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StoredEvent {
+    /// Its number. Later events have higher numbers, whatever the clock shows.
+    pub sequence: u64,
+    /// The event.
+    pub event: NewEvent,
+    /// The text that users read.
+    #[serde(default)]
+    pub text: String,
+}
+
+impl StoredEvent {
+    /// An event with its number and text.
+    pub fn new(sequence: u64, event: NewEvent) -> Self {
+        Self { sequence, text: event.event.words(), event }
+    }
+}
+
+/// An action of a user on a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ByUser {
     /// The user's name.
     pub by: String,
 }
 
-/// What an estimator found out about a job.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// Why a job was cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelCause {
+    /// This user cancelled it.
+    #[serde(rename = "by")]
+    User(String),
+    /// Its estimate is above this limit.
+    OverLimit(String),
+}
+
+/// The estimate of a job.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct JobEstimate {
-    /// What the core decides by.
+    /// The part that the core uses.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// The estimator: `history`, `static`, `dry-run`; unset: none could answer.
+    /// The estimator: `history`, `static`, `dry-run`; unset: none has an estimate.
     #[serde(default)]
     pub source: Option<String>,
-    /// What the user should know about it.
+    /// Notes for the user.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What the expected memory consists of, where that is known.
+    /// The parts of the expected memory, where they are known.
     #[serde(default)]
     pub parts: Vec<MemoryPart>,
 }
@@ -158,15 +190,14 @@ pub struct JobEstimate {
 /// A part of a job's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemoryPart {
-    /// What it is for: weights, gradients, optimizer, activations, workspace, fragmentation, context.
+    /// Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context.
     pub name: String,
-    /// How much of it.
-    #[schema(value_type = u64)]
+    /// Its size.
     pub memory: MiB,
 }
 
 impl JobEvent {
-    /// The event of a kind with a body, as a store or a client holds them. What this version does not know is kept as it is.
+    /// The event of a kind with a body. An unknown event is kept unchanged.
     pub fn read(kind: &str, body: Value) -> Self {
         let known = serde_json::from_value(serde_json::json!({ "kind": kind, "body": body.clone() }));
         known.unwrap_or_else(|_| Self::Other { kind: kind.to_owned(), body })
@@ -184,13 +215,13 @@ impl JobEvent {
         self.parts().0
     }
 
-    /// The event without what only the job's user may know.
+    /// The event without what only the job's user may see.
     #[must_use]
     pub fn without_body(&self) -> Self {
         Self::Other { kind: self.kind(), body: Value::Null }
     }
 
-    /// The line that people read.
+    /// The text that users read.
     ///
     /// ```
     /// use carma_core::Outcome;
@@ -211,23 +242,23 @@ impl JobEvent {
             Self::RequeueAsked(user) => format!("requeue asked by {}", user.by),
             Self::Changed { by, .. } => format!("{kind} by {by}"),
             Self::Launched { attempt, placement, .. } => {
-                let reserved = |granted: &Granted| format!("{} with {} reserved", granted.device, words::memory(granted.promised));
+                let reserved = |granted: &Granted| format!("{} with {} reserved", granted.device.label(), granted.reserved);
                 let devices: Vec<String> = placement.devices.iter().map(reserved).collect();
                 let on = if devices.is_empty() { String::new() } else { format!(" on {}", devices.join(", ")) };
                 format!("{kind} (attempt {attempt}){on}")
             }
             Self::Signalled { attempt, reason, .. } => format!("{kind} (attempt {attempt}): {}", snake(reason)),
-            Self::Ended { attempt, because, .. } => format!("{kind} (attempt {attempt}): {because}"),
+            Self::Ended { attempt, reason, .. } => format!("{kind} (attempt {attempt}): {reason}"),
             Self::Requeued { floor, whole_gpu, reason } => {
                 let more = match floor.filter(|floor| *floor > MiB::ZERO) {
                     _ if *whole_gpu => ", for an exclusive GPU".to_owned(),
-                    Some(floor) => format!(", to have {} or more", words::memory(floor)),
+                    Some(floor) => format!(", to have {floor} or more"),
                     None => String::new(),
                 };
                 match reason {
                     RequeueReason::After(_) => format!("{kind}{more}"),
                     RequeueReason::Requested => format!("{kind}{more}: requested"),
-                    RequeueReason::SlotOver => format!("{kind}{more}: its time slice is over, and other jobs wait"),
+                    RequeueReason::TimeSliceOver => format!("{kind}{more}: its time slice is over, and other jobs wait"),
                     RequeueReason::Moved => format!("{kind}{more}: it moves to another GPU"),
                 }
             }
@@ -246,7 +277,7 @@ impl JobEvent {
     }
 }
 
-/// A value of an enum in words, as serde names it.
+/// The serialised name of an enum's value, with spaces.
 fn snake(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(name)) => name.replace('_', " "),
@@ -269,11 +300,7 @@ mod tests {
             ("submitted", json!({"user": "ada"}), "submitted"),
             ("estimating", json!({}), "estimating"),
             ("estimated", json!({"memory": {"expected": 1, "upper": 2}, "source": "static", "notes": []}), "estimated: by static"),
-            (
-                "launched",
-                json!({"attempt": 1, "placement": placement, "reason": {}}),
-                "launched (attempt 1) on s0/gpu3 with 2.0 GiB reserved",
-            ),
+            ("launched", json!({"attempt": 1, "placement": placement, "reason": {}}), "launched (attempt 1) on gpu3 with 2.0 GiB reserved"),
             ("signalled", json!({"attempt": 1, "signal": "terminate", "reason": "cancelled"}), "signalled (attempt 1): cancelled"),
             (
                 "ended",
@@ -297,7 +324,7 @@ mod tests {
             assert!(!matches!(event, JobEvent::Other { .. }), "{kind}: {event:?}");
             assert_eq!((event.kind().as_str(), event.words().as_str()), (kind, words));
             let (kind, body) = event.parts();
-            assert_eq!(JobEvent::read(&kind, body), event, "it is read back as it was written");
+            assert_eq!(JobEvent::read(&kind, body), event, "it reads back");
         }
     }
 

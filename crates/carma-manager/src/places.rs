@@ -1,32 +1,32 @@
-//! Where a manager keeps what, by whose it is.
+//! The paths of a manager: state, socket, configuration.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where a manager keeps its state, where it is to be asked, and how it is configured.
+/// The paths of a manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// The folder of its state: `carma.db`, and a folder for each attempt.
+    /// Its state: `carma.db`, and a folder for each attempt.
     pub state: PathBuf,
     /// The socket it listens on.
     pub socket: PathBuf,
-    /// Its configuration, which need not be there.
+    /// Its configuration file, which may be missing.
     pub configuration: PathBuf,
 }
 
-/// The variable that names another socket.
+/// The variable with the path of the socket.
 pub const SOCKET_VARIABLE: &str = "CARMA_SOCKET";
 
 impl Places {
-    /// Those of the machine's manager, which root runs for everybody.
+    /// The paths of the system's manager, which root runs for all users.
     pub fn system() -> Self {
         Self { state: "/var/lib/carma".into(), socket: "/run/carma/carma.sock".into(), configuration: "/etc/carma/carma.toml".into() }
     }
 
-    /// Those of a user's own manager.
+    /// The paths of a user's own manager.
     pub fn user(home: &Path) -> Self {
         let folder = |variable, otherwise: &str| {
-            // Relative ones are to be ignored, as the specification of these variables says.
+            // The XDG specification says to ignore relative paths.
             env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(otherwise))
         };
         let state = folder("XDG_STATE_HOME", ".local/state").join("carma");
@@ -38,22 +38,22 @@ impl Places {
         }
     }
 
-    /// Those of a manager that whoever runs this starts.
+    /// The paths of the manager that the current user would start.
     pub fn own() -> Self {
-        if nix::unistd::geteuid().is_root() { Self::system() } else { Self::user(&home()) }
+        if rustix::process::geteuid().is_root() { Self::system() } else { Self::user(&home()) }
     }
 
-    /// All of it in one folder, to try things out.
+    /// All paths in one folder.
     pub fn at(folder: &Path) -> Self {
         Self { state: folder.to_owned(), socket: folder.join("carma.sock"), configuration: folder.join("carma.toml") }
     }
 
-    /// Whose state is theirs, whoever they are: root's is not the machine's.
+    /// The paths of the current user's own manager, for root too.
     pub fn own_user() -> Self {
         Self::user(&home())
     }
 
-    /// The sockets where a manager may be found, the nearest first: what `CARMA_SOCKET` says and nothing else, or one's own and then the machine's.
+    /// The sockets to try, in order: only `CARMA_SOCKET` if it is set; otherwise the user's own, then the system's.
     pub fn sockets() -> Vec<PathBuf> {
         if let Some(socket) = env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty()) {
             return vec![socket.into()];

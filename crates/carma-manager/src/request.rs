@@ -1,113 +1,143 @@
-//! What a user asks for, whichever way it was written.
+//! Jobs as users submit and change them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
-use carma_core::{Condition, LimitChange, MiB, ModeWish, Priority, RetryBudget, Seconds};
+use carma_core::{ArrayId, ArrayMember, Condition, LimitChange, MiB, Priority, RequestedMode, RetryBudget, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A job as its user asked for it.
+/// What is submitted at once, all of it or nothing: one job, or the jobs of one array or sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Submission {
+    /// The job; of an array or sweep, what its jobs have in common.
+    pub job: JobRequest,
+    /// An array: a job for each of these indices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Vec<u32>>,
+    /// A sweep: a job for each combination of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Parameter>,
+}
+
+impl From<JobRequest> for Submission {
+    fn from(job: JobRequest) -> Self {
+        Self { job, array: None, parameters: Vec::new() }
+    }
+}
+
+/// A parameter of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<String>,
+}
+
+/// A job as its user submitted it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
-    /// What people call it.
+    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What to run.
+    /// The command.
     pub command: JobCommand,
-    /// Where to run it.
+    /// The working directory.
     #[schema(value_type = String)]
     pub directory: PathBuf,
-    /// Its environment, all of it.
+    /// Its whole environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// What to enter before the command.
+    /// The environment that is activated before the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub activation: Option<Activation>,
-    /// A container to run it in.
+    /// The container that it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// Where its output goes, besides what is kept of it; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and
-    /// user, `%%` for a percent sign.
+    /// A file for a copy of its output; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and user, `%%` for a
+    /// percent sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub output: Option<PathBuf>,
-    /// Where its errors go; unset: with the output.
+    /// A file for a copy of its errors; unset: with the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub error: Option<PathBuf>,
-    /// What it needs.
+    /// The resources it needs.
     #[serde(default)]
     pub resources: Resources,
     /// When it may start.
     #[serde(default)]
     pub schedule: Schedule,
-    /// How often it may be started again.
+    /// How often it may be restarted.
     #[serde(default)]
-    #[schema(value_type = Object)]
     pub retries: RetryBudget,
-    /// What helps to estimate it.
+    /// Hints for its estimate.
     #[serde(default)]
     pub hints: EstimateHints,
-    /// It writes a checkpoint when told to end, and goes on from it.
+    /// It writes a checkpoint when it is asked to end, and continues from it.
     #[serde(default)]
     pub may_checkpoint: bool,
-    /// Run the code as it was when submitted: the git work tree is copied.
+    /// It runs the code as it was when submitted: the git work tree is copied.
     #[serde(default)]
     pub snapshot: bool,
-    /// It is to have its user's terminal.
+    /// It gets its user's terminal.
     #[serde(default)]
     pub interactive: bool,
-    /// Its place among the jobs of its array or sweep.
+    /// Which job of its array or sweep it is. The manager sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub array: Option<ArrayLabel>,
+    pub array: Option<ArrayElement>,
 }
 
-/// Whose a job is.
+/// The user of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
     /// The user's number.
     pub uid: u32,
-    /// The user's first group.
+    /// The user's primary group.
     pub gid: u32,
     /// The user's name.
     pub name: String,
 }
 
-/// What to run.
+/// A command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobCommand {
-    /// A program and its arguments, as they are: no shell looks at them.
+    /// A program and its arguments. No shell interprets them.
     Program(Vec<String>),
-    /// A script of the user's.
+    /// A script of the user.
     Script {
-        /// All of it, with the `#!` line that says who runs it.
+        /// Its text, with the `#!` line.
         text: String,
-        /// What it is called with, as it is.
+        /// Its arguments. No shell interprets them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         arguments: Vec<String>,
     },
 }
 
 impl JobCommand {
-    /// What is said after the script's name; of a program its name, too.
+    /// The arguments; of a program its name too.
     pub(crate) fn words(&self) -> &[String] {
         let (Self::Program(words) | Self::Script { arguments: words, .. }) = self;
         words
     }
 }
 
-/// What to enter before the command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An environment that is activated before the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// A Conda environment, by name or folder.
     Conda(String),
     /// A virtual environment's folder.
+    #[schema(value_type = String)]
     Venv(PathBuf),
 }
 
@@ -117,12 +147,12 @@ pub enum Activation {
 pub struct Image {
     /// Its name.
     pub name: String,
-    /// What runs it; unset: the first that is installed.
+    /// The engine that runs it; unset: the first that is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<ContainerEngine>,
 }
 
-/// What runs containers.
+/// A container engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerEngine {
@@ -130,35 +160,30 @@ pub enum ContainerEngine {
     Docker,
     /// Podman.
     Podman,
-    /// Apptainer, once Singularity.
+    /// Apptainer, formerly Singularity.
     Apptainer,
 }
 
-/// What a job needs.
+/// The resources of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resources {
     /// GPUs; 0 for a job that needs none.
     pub gpus: u32,
-    /// GPU memory it needs on each, where its user knows.
-    #[schema(value_type = Option<u64>)]
+    /// The GPU memory it needs on each GPU, if its user knows.
     pub memory: Option<MiB>,
     /// Cores of the host.
     pub cpus: Option<u32>,
     /// Memory of the host.
-    #[schema(value_type = Option<u64>)]
     pub host_memory: Option<MiB>,
-    /// How long one attempt may take.
-    #[schema(value_type = Option<f64>)]
+    /// The time limit of one attempt.
     pub time_limit: Option<Seconds>,
-    /// How long nothing may be typed or printed at its terminal, where it has one, before it is ended.
-    #[schema(value_type = Option<f64>)]
+    /// An interactive job ends when nothing is typed or printed for this long.
     pub idle_limit: Option<Seconds>,
-    /// Its GPUs are to be its own.
+    /// Exclusive GPUs.
     pub exclusive: bool,
-    /// How its GPUs are to be shared.
-    #[schema(value_type = String)]
-    pub mode: ModeWish,
+    /// How its GPUs are shared.
+    pub mode: RequestedMode,
 }
 
 impl Default for Resources {
@@ -171,7 +196,7 @@ impl Default for Resources {
             time_limit: None,
             idle_limit: Some(Seconds::from_secs(30 * 60)),
             exclusive: false,
-            mode: ModeWish::default(),
+            mode: RequestedMode::default(),
         }
     }
 }
@@ -181,15 +206,14 @@ impl Default for Resources {
 #[serde(default, deny_unknown_fields)]
 pub struct Schedule {
     /// Higher goes first.
-    #[schema(value_type = i32)]
     pub priority: Priority,
-    /// To wait until released.
+    /// It waits until it is released.
     pub hold: bool,
-    /// Not before this time, in seconds since 1970.
+    /// It starts at this time at the earliest, in seconds since 1970.
     pub begin: Option<u64>,
-    /// After these jobs, named as people name them: numbers, `last`, `@name`.
+    /// The jobs to wait for, by number, `last` or `@name`.
     pub after: Vec<After>,
-    /// At most so many of its array at once.
+    /// How many jobs of its array may run at once.
     pub at_most: Option<u32>,
 }
 
@@ -199,37 +223,57 @@ pub struct Schedule {
 pub struct After {
     /// Which.
     pub job: String,
-    /// Whether it must have succeeded.
-    #[schema(value_type = String)]
+    /// The condition on its end.
     pub condition: Condition,
 }
 
-/// Which of the jobs that were submitted together as one array or sweep a job is.
+/// Which job of its submission a job is: one index of an array, or one combination of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ArrayLabel {
-    /// The index its user gave it; in a sweep its place, from 0.
+pub struct ArrayElement {
+    /// The index that its user gave it; in a sweep its place, from 0.
     pub index: u32,
-    /// A sweep's parameters, as this job has them.
+    /// The values of the sweep's parameters in this job.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
 }
 
-/// What helps to estimate a job.
+/// The place of a job in an array. People write it as in `12_3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArrayPlace {
+    /// The array, which has the number of its first job.
+    pub array: ArrayId,
+    /// The index that its user gave it.
+    pub index: u32,
+}
+
+impl From<ArrayMember> for ArrayPlace {
+    fn from(member: ArrayMember) -> Self {
+        Self { array: member.array, index: member.index }
+    }
+}
+
+impl fmt::Display for ArrayPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.array.0, self.index)
+    }
+}
+
+/// Hints for the estimate of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EstimateHints {
     /// A file that describes the model.
     #[schema(value_type = Option<String>)]
     pub model: Option<PathBuf>,
-    /// Samples a step.
+    /// The batch size.
     pub batch: Option<u32>,
-    /// Whether to run the script without a GPU first.
+    /// Whether the script is run without a GPU first.
     pub dry_run: bool,
 }
 
 impl JobRequest {
-    /// A job that runs this in this folder, with nothing else said.
+    /// A job with a command and a working directory; the rest has its defaults.
     pub fn new(command: JobCommand, directory: impl Into<PathBuf>) -> Self {
         Self {
             name: None,
@@ -258,9 +302,7 @@ impl JobRequest {
 pub struct JobChange {
     /// The new priority.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i32>)]
     pub priority: Option<Priority>,
     /// The new time limit.
-    #[schema(value_type = Object)]
     pub time_limit: LimitChange,
 }

@@ -1,4 +1,4 @@
-//! Files and folders that a job's user controls. The manager may run as root, so it must not wait for them, follow links out of them, or recurse
+//! Files and folders that a job's user controls. The manager may run as root, so it must not block on them, follow links out of them, or recurse
 //! into them.
 
 use std::ffi::{CStr, CString};
@@ -22,7 +22,7 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     if metadata.is_file() && metadata.nlink() <= 1 { Ok(file) } else { Err(io::Error::other("it is no regular file of its own")) }
 }
 
-/// Removes a folder and all that is in it, however deep: nested folders are moved to the top, so neither the stack nor open files grow with the
+/// Removes a folder and its content, at any depth: nested folders are moved to the top, so neither the stack nor open files grow with the
 /// depth. Links are removed, not followed.
 pub(crate) fn remove_tree(folder: &Path) -> io::Result<()> {
     let root = match openat(CWD, folder, FOLDER, Mode::empty()) {
@@ -46,7 +46,7 @@ struct Removal {
 }
 
 impl Removal {
-    /// Removes what lies at the top. Answers whether folders were moved there meanwhile.
+    /// Removes the entries at the top. Returns whether folders were moved there meanwhile.
     fn pass(&mut self) -> io::Result<bool> {
         let before = self.moved;
         for entry in Dir::read_from(&self.root)? {

@@ -1,12 +1,12 @@
-//! A past that never was, in a store: what pages show of ten thousand jobs can be looked at and measured without running them.
+//! Synthetic history for a store, to test and benchmark what shows ten thousand jobs without running them.
 //!
 //! ```text
-//!  Past ─► course (who ran where and when) ─► writing (changes of the store): jobs, attempts, events, steps of memory
+//!  HistoryOptions ─► schedule (who ran where and when) ─► writing (changes of the store): jobs, attempts, events, steps of memory
 //!                                        └─► minutes (what the GPUs did meanwhile)
 //! ```
 
-mod course;
 mod minutes;
+mod schedule;
 mod workload;
 mod writing;
 
@@ -14,7 +14,7 @@ use anyhow::Result;
 use carma_core::Time;
 use carma_manager::store::{Change, Store, UnixMillis};
 
-use course::Course;
+use schedule::Schedule;
 
 /// Changes that are written at once.
 const AT_ONCE: usize = 5_000;
@@ -23,7 +23,7 @@ const GPU_MEMORY: u64 = 40_960;
 
 /// What the past is to have been.
 #[derive(Debug, Clone, Copy)]
-pub struct Past {
+pub struct HistoryOptions {
     /// Jobs, all of them over.
     pub jobs: u64,
     /// Days over which they were submitted.
@@ -47,33 +47,33 @@ pub struct Seeded {
     pub minutes: u64,
 }
 
-impl Past {
+impl HistoryOptions {
     fn begin(&self) -> UnixMillis {
         UnixMillis(self.until.0.saturating_sub(self.days * 86_400_000))
     }
 }
 
-/// Writes a past into a store.
-pub fn seed(store: &Store, past: &Past) -> Result<Seeded> {
-    let course = Course::new(past);
+/// Writes a synthetic history into a store.
+pub fn seed(store: &Store, past: &HistoryOptions) -> Result<Seeded> {
+    let schedule = Schedule::new(past);
     let mut seeded = Seeded::default();
     let mut pending = Vec::with_capacity(AT_ONCE);
     let keep = |pending: &mut Vec<Change>, most: usize| {
         if pending.len() < most { Ok(()) } else { store.write(std::mem::take(pending)).wait() }
     };
-    for ran in &course.jobs {
+    for ran in &schedule.jobs {
         seeded.jobs += 1;
         seeded.attempts += ran.attempts.len() as u64;
         pending.extend(writing::changes(store.next_jobs(1), ran, past.begin())?);
         keep(&mut pending, AT_ONCE)?;
     }
-    for mean in minutes::of(past, &course) {
+    for mean in minutes::of(past, &schedule) {
         seeded.minutes += 1;
-        pending.push(Change::SampleKept(mean));
+        pending.push(Change::SampleStored(mean));
         keep(&mut pending, AT_ONCE)?;
     }
-    // The manager's own time goes on from where this past ends.
-    pending.push(Change::ClockSeen(Time::from_secs(past.days * 86_400)));
+    // The manager's clock goes on from the end of this history.
+    pending.push(Change::ClockAdvanced(Time::from_secs(past.days * 86_400)));
     keep(&mut pending, 1)?;
     Ok(seeded)
 }
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_past_is_the_same_for_the_same_seed_and_hangs_together() {
-        let past = Past { jobs: 60, days: 2, gpus: 2, seed: 7, until: UnixMillis(1_800_000_000_000) };
+    fn the_same_seed_gives_the_same_consistent_history() {
+        let past = HistoryOptions { jobs: 60, days: 2, gpus: 2, seed: 7, until: UnixMillis(1_800_000_000_000) };
         let seeded = || {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(folder.path().join("carma.db")).unwrap();

@@ -1,11 +1,11 @@
-//! `seed-history FOLDER`: fills the store of a manager that is not running with a past that never was.
+//! `seed-history FOLDER`: fills the store of a stopped manager with a synthetic history.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use carma_manager::places::Places;
 use carma_manager::store::{Store, UnixMillis};
-use carma_seed::{Past, seed};
+use carma_seed::{HistoryOptions, seed};
 use clap::Parser;
 
 /// Fill a manager's store with jobs that never ran, for tests and benchmarks
@@ -32,7 +32,7 @@ struct Arguments {
 fn main() -> Result<()> {
     let Arguments { folder, jobs, days, gpus, seed: number } = Arguments::parse();
     let store = Store::open(Places::at(&folder).database())?;
-    let seeded = seed(&store, &Past { jobs, days, gpus, seed: number, until: UnixMillis::now() })?;
+    let seeded = seed(&store, &HistoryOptions { jobs, days, gpus, seed: number, until: UnixMillis::now() })?;
     println!("{} jobs with {} attempts on {gpus} GPUs, and {} minutes of these", seeded.jobs, seeded.attempts, seeded.minutes);
     Ok(())
 }

@@ -1,31 +1,30 @@
-//! What the GPUs did meanwhile, minute by minute: of the last day every minute, of the days before every tenth.
+//! Samples of the GPUs: every minute of the last day, every tenth minute of the days before.
 
-use carma_core::{Fraction, MiB, Utilisation, Watts};
+use carma_core::{Metric, MiB, Utilisation, Watts};
 use carma_manager::store::{MinuteMean, UnixMinute};
 
-use crate::course::{Course, Ran, Tried};
+use crate::schedule::{Schedule, SeededAttempt, SeededJob};
+use crate::workload::IDLE_WATTS;
 use crate::writing::device;
-use crate::{GPU_MEMORY, Past};
+use crate::{GPU_MEMORY, HistoryOptions};
 
-/// Power of a GPU on which nothing runs.
-pub(crate) const IDLE_WATTS: f64 = 55.0;
-/// The last minutes of which none is left out.
+/// Minutes at the end with a sample each.
 const DAY: u64 = 1440;
-/// What the driver itself takes of a GPU's memory, in MiB.
+/// GPU memory of the driver, in MiB.
 const DRIVER: u64 = 480;
 
 /// All minutes of all GPUs.
-pub(crate) fn of<'a>(past: &'a Past, course: &'a Course) -> impl Iterator<Item = MinuteMean> + 'a {
-    (0..past.gpus).flat_map(move |gpu| of_gpu(gpu, past, course))
+pub(crate) fn of<'a>(past: &'a HistoryOptions, schedule: &'a Schedule) -> impl Iterator<Item = MinuteMean> + 'a {
+    (0..past.gpus).flat_map(move |gpu| of_gpu(gpu, past, schedule))
 }
 
-fn of_gpu(gpu: u16, past: &Past, course: &Course) -> Vec<MinuteMean> {
+fn of_gpu(gpu: u16, past: &HistoryOptions, schedule: &Schedule) -> Vec<MinuteMean> {
     let (first, end) = (past.begin().minute().0, past.until.minute().0);
     let recent = end.saturating_sub(DAY);
-    let attempts = course.jobs.iter().flat_map(|ran| ran.attempts.iter().map(move |tried| (ran, tried)));
-    let mut coming: Vec<(&Ran, &Tried)> = attempts.filter(|(_, tried)| tried.gpus.contains(&gpu)).collect();
+    let attempts = schedule.jobs.iter().flat_map(|ran| ran.attempts.iter().map(move |tried| (ran, tried)));
+    let mut coming: Vec<(&SeededJob, &SeededAttempt)> = attempts.filter(|(_, tried)| tried.gpus.contains(&gpu)).collect();
     coming.sort_by_key(|(_, tried)| std::cmp::Reverse(tried.launched));
-    let mut there: Vec<(&Ran, &Tried)> = Vec::new();
+    let mut there: Vec<(&SeededJob, &SeededAttempt)> = Vec::new();
     let minutes = (first..end).filter(|minute| *minute >= recent || (minute - first) % 10 == 0);
     minutes
         .map(|minute| {
@@ -39,17 +38,22 @@ fn of_gpu(gpu: u16, past: &Past, course: &Course) -> Vec<MinuteMean> {
         .collect()
 }
 
-fn mean(gpu: u16, minute: u64, there: &[(&Ran, &Tried)]) -> MinuteMean {
+fn mean(gpu: u16, minute: u64, there: &[(&SeededJob, &SeededAttempt)]) -> MinuteMean {
     let memory: u64 = there.iter().map(|(_, tried)| tried.memory).sum();
     let smact = there.iter().map(|(ran, _)| ran.workload.smact).sum::<f64>().min(0.97);
     let watts: f64 = there.iter().map(|(ran, _)| ran.workload.watts).sum();
-    let share = |part: f64| Some(Fraction::clamped(smact * part));
+    let share = |part: f64| smact * part;
     MinuteMean {
         device: device(gpu),
         minute: UnixMinute(minute),
         readings: 60,
         memory_used: MiB((memory + DRIVER).min(GPU_MEMORY)),
-        utilisation: Utilisation { smact: share(1.0), smocc: share(0.45), drama: share(0.35), gpu: share(1.03) },
+        utilisation: Utilisation::of([
+            (Metric::Smact, share(1.0)),
+            (Metric::Smocc, share(0.45)),
+            (Metric::Drama, share(0.35)),
+            (Metric::Utilisation, share(1.03)),
+        ]),
         power: Some(Watts((IDLE_WATTS + watts).min(400.0))),
     }
 }

@@ -1,15 +1,18 @@
-//! What the made-up jobs are: trainings as they are common, and those who run them.
+//! Workloads and users of the synthetic jobs.
 
 use carma_manager::request::Owner;
 
-/// A training as it is common; the figures are of the right size, and measured of nothing.
+/// Power of an idle GPU.
+pub(crate) const IDLE_WATTS: f64 = 55.0;
+
+/// A common kind of training. The figures are plausible, not measured.
 #[derive(Debug)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     /// Memory on each GPU, in MiB.
     pub(crate) memory: u64,
     pub(crate) smact: f64,
-    /// Power above that of a GPU at rest, in watts.
+    /// Power above that of an idle GPU, in watts.
     pub(crate) watts: f64,
 }
 
@@ -27,10 +30,10 @@ pub(crate) const WORKLOADS: [Workload; 10] = [
 ];
 
 const USERS: [&str; 6] = ["alice", "bob", "carol", "dan", "erin", "frank"];
-/// Numbers that hosts give to nobody by themselves.
+/// Uids that hosts do not assign by themselves.
 const FIRST_UID: u32 = 60_101;
 
-/// The user of this place, over and over.
+/// The user of this index; users repeat.
 pub(crate) fn user(place: usize) -> Owner {
     let place = place % USERS.len();
     let uid = FIRST_UID + place as u32;

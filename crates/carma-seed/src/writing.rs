@@ -1,7 +1,7 @@
-//! A made-up job as changes of a store, in the order in which a manager would have written them.
+//! A synthetic job as changes of a store, in the order in which a manager writes them.
 
 use carma_core::{
-    AttemptId, Climb, DeviceId, Fraction, Granted, Job, JobId, JobSpec, Limits, MemoryEstimate, MemoryNeed, MiB, PerRank, Placement,
+    AttemptId, Climb, DeviceId, Granted, Job, JobId, JobSpec, Limits, MemoryEstimate, MemoryNeed, Metric, MiB, PerRank, Placement,
     ServerId, State, Time, UserId, Utilisation, Verdict,
 };
 use carma_manager::attempt::Exit;
@@ -10,14 +10,14 @@ use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::store::{AttemptEnd, Change, Joules, Measured, MemoryStep, NewEvent, StoredJob, UnixMillis};
 use serde_json::{Value, json};
 
-use crate::course::{Ran, Tried};
-use crate::minutes::IDLE_WATTS;
+use crate::schedule::{SeededAttempt, SeededJob};
+use crate::workload::IDLE_WATTS;
 
-/// A process has so much before it has done anything, in MiB.
+/// Memory of a process with an empty CUDA context, in MiB.
 const CONTEXT: u64 = 420;
 
-/// Everything about a job. The manager's own time begins with this past.
-pub(crate) fn changes(id: JobId, ran: &Ran, begin: UnixMillis) -> serde_json::Result<Vec<Change>> {
+/// All changes of a job. The manager's clock starts with this history.
+pub(crate) fn changes(id: JobId, ran: &SeededJob, begin: UnixMillis) -> serde_json::Result<Vec<Change>> {
     let time = |at: UnixMillis| Time::from_secs((at.0 - begin.0) / 1000);
     let spec = JobSpec {
         user: UserId(ran.owner.uid),
@@ -46,11 +46,12 @@ pub(crate) fn changes(id: JobId, ran: &Ran, begin: UnixMillis) -> serde_json::Re
         changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at: tried.launched });
         changes.push(event(tried.launched, "launched", json!({ "attempt": number, "placement": placement, "reason": reason })));
         for granted in &placement.devices {
-            changes.extend(steps(tried).map(|step| Change::MemoryStepped { attempt, device: granted.device, step }));
+            changes.extend(steps(tried).map(|step| Change::MemoryChanged { attempt, device: granted.device, step }));
         }
-        changes.push(Change::AttemptEnded { attempt, end: Box::new(end(ran, tried)) });
-        let because = if tried.verdict == Verdict::OutOfMemory { "its log says: CUDA out of memory" } else { "so it was drawn" };
-        changes.push(event(tried.ended, "ended", json!({ "attempt": number, "verdict": tried.verdict, "because": because })));
+        let end = end(ran, tried);
+        let ended = json!({ "attempt": number, "verdict": end.verdict, "because": end.reason, "whose": end.blame });
+        changes.push(Change::AttemptEnded { attempt, end: Box::new(end) });
+        changes.push(event(tried.ended, "ended", ended));
     }
     let state = State::Done { at: time(ran.ended), outcome: ran.outcome.clone() };
     let (mut done, attempts) = (job, ran.attempts.len() as u32);
@@ -60,7 +61,7 @@ pub(crate) fn changes(id: JobId, ran: &Ran, begin: UnixMillis) -> serde_json::Re
     Ok(changes)
 }
 
-fn request(ran: &Ran) -> JobRequest {
+fn request(ran: &SeededJob) -> JobRequest {
     let words = ["python", "train.py", "--model", ran.workload.name, "--run", &ran.run.to_string()];
     let mut request = JobRequest::new(JobCommand::Program(words.map(str::to_owned).to_vec()), format!("/seeded/{}", ran.owner.name));
     request.name = Some(format!("{}-{}", ran.workload.name, ran.run));
@@ -69,17 +70,17 @@ fn request(ran: &Ran) -> JobRequest {
     request
 }
 
-fn expected(ran: &Ran) -> MemoryEstimate {
+fn expected(ran: &SeededJob) -> MemoryEstimate {
     MemoryEstimate { expected: MiB(ran.workload.memory), upper: MiB(ran.workload.memory * 12 / 10) }
 }
 
-fn parts(ran: &Ran) -> Value {
+fn parts(ran: &SeededJob) -> Value {
     let parts = [("weights", 12), ("gradients", 12), ("optimizer", 24), ("activations", 44), ("workspace", 3), ("context", 5)];
     parts.iter().map(|(name, share)| json!({ "name": name, "memory": ran.workload.memory * share / 100 })).collect()
 }
 
-fn placement(tried: &Tried) -> Placement {
-    let granted = |gpu: &u16| Granted { device: device(*gpu), promised: MiB(tried.promised), limits: Limits::Streams };
+fn placement(tried: &SeededAttempt) -> Placement {
+    let granted = |gpu: &u16| Granted { device: device(*gpu), reserved: MiB(tried.promised), limits: Limits::Streams };
     Placement { server: ServerId(0), devices: tried.gpus.iter().map(granted).collect() }
 }
 
@@ -87,8 +88,8 @@ pub(crate) fn device(gpu: u16) -> DeviceId {
     DeviceId::gpu(ServerId(0), gpu)
 }
 
-/// It loads, warms up, and rises and falls a little while it trains.
-fn steps(tried: &Tried) -> impl Iterator<Item = MemoryStep> {
+/// Memory while the job loads, warms up and trains.
+fn steps(tried: &SeededAttempt) -> impl Iterator<Item = MemoryStep> {
     let (launched, length) = (tried.launched.0, tried.ended.0 - tried.launched.0);
     let step = move |after: u64, memory: u64| MemoryStep { at: UnixMillis(launched + after), memory: MiB(memory) };
     let rising = [step(2_000, CONTEXT), step(8_000, tried.memory * 6 / 10), step(20_000, tried.memory)];
@@ -96,20 +97,28 @@ fn steps(tried: &Tried) -> impl Iterator<Item = MemoryStep> {
     rising.into_iter().chain(evaluating.into_iter().filter(move |_| length > 600_000))
 }
 
-fn end(ran: &Ran, tried: &Tried) -> AttemptEnd {
+fn end(ran: &SeededJob, tried: &SeededAttempt) -> AttemptEnd {
     let seconds = (tried.ended.0 - tried.launched.0) as f64 / 1000.0;
-    let share = |part: f64| Some(Fraction::clamped(ran.workload.smact * part));
+    let share = |part: f64| ran.workload.smact * part;
     let code = match tried.verdict {
         Verdict::Succeeded => 0,
         _ => 1,
     };
+    let reason = if tried.verdict == Verdict::OutOfMemory { "its log says: CUDA out of memory" } else { "so it was drawn" };
     AttemptEnd {
         at: tried.ended,
         exit: Some(Exit::Code(code)),
         verdict: tried.verdict.clone(),
+        reason: Some(reason.to_owned()),
+        blame: None,
         measured: Measured {
             peaks: tried.gpus.iter().map(|_| MiB(tried.memory)).collect(),
-            utilisation: Utilisation { smact: share(1.0), smocc: share(0.45), drama: share(0.35), gpu: share(1.2) },
+            utilisation: Utilisation::of([
+                (Metric::Smact, share(1.0)),
+                (Metric::Smocc, share(0.45)),
+                (Metric::Drama, share(0.35)),
+                (Metric::Utilisation, share(1.2)),
+            ]),
             energy: Some(Joules((ran.workload.watts + IDLE_WATTS / 2.0) * seconds * f64::from(ran.gpus))),
         },
     }

@@ -1,30 +1,31 @@
-//! Policies side by side on one trace: the same seeds, and everything as a share of exclusive.
+//! Comparison of policies on one trace: the same seeds, all results relative to exclusive.
 
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
 use crate::hardware::{ServerGroup, Servers};
 use crate::simulation::Run;
-use crate::summary::{RunSummary, mean};
+use crate::summary::RunSummary;
 use crate::trace::Trace;
+use carma_core::mean;
 
 /// All runs of one policy.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    /// As it stands in tables: the policy, and the estimator or the changed setting where there are several.
+    /// Name in tables: the policy, plus the estimator or the changed setting if there are several.
     pub name: String,
-    /// One a seed.
+    /// One summary per seed.
     pub summaries: Vec<RunSummary>,
     /// The first seed's run, with its timeline.
     pub example: Run,
 }
 
-/// One curve of a sweep: a policy under rising values of a setting.
+/// One curve of a sweep: a policy under increasing values of a setting.
 #[derive(Debug, Clone, Serialize)]
 pub struct Curve {
     /// The policy.
     pub policy: String,
-    /// What is swept.
+    /// The swept setting.
     pub setting: String,
     /// The values, with the ratios of makespan, mean completion time and energy to exclusive, and the out-of-memory attempts.
     pub points: Vec<CurvePoint>,
@@ -45,18 +46,18 @@ pub struct CurvePoint {
     pub oom_attempts: f64,
 }
 
-/// Two yardsticks for a makespan, in seconds.
+/// Two lower bounds for a makespan, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LowerBounds {
-    /// The last end if every job ran alone as soon as it was submitted: no schedule is below, but for the few percent that run times vary.
+    /// The last end if every job ran alone at submission. No schedule is shorter, apart from the few percent that run times vary.
     pub critical_path: f64,
-    /// GPU-seconds of all jobs run alone, shared out evenly among the GPUs: no schedule of one job a GPU is below; sharing may be.
+    /// GPU-seconds of all jobs alone, divided by the number of GPUs. No schedule with one job per GPU is shorter; sharing may be.
     pub work_over_capacity: f64,
 }
 
 impl LowerBounds {
-    /// Of a trace whose jobs all have workloads, each on the GPU that is fastest for it. Run times vary by a few percent from run to run; a
-    /// lucky one may be that much below.
+    /// Bounds of a trace whose jobs all have workloads, each on its fastest GPU. Run times vary by a few percent from run to run, so a run
+    /// may be slightly below.
     pub fn of(trace: &Trace, catalogue: &Catalogue, servers: &Servers) -> Self {
         let alone = |job: &crate::TraceJob| {
             let seconds = job.time_alone(catalogue).unwrap_or_default().get();
@@ -82,23 +83,23 @@ impl LowerBounds {
 pub struct Comparison {
     /// The trace's name.
     pub trace: String,
-    /// How many jobs it has.
+    /// Number of jobs.
     pub jobs: usize,
-    /// The servers and how they are shared, and what else is not as usual.
+    /// The servers, the sharing mode, and other settings that differ from the default.
     pub servers: String,
-    /// How many seeds each contender ran with.
+    /// Number of seeds per contender.
     pub seeds: usize,
     /// Exclusive first.
     pub contenders: Vec<Contender>,
-    /// Yardsticks for the makespan.
+    /// Lower bounds for the makespan.
     pub bounds: LowerBounds,
-    /// Sweeps, where asked for.
+    /// Sweeps, if requested.
     pub curves: Vec<Curve>,
-    /// What a reader must know beside the figures.
+    /// Notes for the reader on how to interpret the results.
     pub caveats: Vec<String>,
 }
 
-/// One line of the table: means over seeds, as shares of exclusive's means.
+/// One row of the table: means over seeds, relative to exclusive's means.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonRow {
     /// The contender.
@@ -123,11 +124,11 @@ pub struct ComparisonRow {
     pub memory_ratio: f64,
     /// Attempts that ran out of memory.
     pub oom_attempts: f64,
-    /// Mean of run time over time alone.
+    /// Mean slowdown: run time over time alone.
     pub mean_slowdown: f64,
-    /// The largest, on average over seeds.
+    /// Largest slowdown, averaged over seeds.
     pub worst_slowdown: f64,
-    /// Jobs that did not succeed, on average over seeds.
+    /// Number of jobs that did not succeed, averaged over seeds.
     pub failed: f64,
 }
 
@@ -148,7 +149,7 @@ pub fn spread(summaries: &[RunSummary], of: fn(&RunSummary) -> f64) -> (f64, f64
     (middle, (squares.iter().sum::<f64>() / degrees).sqrt())
 }
 
-/// A part of a whole; 1 of nothing, so that tables hold numbers only.
+/// Ratio of a part to a whole; 1 if the whole is zero, so that tables hold numbers only.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }

@@ -1,12 +1,11 @@
-//! What would this policy have done? A discrete-event simulation around the decision core.
+//! Discrete-event simulation around the decision core: evaluates a policy on a trace.
 //!
-//! The scheduler under test is [`carma_core::Scheduler`] itself, and it sees what a manager would see: submissions, estimates,
-//! telemetry, exits. What the simulated GPUs do to jobs is in [`Catalogue`] (measured facts) and in the models of
-//! interference and power.
+//! The scheduler under test is [`carma_core::Scheduler`] itself. It sees what a manager sees: submissions, estimates, telemetry,
+//! exits. The behaviour of jobs on simulated GPUs comes from [`Catalogue`] (measured facts) and from the models of interference
+//! and power.
 
 mod catalogue;
 mod compare;
-pub mod draw;
 mod hardware;
 mod interference;
 pub mod report;
@@ -24,7 +23,7 @@ pub use hardware::*;
 pub use interference::*;
 pub use search::{Aim, UnknownAim};
 pub use simulation::*;
-pub use summary::{RunSummary, mean, percentile};
+pub use summary::RunSummary;
 pub use tables::TableError;
 pub use trace::{Trace, TraceJob};
 pub use users::UserSummary;

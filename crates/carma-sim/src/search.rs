@@ -1,7 +1,7 @@
-//! The best order that a search finds which knows everything beforehand: how much there is to gain at all.
+//! The best order of jobs that simulated annealing finds with full knowledge: how much any policy could gain.
 //!
-//! Who is next is searched for, by trying; where a job goes is up to the scheduler, which is told exactly what jobs need and how long they take.
-//! So what is found is no bound: a schedule that was looked for elsewhere may be better still.
+//! The search varies the order. The scheduler places the jobs and knows their exact needs and run times. The result is not a bound: a
+//! search over placements may find a better schedule.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,20 +13,20 @@ use thiserror::Error;
 use crate::simulation::{Estimator, Knowledge, Run, Simulation, SimulationError};
 use crate::summary::RunSummary;
 
-/// What a search makes small.
+/// What a search minimizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// The time until all is done.
+    /// The time until the last job ends.
     Makespan,
     /// The mean time from submission to end.
     MeanJct,
     /// Its 95th percentile.
     P95Jct,
-    /// The sum of the three, each as a share of what it is where the shortest goes first.
+    /// The sum of the three, each relative to shortest-job-first.
     All,
 }
 
-/// A name that no aim has.
+/// A name that is not an aim.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no aim {0:?}: give makespan, mean-jct, p95-jct or all")]
 pub struct UnknownAim(String);
@@ -51,7 +51,7 @@ impl FromStr for Aim {
 }
 
 impl Aim {
-    /// What a run costs, 1 being what the first costs. Means are over jobs that succeed, so to lose one is no gain.
+    /// Cost of a run, relative to the first run. Means are over succeeded jobs, so a run that loses a job has infinite cost.
     fn cost(self, run: &RunSummary, first: &RunSummary) -> f64 {
         if run.succeeded < first.succeeded {
             return f64::INFINITY;
@@ -66,7 +66,7 @@ impl Aim {
     }
 }
 
-/// A schedule to try: the jobs by their places in the trace, and how far predictions may go.
+/// A candidate: the order of the jobs, by index in the trace, and two settings of the forecast.
 #[derive(Debug, Clone)]
 struct Plan {
     order: Vec<usize>,
@@ -74,14 +74,14 @@ struct Plan {
     slowdown: f64,
 }
 
-/// What may be asked of a newcomer's gain, and of anybody's slowdown.
+/// Values of `forecast.gain` and `forecast.slowdown`.
 const GAINS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
 const SLOWDOWNS: [f64; 4] = [1.8, 2.2, 3.0, 100.0];
-/// How much worse a plan may be and still be gone on from, at the beginning.
-const BOLDNESS: f64 = 0.02;
+/// Temperature at the start of the annealing.
+const INITIAL_TEMPERATURE: f64 = 0.02;
 
 impl Plan {
-    /// One that differs in one thing: two jobs change places, one is put before another, or the rules are others.
+    /// A candidate with one difference: two jobs are swapped, one job is moved, or one setting changes.
     fn neighbour(&self, random: &mut Rng) -> Self {
         let mut plan = self.clone();
         let (one, other) = (random.usize(..plan.order.len()), random.usize(..plan.order.len()));
@@ -110,7 +110,7 @@ impl Plan {
         Settings { policy: Some("carma".to_owned()), queue: Some(queue), forecast: Some(forecast), ..base.clone() }
     }
 
-    /// All there is to know, and whose turn it is.
+    /// Full knowledge of the jobs, with priorities in this order.
     fn knowledge(&self) -> Knowledge {
         let mut priorities = vec![Priority::default(); self.order.len()];
         for (turn, job) in (0..).zip(&self.order) {
@@ -126,8 +126,8 @@ impl Plan {
 }
 
 impl Simulation<'_> {
-    /// The run by the best order found in so many tries, by simulated annealing from the shortest first. The policy is `carma`; what the
-    /// scheduler was to be told is replaced by all there is to know.
+    /// The run with the best order found in `tries` steps of simulated annealing from shortest-job-first. The policy is `carma`, and the
+    /// scheduler has full knowledge.
     pub fn best_order(&self, aim: Aim, tries: u32) -> Result<Run, SimulationError> {
         let mut order: Vec<usize> = (0..self.trace.jobs.len()).collect();
         let alone = |job: &usize| self.trace.jobs[*job].time_alone(self.catalogue);
@@ -140,8 +140,8 @@ impl Simulation<'_> {
         for tried in 0..if plan.order.is_empty() { 0 } else { tries } {
             let neighbour = plan.neighbour(&mut random);
             let its_cost = aim.cost(&neighbour.run(self, false)?.summary(), &first);
-            let boldness = BOLDNESS * (1.0 - f64::from(tried) / f64::from(tries));
-            if its_cost <= cost || random.f64() < ((cost - its_cost) / boldness).exp() {
+            let temperature = INITIAL_TEMPERATURE * (1.0 - f64::from(tried) / f64::from(tries));
+            if its_cost <= cost || random.f64() < ((cost - its_cost) / temperature).exp() {
                 (plan, cost) = (neighbour, its_cost);
                 if cost < best.0 {
                     best = (cost, plan.clone());

@@ -1,11 +1,11 @@
-//! A run in a few numbers.
+//! Summary of a run.
 
-use carma_core::Time;
+use carma_core::{Time, mean, percentile};
 use serde::Serialize;
 
 use crate::simulation::{GpuTotals, Run};
 
-/// What people compare runs by. Times in seconds, over jobs that succeeded.
+/// Metrics to compare runs by. Times are in seconds, over jobs that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunSummary {
     /// From the first submission to the last end.
@@ -20,9 +20,9 @@ pub struct RunSummary {
     pub p50_jct: f64,
     /// Its 95th percentile.
     pub p95_jct: f64,
-    /// Mean of run time over time alone.
+    /// Mean slowdown: run time over time alone.
     pub mean_slowdown: f64,
-    /// The largest.
+    /// Largest slowdown.
     pub worst_slowdown: f64,
     /// Attempts that ran out of GPU memory.
     pub oom_attempts: usize,
@@ -30,9 +30,9 @@ pub struct RunSummary {
     pub retries: usize,
     /// Jobs that succeeded.
     pub succeeded: usize,
-    /// Jobs that ended otherwise, or never could.
+    /// Jobs that did not succeed.
     pub failed: usize,
-    /// Of those, jobs that never started: they fit nowhere, or wait for what never comes.
+    /// Failed jobs that never started: no GPU has room, or they wait forever.
     pub never_started: usize,
     /// Mean SMACT over all GPUs and the whole makespan.
     pub smact: f64,
@@ -42,7 +42,7 @@ pub struct RunSummary {
     pub drama: f64,
     /// Mean memory in use on a GPU, in MiB.
     pub memory_mib: f64,
-    /// Share of time a GPU had a process on it.
+    /// Share of time in which a GPU has at least one process.
     pub active: f64,
     /// Energy of all GPUs over the makespan, in joules.
     pub energy: f64,
@@ -50,25 +50,8 @@ pub struct RunSummary {
     pub energy_delay: f64,
 }
 
-/// The arithmetic mean; zero of nothing.
-pub fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
-}
-
-/// A percentile of sorted values, interpolated between neighbours; zero of nothing.
-///
-/// ```
-/// assert_eq!(carma_sim::percentile(&[1.0, 2.0, 4.0], 0.75), 3.0);
-/// ```
-pub fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let place = share * last as f64;
-    let below = place.floor() as usize;
-    sorted[below] + (sorted[(below + 1).min(last)] - sorted[below]) * place.fract()
-}
-
 impl Run {
-    /// The run in a few numbers.
+    /// Summarizes the run.
     pub fn summary(&self) -> RunSummary {
         let first = self.jobs.iter().map(|job| job.submitted).min().unwrap_or(Time::ZERO);
         let makespan = (self.ended - first).get();

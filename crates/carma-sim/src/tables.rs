@@ -1,30 +1,30 @@
-//! CSV tables of measurements: rows with the lines they stand on, and what can be wrong with them.
+//! CSV tables of measurements: rows with line numbers, and errors.
 
 use std::io::Read;
 
 use serde::Deserialize;
 use thiserror::Error;
 
-/// What is wrong with a table of measurements.
+/// Error in a table of measurements.
 #[derive(Debug, Error)]
 pub enum TableError {
     /// Not a table of this form.
     #[error(transparent)]
     Form(#[from] csv::Error),
-    /// A row that makes no sense.
+    /// An invalid row.
     #[error("line {line}: {problem}")]
     Row {
-        /// Which.
+        /// Line number.
         line: u64,
-        /// What is wrong with it.
+        /// Description of the error.
         problem: String,
     },
-    /// The rows that matter are not there.
+    /// Required rows are missing.
     #[error("{0}")]
     Missing(&'static str),
 }
 
-/// Each row with its line, blank lines counted.
+/// Each row with its line number; blank lines count.
 pub(crate) fn rows<Row: for<'row> Deserialize<'row>>(table: impl Read) -> Result<Vec<(u64, Row)>, csv::Error> {
     let mut reader = csv::Reader::from_reader(table);
     let headers = reader.headers()?.clone();

@@ -1,4 +1,4 @@
-//! Users of a trace: who they are to the scheduler, and how each fared.
+//! Users of a trace: their ids for the scheduler, and results per user.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use carma_core::UserId;
 use serde::Serialize;
 
 use crate::simulation::{JobRecord, Run};
-use crate::summary::{mean, percentile};
 use crate::trace::{Trace, TraceJob};
+use carma_core::{mean, percentile};
 
 impl Trace {
-    /// Whose each job is: users are numbered from 1 as they come; whoever is not named is user 0.
+    /// The user of each job: numbered from 1 in order of appearance; jobs without a user have user 0.
     pub fn users<'a>(&'a self) -> Vec<UserId> {
         let mut numbers: BTreeMap<&str, UserId> = BTreeMap::new();
         let number = |job: &'a TraceJob| {
@@ -22,10 +22,10 @@ impl Trace {
     }
 }
 
-/// How one user's jobs fared. Times in seconds, over jobs that succeeded.
+/// Results of one user's jobs. Times in seconds, over jobs that succeeded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UserSummary {
-    /// Who; empty for jobs of nobody.
+    /// The user; empty for jobs without one.
     pub user: String,
     /// Jobs that succeeded.
     pub jobs: usize,
@@ -35,12 +35,12 @@ pub struct UserSummary {
     pub mean_jct: f64,
     /// Its 95th percentile.
     pub p95_jct: f64,
-    /// Mean of run time over time alone.
+    /// Mean slowdown: run time over time alone.
     pub mean_slowdown: f64,
 }
 
 impl Run {
-    /// How each user of the trace fared.
+    /// Results per user of the trace.
     pub fn by_user(&self, trace: &Trace) -> Vec<UserSummary> {
         let mut jobs: BTreeMap<&str, Vec<&JobRecord>> = BTreeMap::new();
         for (record, job) in self.jobs.iter().zip(&trace.jobs).filter(|(record, _)| record.slowdown().is_some()) {

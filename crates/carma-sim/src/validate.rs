@@ -1,4 +1,4 @@
-//! Measured runs of whole traces: what was measured, and by which rules it is simulated again.
+//! Measured runs of whole traces, and the settings to simulate them with.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use crate::tables::{self, TableError};
 /// A measured run of a whole trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredRun {
-    /// The policy, as the table calls it.
+    /// Name of the policy in the table.
     pub policy: String,
     /// Seconds from the first submission to the last end.
     #[serde(rename = "makespan_s")]
@@ -18,15 +18,15 @@ pub struct MeasuredRun {
     /// Mean seconds from submission to end.
     #[serde(rename = "mean_jct_s")]
     pub mean_jct: f64,
-    /// Their 95th percentile.
+    /// 95th percentile of the completion times.
     #[serde(rename = "p95_jct_s")]
     pub p95_jct: f64,
-    /// Mean seconds run.
+    /// Mean run time in seconds.
     #[serde(rename = "mean_exec_s")]
     pub mean_execution: f64,
     /// Attempts that ran out of memory.
     pub oom_attempts: f64,
-    /// Energy over that of exclusive, where measured.
+    /// Energy relative to exclusive, if measured.
     #[serde(rename = "energy_vs_exclusive", default)]
     pub energy_ratio: Option<f64>,
 }
@@ -34,20 +34,19 @@ pub struct MeasuredRun {
 /// How a measured policy is simulated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPolicy {
-    /// The scheduler's rules.
+    /// The scheduler's settings.
     pub settings: Settings,
-    /// The estimator whose answers it went by; unset: measured peaks.
+    /// Estimator that the run used; unset: measured peaks.
     pub estimator: Option<String>,
-    /// The utilisation screen was on.
+    /// Whether the utilisation screen was on.
     pub screened: bool,
 }
 
 impl MeasuredPolicy {
-    /// From a name like `OR-MAGM`, `EST-MAGM horus` or `OR-LUG no thresholds`.
+    /// Parses a name like `OR-MAGM`, `EST-MAGM horus` or `OR-LUG no thresholds`.
     ///
-    /// The rules are those of the preset `aegis`, but for recovery: in the measured run whose jobs are listed one by one, each job that ran
-    /// out of memory came back on an idle GPU, while another GPU with more than three quarters of its memory free and little running
-    /// on it was passed by.
+    /// The settings are those of the preset `aegis`, except for recovery: in the measured run with per-job data, each job that ran out of
+    /// memory restarted on an idle GPU, although another GPU had more than three quarters of its memory free and little load.
     pub fn parse(name: &str) -> Result<Self, String> {
         let (base, unscreened) = name.strip_suffix(" no thresholds").map_or((name, false), |base| (base, true));
         let (policy, estimator) = base.split_once(' ').map_or((base, None), |(policy, estimator)| (policy, Some(estimator.to_owned())));
@@ -62,7 +61,7 @@ impl MeasuredPolicy {
     }
 }
 
-/// Reads measured runs: `policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive`, other columns aside.
+/// Reads measured runs: `policy,makespan_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive`. Ignores other columns.
 pub fn read_measured(table: impl Read) -> Result<Vec<(MeasuredRun, MeasuredPolicy)>, TableError> {
     let mut runs = Vec::new();
     for (line, run) in tables::rows::<MeasuredRun>(table)? {

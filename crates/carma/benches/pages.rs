@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{EnergyKind, EnergyQuery, HistoryOrder, HistoryQuery, QueueQuery, RecentQuery, SampleQuery, Submit};
+use carma_manager::api::{EnergyKind, EnergyQuery, HistoryOrder, HistoryQuery, QueueQuery, RecentQuery, SampleQuery, Submission};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::store::{Store, UnixMillis};
-use carma_seed::{Past, seed};
+use carma_seed::{HistoryOptions, seed};
 
 const GPUS: u16 = 64;
 const JOBS: u64 = 10_000;
@@ -40,7 +40,7 @@ impl Site {
         let machine = Machine::create(&folder.path().join("machine"), &format!("{GPUS}xA100-40GB").parse().unwrap(), 1.0, Some(program));
         let machine = machine.unwrap();
         let begin = Instant::now();
-        let past = Past { jobs: JOBS, days: DAYS, gpus: GPUS, seed: 1, until: UnixMillis::now() };
+        let past = HistoryOptions { jobs: JOBS, days: DAYS, gpus: GPUS, seed: 1, until: UnixMillis::now() };
         let seeded = seed(&Store::open(Places::at(folder.path()).database()).unwrap(), &past).unwrap();
         println!(
             "\n{JOBS} jobs, {} attempts and {} minutes of {GPUS} GPUs, seeded in {:.0?}",
@@ -65,7 +65,7 @@ impl Site {
         request.environment.insert("PATH".to_owned(), "/usr/bin:/bin".to_owned());
         request.resources.memory = Some(carma_core::MiB(19_000));
         let array = Some((0..LIVE).collect());
-        client.submit(&Submit { job: request, array, parameters: Vec::new() }).unwrap();
+        client.submit(&Submission { job: request, array, parameters: Vec::new() }).unwrap();
         until(|| (client.status().unwrap().jobs.running >= u64::from(GPUS)).then_some(()));
     }
 }

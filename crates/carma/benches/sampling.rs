@@ -102,7 +102,7 @@ fn main() {
         },
         prepare: &|_| (),
         call: &|(uuids, driver, monitor, _)| {
-            let (observations, _) = monitor.look(driver, uuids);
+            let (observations, _) = monitor.sample(driver, uuids);
             assert!(observations.iter().all(|observation| observation.reading.is_ok()));
         },
     });

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use carma_bench::processor_time;
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{Act, Shutdown, Submit};
+use carma_manager::api::{Act, Shutdown, Submission};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest};
@@ -59,7 +59,7 @@ impl Stage {
         job.environment.insert("PATH".to_owned(), "/usr/bin:/bin".to_owned());
         job.resources.exclusive = true;
         let mut client = Client::at(self.address()).unwrap();
-        client.submit(&Submit { job, array: Some((0..JOBS).collect()), parameters: Vec::new() }).unwrap();
+        client.submit(&Submission { job, array: Some((0..JOBS).collect()), parameters: Vec::new() }).unwrap();
         until(|| client.status().unwrap().jobs.running == u64::from(GPUS));
     }
 

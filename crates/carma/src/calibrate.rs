@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Fits, says how well, and writes the constants.
+/// Fits, reports the quality of the fit, and writes the constants.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = read_table(&arguments.solo, Catalogue::from_solo)?;
     let pairs = read_observations(&arguments.pairs, |table| read_pairs(table, &catalogue))?;

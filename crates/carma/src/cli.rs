@@ -1,4 +1,4 @@
-//! What can be asked of the `carma` command.
+//! The arguments of the `carma` command.
 
 use std::io::stdout;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use crate::configuration::ConfigArguments;
 use crate::manager::Manager;
 use crate::{
     calibrate, catalogue, compare, configuration, demo, doctor, emu, estimate, estimator, event_log, gpus, manager, manual, mig, mps,
-    notify, policies, profile, replay, report, service, shim, simulate, submit, token, trace, trace_memory, up, validate, web, what_if,
+    notify, policies, profile, replay, report, service, shim, simulate, submit, token, top, trace, trace_memory, up, validate, web,
+    what_if,
 };
 
 /// Collocation-aware resource manager for servers with GPUs.
@@ -70,6 +71,8 @@ enum Command {
     Up(up::Arguments),
     /// Ask for a job, or many.
     Submit(Box<submit::Arguments>),
+    /// Watch GPUs, jobs and events, and act on jobs by keys.
+    Top(top::Arguments),
     #[command(flatten)]
     Manager(manager::Command),
     /// Open the web page for a browser on this machine.
@@ -118,6 +121,8 @@ enum ConfigCommand {
         /// The file.
         file: PathBuf,
     },
+    /// Print the reference of all keys, as Markdown tables.
+    Reference,
     /// Have the running manager read its configuration file again.
     #[command(after_help = "\
 The manager checks the whole file first: a mistake changes nothing. Rules of \
@@ -127,7 +132,7 @@ are named. For operators; the signal HUP does the same.")]
 }
 
 impl Cli {
-    /// Does what was asked for.
+    /// Runs the command.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let output = &mut stdout().lock();
         match self.command {
@@ -143,6 +148,7 @@ impl Cli {
             Command::Policies => policies::list(output),
             Command::Config(ConfigCommand::Show(arguments)) => configuration::show(&arguments, output),
             Command::Config(ConfigCommand::Check { file }) => configuration::check(&file, output),
+            Command::Config(ConfigCommand::Reference) => configuration::reference(output),
             Command::Config(ConfigCommand::Reload(manager)) => configuration::reload(&manager, output),
             Command::Trace(command) => trace::run(&command, output),
             Command::Catalogue(command) => catalogue::run(&command, output),
@@ -153,6 +159,7 @@ impl Cli {
             Command::Emu(arguments) => emu::run(&arguments, output),
             Command::Up(arguments) => up::run(&arguments),
             Command::Submit(arguments) => return submit::run(*arguments, output),
+            Command::Top(arguments) => return top::run(&arguments),
             Command::Manager(command) => return command.run(output),
             Command::Web(arguments) => web::run(&arguments, output),
             Command::Token(arguments) => token::run(&arguments, output),

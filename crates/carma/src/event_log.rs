@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Replays a log and says where it led.
+/// Replays a log and prints the final state.
 pub(crate) fn replay(file: &Path, output: &mut impl Write) -> Result<()> {
     let log = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
     let scheduler = carma_core::replay(BufReader::new(log)).with_context(|| format!("{} does not replay", file.display()))?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use carma_sim::trace::sha256;
 use carma_sim::{Observations, TableError, Trace};
 
-/// Reads a table with a reader of its own.
+/// Reads a table with its own reader.
 pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
     file: &Path,
     read: impl FnOnce(File) -> Result<T, E>,
@@ -17,7 +17,7 @@ pub(crate) fn read_table<T, E: std::error::Error + Send + Sync + 'static>(
     read(table).with_context(|| format!("{} cannot be used", file.display()))
 }
 
-/// Reads measurements, and says which workloads are not known.
+/// Reads measurements, and reports unknown workloads.
 pub(crate) fn read_observations<Run>(file: &Path, read: impl FnOnce(File) -> Result<Observations<Run>, TableError>) -> Result<Vec<Run>> {
     let Observations { runs, unknown } = read_table(file, read)?;
     if !unknown.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn create(file: &Path) -> Result<BufWriter<File>> {
     Ok(BufWriter::new(File::create(file).with_context(|| format!("cannot create {}", file.display()))?))
 }
 
-/// Writes charts, by name and content, into a folder that is made where there is none.
+/// Writes charts, by name and content, into a folder, which is created if missing.
 pub(crate) fn write_charts(folder: &Path, charts: &[(String, String)]) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (name, chart) in charts {
@@ -43,14 +43,14 @@ pub(crate) fn write_charts(folder: &Path, charts: &[(String, String)]) -> Result
     Ok(())
 }
 
-/// Says which jobs of a trace were left out, and why.
+/// Reports the skipped jobs of a trace, and why.
 pub(crate) fn tell_skipped(trace: &Trace) {
     for (why, jobs) in &trace.skipped {
         eprintln!("carma: {jobs} jobs left out: {why}");
     }
 }
 
-/// What a file is, so that it can be told from others. Its folder is nobody's business.
+/// Name and digest of a file. Its folder stays private.
 pub(crate) fn identity(file: &Path) -> Result<String> {
     let digest = sha256(file).with_context(|| format!("cannot read {} again", file.display()))?;
     Ok(format!("{}, SHA-256 {digest}", file.file_name().unwrap_or_default().display()))

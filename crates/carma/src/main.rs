@@ -28,7 +28,6 @@ mod service;
 mod shim;
 mod simulate;
 mod submit;
-mod text;
 mod token;
 mod top;
 mod trace;
@@ -46,7 +45,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    // On emulated GPUs this program is also the driver's own programs, under their names.
+    // On emulated GPUs this program also acts as the driver's programs, under their names.
     let mut arguments = std::env::args_os();
     let name = arguments.next().unwrap_or_default();
     let arguments: Vec<_> = arguments.collect();
@@ -54,13 +53,13 @@ fn main() -> ExitCode {
         return code;
     }
     let done = match arguments.as_slice() {
-        // Started for each attempt: to learn all other commands would take it longer than all else it does.
+        // Runs for each attempt: parsing all other commands would take longer than the shim itself.
         [word, folder] if word == "shim" && Path::new(folder).is_absolute() => shim::run(folder.as_ref()).map(|()| ExitCode::SUCCESS),
         _ => cli::Cli::parse().run(),
     };
     match done {
         Ok(code) => code,
-        // Whoever reads our output may stop when they have seen enough.
+        // A reader may close our output early.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
             ExitCode::SUCCESS
         }

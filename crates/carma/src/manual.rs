@@ -39,20 +39,20 @@ pub(crate) fn man(arguments: &ManArguments, command: clap::Command, output: &mut
     Ok(())
 }
 
-/// Prints what a shell has to source.
+/// Prints the completion script of a shell.
 pub(crate) fn completions(shell: Shell, command: &clap::Command, output: &mut impl Write) -> Result<()> {
     let shell = match shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
         Shell::Fish => clap_complete::Shell::Fish,
     };
-    // The generator panics where it cannot write, as when nobody reads on.
+    // The generator panics on a write error, such as a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut visible(command), "carma", &mut script);
     Ok(output.write_all(&script)?)
 }
 
-/// A command without what is hidden from people, which the generator would offer them.
+/// A command without its hidden parts, which the generator would offer.
 fn visible(command: &clap::Command) -> clap::Command {
     clap::Command::new(command.get_name().to_owned())
         .about(command.get_about().cloned().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! `carma mig`: GPUs cut into instances.
+//! `carma mig`: MIG instances of GPUs.
 
 use std::io::Write;
 

@@ -3,14 +3,15 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_core::POLICIES;
+use carma_core::{POLICIES, VARIANTS};
+use carma_format::wrapped;
 
-/// Prints every policy with what it does.
+/// Prints every policy with its description.
 pub(crate) fn list(output: &mut impl Write) -> Result<()> {
     for policy in POLICIES {
         writeln!(output, "{:<10} {}", policy.name, policy.about)?;
     }
-    writeln!(output, "\nest-POLICY goes by estimates even where a need is declared; or-POLICY asks for")?;
-    writeln!(output, "the configured floor of free memory whatever the job, and relies on recovery.")?;
+    let variants = VARIANTS.map(|(prefix, about)| format!("{prefix}POLICY {about}"));
+    writeln!(output, "\n{}", wrapped(&format!("{}.", variants.join("; "))))?;
     Ok(())
 }

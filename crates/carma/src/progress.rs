@@ -1,4 +1,4 @@
-//! Progress on a terminal, on standard error; nothing where nobody looks. All long commands show it in one style.
+//! Progress on standard error, only on a terminal. All long commands show it in one style.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
@@ -6,29 +6,29 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use carma_estimate::learning::on_all_cores;
+use carma_learn::on_all_cores;
 use indicatif::{HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ratatui::crossterm::terminal::size;
 
-/// So often it is drawn anew, whether there is progress or not.
+/// Redraw interval, with or without progress.
 const BEAT: Duration = Duration::from_millis(200);
 
-/// On a terminal with fewer columns, a bar and a rate would be broken over two lines.
+/// On a narrower terminal, a bar and a rate would need two lines.
 const NARROW: u16 = 60;
 
-/// A bar, or a spinner where nobody knows how much there is. It is gone when it is dropped.
+/// A bar, or a spinner if the total is unknown. Drop removes it.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
 
-/// A bar for so many of something, with their rate and the time that is left.
+/// A bar for this many items, with their rate and the remaining time.
 pub(crate) fn bar(length: usize, what: &str) -> Progress {
-    // A terminal that does not know how wide it is says 0.
+    // A terminal of unknown width reports 0.
     let narrow = size().is_ok_and(|(columns, _)| (1..NARROW).contains(&columns));
     let template = if narrow { "{wide_msg} {pos}/{len} {eta} left" } else { "{msg} {wide_bar} {pos}/{len} {rate} {eta} left" };
     Progress::drawn(Some(length), what, template)
 }
 
-/// Runs all on all cores under a bar; the first error is the answer where there is any.
+/// Runs all on all cores under a bar; returns the first error, if any.
 pub(crate) fn simulate_all<T: Sync, R: Send, E: Send>(runs: &[T], simulate: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
     let bar = bar(runs.len(), "simulating");
     let results = on_all_cores(runs, |run| {
@@ -39,19 +39,19 @@ pub(crate) fn simulate_all<T: Sync, R: Send, E: Send>(runs: &[T], simulate: impl
     results.into_iter().collect()
 }
 
-/// Takes all there is of something, of which nobody knows how much it is.
+/// Collects all items, whose number is unknown.
 pub(crate) fn counted<T, E: Into<anyhow::Error>>(what: &str, items: impl Iterator<Item = Result<T, E>>) -> anyhow::Result<Vec<T>> {
     let spinner = Progress::drawn(None, what, "{spinner} {msg} {pos} {rate} {elapsed}");
     items.inspect(|_| spinner.step()).collect::<Result<Vec<T>, E>>().map_err(Into::into)
 }
 
-/// Does something that does not tell how far it is.
+/// Runs work that does not report its progress.
 pub(crate) fn awaited<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let _spinner = Progress::spinner(what);
     work()
 }
 
-/// Runs a program to its end. Where a spinner is shown, what the program says goes through us, or they would write over each other.
+/// Runs a program to its end. While a spinner is shown, the program's output goes through us, so that they do not overwrite each other.
 pub(crate) fn ran(what: &str, command: &mut Command) -> io::Result<ExitStatus> {
     let spinner = Progress::spinner(what);
     if spinner.0.is_hidden() {
@@ -76,7 +76,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(length.map(|length| length as u64), target);
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.with_key("rate", |state: &ProgressState, output: &mut dyn fmt::Write| {
-                // What cannot be written is drawn anew at the next beat.
+                // A failed write is redrawn at the next tick.
                 let _ = output.write_str(&rate(state.per_sec()));
             }));
         }
@@ -85,12 +85,12 @@ impl Progress {
         Self(bar)
     }
 
-    /// One more is done.
+    /// Advances by one.
     pub(crate) fn step(&self) {
         self.0.inc(1);
     }
 
-    /// One more is done of what turned out to be so many.
+    /// Advances by one, with a new total.
     pub(crate) fn step_of(&self, all: usize) {
         self.0.set_length(all as u64);
         self.step();
@@ -112,7 +112,7 @@ impl Drop for Progress {
     }
 }
 
-/// So many a second; a tenth is told where it says something.
+/// Items per second, with a decimal if it is useful.
 fn rate(per_second: f64) -> String {
     let decimals = usize::from(per_second < 100.0);
     format!("{:.decimals$}/s", HumanFloatCount(per_second))

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Files of the package, by path.
 const PACKAGE: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/python_package.rs"));
 
-/// Where `make test-torch` sets PyTorch up.
+/// The folder where `make test-torch` installs PyTorch.
 const DEVELOPMENT: &str = "target/torch/bin/python";
 
 /// The package, unpacked for as long as this lives.

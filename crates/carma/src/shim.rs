@@ -1,4 +1,4 @@
-//! `carma shim`: what a manager starts for each attempt, and people never do.
+//! `carma shim`: internal command that a manager starts for each attempt.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 
 /// Starts a supervisor, and returns when it is on its own.
 pub(crate) fn run(folder: &Path) -> Result<()> {
-    // The supervisor is to keep nobody's folder busy.
+    // The supervisor must not keep a user's folder busy.
     let folder = std::path::absolute(folder)?;
     Ok(supervise::run(&AttemptFolder::at(folder))?)
 }

@@ -1,4 +1,4 @@
-//! `carma token`: a secret by which a user is known over the network.
+//! `carma token`: a secret that identifies a user over the network.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     Ok(())
 }
 
-/// Adds a line to a file, whose last one an editor may have left without an end: two in one would let nobody in.
+/// Adds a line to a file. Its last line may lack a line break: two tokens in one line would both be invalid.
 fn add(path: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)?;
     let mut last = [b'\n'];
@@ -45,7 +45,7 @@ fn add(path: &Path, line: &str) -> io::Result<()> {
         file.read_exact(&mut last)?;
     }
     let end = if last == *b"\n" { "" } else { "\n" };
-    // In one piece, as others may add theirs.
+    // One write, as other processes may append too.
     file.write_all(format!("{end}{line}\n").as_bytes())
 }
 

@@ -1,4 +1,4 @@
-//! `carma trace-memory`: runs a training script for a few iterations on no GPU at all, and estimates from what it allocates.
+//! `carma trace-memory`: runs a training script for a few iterations without a GPU, and estimates from its allocations.
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -1,8 +1,8 @@
-// Asking the manager: JSON, or a stream of text.
+// Requests to the manager: JSON, or a stream of text.
 
 import { credentials, signedOut } from "./session";
 
-/** The manager refused, and says why. */
+/** The manager refused a request. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -13,13 +13,12 @@ export class Refused extends Error {
   }
 }
 
-/** The manager did not answer at all. */
-export class Away extends Error {}
+/** The manager did not answer. */
+export class Unreachable extends Error {}
 
-type Value = string | number | boolean | null | undefined;
-export type Query = Record<string, Value>;
+export type Query = Record<string, unknown>;
 
-/** A path with a query; what is unset or empty is left out. */
+/** A path with a query, without unset and empty values. */
 export function address(path: string, query: Query = {}): string {
   const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const text = new URLSearchParams(set.map(([name, value]) => [name, String(value)])).toString();
@@ -37,7 +36,7 @@ export async function send(method: string, path: string, body?: unknown, signal?
     answer = await fetch(path, init);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Away("the manager does not answer");
+    throw new Unreachable("the manager does not answer");
   }
   if (answer.ok) return answer;
   if (answer.status === 401) signedOut.set(true);
@@ -49,23 +48,12 @@ async function refusal(answer: Response): Promise<Error> {
   if (typeof said === "object" && said !== null && "kind" in said && "message" in said) {
     return new Refused(answer.status, String(said.kind), String(said.message));
   }
-  // A bridge before the manager answers so when there is none behind it.
-  if (answer.status >= 502) return new Away("the manager does not answer");
+  // A bridge answers so while the manager does not run.
+  if (answer.status >= 502) return new Unreachable("the manager does not answer");
   return new Refused(answer.status, "internal", `the manager answered ${answer.status}`);
 }
 
-export async function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
-  const answer = await send("GET", address(path, query), undefined, signal);
-  return (await answer.json()) as T;
-}
-
-export async function act<T>(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown): Promise<T> {
-  const answer = await send(method, path, body);
-  const text = await answer.text();
-  return (text ? JSON.parse(text) : null) as T;
-}
-
-/** Hands on a body piece by piece, as it comes; tells when the manager has begun to answer. */
+/** Reads a body in pieces as they arrive; `opened` is called when the answer begins. */
 export async function stream(path: string, signal: AbortSignal, take: (text: string) => void, opened?: () => void): Promise<void> {
   const answer = await send("GET", path, undefined, signal);
   opened?.();
@@ -74,14 +62,14 @@ export async function stream(path: string, signal: AbortSignal, take: (text: str
   while (reader) {
     const { done, value } = await reader.read().catch(error => {
       if (signal.aborted) throw error;
-      throw new Away("the manager stopped answering");
+      throw new Unreachable("the manager stopped answering");
     });
     if (done) return;
     take(decoder.decode(value, { stream: true }));
   }
 }
 
-/** Why something did not work, for people. */
-export function reasonOf(error: unknown): string {
+/** The message of an error. */
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -451,6 +451,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Policies and presets that a configuration may name. */
+        get: operations["policies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/queue": {
         parameters: {
             query?: never;
@@ -560,73 +577,112 @@ export interface components {
         /** @description What was done, once it is written down. */
         Acted: {
             /** @description Jobs it was done to. */
-            done: number[];
+            done: components["schemas"]["JobId"][];
             /** @description Jobs it could not be done to. */
             not_done?: components["schemas"]["NotDone"][];
         };
+        /** @description An environment that is activated before the command. */
+        Activation: {
+            /** @description A Conda environment, by name or folder. */
+            conda: string;
+        } | {
+            /** @description A virtual environment's folder. */
+            venv: string;
+        };
+        /** @description An attempt under way. */
+        Active: {
+            /** @description Which attempt. */
+            attempt: components["schemas"]["AttemptId"];
+            idle?: null | components["schemas"]["Idle"];
+            /** @description When it was launched. */
+            launched_at: components["schemas"]["Time"];
+            needed?: null | components["schemas"]["MiB"];
+            /** @description Where it runs. */
+            placement: components["schemas"]["Placement"];
+            stopping?: null | components["schemas"]["StopReason"];
+        };
         /** @description A job to wait for. */
         After: {
-            /** @description Whether it must have succeeded. */
-            condition: string;
+            /** @description The condition on its end. */
+            condition: components["schemas"]["Condition"];
             /** @description Which. */
             job: string;
         };
-        /** @description Which of the jobs that were submitted together as one array or sweep a job is. */
-        ArrayLabel: {
+        /** @description Which job of its submission a job is: one index of an array, or one combination of a sweep. */
+        ArrayElement: {
             /**
              * Format: int32
-             * @description The index its user gave it; in a sweep its place, from 0.
+             * @description The index that its user gave it; in a sweep its place, from 0.
              */
             index: number;
-            /** @description A sweep's parameters, as this job has them. */
+            /** @description The values of the sweep's parameters in this job. */
             parameters?: {
                 [key: string]: string;
             };
         };
-        /** @description A job's place in an array. */
+        /**
+         * Format: int64
+         * @description A job array: jobs submitted together that may be throttled together.
+         */
+        ArrayId: number;
+        /** @description The place of a job in an array. People write it as in `12_3`. */
         ArrayPlace: {
-            /**
-             * Format: int64
-             * @description The array, which has the number of its first job.
-             */
-            array: number;
+            /** @description The array, which has the number of its first job. */
+            array: components["schemas"]["ArrayId"];
             /**
              * Format: int32
-             * @description The index its user gave it.
+             * @description The index that its user gave it.
              */
             index: number;
         };
         /** @description An attempt. */
         AttemptDetail: {
             /** @description Which. */
-            attempt: Record<string, never>;
+            attempt: components["schemas"]["AttemptId"];
             /** @description What that goes by. */
             because?: string | null;
             ended?: null | components["schemas"]["UnixMillis"];
+            ending?: null | components["schemas"]["Ending"];
             energy?: null | components["schemas"]["Joules"];
-            /** @description What its supervisor wrote down. */
-            exit?: Record<string, never> | null;
+            exit?: null | components["schemas"]["Exit"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
             /** @description The most memory it had on each of its devices, in rank order; so far, where it runs. */
-            peaks: number[];
+            peaks: components["schemas"]["MiB"][];
             /** @description Where. */
-            placement: Record<string, never>;
+            placement: components["schemas"]["Placement"];
             /** @description How busy it kept them. */
-            utilisation: Record<string, never>;
-            /** @description How. */
-            verdict?: Record<string, never> | null;
+            utilisation: components["schemas"]["Utilisation"];
+            verdict?: null | components["schemas"]["Verdict"];
             whose?: null | components["schemas"]["Blame"];
+        };
+        /** @description One run of a job: a job that is retried has several, one at a time. */
+        AttemptId: {
+            /** @description The job that runs. */
+            job: components["schemas"]["JobId"];
+            /**
+             * Format: int32
+             * @description First, second, ... run of it, from 1.
+             */
+            number: number;
         };
         /**
          * @description Who is to blame for the end of an attempt.
          * @enum {string}
          */
         Blame: "job" | "neighbours" | "machine" | "orders";
-        /** @description Something that a user does to a job. */
+        /** @description An action of a user on a job. */
         ByUser: {
             /** @description The user's name. */
             by: string;
+        };
+        /** @description Why a job was cancelled. */
+        CancelCause: {
+            /** @description This user cancelled it. */
+            by: string;
+        } | {
+            /** @description Its estimate is above this limit. */
+            over_limit: string;
         };
         /** @description How somebody is told. All of it is done by a process of the user's own. */
         Channel: {
@@ -639,19 +695,34 @@ export interface components {
             /** @description The shell runs this in the user's home, with what happened in its environment and, as JSON, on its standard input. */
             command: string;
         };
+        /** @description How a device is shared. A property of the device: all that run on it share it this way. */
+        CollocationMode: "streams" | {
+            /** @description An MPS server, one user's clients at a time. */
+            mps: {
+                /** @description The compute mode is `EXCLUSIVE_PROCESS`: only the MPS server may open the device, plain processes may not. */
+                exclusive_process: boolean;
+            };
+        } | "mig";
+        /**
+         * @description How a dependency must end.
+         * @enum {string}
+         */
+        Condition: "ok" | "any";
         /** @description The configuration in force. */
         ConfigurationDetail: {
             /** @description The file it is read from, which need not be there. */
             file: string;
             /** @description What concerns the manager alone; where its tokens and its key are is told to operators alone. */
-            manager: Record<string, never>;
+            manager: {
+                [key: string]: unknown;
+            };
             /** @description The rules of decisions, every one of them. */
-            rules: Record<string, never>;
+            rules: components["schemas"]["Settings"];
             /** @description Those that were written: what a preset would say otherwise is not among them. */
-            written: Record<string, never>;
+            written: components["schemas"]["Settings"];
         };
         /**
-         * @description What runs containers.
+         * @description A container engine.
          * @enum {string}
          */
         ContainerEngine: "docker" | "podman" | "apptainer";
@@ -673,11 +744,69 @@ export interface components {
              */
             waiting: number;
         };
+        /** @description Another job that must end first. */
+        Dependency: {
+            /** @description How it must end. */
+            after: components["schemas"]["Condition"];
+            /** @description The other job. */
+            job: components["schemas"]["JobId"];
+        };
+        /** @description What one device says to a job. */
+        DeviceAnswer: {
+            /** @description The device. */
+            device: components["schemas"]["DeviceId"];
+            /** @description Jobs that hold it and do not use it. */
+            idle?: components["schemas"]["JobId"][];
+            /** @description All that stands in the way. */
+            obstacles: components["schemas"]["Obstacle"][];
+        };
+        /** @description A GPU or a MIG instance of it: `s0/gpu3`, `s0/gpu3/mig1`. */
+        DeviceId: string;
+        /** @description A GPU or a MIG instance as its driver names it: `GPU-...`, `MIG-...`. */
+        DeviceUuid: string;
+        /** @description What one GPU says to a job. */
+        DeviceWhy: components["schemas"]["DeviceAnswer"] & {
+            /** @description For people, a sentence each. */
+            texts: string[];
+        };
+        /** @description How a job or an attempt ended. */
+        Ending: {
+            /** @description Two or three words: `exit code 3`, `out of memory`. */
+            brief: string;
+            /** @description What colours and marks go by. */
+            class: components["schemas"]["EndingClass"];
+            /** @description A sentence without its subject: `failed with exit code 3`. */
+            text: string;
+        };
+        /**
+         * @description Classes of ends.
+         * @enum {string}
+         */
+        EndingClass: "succeeded" | "failed" | "out_of_memory" | "stopped";
         /**
          * @description By what energy is summed up.
          * @enum {string}
          */
         EnergyKind: "job" | "user" | "day";
+        /** @description What a sum of energy is of. */
+        EnergyOf: {
+            /** @description A job. */
+            job: components["schemas"]["JobId"];
+        } | {
+            /** @description All jobs of a user. */
+            user: {
+                /** @description The user's name. */
+                name: string;
+                /** @description The user's number. */
+                uid: components["schemas"]["UserId"];
+            };
+        } | {
+            /**
+             * Format: int32
+             * @description A day, counted from 1970-01-01.
+             */
+            day: number;
+        };
         /** @description Sums of energy, with what is needed to say what they cost. */
         EnergyReport: {
             /**
@@ -697,8 +826,7 @@ export interface components {
         };
         /** @description A sum of energy. */
         EnergySum: {
-            /** @description The job's array, and its index there. */
-            array?: number[] | null;
+            array?: null | components["schemas"]["ArrayPlace"];
             /**
              * Format: int64
              * @description Attempts it was measured of.
@@ -706,79 +834,82 @@ export interface components {
             attempts: number;
             /** @description How much. */
             energy: components["schemas"]["Joules"];
-            /** @description What people call the job, where it is of one. */
+            /** @description The job's name, where it is of one. */
             name?: string | null;
             /** @description Of what. */
-            of: Record<string, never>;
+            of: components["schemas"]["EnergyOf"];
+        };
+        /** @description What an estimator found out; what it left open stays as it was. */
+        Estimate: {
+            duration?: null | components["schemas"]["Seconds"];
+            interference?: null | components["schemas"]["Interference"];
+            memory?: null | components["schemas"]["PerRank_MemoryEstimate"];
+            sharing?: null | components["schemas"]["SharingClass"];
+            utilisation?: null | components["schemas"]["Utilisation"];
         };
         /** @description What was expected of a job. */
         EstimateDetail: {
-            /**
-             * Format: int64
-             * @description Declared by its user.
-             */
-            declared?: number | null;
-            /**
-             * Format: double
-             * @description How long it should take.
-             */
-            duration?: number | null;
-            /**
-             * Format: int64
-             * @description The most likely peak on a GPU.
-             */
-            expected?: number | null;
+            declared?: null | components["schemas"]["MiB"];
+            duration?: null | components["schemas"]["Seconds"];
+            expected?: null | components["schemas"]["MiB"];
             /** @description What there is to say about it. */
             notes: string[];
             /** @description What the expected memory is made of, where the estimator tells. */
             parts?: components["schemas"]["MemoryPart"][];
             /** @description Who said so: `declared`, `history`, `static`, `dry-run`. */
             source?: string | null;
-            /**
-             * Format: int64
-             * @description What it should stay under.
-             */
-            upper?: number | null;
+            upper?: null | components["schemas"]["MiB"];
             /** @description How busy it should keep a GPU. */
-            utilisation: Record<string, never>;
+            utilisation: components["schemas"]["Utilisation"];
         };
-        /** @description What helps to estimate a job. */
+        /** @description Hints for the estimate of a job. */
         EstimateHints: {
             /**
              * Format: int32
-             * @description Samples a step.
+             * @description The batch size.
              * @default null
              */
-            batch: number | null;
+            batch?: number | null;
             /**
-             * @description Whether to run the script without a GPU first.
+             * @description Whether the script is run without a GPU first.
              * @default false
              */
-            dry_run: boolean;
+            dry_run?: boolean;
             /**
              * @description A file that describes the model.
              * @default null
              */
-            model: string | null;
+            model?: string | null;
+        };
+        /** @description How an attempt ended, as its supervisor saw it. */
+        Exit: {
+            /**
+             * Format: int32
+             * @description It exited by itself.
+             */
+            code: number;
+        } | {
+            /**
+             * Format: int32
+             * @description A signal ended it.
+             */
+            signal: number;
+        } | {
+            /** @description It could not be started. */
+            not_started: string;
+        } | {
+            /** @description It was ended, because nothing was typed or printed at its terminal for this long. */
+            idle: components["schemas"]["Seconds"];
         };
         /** @description What became of jobs by some rules. */
         Fate: {
-            /**
-             * Format: double
-             * @description Mean time from submission to the end.
-             */
-            completion: number;
-            /**
-             * Format: double
-             * @description The time that one in twenty jobs took longer than, from submission to the end.
-             */
-            completion_p95: number;
+            /** @description Mean time from submission to the end. */
+            completion: components["schemas"]["Seconds"];
+            /** @description The time that one in twenty jobs took longer than, from submission to the end. */
+            completion_p95: components["schemas"]["Seconds"];
             energy?: null | components["schemas"]["Joules"];
-            /**
-             * Format: double
-             * @description From the first submission to the last end.
-             */
-            makespan: number;
+            /** @description From the first submission to the last end. */
+            makespan: components["schemas"]["Seconds"];
             /**
              * Format: double
              * @description Attempts that ran out of memory.
@@ -786,33 +917,31 @@ export interface components {
             out_of_memory: number;
             /** @description The rules: a policy's name. */
             policy: string;
-            /**
-             * Format: double
-             * @description Mean time from submission to the (last) start.
-             */
-            wait: number;
+            /** @description Mean time from submission to the (last) start. */
+            wait: components["schemas"]["Seconds"];
         };
         /** @description What would become of a job that is submitted now. */
         Forecast: {
             /** @description What is expected of it. */
             estimate: components["schemas"]["EstimateDetail"];
-            /** @description Where it would start at once. */
-            placement?: Record<string, never> | null;
+            placement?: null | components["schemas"]["Placement"];
             why?: null | components["schemas"]["Why"];
         };
+        /**
+         * Format: double
+         * @description A share between 0 and 1.
+         */
+        Fraction: number;
         /** @description A GPU or a MIG instance, and who is on it. */
         GpuDetail: {
-            /**
-             * Format: int64
-             * @description Memory that a job could still be promised.
-             */
-            available: number;
+            /** @description Memory that a job could still be promised. */
+            available: components["schemas"]["MiB"];
             /** @description The same, for people. */
             closed: string[];
             /** @description Where its counters come from. */
             counters: string;
             /** @description As the manager names it. */
-            device: string;
+            device: components["schemas"]["DeviceId"];
             /** @description It takes nothing new. */
             drained: boolean;
             energy?: null | components["schemas"]["Joules"];
@@ -820,32 +949,18 @@ export interface components {
             foreign: number;
             /** @description It answers no more. */
             lost: boolean;
-            /**
-             * Format: int64
-             * @description All its memory.
-             */
-            memory: number;
-            /**
-             * Format: int64
-             * @description Memory in use by anybody, when last seen.
-             */
-            memory_used?: number | null;
+            /** @description All its memory. */
+            memory: components["schemas"]["MiB"];
+            memory_used?: null | components["schemas"]["MiB"];
             /** @description How it is shared. */
-            mode: string;
+            mode: components["schemas"]["CollocationMode"];
             /** @description What it is. */
             name: string;
             /** @description What keeps it from taking another job. */
-            obstacles: Record<string, never>[];
-            /**
-             * Format: double
-             * @description Power drawn.
-             */
-            power?: number | null;
-            /**
-             * Format: int64
-             * @description Memory that is promised to jobs.
-             */
-            promised: number;
+            obstacles: components["schemas"]["Obstacle"][];
+            power?: null | components["schemas"]["Watts"];
+            /** @description Memory that is promised to jobs. */
+            promised: components["schemas"]["MiB"];
             /**
              * Format: int32
              * @description Degrees Celsius.
@@ -854,29 +969,30 @@ export interface components {
             /** @description Our jobs on it. */
             tenants: components["schemas"]["GpuTenant"][];
             /** @description How busy it is, when last seen. */
-            utilisation: Record<string, never>;
+            utilisation: components["schemas"]["Utilisation"];
             /** @description As the driver names it. */
-            uuid: string;
+            uuid: components["schemas"]["DeviceUuid"];
+        };
+        /** @description What a GPU can be switched to. */
+        GpuMode: "streams" | "mps" | {
+            /** @description Instances of MIG. */
+            mig: components["schemas"]["MigLayout"];
         };
         /** @description An attempt's time on a GPU. */
         GpuStay: {
             array?: null | components["schemas"]["ArrayPlace"];
             /** @description Which attempt. */
-            attempt: Record<string, never>;
+            attempt: components["schemas"]["AttemptId"];
             ended?: null | components["schemas"]["UnixMillis"];
-            /** @description How it ended, in a word or two. */
-            ending?: string | null;
+            ending?: null | components["schemas"]["Ending"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
             /** @description Memory it had, from each of these times on. */
             memory: components["schemas"]["MemoryStep"][];
             /** @description What people call the job. */
             name?: string | null;
-            /**
-             * Format: int64
-             * @description Memory it was promised.
-             */
-            promised: number;
+            /** @description Memory it was promised. */
+            promised: components["schemas"]["MiB"];
             /** @description Whose it is. */
             user: string;
         };
@@ -884,22 +1000,15 @@ export interface components {
         GpuTenant: {
             array?: null | components["schemas"]["ArrayPlace"];
             /** @description Which attempt. */
-            attempt: Record<string, never>;
+            attempt: components["schemas"]["AttemptId"];
             energy?: null | components["schemas"]["Joules"];
             /** @description When it was launched. */
             launched: components["schemas"]["UnixMillis"];
-            /**
-             * Format: int64
-             * @description Memory it was seen with.
-             */
-            memory?: number | null;
+            memory?: null | components["schemas"]["MiB"];
             /** @description What people call the job. */
             name?: string | null;
-            /**
-             * Format: int64
-             * @description Memory it was promised.
-             */
-            promised: number;
+            /** @description Memory it was promised. */
+            promised: components["schemas"]["MiB"];
             /**
              * Format: double
              * @description Its part of the GPU's SMACT when last seen; where jobs share a GPU it goes by what the driver tells of processes, or in equal parts.
@@ -919,38 +1028,85 @@ export interface components {
             /** @description Until when. */
             until: components["schemas"]["UnixMillis"];
         };
+        /** @description One device of an attempt. */
+        Granted: {
+            /** @description Which. */
+            device: components["schemas"]["DeviceId"];
+            /** @description What the attempt is limited to there. */
+            limits: components["schemas"]["Limits"];
+            /** @description Memory reserved there. */
+            promised: components["schemas"]["MiB"];
+        };
         /**
          * @description Which jobs come first.
          * @enum {string}
          */
         HistoryOrder: "number" | "ended";
+        /** @description What one host says to a job without GPUs. */
+        HostAnswer: {
+            /** @description All that stands in the way. */
+            obstacles: components["schemas"]["Obstacle"][];
+            /** @description The server. */
+            server: components["schemas"]["ServerId"];
+        };
+        /** @description Cores and memory of a host: what a job said it needs, what is booked, what there is. */
+        HostClaim: {
+            /**
+             * Format: int32
+             * @description Cores.
+             */
+            cores: number;
+            /** @description Memory. */
+            memory: components["schemas"]["MiB"];
+        };
+        /** @description What one host says to a job without GPUs. */
+        HostWhy: components["schemas"]["HostAnswer"] & {
+            /** @description For people, a sentence each. */
+            texts: string[];
+        };
+        /** @description How an attempt is idle that holds GPUs. */
+        Idle: {
+            /** @description Others may have its GPUs' compute, even if it wanted them for itself. */
+            lent: boolean;
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+        };
         /** @description A container. */
         Image: {
             engine?: null | components["schemas"]["ContainerEngine"];
             /** @description Its name. */
             name: string;
         };
+        /** @description What an attempt did beside others, against what was predicted: factors on its pressure and its sensitivity. */
+        Interference: {
+            /**
+             * Format: double
+             * @description On what it does to others.
+             */
+            pressure: number;
+            /**
+             * Format: double
+             * @description On what others do to it.
+             */
+            sensitivity: number;
+        };
         /** @description A change of a job that is not over. */
         JobChange: {
-            /**
-             * Format: int32
-             * @description The new priority.
-             * @default null
-             */
-            priority: number | null;
-            /** @description The new time limit. */
-            time_limit?: Record<string, never>;
+            /** @default null */
+            priority?: null | components["schemas"]["Priority"];
+            /** @default keep */
+            time_limit?: components["schemas"]["LimitChange"];
         };
-        /** @description What to run. */
+        /** @description A command. */
         JobCommand: {
-            /** @description A program and its arguments, as they are: no shell looks at them. */
+            /** @description A program and its arguments. No shell interprets them. */
             program: string[];
         } | {
-            /** @description A script of the user's. */
+            /** @description A script of the user. */
             script: {
-                /** @description What it is called with, as it is. */
+                /** @description Its arguments. No shell interprets them. */
                 arguments?: string[];
-                /** @description All of it, with the `#!` line that says who runs it. */
+                /** @description Its text, with the `#!` line. */
                 text: string;
             };
         };
@@ -959,17 +1115,18 @@ export interface components {
             array?: null | components["schemas"]["ArrayPlace"];
             /** @description Its attempts. */
             attempts: components["schemas"]["AttemptDetail"][];
+            cancelled?: null | components["schemas"]["CancelCause"];
             ended?: null | components["schemas"]["UnixMillis"];
+            ending?: null | components["schemas"]["Ending"];
             energy?: null | components["schemas"]["Joules"];
             /** @description What was expected of it. */
             estimate: components["schemas"]["EstimateDetail"];
             /** @description What happened to it. */
             events: components["schemas"]["StoredEvent"][];
-            /**
-             * Format: int64
-             * @description Which.
-             */
-            id: number;
+            /** @description The user who holds it. */
+            held_by?: string | null;
+            /** @description Which. */
+            id: components["schemas"]["JobId"];
             /** @description How it ended, in words. */
             outcome?: string | null;
             /** @description Whose it is. */
@@ -979,9 +1136,18 @@ export interface components {
             /** @description What was asked for. To others than its user and operators, the environment is not shown; to them, what looks like a secret is not. */
             request: components["schemas"]["JobRequest"];
             /** @description Where it stands, with what only that standing has. */
-            state: Record<string, never>;
+            state: components["schemas"]["State"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
+        };
+        /** @description The estimate of a job. */
+        JobEstimate: components["schemas"]["Estimate"] & {
+            /** @description Notes for the user. */
+            notes?: string[];
+            /** @description The parts of the expected memory, where they are known. */
+            parts?: components["schemas"]["MemoryPart"][];
+            /** @description The estimator: `history`, `static`, `dry-run`; unset: none has an estimate. */
+            source?: string | null;
         };
         /** @description An event of a job's timeline, or of the machine. On the wire it is `kind` and `body`. */
         JobEvent: {
@@ -999,13 +1165,13 @@ export interface components {
             kind: "estimating";
         } | {
             /** @description The job's estimate is ready, or could not be made. */
-            body: Record<string, never>;
+            body: components["schemas"]["JobEstimate"];
             /** @enum {string} */
             kind: "estimated";
         } | {
             /** @description The job is cancelled because its estimate is above a limit. */
             body: {
-                /** @description Which limit. */
+                /** @description The limit. */
                 text: string;
             };
             /** @enum {string} */
@@ -1026,7 +1192,7 @@ export interface components {
             /** @enum {string} */
             kind: "released";
         } | {
-            /** @description A user has the job stopped and queued again. */
+            /** @description A user requeues the job. */
             body: components["schemas"]["ByUser"];
             /** @enum {string} */
             kind: "requeue_asked";
@@ -1036,7 +1202,7 @@ export interface components {
                 /** @description The user's name. */
                 by: string;
                 /** @description What is changed. */
-                change: Record<string, never>;
+                change: components["schemas"]["JobChange"];
             };
             /** @enum {string} */
             kind: "changed";
@@ -1049,9 +1215,9 @@ export interface components {
                  */
                 attempt: number;
                 /** @description Where it runs. */
-                placement: Record<string, never>;
+                placement: components["schemas"]["Placement"];
                 /** @description Why it is launched there and now. */
-                reason: Record<string, never>;
+                reason: components["schemas"]["LaunchReason"];
             };
             /** @enum {string} */
             kind: "launched";
@@ -1064,9 +1230,9 @@ export interface components {
                  */
                 attempt: number;
                 /** @description Why. */
-                reason: Record<string, never>;
+                reason: components["schemas"]["StopReason"];
                 /** @description The signal. */
-                signal: string;
+                signal: components["schemas"]["Signal"];
             };
             /** @enum {string} */
             kind: "signalled";
@@ -1081,7 +1247,7 @@ export interface components {
                 /** @description What the verdict is based on. */
                 because: string;
                 /** @description How it ended. */
-                verdict: Record<string, never>;
+                verdict: components["schemas"]["Verdict"];
                 whose?: null | components["schemas"]["Blame"];
             };
             /** @enum {string} */
@@ -1089,13 +1255,9 @@ export interface components {
         } | {
             /** @description The job waits again. */
             body: {
-                /**
-                 * Format: int64
-                 * @description Its next attempt has at least this much memory on each GPU.
-                 */
-                floor?: number | null;
+                floor?: null | components["schemas"]["MiB"];
                 /** @description Why. */
-                reason: Record<string, never>;
+                reason: components["schemas"]["RequeueReason"];
                 /** @description Its next attempt gets idle GPUs only. */
                 whole_gpu?: boolean;
             };
@@ -1104,9 +1266,8 @@ export interface components {
         } | {
             /** @description The job does not use its GPUs, or uses them again. */
             body: {
-                /** @description Since when it does not; unset: it uses them again. */
-                idle: Record<string, never>;
-                /** @description The same in words. */
+                idle?: null | components["schemas"]["Idle"];
+                /** @description The same as text. */
                 text?: string;
             };
             /** @enum {string} */
@@ -1115,16 +1276,16 @@ export interface components {
             /** @description The job is over. */
             body: {
                 /** @description How it ended. */
-                outcome: Record<string, never>;
-                /** @description The same in words. */
+                outcome: components["schemas"]["Outcome"];
+                /** @description The same as text. */
                 text?: string;
             };
             /** @enum {string} */
             kind: "finished";
         } | {
-            /** @description A notification about the job could not be delivered. */
+            /** @description A notification about the job could not be sent. */
             body: {
-                /** @description By which channel, and why not. */
+                /** @description The channel, and the error. */
                 text: string;
             };
             /** @enum {string} */
@@ -1140,93 +1301,87 @@ export interface components {
         } | {
             /** @description An event of another version, or of another user's job: those have no body. */
             body: {
-                /** @description Whatever it holds. */
-                body?: Record<string, never>;
+                /** @description Its content. */
+                body?: unknown;
                 /** @description Its kind. */
                 kind: string;
             };
             /** @enum {string} */
             kind: "other";
         };
-        /** @description A job as its user asked for it. */
+        /**
+         * Format: int64
+         * @description A job.
+         */
+        JobId: number;
+        /** @description A job as its user submitted it. */
         JobRequest: {
-            /** @description What to enter before the command. */
-            activation?: Record<string, never> | null;
-            array?: null | components["schemas"]["ArrayLabel"];
-            /** @description What to run. */
+            activation?: null | components["schemas"]["Activation"];
+            array?: null | components["schemas"]["ArrayElement"];
+            /** @description The command. */
             command: components["schemas"]["JobCommand"];
-            /** @description Where to run it. */
+            /** @description The working directory. */
             directory: string;
-            /** @description Its environment, all of it. */
+            /** @description Its whole environment. */
             environment?: {
                 [key: string]: string;
             };
-            /** @description Where its errors go; unset: with the output. */
+            /** @description A file for a copy of its errors; unset: with the output. */
             error?: string | null;
-            /** @description What helps to estimate it. */
+            /** @description Hints for its estimate. */
             hints?: components["schemas"]["EstimateHints"];
             image?: null | components["schemas"]["Image"];
-            /** @description It is to have its user's terminal. */
+            /** @description It gets its user's terminal. */
             interactive?: boolean;
-            /** @description It writes a checkpoint when told to end, and goes on from it. */
+            /** @description It writes a checkpoint when it is asked to end, and continues from it. */
             may_checkpoint?: boolean;
-            /** @description What people call it. */
+            /** @description Its name. */
             name?: string | null;
             /**
-             * @description Where its output goes, besides what is kept of it; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and
-             *     user, `%%` for a percent sign.
+             * @description A file for a copy of its output; `%j`, `%a`, `%x` and `%u` stand for job, array index, name and user, `%%` for a
+             *     percent sign.
              */
             output?: string | null;
-            /** @description What it needs. */
+            /** @description The resources it needs. */
             resources?: components["schemas"]["Resources"];
-            /** @description How often it may be started again. */
-            retries?: Record<string, never>;
+            /** @description How often it may be restarted. */
+            retries?: components["schemas"]["RetryBudget"];
             /** @description When it may start. */
             schedule?: components["schemas"]["Schedule"];
-            /** @description Run the code as it was when submitted: the git work tree is copied. */
+            /** @description It runs the code as it was when submitted: the git work tree is copied. */
             snapshot?: boolean;
         };
         /** @description A job as lists show it. */
         JobSummary: {
-            /** @description Its array, and its index there. */
-            array?: number[] | null;
+            array?: null | components["schemas"]["ArrayPlace"];
             /**
              * Format: int32
              * @description Attempts so far.
              */
             attempts: number;
             ended?: null | components["schemas"]["UnixMillis"];
+            ending?: null | components["schemas"]["Ending"];
             /**
              * Format: int32
              * @description GPUs it wants.
              */
             gpus: number;
-            /**
-             * Format: int64
-             * @description Which.
-             */
-            id: number;
-            /** @description What people call it. */
+            /** @description The job. */
+            id: components["schemas"]["JobId"];
+            /** @description Its name. */
             name?: string | null;
-            /** @description How it ended. */
-            outcome?: Record<string, never> | null;
-            /** @description Where it stands. */
+            outcome?: null | components["schemas"]["Outcome"];
+            /** @description Its state. */
             phase: components["schemas"]["Phase"];
-            /**
-             * Format: int32
-             * @description Higher goes first.
-             */
-            priority: number;
-            /** @description Since when it stands there. */
+            /** @description Higher goes first. */
+            priority: components["schemas"]["Priority"];
+            /** @description Since when it is in that state. */
             since: components["schemas"]["UnixMillis"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
-            /**
-             * Format: int32
-             * @description Whose it is.
-             */
-            user: number;
-            /** @description And that user's name. */
+            /** @description Its user. */
+            user: components["schemas"]["UserId"];
+            /** @description The user's name. */
             user_name: string;
         };
         /**
@@ -1234,6 +1389,34 @@ export interface components {
          * @description Energy.
          */
         Joules: number;
+        /** @description Why a job was launched where it was. */
+        LaunchReason: {
+            passed?: null | components["schemas"]["JobId"];
+            way?: null | components["schemas"]["PlacementKind"];
+        };
+        /** @description What becomes of a time limit. */
+        LimitChange: "keep" | "remove" | {
+            /** @description It is this, from the launch on. */
+            set: components["schemas"]["Seconds"];
+        };
+        /** @description What a launch on one device is limited to. */
+        Limits: "streams" | {
+            /** @description A client of the device's MPS server. */
+            mps: {
+                /**
+                 * Format: int32
+                 * @description Share of the SMs in percent; unset: all.
+                 */
+                active_threads?: number | null;
+                memory?: null | components["schemas"]["MiB"];
+            };
+        } | {
+            /** @description All of a MIG instance. */
+            mig: {
+                /** @description Which. */
+                instance: components["schemas"]["MigInstance"];
+            };
+        };
         /**
          * @description One of a job's two logs.
          * @enum {string}
@@ -1253,65 +1436,83 @@ export interface components {
         };
         /** @description A part of a job's memory. */
         MemoryPart: {
-            /**
-             * Format: int64
-             * @description How much of it.
-             */
-            memory: number;
-            /** @description What it is for: weights, gradients, optimizer, activations, workspace, fragmentation, context. */
+            /** @description Its size. */
+            memory: components["schemas"]["MiB"];
+            /** @description Its kind: weights, gradients, optimizer, activations, workspace, fragmentation, context. */
             name: string;
         };
         /** @description From this time on, an attempt had so much memory on a GPU. */
         MemoryStep: {
             /** @description From when. */
             at: components["schemas"]["UnixMillis"];
-            /**
-             * Format: int64
-             * @description So much.
-             */
-            memory: number;
+            /** @description So much. */
+            memory: components["schemas"]["MiB"];
         };
+        /**
+         * @description A monitored metric of GPUs.
+         * @enum {string}
+         */
+        Metric: "smact" | "smocc" | "drama" | "tensor" | "gpu";
+        /** @description A metric: a share from 0 to 1. */
+        MetricDetail: {
+            /** @description What it measures. */
+            about: string;
+            /** @description The metric. */
+            id: components["schemas"]["Metric"];
+            /** @description Its name for people. */
+            label: string;
+            /** @description When tables and charts show it. */
+            shown: components["schemas"]["Shown"];
+        };
+        /**
+         * Format: int64
+         * @description GPU or host memory in MiB.
+         */
+        MiB: number;
+        /**
+         * Format: int32
+         * @description A MIG instance within its GPU.
+         */
+        MigInstance: number;
+        /**
+         * @description A way to cut a GPU with seven compute and eight memory slices, as A100 and H100 have them.
+         * @enum {string}
+         */
+        MigLayout: "4g,3g" | "2x3g" | "4g,2g,1g" | "3x2g,1g" | "7x1g";
         /** @description The mean of a device's samples over one minute. */
         MinuteMean: {
             /** @description Which device. */
-            device: string;
-            /**
-             * Format: int64
-             * @description Used memory, whoever used it.
-             */
-            memory_used: number;
+            device: components["schemas"]["DeviceId"];
+            /** @description Used memory, whoever used it. */
+            memory_used: components["schemas"]["MiB"];
             /** @description Which minute. */
             minute: components["schemas"]["UnixMinute"];
-            /**
-             * Format: double
-             * @description Power drawn.
-             */
-            power?: number | null;
+            power?: null | components["schemas"]["Watts"];
             /**
              * Format: int32
              * @description Samples it is the mean of.
              */
             readings: number;
             /** @description How busy the device was. */
-            utilisation: Record<string, never>;
+            utilisation: components["schemas"]["Utilisation"];
         };
-        /** @description Something that happened, for replay and for a job's timeline. */
+        /** @description A name and what it means. */
+        Named: {
+            /** @description What it means, in a line. */
+            about: string;
+            /** @description As configurations have it. */
+            name: string;
+        };
+        /** @description An event, for a job's timeline. */
         NewEvent: components["schemas"]["JobEvent"] & {
             /** @description When. */
             at: components["schemas"]["UnixMillis"];
-            /**
-             * Format: int64
-             * @description The job it is told of.
-             */
-            job?: number | null;
+            job?: null | components["schemas"]["JobId"];
         };
         /** @description A job that something could not be done to. */
         NotDone: {
-            /**
-             * Format: int64
-             * @description Which.
-             */
-            job: number;
+            /** @description Which. */
+            job: components["schemas"]["JobId"];
             /** @description Why. */
             reason: string;
         };
@@ -1322,16 +1523,349 @@ export interface components {
             /** @description When. */
             on: components["schemas"]["Occasion"][];
         };
+        /** @description Why a device does not take a job, for programs (serialised) and for people (displayed). */
+        Obstacle: {
+            /** @enum {string} */
+            obstacle: "lost";
+        } | {
+            /** @enum {string} */
+            obstacle: "drained";
+        } | {
+            /** @enum {string} */
+            obstacle: "host_short";
+        } | {
+            /** @enum {string} */
+            obstacle: "partitioned";
+        } | {
+            /** @enum {string} */
+            obstacle: "switching";
+            /** @description To which. */
+            to: components["schemas"]["GpuMode"];
+        } | {
+            /** @enum {string} */
+            obstacle: "observing";
+        } | {
+            /** @description For how long. */
+            age: components["schemas"]["Seconds"];
+            /** @enum {string} */
+            obstacle: "stale";
+        } | {
+            /** @description The newcomer. */
+            behind: components["schemas"]["AttemptId"];
+            /** @enum {string} */
+            obstacle: "gate_closed";
+            until?: null | components["schemas"]["Time"];
+        } | {
+            /** @description Other processes on it. */
+            foreign: number;
+            /** @description Our attempts on it. */
+            jobs: number;
+            /** @enum {string} */
+            obstacle: "not_idle";
+            /** @description Memory in use. */
+            occupied: components["schemas"]["MiB"];
+        } | {
+            /** @description That job. */
+            by: components["schemas"]["JobId"];
+            /** @enum {string} */
+            obstacle: "held_exclusively";
+        } | {
+            /** @enum {string} */
+            obstacle: "needs_idle";
+        } | {
+            /**
+             * Format: int32
+             * @description The limit.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "job_limit";
+        } | {
+            /** @description How many. */
+            count: number;
+            /** @enum {string} */
+            obstacle: "foreign_processes";
+        } | {
+            /** @description The second metric that had to pass its limit, with score and limit. */
+            and?: [
+                "smact" | "smocc" | "drama" | "tensor" | "gpu",
+                number,
+                number
+            ] | null;
+            /** @description The limit it passes. */
+            limit: components["schemas"]["Fraction"];
+            /** @description By this metric. */
+            metric: components["schemas"]["Metric"];
+            /** @enum {string} */
+            obstacle: "busy";
+            /** @description The risk score. */
+            score: components["schemas"]["Fraction"];
+        } | {
+            /** @description The cap. */
+            cap: components["schemas"]["Fraction"];
+            /** @enum {string} */
+            obstacle: "utilisation_cap";
+            /** @description The risk score. */
+            score: components["schemas"]["Fraction"];
+        } | {
+            /** @description That job. */
+            job: components["schemas"]["JobId"];
+            /** @enum {string} */
+            obstacle: "slowed";
+            /**
+             * Format: int32
+             * @description How long its steps take, in percent of what they take alone.
+             */
+            percent: number;
+            /**
+             * Format: int32
+             * @description What was predicted.
+             */
+            predicted: number;
+        } | {
+            /** @description The job that grows fastest. */
+            job: components["schemas"]["JobId"];
+            /** @enum {string} */
+            obstacle: "memory_grows";
+            /** @description When there will be none left. */
+            until: components["schemas"]["Time"];
+        } | {
+            /** @description That one. */
+            from: components["schemas"]["JobId"];
+            /** @enum {string} */
+            obstacle: "kept_apart";
+        } | {
+            /** @enum {string} */
+            obstacle: "utilisation_sum";
+            /**
+             * Format: int32
+             * @description The sum with the job, in percent.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The limit.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "sharing_score";
+            /**
+             * Format: int32
+             * @description The sum with the job.
+             */
+            sum: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed.
+             */
+            limit: number;
+            /** @description By this metric. */
+            metric: components["schemas"]["Metric"];
+            /** @enum {string} */
+            obstacle: "predicted_activity";
+            /**
+             * Format: int32
+             * @description The sum of what all show alone, in percent.
+             */
+            percent: number;
+        } | {
+            /**
+             * Format: int32
+             * @description The most that is allowed.
+             */
+            limit: number;
+            /** @enum {string} */
+            obstacle: "predicted_slowdown";
+            /**
+             * Format: int32
+             * @description Its run time over its time alone, in percent.
+             */
+            percent: number;
+            whom?: null | components["schemas"]["JobId"];
+        } | {
+            /**
+             * Format: int32
+             * @description The least it must.
+             */
+            least: number;
+            /** @enum {string} */
+            obstacle: "little_gain";
+            /**
+             * Format: int32
+             * @description What it would add, in percent of a job that has its GPU for itself.
+             */
+            percent: number;
+        } | {
+            /** @description What is available. */
+            available: components["schemas"]["MiB"];
+            /** @description What must be free: need and margin, or the floor. */
+            needed: components["schemas"]["MiB"];
+            /** @enum {string} */
+            obstacle: "memory";
+        } | {
+            /** @description The device's whole memory. */
+            capacity: components["schemas"]["MiB"];
+            /** @description What the job needs. */
+            needed: components["schemas"]["MiB"];
+            /** @enum {string} */
+            obstacle: "too_small";
+        } | {
+            /**
+             * Format: int32
+             * @description What there is.
+             */
+            all: number;
+            /**
+             * Format: int32
+             * @description What is not booked.
+             */
+            free: number;
+            /**
+             * Format: int32
+             * @description What the job needs.
+             */
+            needed: number;
+            /** @enum {string} */
+            obstacle: "host_cores";
+        } | {
+            /** @description What there is. */
+            all: components["schemas"]["MiB"];
+            /** @description What is not booked. */
+            free: components["schemas"]["MiB"];
+            /** @description What the job needs. */
+            needed: components["schemas"]["MiB"];
+            /** @enum {string} */
+            obstacle: "host_memory";
+        } | {
+            /** @description What can be had. */
+            available: components["schemas"]["MiB"];
+            /** @description What the job needs. */
+            needed: components["schemas"]["MiB"];
+            /** @enum {string} */
+            obstacle: "host_memory_in_use";
+        } | {
+            /** @description That job. */
+            head: components["schemas"]["JobId"];
+            /** @enum {string} */
+            obstacle: "host_kept";
+        } | {
+            /** @enum {string} */
+            obstacle: "mps_other_user";
+            /** @description That user. */
+            serves: components["schemas"]["UserId"];
+        } | {
+            /** @enum {string} */
+            obstacle: "mps_clients_only";
+        } | {
+            /** @enum {string} */
+            obstacle: "wrong_mode";
+            /** @description The wanted mode. */
+            wanted: components["schemas"]["RequestedMode"];
+        } | {
+            /** @enum {string} */
+            obstacle: "mig_is_single";
+        } | {
+            from?: null | components["schemas"]["Time"];
+            /** @description That job. */
+            head: components["schemas"]["JobId"];
+            /** @enum {string} */
+            obstacle: "reserved_for_head";
+        } | {
+            /** @enum {string} */
+            obstacle: "left_to_others";
+        } | {
+            /** @enum {string} */
+            obstacle: "host_left_to_others";
+        } | {
+            /** @description What they may. */
+            budget: components["schemas"]["Watts"];
+            /** @enum {string} */
+            obstacle: "power_budget";
+            /** @description What they would draw, with what is kept for a job before it. */
+            predicted: components["schemas"]["Watts"];
+        } | {
+            /** @enum {string} */
+            obstacle: "collocation_suspended";
+            /** @description That job. */
+            recovering: components["schemas"]["JobId"];
+        };
         /**
          * @description When somebody is told.
          * @enum {string}
          */
         Occasion: "done" | "failed" | "recovered" | "idle";
-        /** @description Whose a job is. */
+        /** @description How a job ended, and why. */
+        Outcome: "succeeded" | {
+            /** @description It failed by itself and had no retry left. */
+            failed: {
+                /**
+                 * Format: int32
+                 * @description The last exit code.
+                 */
+                code: number;
+            };
+        } | "out_of_memory" | "host_out_of_memory" | "time_limit" | "cancelled" | "gpu_lost" | "mps_server_died" | {
+            /** @description It could not be started. */
+            could_not_start: {
+                /** @description Why, for people. */
+                reason: string;
+            };
+        } | "supervisor_lost" | {
+            /** @description It was to run only after a job that did not succeed. */
+            dependency_failed: {
+                /** @description That job. */
+                on: components["schemas"]["JobId"];
+            };
+        };
+        /** @description Which part of a quota does not suffice for a job. */
+        OverQuota: {
+            /**
+             * Format: int32
+             * @description How many may run.
+             */
+            limit: number;
+            /** @enum {string} */
+            quota: "jobs";
+            /**
+             * Format: int32
+             * @description How many run or are next.
+             */
+            used: number;
+        } | {
+            /**
+             * Format: int32
+             * @description How many may be held.
+             */
+            limit: number;
+            /**
+             * Format: int32
+             * @description How many the job needs.
+             */
+            needed: number;
+            /** @enum {string} */
+            quota: "gpus";
+            /**
+             * Format: int32
+             * @description How many are held, or are for jobs that are next.
+             */
+            used: number;
+        } | {
+            /** @description How much may be promised. */
+            limit: components["schemas"]["MiB"];
+            /** @description How much the job needs. */
+            needed: components["schemas"]["MiB"];
+            /** @enum {string} */
+            quota: "memory";
+            /** @description How much is promised, or is for jobs that are next. */
+            used: components["schemas"]["MiB"];
+        };
+        /** @description The user of a job. */
         Owner: {
             /**
              * Format: int32
-             * @description The user's first group.
+             * @description The user's primary group.
              */
             gid: number;
             /** @description The user's name. */
@@ -1342,18 +1876,106 @@ export interface components {
              */
             uid: number;
         };
-        /** @description A parameter and the values it takes in turn. */
+        /** @description A parameter of a sweep. */
         Parameter: {
             /** @description Its name. */
             name: string;
             /** @description Its values. */
             values: string[];
         };
+        /** @description One value for all ranks of a job, or one for each where ranks differ (rank 0 of `DataParallel` gathers, for example). */
+        PerRank_MemoryEstimate: {
+            /** @description The most likely peak. */
+            expected: components["schemas"]["MiB"];
+            /** @description A bound the peak should stay under; what admission counts with. */
+            upper: components["schemas"]["MiB"];
+        } | {
+            /** @description The most likely peak. */
+            expected: components["schemas"]["MiB"];
+            /** @description A bound the peak should stay under; what admission counts with. */
+            upper: components["schemas"]["MiB"];
+        }[];
         /**
          * @description The state of a job without what only that state has.
          * @enum {string}
          */
-        Phase: "held" | "queued" | "starting" | "running" | "recovering" | "preempted" | "done";
+        Phase: "held" | "estimating" | "queued" | "starting" | "running" | "recovering" | "preempted" | "done";
+        /** @description The devices of an attempt, one a rank, in rank order. */
+        Placement: {
+            /** @description The devices; none for a job that wants no GPU. */
+            devices: components["schemas"]["Granted"][];
+            /** @description The server of rank 0, where the attempt is launched. */
+            server: components["schemas"]["ServerId"];
+        };
+        /**
+         * @description The two ways onto a device.
+         * @enum {string}
+         */
+        PlacementKind: "idle" | "share";
+        /** @description All that may be named. */
+        PolicyList: {
+            /** @description Mapping policies. */
+            policies: components["schemas"]["Named"][];
+            /** @description Presets of settings. */
+            presets: components["schemas"]["Named"][];
+            /** @description What may stand before a policy's name. */
+            variants: components["schemas"]["PolicyVariant"][];
+        };
+        /** @description A prefix of policies' names. */
+        PolicyVariant: {
+            /** @description What it changes, in a line. */
+            about: string;
+            /** @description The prefix: `est-`. */
+            prefix: string;
+        };
+        /** @description Why one job goes before another. */
+        Precedence: {
+            /** @enum {string} */
+            kind: "recovery";
+        } | {
+            /** @enum {string} */
+            kind: "priority";
+        } | {
+            /** @enum {string} */
+            kind: "group";
+            /**
+             * Format: double
+             * @description What this job's has.
+             */
+            ours: number;
+            /**
+             * Format: double
+             * @description What the head's group has had and is about to have.
+             */
+            theirs: number;
+        } | {
+            /** @enum {string} */
+            kind: "user";
+            /**
+             * Format: double
+             * @description What this job's has.
+             */
+            ours: number;
+            /**
+             * Format: double
+             * @description What the head's user has had and is about to have.
+             */
+            theirs: number;
+        } | {
+            /** @enum {string} */
+            kind: "less_attained";
+        } | {
+            /** @enum {string} */
+            kind: "shorter";
+        } | {
+            /** @enum {string} */
+            kind: "longest";
+        };
+        /**
+         * Format: int32
+         * @description Higher goes first; equals go in order of submission.
+         */
+        Priority: number;
         /**
          * @description Kinds of problems, each with a status code of HTTP.
          * @enum {string}
@@ -1380,34 +2002,21 @@ export interface components {
              */
             attempts: number;
             /** @description GPUs it has. */
-            devices: string[];
-            /**
-             * Format: double
-             * @description For how long it has stood there.
-             */
-            for_seconds: number;
+            devices: components["schemas"]["DeviceId"][];
+            /** @description For how long it has stood there. */
+            for_seconds: components["schemas"]["Seconds"];
             /**
              * Format: int32
              * @description GPUs it wants.
              */
             gpus: number;
-            /**
-             * Format: int64
-             * @description Which.
-             */
-            id: number;
-            /**
-             * Format: int64
-             * @description Memory it is promised on each, or expected to need.
-             */
-            memory?: number | null;
+            /** @description Which. */
+            id: components["schemas"]["JobId"];
+            memory?: null | components["schemas"]["MiB"];
             /** @description What people call it. */
             name?: string | null;
-            /**
-             * Format: int32
-             * @description Higher goes first.
-             */
-            priority: number;
+            /** @description Higher goes first. */
+            priority: components["schemas"]["Priority"];
             /**
              * Format: double
              * @description How far it is, where it tells.
@@ -1432,113 +2041,319 @@ export interface components {
             /** @description When it was looked at. */
             at: components["schemas"]["UnixMillis"][];
             /** @description Which GPU. */
-            device: string;
-            /** @description Share of time that the memory was read or written. */
-            drama: (number | null)[];
-            /** @description Share of time that any kernel ran. */
-            gpu: (number | null)[];
+            device: components["schemas"]["DeviceId"];
             /** @description Memory in use by anybody. */
-            memory: number[];
+            memory: components["schemas"]["MiB"][];
             /** @description Power drawn. */
-            power: (number | null)[];
-            /** @description Share of time that multiprocessors had work, to three decimals. */
-            smact: (number | null)[];
-            /** @description Share of warps that were resident. */
-            smocc: (number | null)[];
+            power: (null | components["schemas"]["Watts"])[];
             /** @description Our jobs that were on it. */
             tenants: components["schemas"]["RecentTenant"][];
+            /** @description How busy it was: a column for each metric, to three decimals. */
+            utilisation: components["schemas"]["UtilisationOverTime"];
         };
         /** @description One of our jobs, over the same looks. */
         RecentTenant: {
             /** @description Which attempt. */
-            attempt: Record<string, never>;
+            attempt: components["schemas"]["AttemptId"];
             /** @description Memory it had at each look; unset where it was not there, or the driver does not tell. */
-            memory: (number | null)[];
+            memory: (null | components["schemas"]["MiB"])[];
         };
         /** @description The configuration was read again, and its rules are in force. */
         Reloaded: {
             /** @description What differs but counts only when the manager is started anew. */
             needs_restart: string[];
+            /** @description Users and groups that are named and unknown here, by file and line. */
+            warnings?: string[];
         };
-        /** @description What a job needs. */
+        /**
+         * @description The collocation mode a job asks for.
+         * @enum {string}
+         */
+        RequestedMode: "auto" | "streams" | "mps" | "mig";
+        /** @description Why a job waits again. */
+        RequeueReason: {
+            /** @description Its attempt ended this way, and it is tried again. */
+            after: components["schemas"]["Verdict"];
+        } | "requested" | "slot_over" | "moved";
+        /** @description The resources of a job. */
         Resources: {
             /**
              * Format: int32
              * @description Cores of the host.
              * @default null
              */
-            cpus: number | null;
+            cpus?: number | null;
             /**
-             * @description Its GPUs are to be its own.
+             * @description Exclusive GPUs.
              * @default false
              */
-            exclusive: boolean;
+            exclusive?: boolean;
             /**
              * Format: int32
              * @description GPUs; 0 for a job that needs none.
              * @default 1
              */
-            gpus: number;
+            gpus?: number;
+            /** @default null */
+            host_memory?: null | components["schemas"]["MiB"];
+            /** @default 1800 */
+            idle_limit?: null | components["schemas"]["Seconds"];
+            /** @default null */
+            memory?: null | components["schemas"]["MiB"];
+            /** @default auto */
+            mode?: components["schemas"]["RequestedMode"];
+            /** @default null */
+            time_limit?: null | components["schemas"]["Seconds"];
+        };
+        /**
+         * @description The states that a held job returns to.
+         * @enum {string}
+         */
+        Resumes: "estimating" | "queued" | "recovering" | "preempted";
+        /** @description How often a job may be started again. */
+        RetryBudget: {
             /**
-             * Format: int64
-             * @description Memory of the host.
-             * @default null
+             * Format: int32
+             * @description After an ordinary failure; none unless asked for.
              */
-            host_memory: number | null;
+            failure?: number;
             /**
-             * Format: double
-             * @description How long nothing may be typed or printed at its terminal, where it has one, before it is ended.
-             * @default 1800
+             * Format: int32
+             * @description After running out of GPU memory; unset: as often as the recovery ladder leads on.
              */
-            idle_limit: number | null;
-            /**
-             * Format: int64
-             * @description GPU memory it needs on each, where its user knows.
-             * @default null
-             */
-            memory: number | null;
-            /**
-             * @description How its GPUs are to be shared.
-             * @default auto
-             */
-            mode: string;
-            /**
-             * Format: double
-             * @description How long one attempt may take.
-             * @default null
-             */
-            time_limit: number | null;
+            out_of_memory?: number | null;
         };
         /** @description When a job may start. */
         Schedule: {
             /**
-             * @description After these jobs, named as people name them: numbers, `last`, `@name`.
+             * @description The jobs to wait for, by number, `last` or `@name`.
              * @default []
              */
-            after: components["schemas"]["After"][];
+            after?: components["schemas"]["After"][];
             /**
              * Format: int32
-             * @description At most so many of its array at once.
+             * @description How many jobs of its array may run at once.
              * @default null
              */
-            at_most: number | null;
+            at_most?: number | null;
             /**
              * Format: int64
-             * @description Not before this time, in seconds since 1970.
+             * @description It starts at this time at the earliest, in seconds since 1970.
              * @default null
              */
-            begin: number | null;
+            begin?: number | null;
             /**
-             * @description To wait until released.
+             * @description It waits until it is released.
              * @default false
              */
-            hold: boolean;
+            hold?: boolean;
+            /** @default 0 */
+            priority?: components["schemas"]["Priority"];
+        };
+        /**
+         * Format: double
+         * @description A span of time in seconds, to the millisecond.
+         */
+        Seconds: number;
+        /**
+         * Format: int32
+         * @description A server; most sites have one.
+         */
+        ServerId: number;
+        /** @description The rules of decisions; keys that are left out are those of the preset. */
+        Settings: {
+            /** @description Which jobs may share a GPU. */
+            admission?: {
+                /** @description Free memory required for a job about which nothing is known. Policy `rr` requires it only with reservations. */
+                floor?: number;
+                /**
+                 * @description GPUs that processes outside CARMA use: share them, or leave them alone.
+                 * @enum {string}
+                 */
+                foreign?: "share" | "avoid";
+                /** @description Memory of each GPU that is never given to jobs. */
+                guard?: number;
+                /** @description The same as a share of the GPU's memory. The larger of the two counts. */
+                guard_share?: number;
+                /** @description Idle GPUs are used before any GPU is shared. */
+                idle_first?: boolean;
+                /** @description A GPU without jobs is idle if no more than this is in use. */
+                idle_memory?: number;
+                /** @description Maximum number of jobs on one GPU. 0: no limit. */
+                jobs_per_gpu?: number;
+                /** @description Free memory required beyond the declared or estimated need of a job. */
+                margin?: number;
+                /** @description Memory reserved for a job counts as used before the job allocates it. */
+                reservations?: boolean;
+                /** @description A GPU with more SM activity or utilisation than this is not shared further. 1: no cap. */
+                utilisation_cap?: number;
+            };
+            /** @description Correction of placements that turn out badly. */
+            correction?: {
+                /** @description Correct when growing memory will fill the GPU within this time. 0: never. */
+                memory_horizon?: number;
+                /** @description Correct when a job is slowed down by more than this many times the prediction. 0: never. */
+                slowdown?: number;
+            };
+            /** @description Predictions for jobs that share a GPU, and their limits. */
+            forecast?: {
+                /** @description Maximum DRAM activity predicted for a GPU: the sum of its jobs' activities alone. */
+                drama?: number;
+                /** @description Minimum total progress that one more job must add to a GPU, in jobs at full speed. */
+                gain?: number;
+                /** @description Predictions learn from the progress that jobs report, alone and on shared GPUs. */
+                learn?: boolean;
+                /** @description Maximum predicted slowdown of any job by sharing: runtime divided by runtime alone. Policy `carma` and the choice of sharing modes use it. */
+                slowdown?: number;
+                /** @description Maximum SM activity predicted for a GPU: the sum of its jobs' activities alone. */
+                smact?: number;
+            };
+            /** @description The observation gate: when the next job may join a GPU. */
+            gate?: {
+                /** @description The same for a job that uses about as much memory as reserved, on a GPU no busier than predicted. */
+                confirmed?: number;
+                /** @description The next job may join a GPU after the last one has been observed for longer than this. */
+                observe?: number;
+                /** @description The gate opens this long after a launch even if the job never appeared on the GPU. 0: never. */
+                patience?: number;
+            };
+            /** @description Jobs that hold a GPU without using it. */
+            idle_holders?: {
+                /** @description A job is idle while its GPUs are below this SM activity, or below this utilisation where SM activity is not measured. */
+                below?: number;
+                /** @description An idle job is flagged after this long. 0: never. */
+                flag_after?: number;
+                /** @description Other jobs may use the GPUs of an idle job after this long, even if they are exclusive. 0: never. */
+                lend_after?: number;
+            };
+            /** @description Sharing modes: idle GPUs are switched where that is predicted to pay. */
+            modes?: {
+                /** @description Modes that an idle GPU may be switched to. Empty: GPUs are not switched. */
+                allowed?: ("streams" | "mps" | "mig")[];
+                /** @description Minimum time between two switches of a GPU. */
+                every?: number;
+                /** @description How much more progress another mode must predict, as a share, after the cost of the switch. */
+                gain?: number;
+                /** @description MPS clients are limited to the SMs that they are predicted to need, unless `mps.active_threads` limits them. */
+                thread_shares?: boolean;
+            };
+            /** @description Limits of MPS clients. */
+            mps?: {
+                /** @description Share of the SMs that an MPS client may use. 100: all. */
+                active_threads?: number;
+                /** @description MPS clients are limited to their declared memory. */
+                limit_memory?: boolean;
+            };
+            /** @description How jobs are mapped to GPUs. */
+            policy?: unknown;
+            /** @description Power. */
+            power?: {
+                /** @description Maximum power of all GPUs of a server together, predicted and measured. 0: no limit. */
+                budget?: number;
+                /** @description Power limit that is set on each GPU, where the driver permits it. 0: unchanged. */
+                cap?: number;
+                /**
+                 * @description Prefer idle GPUs, or GPUs in use where sharing saves energy.
+                 * @enum {string}
+                 */
+                prefer?: "spread" | "pack";
+            };
             /**
-             * Format: int32
-             * @description Higher goes first.
-             * @default 0
+             * @description The values to start from. Unset: `carma` for policy `carma` or none, else `standard`.
+             * @enum {string}
              */
-            priority: number;
+            preset?: "carma" | "standard" | "first" | "paper" | "aegis";
+            /** @description The queue: which job is next, which may pass it, and how users share. */
+            queue?: {
+                /** @description GPU-seconds of work that one second of waiting outweighs, so that no job waits forever. */
+                ageing?: number;
+                /** @description Number of jobs behind a waiting head that are considered for backfill. 0: strictly in order. */
+                backfill?: number;
+                /** @description Under fair share, GPUs are left free for users below their share who had a job within this time. 0: none. */
+                courtesy?: number;
+                /** @description The longest job is next once all other work per GPU is less than this many times its own. 0: never. */
+                critical?: number;
+                /** @description Users take turns by their recent usage, not by their number of jobs. */
+                fair_share?: boolean;
+                /** @description Time between asking a job to stop and killing it. */
+                grace?: number;
+                /** @description Half-life of a user's past usage under fair share. */
+                half_life?: number;
+                /**
+                 * @description Which job is next, among jobs of one priority (and, with fair share, one user).
+                 * @enum {string}
+                 */
+                order?: "submission" | "least_attained" | "shortest";
+                /** @description GPUs are reserved for the head of the queue once it has waited this long. Before that, other jobs may pass it freely. */
+                reserve_after?: number;
+                /** @description Users and groups with a share other than 1. */
+                shares?: unknown;
+                /** @description Assumed runtime of jobs without an estimate. */
+                unknown_duration?: number;
+            };
+            /** @description How much each user may use at once. */
+            quotas?: {
+                /** @description Maximum number of GPUs that a user's jobs hold. A shared GPU counts once for each of them. 0: no limit. */
+                gpus?: number;
+                /** @description Maximum number of running jobs of a user. 0: no limit. */
+                jobs?: number;
+                /** @description Maximum GPU memory reserved for a user's jobs. 0: no limit. */
+                memory?: number;
+                /** @description Users with their own quota. */
+                users?: unknown;
+            };
+            /** @description What happens after a crash. */
+            recovery?: {
+                /** @description How often a job is requeued after its GPU or MPS server failed. */
+                displacements?: number;
+                /** @description What a job requests after running out of memory, rung by rung. */
+                ladder?: unknown;
+                /** @description No GPU is shared further while a job waits to be recovered. */
+                suspend_collocation?: boolean;
+            };
+            /** @description Weights of the statistics of a window in its score. */
+            risk?: {
+                /** @description Weight of the exponential moving average. */
+                ema?: number;
+                /** @description Weight of the mean. */
+                mean?: number;
+                /** @description Weight of the median. */
+                median?: number;
+                /** @description Weight of the 95th percentile. */
+                p95?: number;
+            };
+            /** @description The utilisation screen: which GPUs are too busy to share. */
+            screen?: {
+                /** @description Second bound: DRAM activity. */
+                drama?: number;
+                /** @description Whether busy GPUs are not shared. */
+                enabled?: boolean;
+                /** @description Bound of SM activity. */
+                smact?: number;
+                /** @description Second bound: SM occupancy. */
+                smocc?: number;
+                /** @description Bound of GPU utilisation, for GPUs without profiling metrics. */
+                utilisation?: number;
+            };
+            /** @description Time slices. */
+            slots?: {
+                /** @description A job that can checkpoint is preempted after this long if other jobs wait for its GPUs. 0: never. */
+                length?: number;
+            };
+            /** @description Samples of GPUs, and the window over which they are averaged. */
+            window?: {
+                /**
+                 * @description What waits until the first window of a GPU is full: every placement, or only sharing.
+                 * @enum {string}
+                 */
+                first?: "always" | "to_share";
+                /** @description Length of a window of samples. */
+                length?: number;
+                /** @description Time between two samples. */
+                period?: number;
+                /** @description A GPU without a sample for this long gets no job. */
+                stale_after?: number;
+            };
         };
         /** @description A user as a member of a group. Of those who want something, the lowest group is next, and in it the lowest user. */
         ShareRow: {
@@ -1588,13 +2403,70 @@ export interface components {
              */
             uid: number;
         };
+        /**
+         * @description How much a job disturbs others on a GPU, in the classes of Lucid.
+         * @enum {string}
+         */
+        SharingClass: "tiny" | "medium" | "jumbo";
+        /**
+         * @description When tables and charts of a GPU show a metric.
+         * @enum {string}
+         */
+        Shown: "always" | "where_measured" | "never";
         /** @description To end the manager; jobs that run go on. */
         Shutdown: {
             /**
              * @description Launch nothing more, and end when nothing runs.
              * @default false
              */
-            drain: boolean;
+            drain?: boolean;
+        };
+        /**
+         * @description What an attempt is told.
+         * @enum {string}
+         */
+        Signal: "checkpoint" | "terminate" | "kill";
+        /** @description Where a job stands, with what only that standing has. */
+        State: {
+            /** @description Where it goes when released. */
+            resumes: components["schemas"]["Resumes"];
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            state: "held";
+        } | {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            state: "estimating";
+        } | {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            state: "queued";
+        } | (components["schemas"]["Active"] & {
+            /** @enum {string} */
+            state: "starting";
+        }) | (components["schemas"]["Active"] & {
+            /** @enum {string} */
+            state: "running";
+        }) | {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            state: "recovering";
+        } | {
+            /** @description Since when. */
+            since: components["schemas"]["Time"];
+            /** @enum {string} */
+            state: "preempted";
+        } | {
+            /** @description When it ended. */
+            at: components["schemas"]["Time"];
+            /** @description How it ended. */
+            outcome: components["schemas"]["Outcome"];
+            /** @enum {string} */
+            state: "done";
         };
         /** @description How the manager is. */
         Status: {
@@ -1611,6 +2483,8 @@ export interface components {
             jobs: components["schemas"]["Counts"];
             /** @description GPUs of the machine that it does not use, in a line for each reason. */
             left_out?: string[];
+            /** @description What is measured of them, in the order of tables and charts. */
+            metrics?: components["schemas"]["MetricDetail"][];
             /** @description What time it is for the manager: where GPUs are emulated faster than ours, times go on faster too. */
             now: components["schemas"]["UnixMillis"];
             /** @description It watches, and launches nothing. */
@@ -1631,44 +2505,51 @@ export interface components {
             started: components["schemas"]["UnixMillis"];
             /** @description What an operator should know: a full disk, a host that is short, a GPU that is lost. */
             troubles: string[];
-            /**
-             * Format: double
-             * @description How long ago that is.
-             */
-            up: number;
+            /** @description How long ago that is. */
+            up: components["schemas"]["Seconds"];
             /** @description Its version. */
             version: string;
             /** @description Which GPUs it manages, in words. */
             world: string;
         };
-        /** @description An event and its number. */
+        /**
+         * @description Why a running attempt was told to stop.
+         * @enum {string}
+         */
+        StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died";
+        /** @description An event with its number. */
         StoredEvent: {
             /** @description The event. */
             event: components["schemas"]["NewEvent"];
             /**
              * Format: int64
-             * @description Its number; later ones have higher numbers, whatever the clock shows.
+             * @description Its number. Later events have higher numbers, whatever the clock shows.
              */
             sequence: number;
-            /** @description What happened, in words. */
+            /** @description The text that users read. */
             text?: string;
         };
-        /** @description What is to be accepted, all of it or nothing: one job, or those of one array or sweep. */
-        Submit: {
-            /** @description It is an array: a job for each of these indices. */
+        /** @description What is submitted at once, all of it or nothing: one job, or the jobs of one array or sweep. */
+        Submission: {
+            /** @description An array: a job for each of these indices. */
             array?: number[] | null;
-            /** @description What is asked for. */
+            /** @description The job; of an array or sweep, what its jobs have in common. */
             job: components["schemas"]["JobRequest"];
-            /** @description It is a sweep: a job for each combination of these. */
+            /** @description A sweep: a job for each combination of these. */
             parameters?: components["schemas"]["Parameter"][];
         };
         /** @description Jobs that were accepted and written down: they are not lost any more. */
         Submitted: {
             /** @description Their numbers, in the order asked for. The first is also the array's. */
-            jobs: number[];
+            jobs: components["schemas"]["JobId"][];
             /** @description What its user might want to know. */
             notes?: string[];
         };
+        /**
+         * Format: double
+         * @description A point in time, in seconds since the scheduler's epoch.
+         */
+        Time: number;
         /** @description An [`Update`], and when it was told. */
         Told: components["schemas"]["Update"] & {
             /** @description When. */
@@ -1698,11 +2579,8 @@ export interface components {
              * @description The number of its latest attempt.
              */
             attempt: number;
-            /**
-             * Format: int64
-             * @description Which.
-             */
-            job: number;
+            /** @description Which. */
+            job: components["schemas"]["JobId"];
             /** @description Where it stands. */
             state: components["schemas"]["Phase"];
             /** @description What happened, for people. */
@@ -1723,6 +2601,137 @@ export interface components {
             /** @enum {string} */
             update: "machine";
         };
+        /**
+         * Format: int32
+         * @description A user of the server, by the operating system's number.
+         */
+        UserId: number;
+        /** @description How busy a GPU is, by metric, as far as known. */
+        Utilisation: {
+            /**
+             * Format: double
+             * @description A share between 0 and 1.
+             */
+            drama?: number;
+            /**
+             * Format: double
+             * @description A share between 0 and 1.
+             */
+            gpu?: number;
+            /**
+             * Format: double
+             * @description A share between 0 and 1.
+             */
+            smact?: number;
+            /**
+             * Format: double
+             * @description A share between 0 and 1.
+             */
+            smocc?: number;
+            /**
+             * Format: double
+             * @description A share between 0 and 1.
+             */
+            tensor?: number;
+        };
+        /** @description How busy a GPU was, by metric: a column each. */
+        UtilisationOverTime: {
+            drama?: (null | number)[];
+            gpu?: (null | number)[];
+            smact?: (null | number)[];
+            smocc?: (null | number)[];
+            tensor?: (null | number)[];
+        };
+        /** @description How one attempt ended. */
+        Verdict: "succeeded" | {
+            /** @description Any other exit. */
+            failed: {
+                /**
+                 * Format: int32
+                 * @description Its exit code, or 128 plus the signal that ended it.
+                 */
+                code: number;
+            };
+        } | "out_of_memory" | "host_out_of_memory" | "gpu_lost" | "mps_server_died" | {
+            /** @description It could not be started. */
+            could_not_start: {
+                /** @description Why, for people. */
+                reason: string;
+            };
+        } | "supervisor_lost";
+        /** @description What holds a job back. */
+        WaitReason: {
+            /** @enum {string} */
+            reason: "not_waiting";
+        } | {
+            /** @enum {string} */
+            reason: "held";
+        } | {
+            /** @enum {string} */
+            reason: "estimating";
+        } | {
+            /** @description Which, and how they must end. */
+            on: components["schemas"]["Dependency"][];
+            /** @enum {string} */
+            reason: "dependencies";
+        } | {
+            /** @description When. */
+            begin: components["schemas"]["Time"];
+            /** @enum {string} */
+            reason: "not_before";
+        } | {
+            /**
+             * Format: int32
+             * @description How many that is.
+             */
+            at_most: number;
+            /** @enum {string} */
+            reason: "array_limit";
+        } | (components["schemas"]["OverQuota"] & {
+            /** @enum {string} */
+            reason: "quota";
+        }) | (components["schemas"]["HostClaim"] & {
+            /** @enum {string} */
+            reason: "too_large_for_hosts";
+        }) | {
+            /** @description The budget. */
+            budget: components["schemas"]["Watts"];
+            /** @description The least budget that would do. */
+            needed: components["schemas"]["Watts"];
+            /** @enum {string} */
+            reason: "too_much_power";
+        } | {
+            /**
+             * Format: int32
+             * @description GPUs wanted.
+             */
+            gpus: number;
+            /** @description The largest device there is. */
+            largest: components["schemas"]["MiB"];
+            /** @description The most memory a rank needs. */
+            memory: components["schemas"]["MiB"];
+            /** @enum {string} */
+            reason: "too_large";
+        } | {
+            /** @enum {string} */
+            reason: "no_host";
+        } | {
+            /** @enum {string} */
+            reason: "room";
+        } | {
+            /** @description How many jobs are before it. */
+            ahead: number;
+            because?: null | components["schemas"]["Precedence"];
+            /** @description The head of the queue. */
+            head: components["schemas"]["JobId"];
+            /** @enum {string} */
+            reason: "behind";
+        };
+        /**
+         * Format: double
+         * @description Electrical power in watts.
+         */
+        Watts: number;
         /** @description What became of the jobs, and what would have. */
         WhatIf: {
             /**
@@ -1741,18 +2750,19 @@ export interface components {
         };
         /** @description Why a job waits. */
         Why: {
-            /** @description What each GPU says to it. */
-            devices: Record<string, never>[];
-            /**
-             * Format: int64
-             * @description Which.
-             */
-            job: number;
-            /** @description Why it does not run. */
-            reason: Record<string, never>;
-            /** @description Where it stands. */
-            state: Record<string, never>;
-            /** @description All of it, for people. */
+            /** @description What stands in the way on each GPU. */
+            devices: components["schemas"]["DeviceWhy"][];
+            /** @description What stands in the way on each host, for a job without GPUs. */
+            hosts?: components["schemas"]["HostWhy"][];
+            /** @description The job. */
+            job: components["schemas"]["JobId"];
+            /** @description What holds it back, for programs. */
+            reason: components["schemas"]["WaitReason"];
+            /** @description Its state. */
+            state: components["schemas"]["State"];
+            /** @description What holds it back, in a sentence. */
+            summary: string;
+            /** @description The summary and all that stands in the way, as a terminal shows it. */
             text: string;
         };
     };
@@ -1762,6 +2772,135 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type Acted = components['schemas']['Acted'];
+export type Activation = components['schemas']['Activation'];
+export type Active = components['schemas']['Active'];
+export type After = components['schemas']['After'];
+export type ArrayElement = components['schemas']['ArrayElement'];
+export type ArrayId = components['schemas']['ArrayId'];
+export type ArrayPlace = components['schemas']['ArrayPlace'];
+export type AttemptDetail = components['schemas']['AttemptDetail'];
+export type AttemptId = components['schemas']['AttemptId'];
+export type Blame = components['schemas']['Blame'];
+export type ByUser = components['schemas']['ByUser'];
+export type CancelCause = components['schemas']['CancelCause'];
+export type Channel = components['schemas']['Channel'];
+export type CollocationMode = components['schemas']['CollocationMode'];
+export type Condition = components['schemas']['Condition'];
+export type ConfigurationDetail = components['schemas']['ConfigurationDetail'];
+export type ContainerEngine = components['schemas']['ContainerEngine'];
+export type Counts = components['schemas']['Counts'];
+export type Dependency = components['schemas']['Dependency'];
+export type DeviceAnswer = components['schemas']['DeviceAnswer'];
+export type DeviceId = components['schemas']['DeviceId'];
+export type DeviceUuid = components['schemas']['DeviceUuid'];
+export type DeviceWhy = components['schemas']['DeviceWhy'];
+export type Ending = components['schemas']['Ending'];
+export type EndingClass = components['schemas']['EndingClass'];
+export type EnergyKind = components['schemas']['EnergyKind'];
+export type EnergyOf = components['schemas']['EnergyOf'];
+export type EnergyReport = components['schemas']['EnergyReport'];
+export type EnergySum = components['schemas']['EnergySum'];
+export type Estimate = components['schemas']['Estimate'];
+export type EstimateDetail = components['schemas']['EstimateDetail'];
+export type EstimateHints = components['schemas']['EstimateHints'];
+export type Exit = components['schemas']['Exit'];
+export type Fate = components['schemas']['Fate'];
+export type Forecast = components['schemas']['Forecast'];
+export type Fraction = components['schemas']['Fraction'];
+export type GpuDetail = components['schemas']['GpuDetail'];
+export type GpuMode = components['schemas']['GpuMode'];
+export type GpuStay = components['schemas']['GpuStay'];
+export type GpuTenant = components['schemas']['GpuTenant'];
+export type GpuTimeline = components['schemas']['GpuTimeline'];
+export type Granted = components['schemas']['Granted'];
+export type HistoryOrder = components['schemas']['HistoryOrder'];
+export type HostAnswer = components['schemas']['HostAnswer'];
+export type HostClaim = components['schemas']['HostClaim'];
+export type HostWhy = components['schemas']['HostWhy'];
+export type Idle = components['schemas']['Idle'];
+export type Image = components['schemas']['Image'];
+export type Interference = components['schemas']['Interference'];
+export type JobChange = components['schemas']['JobChange'];
+export type JobCommand = components['schemas']['JobCommand'];
+export type JobDetail = components['schemas']['JobDetail'];
+export type JobEstimate = components['schemas']['JobEstimate'];
+export type JobEvent = components['schemas']['JobEvent'];
+export type JobId = components['schemas']['JobId'];
+export type JobRequest = components['schemas']['JobRequest'];
+export type JobSummary = components['schemas']['JobSummary'];
+export type Joules = components['schemas']['Joules'];
+export type LaunchReason = components['schemas']['LaunchReason'];
+export type LimitChange = components['schemas']['LimitChange'];
+export type Limits = components['schemas']['Limits'];
+export type LogStream = components['schemas']['LogStream'];
+export type Me = components['schemas']['Me'];
+export type MemoryPart = components['schemas']['MemoryPart'];
+export type MemoryStep = components['schemas']['MemoryStep'];
+export type Metric = components['schemas']['Metric'];
+export type MetricDetail = components['schemas']['MetricDetail'];
+export type MiB = components['schemas']['MiB'];
+export type MigInstance = components['schemas']['MigInstance'];
+export type MigLayout = components['schemas']['MigLayout'];
+export type MinuteMean = components['schemas']['MinuteMean'];
+export type Named = components['schemas']['Named'];
+export type NewEvent = components['schemas']['NewEvent'];
+export type NotDone = components['schemas']['NotDone'];
+export type Notification = components['schemas']['Notification'];
+export type Obstacle = components['schemas']['Obstacle'];
+export type Occasion = components['schemas']['Occasion'];
+export type Outcome = components['schemas']['Outcome'];
+export type OverQuota = components['schemas']['OverQuota'];
+export type Owner = components['schemas']['Owner'];
+export type Parameter = components['schemas']['Parameter'];
+export type PerRank_MemoryEstimate = components['schemas']['PerRank_MemoryEstimate'];
+export type Phase = components['schemas']['Phase'];
+export type Placement = components['schemas']['Placement'];
+export type PlacementKind = components['schemas']['PlacementKind'];
+export type PolicyList = components['schemas']['PolicyList'];
+export type PolicyVariant = components['schemas']['PolicyVariant'];
+export type Precedence = components['schemas']['Precedence'];
+export type Priority = components['schemas']['Priority'];
+export type ProblemKind = components['schemas']['ProblemKind'];
+export type Queue = components['schemas']['Queue'];
+export type QueueRow = components['schemas']['QueueRow'];
+export type RecentLooks = components['schemas']['RecentLooks'];
+export type RecentTenant = components['schemas']['RecentTenant'];
+export type Reloaded = components['schemas']['Reloaded'];
+export type RequestedMode = components['schemas']['RequestedMode'];
+export type RequeueReason = components['schemas']['RequeueReason'];
+export type Resources = components['schemas']['Resources'];
+export type Resumes = components['schemas']['Resumes'];
+export type RetryBudget = components['schemas']['RetryBudget'];
+export type Schedule = components['schemas']['Schedule'];
+export type Seconds = components['schemas']['Seconds'];
+export type ServerId = components['schemas']['ServerId'];
+export type Settings = components['schemas']['Settings'];
+export type ShareRow = components['schemas']['ShareRow'];
+export type SharingClass = components['schemas']['SharingClass'];
+export type Shown = components['schemas']['Shown'];
+export type Shutdown = components['schemas']['Shutdown'];
+export type Signal = components['schemas']['Signal'];
+export type State = components['schemas']['State'];
+export type Status = components['schemas']['Status'];
+export type StopReason = components['schemas']['StopReason'];
+export type StoredEvent = components['schemas']['StoredEvent'];
+export type Submission = components['schemas']['Submission'];
+export type Submitted = components['schemas']['Submitted'];
+export type Time = components['schemas']['Time'];
+export type Told = components['schemas']['Told'];
+export type Tried = components['schemas']['Tried'];
+export type UnixMillis = components['schemas']['UnixMillis'];
+export type UnixMinute = components['schemas']['UnixMinute'];
+export type Update = components['schemas']['Update'];
+export type UserId = components['schemas']['UserId'];
+export type Utilisation = components['schemas']['Utilisation'];
+export type UtilisationOverTime = components['schemas']['UtilisationOverTime'];
+export type Verdict = components['schemas']['Verdict'];
+export type WaitReason = components['schemas']['WaitReason'];
+export type Watts = components['schemas']['Watts'];
+export type WhatIf = components['schemas']['WhatIf'];
+export type Why = components['schemas']['Why'];
 export type $defs = Record<string, never>;
 export interface operations {
     metrics: {
@@ -1871,7 +3010,7 @@ export interface operations {
                 /** @description Days are those of a time zone that is so many minutes ahead of UTC. */
                 ahead?: number;
                 /** @description Of this user. */
-                user?: number;
+                user?: components["schemas"]["UserId"];
                 /** @description Of attempts that ended at this time or later. */
                 since?: components["schemas"]["UnixMillis"];
                 /** @description Of attempts that ended before this time. */
@@ -1947,7 +3086,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Of this user. */
-                user?: number;
+                user?: components["schemas"]["UserId"];
                 /** @description In this state. */
                 state?: components["schemas"]["Phase"];
                 /** @description With this in its name. */
@@ -1955,13 +3094,13 @@ export interface operations {
                 /** @description With this in its name or in its user's, or as its number. */
                 text?: string;
                 /** @description Of this array. */
-                array?: number;
+                array?: components["schemas"]["ArrayId"];
                 /** @description Submitted at this time or later. */
                 since?: components["schemas"]["UnixMillis"];
                 /** @description Submitted before this time. */
                 until?: components["schemas"]["UnixMillis"];
                 /** @description Of a lower number than this. */
-                before?: number;
+                before?: components["schemas"]["JobId"];
                 /** @description In this order; exports are by number. */
                 order?: components["schemas"]["HistoryOrder"];
                 /** @description At most so many, and 1,000; unset: 100. An export has no such bound. */
@@ -2006,7 +3145,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Submit"];
+                "application/json": components["schemas"]["Submission"];
             };
         };
         responses: {
@@ -2221,7 +3360,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Of this user. */
-                user?: number;
+                user?: components["schemas"]["UserId"];
                 /** @description In this state. */
                 state?: components["schemas"]["Phase"];
                 /** @description With this in its name. */
@@ -2229,13 +3368,13 @@ export interface operations {
                 /** @description With this in its name or in its user's, or as its number. */
                 text?: string;
                 /** @description Of this array. */
-                array?: number;
+                array?: components["schemas"]["ArrayId"];
                 /** @description Submitted at this time or later. */
                 since?: components["schemas"]["UnixMillis"];
                 /** @description Submitted before this time. */
                 until?: components["schemas"]["UnixMillis"];
                 /** @description Of a lower number than this. */
-                before?: number;
+                before?: components["schemas"]["JobId"];
                 /** @description In this order; exports are by number. */
                 order?: components["schemas"]["HistoryOrder"];
                 /** @description At most so many, and 1,000; unset: 100. An export has no such bound. */
@@ -2280,7 +3419,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Submit"];
+                "application/json": components["schemas"]["Submission"];
             };
         };
         responses: {
@@ -2819,11 +3958,44 @@ export interface operations {
             };
         };
     };
+    policies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyList"];
+                };
+            };
+            /** @description Why not: nothing was changed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What kind of problem. */
+                        kind: components["schemas"]["ProblemKind"];
+                        /** @description What is wrong, and what would be right. */
+                        message: string;
+                    };
+                };
+            };
+        };
+    };
     queue: {
         parameters: {
             query?: {
                 /** @description Jobs of this user only. */
-                user?: number;
+                user?: components["schemas"]["UserId"];
                 /** @description At most so many running, waiting and held jobs each; 100 where neither this nor `limit` is given. An answer has 1,000 rows at most. */
                 each?: number;
                 /** @description At most so many rows, and 1,000; `next` in the answer says where the next page begins. */

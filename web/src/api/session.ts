@@ -1,17 +1,17 @@
-// Who we are to the manager: a token, kept for as long as the tab is open.
+// The user's token, kept for as long as the tab is open.
 
 import { Observable } from "../lib/observable";
 import { decoded } from "../lib/parse";
 
 const KEY = "carma-token";
 
-/** The token that was given, if any; a manager that knows callers otherwise needs none. */
+/** The token, if any; a manager behind a bridge needs none. */
 export const token = new Observable<string | null>(null);
 
-/** Whether the manager refused us for want of a (right) token. */
+/** Whether the manager refused the token, or asks for one. */
 export const signedOut = new Observable(false);
 
-/** Takes the token of this tab, or that of the address, where it does not stay: a link makes nobody into somebody else. */
+/** Takes the token of this tab, or of the address, which it removes from there. A link does not replace the token of a signed-in user. */
 export function restoreToken(): void {
   const held = sessionStorage.getItem(KEY);
   const given = /^#token=([^&]+)/.exec(location.hash)?.[1];
@@ -32,7 +32,7 @@ export function signOut(): void {
   signedOut.set(true);
 }
 
-/** What says who asks. */
+/** The headers that identify the user. */
 export function credentials(): Record<string, string> {
   const given = token.get();
   return given ? { authorization: `Bearer ${given}` } : {};

@@ -6,7 +6,7 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Takes text as it comes and hands on whole events. */
+/** Takes text in pieces and emits whole events. */
 export class EventParser {
   #rest = "";
 
@@ -14,7 +14,7 @@ export class EventParser {
 
   add(text: string): void {
     this.#rest += text;
-    // A carriage return at the end may belong to a line feed that is still to come.
+    // A carriage return at the end may be the first half of a line break.
     const usable = this.#rest.endsWith("\r") ? this.#rest.slice(0, -1) : this.#rest;
     const blocks = usable.replace(/\r\n?/g, "\n").split("\n\n");
     this.#rest = (blocks.pop() ?? "") + (usable.length < this.#rest.length ? "\r" : "");

@@ -1,4 +1,4 @@
-// Says when the manager is away, and when it is not what people may take it for.
+// Says when the manager cannot be reached, and when it is observing, draining or emulated.
 
 import { signedOut } from "../api/session";
 import { useObservable } from "../lib/observable";

@@ -1,4 +1,4 @@
-// The frame of a chart over time: axes, a legend with the values under the pointer, and the same as a table.
+// The frame of a chart over time: axes, a legend with the values at the pointer, and a table of the data.
 
 import { scaleLinear, scaleTime } from "d3-scale";
 import type { ComponentChildren } from "preact";
@@ -7,7 +7,7 @@ import { tick } from "../lib/time";
 import { useWidth } from "./use_width";
 
 const LEFT = 52;
-/** Room for half of a time's label. */
+/** Room for half a label of the time axis. */
 const RIGHT = 22;
 const BOTTOM = 20;
 const TOP = 6;
@@ -22,12 +22,12 @@ export interface Plane {
 export interface LegendItem {
   name: ComponentChildren;
   key: string;
-  /** Of CSS. */
+  /** A CSS colour. */
   colour: string;
-  /** At a point of `at`. */
+  /** The value at an index of `at`. */
   value: (index: number) => string;
   dashed?: boolean;
-  /** Whether it is worth naming at a point; unset: always. */
+  /** Whether the legend lists it at an index; unset: always. */
   shown?: (index: number) => boolean;
   /** The name shows the colour itself. */
   named?: boolean;
@@ -49,7 +49,7 @@ export function nearest(at: readonly number[], time: number): number {
 
 export function TimeChart(props: {
   title: string;
-  /** The text that stands for the picture. */
+  /** The text for screen readers. */
   summary: string;
   at: readonly number[];
   since: number;
@@ -130,7 +130,7 @@ function Legend({ items, index }: { items: LegendItem[]; index: number }) {
   );
 }
 
-/** The figures behind a picture. Rows are made when somebody wants them. */
+/** The data of a chart. Rows are made when the table is opened. */
 export function AsTable({ title, table }: { title: string; table: ChartTable }) {
   const [open, setOpen] = useState(false);
   return (

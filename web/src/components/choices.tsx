@@ -1,4 +1,4 @@
-// A few choices of which one holds.
+// A choice of one of a few options.
 
 export function Choices<Key extends string>(props: {
   label: string;

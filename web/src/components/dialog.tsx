@@ -1,8 +1,8 @@
-// Asking before something is done.
+// A dialog that asks before an action.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { reasonOf } from "../api/request";
+import { messageOf } from "../api/request";
 
 export function ConfirmDialog(props: {
   title: string;
@@ -16,7 +16,7 @@ export function ConfirmDialog(props: {
   const dialog = useRef<HTMLDialogElement>(null);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  // Before the next key: an Escape pressed at once dismisses it too.
+  // A layout effect, so that an Escape pressed at once closes the dialog too.
   useLayoutEffect(() => dialog.current?.showModal(), []);
   const go = async (event: Event) => {
     event.preventDefault();
@@ -25,7 +25,7 @@ export function ConfirmDialog(props: {
       await act();
       close();
     } catch (error) {
-      setProblem(reasonOf(error));
+      setProblem(messageOf(error));
       setBusy(false);
     }
   };

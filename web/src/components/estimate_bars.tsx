@@ -1,6 +1,6 @@
-// What was expected of a job's memory, against what it was promised and really used.
+// A job's expected memory, against the reserved and the used memory.
 
-import type { AttemptDetail, EstimateDetail } from "../api/types";
+import type { AttemptDetail, EstimateDetail } from "../api/schema";
 import { memory } from "../lib/format";
 import { AsTable } from "./chart";
 
@@ -8,10 +8,10 @@ const PART_COLOURS = 8;
 
 interface Row {
   name: string;
-  /** Filled up to here, or from the first to the second. */
+  /** Filled from the first to the second. */
   fill?: [number, number];
   parts?: { name: string; memory: number }[];
-  /** Marked here. */
+  /** The position of the line across the bar. */
   mark?: number;
   said: string;
   colour: string;

@@ -1,4 +1,4 @@
-// What a list of jobs is narrowed down by: words, state, and whose they are. All of it is in the address.
+// Filters of a list of jobs: text, state, user. All of them are in the address.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -6,10 +6,10 @@ import { useObservable } from "../lib/observable";
 import { route, setQuery } from "../router";
 
 export function Filters(props: {
-  /** What can be found. */
+  /** What the text is compared with. */
   hint: string;
   phases: readonly string[];
-  /** Whoever types is let finish, for so many milliseconds. */
+  /** Delay after the last key press, in milliseconds. */
   typing?: number;
   children?: ComponentChildren;
 }) {

@@ -1,13 +1,14 @@
 // A GPU at a glance.
 
-import type { GpuDetail, RecentLooks } from "../api/types";
+import type { GpuDetail, RecentLooks } from "../api/schema";
 import { deviceName, memory, percent, power } from "../lib/format";
+import { useMetrics } from "../live/metrics";
 import { toGpu } from "../router";
 import { Badge, JobLink } from "./marks";
 import { MemoryBar } from "./memory_bar";
 import { Sparkline } from "./sparkline";
 
-/** What keeps people from counting on it. */
+/** A GPU that takes no jobs. */
 export function GpuState({ gpu }: { gpu: GpuDetail }) {
   if (gpu.lost) return <Badge tone="bad">lost</Badge>;
   if (gpu.drained) return <Badge tone="memory">drained</Badge>;
@@ -15,7 +16,7 @@ export function GpuState({ gpu }: { gpu: GpuDetail }) {
 }
 
 export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentLooks | undefined; dense: boolean }) {
-  const { smact } = gpu.utilisation;
+  const [metric] = useMetrics(gpu.utilisation);
   return (
     <li class={dense ? "gpu-card dense" : "gpu-card"}>
       <div class="gpu-head">
@@ -33,11 +34,16 @@ export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentLo
         </span>
         {!dense && gpu.promised > 0 && <span class="quiet">{memory(gpu.promised)} promised</span>}
       </p>
-      <div class="gpu-activity">
-        <span class="quiet">SMACT</span>
-        <Sparkline values={looks?.smact ?? []} label={`SMACT of the last ten minutes, now ${percent(smact)}`} />
-        <span class="value">{percent(smact)}</span>
-      </div>
+      {metric && (
+        <div class="gpu-activity">
+          <span class="quiet">{metric.label}</span>
+          <Sparkline
+            values={looks?.utilisation[metric.id] ?? []}
+            label={`${metric.label} of the last ten minutes, now ${percent(gpu.utilisation[metric.id])}`}
+          />
+          <span class="value">{percent(gpu.utilisation[metric.id])}</span>
+        </div>
+      )}
       <ul class="gpu-tenants">
         {gpu.tenants.map(({ attempt, name, array, user, memory: has }) => (
           <li key={attempt.job}>

@@ -1,4 +1,4 @@
-// The name, the pages, and the switch of light and dark.
+// The header: name, pages, and the switch between light and dark.
 
 import { signOut, token } from "../api/session";
 import { useObservable } from "../lib/observable";
@@ -6,7 +6,7 @@ import { setTheme, type Theme, theme } from "../lib/theme";
 import { myself } from "../live/manager";
 import { to } from "../router";
 
-/** The pages, each with the key that leads there after g. */
+/** The pages, each with its key after g. */
 export const PLACES = [
   { page: "", name: "Server", key: "s" },
   { page: "queue", name: "Queue", key: "q" },

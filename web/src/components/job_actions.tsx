@@ -1,32 +1,32 @@
-// What can be done to a job, where it may be done, after a question.
+// Actions on a job, for those who may, after a dialog.
 
 import { useState } from "preact/hooks";
-import { actOn, type JobAct, setPriority } from "../api/calls";
+import { patch, post } from "../api/client";
 import { Refused } from "../api/request";
-import type { Acted, JobDetail, Phase } from "../api/types";
+import type { Acted, JobDetail, Phase } from "../api/schema";
 import { jobNumber } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { mayActFor, myself } from "../live/manager";
 import { ConfirmDialog } from "./dialog";
 
-type Doing = JobAct | "priority";
+type JobAction = "cancel" | "hold" | "release" | "requeue" | "priority";
 
-const WAITING: Phase[] = ["queued", "recovering", "preempted"];
+const WAITING: Phase[] = ["estimating", "queued", "recovering", "preempted"];
 const LAUNCHED: Phase[] = ["starting", "running"];
 
-const DOINGS: { doing: Doing; name: string; phases: Phase[]; effect: string; danger?: boolean }[] = [
-  { doing: "hold", name: "Hold", phases: WAITING, effect: "It waits until somebody releases it." },
-  { doing: "release", name: "Release", phases: ["held"], effect: "It waits in the queue again." },
+const ACTIONS: { action: JobAction; name: string; phases: Phase[]; effect: string; danger?: boolean }[] = [
+  { action: "hold", name: "Hold", phases: WAITING, effect: "It waits until a user releases it." },
+  { action: "release", name: "Release", phases: ["held", "estimating"], effect: "It waits in the queue again." },
   {
-    doing: "requeue",
+    action: "requeue",
     name: "Requeue",
     phases: LAUNCHED,
     effect: "It is stopped, after a checkpoint if it can write one, and put back into the queue.",
   },
-  { doing: "priority", name: "Priority", phases: [...WAITING, ...LAUNCHED, "held"], effect: "Higher goes first." },
-  { doing: "cancel", name: "Cancel", phases: [...WAITING, "held"], effect: "It will not run.", danger: true },
+  { action: "priority", name: "Priority", phases: [...WAITING, ...LAUNCHED, "held"], effect: "Higher goes first." },
+  { action: "cancel", name: "Cancel", phases: [...WAITING, "held"], effect: "It will not run.", danger: true },
   {
-    doing: "cancel",
+    action: "cancel",
     name: "Cancel",
     phases: LAUNCHED,
     effect: "It is told to end, and killed if it does not. What it has done since its last checkpoint is lost.",
@@ -34,42 +34,43 @@ const DOINGS: { doing: Doing; name: string; phases: Phase[]; effect: string; dan
   },
 ];
 
-/** What was not done to the one job that was asked for is an error. */
-function insist({ not_done: [refused] = [] }: Acted): void {
+/** An action that one job refuses is an error. */
+function throwIfRefused({ not_done: [refused] = [] }: Acted): void {
   if (refused) throw new Refused(409, "conflict", refused.reason);
 }
 
 export function JobActions({ job, done }: { job: JobDetail; done: () => void }) {
   const me = useObservable(myself);
-  const [asked, setAsked] = useState<Doing>();
+  const [asked, setAsked] = useState<JobAction>();
   const [priority, setPriorityText] = useState(String(job.request.schedule?.priority ?? 0));
   if (job.phase === "done") return null;
   if (!mayActFor(me, job.owner.uid)) return <p class="quiet right">Only {job.owner.name} and operators act on it.</p>;
-  const possible = DOINGS.filter(({ phases }) => phases.includes(job.phase));
+  const possible = ACTIONS.filter(({ phases }) => phases.includes(job.phase));
   const number = jobNumber(job.id, job.array);
-  const chosen = possible.find(({ doing }) => doing === asked);
+  const chosen = possible.find(({ action }) => action === asked);
   const act = async () => {
-    if (asked === "priority") insist(await setPriority(number, Number(priority)));
-    else if (asked) insist(await actOn(number, asked));
+    if (asked === "priority")
+      throwIfRefused(await patch("/v1/jobs/{job}", { path: { job: number }, body: { priority: Number(priority) } }));
+    else if (asked) throwIfRefused(await post(`/v1/jobs/{job}/${asked}`, { path: { job: number } }));
     done();
   };
   return (
     <div class="buttons">
-      {possible.map(({ doing, name, danger }) => (
-        <button key={doing} type="button" class={danger ? "danger" : undefined} onClick={() => setAsked(doing)}>
+      {possible.map(({ action, name, danger }) => (
+        <button key={action} type="button" class={danger ? "danger" : undefined} onClick={() => setAsked(action)}>
           {name}
         </button>
       ))}
       {chosen && (
         <ConfirmDialog
-          title={chosen.doing === "priority" ? `Priority of job ${number}` : `${chosen.name} job ${number}?`}
-          confirm={chosen.doing === "priority" ? "Set priority" : `${chosen.name} job ${number}`}
+          title={chosen.action === "priority" ? `Priority of job ${number}` : `${chosen.name} job ${number}?`}
+          confirm={chosen.action === "priority" ? "Set priority" : `${chosen.name} job ${number}`}
           danger={chosen.danger ?? false}
           act={act}
           close={() => setAsked(undefined)}
         >
           <p>{chosen.effect}</p>
-          {chosen.doing === "priority" && (
+          {chosen.action === "priority" && (
             <label>
               Priority
               <input

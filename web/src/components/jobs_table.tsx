@@ -1,9 +1,8 @@
-// Jobs that are not over, as a table.
+// The queue as a table.
 
-import type { QueueRow } from "../api/types";
+import type { QueueRow } from "../api/schema";
 import { phaseTone } from "../lib/colour";
 import { duration, memory, percent } from "../lib/format";
-import { readable } from "../lib/words";
 import { Ago, Badge, GpuLinks, JobLink } from "./marks";
 import { type ColumnOf, ROOMY, Table } from "./table";
 
@@ -45,10 +44,10 @@ const submitted: ColumnOf<QueueRow> = {
 };
 const reason: ColumnOf<QueueRow> = {
   name: "Why it waits",
-  cell: row => <span class="reason">{readable(row.reason ?? "")}</span>,
+  cell: row => <span class="reason">{row.reason ?? ""}</span>,
   room: ROOMY,
 };
-// Of a job that runs it says that it does not use its GPUs.
+// For a running job: that it does not use its GPUs.
 const remark: ColumnOf<QueueRow> = { ...reason, name: "Remark" };
 const progress: ColumnOf<QueueRow> = {
   name: "Progress",

@@ -1,4 +1,4 @@
-// Keys that lead somewhere, and the window that lists them.
+// Keyboard shortcuts, and the dialog that lists them.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { to } from "../router";
@@ -10,10 +10,10 @@ const PATIENCE = 1500;
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 
-/** Whether the page that comes next is gone to for its search. */
+/** Whether the next page focuses its search field. */
 let searching = false;
 
-/** Focuses the search of a page that has just come, where it was gone to for that. */
+/** Focuses the search field of a new page, if the shortcut asked for it. */
 export function arriveAtSearch(): boolean {
   const wanted = searching;
   searching = false;

@@ -1,16 +1,17 @@
 // The end of a job's log, as it grows.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { address, reasonOf, stream } from "../api/request";
-import type { LogStream } from "../api/types";
+import { addressOf } from "../api/client";
+import { messageOf, stream } from "../api/request";
+import type { LogStream } from "../api/schema";
 import { count } from "../lib/format";
 import { LogTail } from "../lib/log";
 import { Choices } from "./choices";
 
 const LINES = 2000;
-/** How often what came is drawn, in milliseconds. */
+/** Time between two redraws, in milliseconds. */
 const DRAWN_EVERY = 150;
-/** Whoever is this close to the end wants to see what comes. */
+/** Within this distance of the end, the view follows the log. */
 const CLOSE = 40;
 
 interface Shown {
@@ -20,7 +21,7 @@ interface Shown {
   problem?: string;
 }
 
-/** What is there of a log, from the moment it is wanted on. */
+/** Loads a log, and follows it. */
 function useLog(job: number, attempt: number, kind: LogStream, follows: boolean): Shown {
   const [shown, setShown] = useState<Shown>({ text: "", dropped: 0, over: false });
   useEffect(() => {
@@ -37,10 +38,10 @@ function useLog(job: number, attempt: number, kind: LogStream, follows: boolean)
       timer ??= setTimeout(draw, DRAWN_EVERY);
     };
     draw();
-    const path = address(`/v1/jobs/${job}/logs`, { stream: kind, attempt, lines: LINES, follow: follows });
+    const path = addressOf("/v1/jobs/{job}/logs", { path: { job }, query: { stream: kind, attempt, lines: LINES, follow: follows } });
     stream(path, ended.signal, take).then(
       () => draw({ over: true }),
-      error => draw({ over: true, problem: reasonOf(error) }),
+      error => draw({ over: true, problem: messageOf(error) }),
     );
     return () => {
       ended.abort();

@@ -1,11 +1,10 @@
-// Small marks that recur: states, jobs, GPUs, times.
+// Small parts of all pages: states, jobs, GPUs, times.
 
 import type { ComponentChildren } from "preact";
-import type { Ending } from "../api/types";
+import type { Ending } from "../api/schema";
 import { endingTone, type Tone } from "../lib/colour";
 import { ago, deviceName, duration, jobNumber, type Place } from "../lib/format";
 import { exactly, moment } from "../lib/time";
-import { endingBrief, endingWords } from "../lib/words";
 import { managerNow, useNow } from "../live/clock";
 import type { Live } from "../live/use_live";
 import { toGpu, toJob } from "../router";
@@ -15,12 +14,11 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** How something ended, in few words; all of them are in the title. */
+/** How a job or an attempt ended, in few words; the title says all. */
 export function EndingBadge({ ending }: { ending: Ending }) {
-  const words = endingWords(ending);
   return (
-    <span class={`badge ${endingTone(words)}`} title={words}>
-      {endingBrief(ending)}
+    <span class={`badge ${endingTone(ending)}`} title={ending.text}>
+      {ending.brief}
     </span>
   );
 }
@@ -80,7 +78,7 @@ export function SoFar({ since }: { since: number }) {
   return <span>{duration((useNow() - since) / 1000)} so far</span>;
 }
 
-/** What stands where something is loading, or could not be loaded. */
+/** Placeholder while data loads, or could not be loaded. */
 export function Pending({ problem }: { problem: string | undefined }) {
   return problem ? (
     <p class="notice bad" role="alert">{`It could not be loaded: ${problem}`}</p>
@@ -91,7 +89,7 @@ export function Pending({ problem }: { problem: string | undefined }) {
   );
 }
 
-/** What was loaded, dimmed while something else is awaited; or that it is awaited. */
+/** Loaded data, dimmed while newer data loads; or a placeholder. */
 export function Loaded<T>({ live, children }: { live: Live<T>; children: (data: T) => ComponentChildren }) {
   if (live.data === undefined) return <Pending problem={live.problem} />;
   return (

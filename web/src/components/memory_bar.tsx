@@ -1,10 +1,10 @@
-// A GPU's memory at this moment: what each job has of it, and how much is promised.
+// A GPU's memory now: the part of each job, and the reserved memory.
 
-import type { GpuDetail } from "../api/types";
+import type { GpuDetail } from "../api/schema";
 import { jobNumber, memory } from "../lib/format";
 import { useJobColour } from "./use_job_colour";
 
-/** What it shows, in words. */
+/** The text for screen readers. */
 export function memoryWords(gpu: GpuDetail): string {
   const jobs = gpu.tenants.map(({ attempt, array, memory: has }) => `job ${jobNumber(attempt.job, array)} ${memory(has)}`);
   return `${memory(gpu.memory_used)} of ${memory(gpu.memory)} in use, ${memory(gpu.promised)} promised${jobs.length > 0 ? `: ${jobs.join(", ")}` : ""}`;

@@ -1,7 +1,7 @@
-// Memory of a GPU over time, one job upon the other, against its capacity and what is promised.
+// Memory of a GPU over time, stacked by job, against its capacity and the reserved memory.
 
 import { area, curveStepAfter, line } from "d3-shape";
-import type { GpuStay } from "../api/types";
+import type { GpuStay } from "../api/schema";
 import { jobNumber, memory } from "../lib/format";
 import { heightAt, type Layer, promisedSteps, stacked } from "../lib/stack";
 import { exactly } from "../lib/time";
@@ -10,7 +10,7 @@ import { type LegendItem, type Plane, TimeChart } from "./chart";
 import { JobLink } from "./marks";
 import { useJobColour } from "./use_job_colour";
 
-/** Of more jobs than this, only those are named that have memory at the time that is pointed at. */
+/** With more jobs than this, the legend names only jobs that have memory at the pointer. */
 const NAMED = 8;
 
 const keyOf = ({ attempt }: Layer) => (attempt ? `${attempt.job} ${attempt.number}` : "others");

@@ -1,6 +1,6 @@
-// Who was on a GPU and when: a bar for each attempt, its end marked by how it ended.
+// Attempts on a GPU over time: a bar for each, marked by how it ended.
 
-import type { GpuStay } from "../api/types";
+import type { GpuStay } from "../api/schema";
 import { endingTone, type Tone } from "../lib/colour";
 import { count, duration, jobNumber, memory, UNKNOWN } from "../lib/format";
 import { packed } from "../lib/stack";
@@ -11,31 +11,36 @@ import { useJobColour } from "./use_job_colour";
 
 const ROW = 24;
 const BAR = 18;
-/** Letters take about so many pixels. */
+/** Width of a letter in pixels, about. */
 const LETTER = 6.6;
-/** Of the frame, beside the rows. */
+/** Height of the frame around the rows. */
 const AROUND = 30;
 
 const MARKS: Record<Tone, string> = { good: "✓", bad: "✕", memory: "▲", neutral: "■", busy: "", waiting: "" };
-const KINDS: [Tone, string][] = [
-  ["good", "succeeded"],
-  ["memory", "out of memory"],
-  ["bad", "failed"],
-  ["neutral", "stopped"],
-];
+const TONES: Tone[] = ["good", "memory", "bad", "neutral"];
+/** A legend does not list more ends of one tone. */
+const LISTED = 3;
+
+/** For each tone, the ends that have it. */
+function legendOf(stays: GpuStay[]): [Tone, string][] {
+  const briefs = (tone: Tone) => new Set(stays.flatMap(({ ending }) => (ending && endingTone(ending) === tone ? [ending.brief] : [])));
+  return TONES.flatMap((tone): [Tone, string][] => {
+    const all = [...briefs(tone)];
+    return all.length > 0 ? [[tone, all.slice(0, LISTED).join(", ") + (all.length > LISTED ? ", …" : "")]] : [];
+  });
+}
 
 const numberOf = ({ attempt, array }: GpuStay) => jobNumber(attempt.job, array);
 
 function words(stay: GpuStay, until: number): string {
   const span = duration(((stay.ended ?? until) - stay.launched) / 1000);
-  return `Job ${numberOf(stay)}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending ?? (stay.ended ? "ended" : "runs")}`;
+  return `Job ${numberOf(stay)}${stay.name ? ` ${stay.name}` : ""} of ${stay.user}, attempt ${stay.attempt.number}, ${span}, ${stay.ending?.brief ?? (stay.ended ? "ended" : "runs")}`;
 }
 
 export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: number; until: number }) {
   const jobColour = useJobColour();
   const placed = packed(stays);
   const rows = Math.max(1, ...placed.map(({ row }) => row + 1));
-  const seen = new Set(stays.map(({ ending }) => (ending ? endingTone(ending) : undefined)));
   return (
     <TimeChart
       title="Placements"
@@ -47,7 +52,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
       ticks={[]}
       unit={String}
       height={rows * ROW + AROUND}
-      legend={KINDS.filter(([tone]) => seen.has(tone)).map(([tone, name]) => ({
+      legend={legendOf(stays).map(([tone, name]) => ({
         key: tone,
         name: `${MARKS[tone]} ${name}`,
         colour: `var(--${tone})`,
@@ -64,7 +69,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
             exactly(stay.launched),
             stay.ended ? exactly(stay.ended) : "runs",
             memory(stay.promised),
-            stay.ending ?? UNKNOWN,
+            stay.ending?.brief ?? UNKNOWN,
           ]),
       }}
       draw={plane =>
@@ -75,7 +80,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
           const labels = [`${numberOf(stay)} ${stay.name ?? ""}`.trim(), numberOf(stay)];
           const tone = stay.ending ? endingTone(stay.ending) : undefined;
           const room = Math.floor((width - (tone ? 22 : 8)) / LETTER);
-          // What is read on a bar is part of its name, so nothing is cut off.
+          // The accessible name contains the label, so labels are never cut off.
           const label = labels.find(({ length }) => length <= room);
           return (
             <a
@@ -100,7 +105,7 @@ export function StaysChart({ stays, since, until }: { stays: GpuStay[]; since: n
   );
 }
 
-/** How it ended, at the end of its bar. */
+/** The mark at the end of a bar. */
 function EndMark({ tone, right, top, room }: { tone: Tone; right: number; top: number; room: number }) {
   const narrow = room < 40;
   const size = narrow ? Math.min(4, room / 2) : 15;
@@ -116,7 +121,7 @@ function EndMark({ tone, right, top, room }: { tone: Tone; right: number; top: n
   );
 }
 
-/** Words on a bar. */
+/** Text on a bar. */
 function Inscription({ x, top, middle = false, children }: { x: number; top: number; middle?: boolean; children: string }) {
   return (
     <text x={x} y={top + BAR / 2} dy="0.34em" text-anchor={middle ? "middle" : "start"}>

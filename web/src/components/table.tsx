@@ -1,4 +1,4 @@
-// Tables, sorted by a click where that is wanted. Where their columns have no room the lesser ones go, and then rows become cards.
+// Tables, sorted by a click. Without room, less important columns are hidden, and then rows become cards.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -7,19 +7,19 @@ import { useWidth } from "./use_width";
 export interface ColumnOf<Row> {
   name: string;
   cell: (row: Row) => ComponentChildren;
-  /** By what it is sorted; unset: it is not. */
+  /** The sort key; unset: not sortable. */
   order?: (row: Row) => number | string;
-  /** Numbers stand at the right. */
+  /** Numbers are right-aligned. */
   number?: boolean;
-  /** The pixels it needs, where that is more than a number does. */
+  /** The width it needs in pixels, if more than a number. */
   room?: number;
-  /** It is left out first. */
+  /** Hidden first. */
   lesser?: boolean;
 }
 
-/** Rows that are shown unless somebody wants all. */
+/** Rows that are shown at first. */
 const MOST = 200;
-/** Pixels that a column of numbers needs, and one of names or sentences. */
+/** Widths in pixels of a column of numbers, and of one of names or sentences. */
 const NARROW = 85;
 export const ROOMY = 230;
 
@@ -38,7 +38,7 @@ function sorted<Row>(rows: readonly Row[], columns: readonly ColumnOf<Row>[], so
   });
 }
 
-/** How columns are shown in so much room. Cards have room for all of them. */
+/** The columns that fit the width. Cards have room for all of them. */
 function fitted<Row>(columns: readonly ColumnOf<Row>[], room: number): { shown: readonly ColumnOf<Row>[]; cards: boolean } {
   const fits = (some: readonly ColumnOf<Row>[]) => some.reduce((sum, column) => sum + (column.room ?? NARROW), 0) <= room;
   const main = columns.filter(({ lesser }) => !lesser);

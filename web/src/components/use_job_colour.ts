@@ -1,10 +1,10 @@
-// The colours of jobs in what is shown together.
+// The colours of jobs that are shown together.
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type JobColours, jobColour } from "../lib/job_colours";
 
-/** Of those within it; unset: each has its own. */
+/** Colours of the jobs within; unset: each job has its own. */
 export const Colours = createContext<JobColours>(new Map());
 
 export function useJobColour(): (id: number) => string {

@@ -1,4 +1,4 @@
-// How wide an element is, as that changes.
+// The width of an element, as it changes.
 
 import { useCallback, useRef, useState } from "preact/hooks";
 

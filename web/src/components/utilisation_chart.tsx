@@ -1,9 +1,10 @@
-// How busy a GPU was: SMACT, SMOCC, DRAMA.
+// How busy a GPU was, by metric.
 
 import { line } from "d3-shape";
 import { percent } from "../lib/format";
 import { exactly } from "../lib/time";
 import { type Column, runs, type Track } from "../lib/track";
+import { metricColour, useMetrics } from "../live/metrics";
 import { type Plane, TimeChart } from "./chart";
 
 /** A curve for each run without a gap. */
@@ -26,35 +27,34 @@ export function Curve({ at, values, plane, colour }: { at: number[]; values: Col
   );
 }
 
-const METRICS = [
-  { name: "SMACT", column: "smact", colour: "var(--smact)" },
-  { name: "SMOCC", column: "smocc", colour: "var(--smocc)" },
-  { name: "DRAMA", column: "drama", colour: "var(--drama)" },
-] as const;
-
 const meanOf = (values: Column) => {
   const known = values.filter(value => value !== null);
   return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
 export function UtilisationChart({ track, since, until }: { track: Track; since: number; until: number }) {
-  const summary = METRICS.map(({ name, column }) => `${name} ${percent(meanOf(track[column]))} on average`).join(", ");
+  const known = Object.entries(track.utilisation).filter(([, column]) => column?.some(value => value !== null));
+  const metrics = useMetrics(Object.fromEntries(known)).map(({ id, label }, place) => ({
+    label,
+    column: track.utilisation[id] ?? [],
+    colour: metricColour(place),
+  }));
   return (
     <TimeChart
       title="Utilisation"
-      summary={summary}
+      summary={metrics.map(({ label, column }) => `${label} ${percent(meanOf(column))} on average`).join(", ")}
       at={track.at}
       since={since}
       until={until}
       top={1}
       unit={percent}
-      legend={METRICS.map(({ name, column, colour }) => ({ key: name, name, colour, value: index => percent(track[column][index]) }))}
+      legend={metrics.map(({ label, column, colour }) => ({ key: label, name: label, colour, value: index => percent(column[index]) }))}
       table={{
-        columns: ["Time", ...METRICS.map(({ name }) => name)],
-        rows: () => track.at.map((at, index) => [exactly(at), ...METRICS.map(({ column }) => percent(track[column][index]))]),
+        columns: ["Time", ...metrics.map(({ label }) => label)],
+        rows: () => track.at.map((at, index) => [exactly(at), ...metrics.map(({ column }) => percent(column[index]))]),
       }}
       draw={plane =>
-        METRICS.map(({ name, column, colour }) => <Curve key={name} at={track.at} values={track[column]} plane={plane} colour={colour} />)
+        metrics.map(({ label, column, colour }) => <Curve key={label} at={track.at} values={column} plane={plane} colour={colour} />)
       }
     />
   );

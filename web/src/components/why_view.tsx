@@ -1,28 +1,38 @@
-// Why a job waits, and what each GPU says to it.
+// Why a job waits, and what stands in the way on each GPU or host.
 
-import type { Why } from "../api/types";
-import { explanation } from "../lib/words";
+import type { Why } from "../api/schema";
 import { GpuLink } from "./marks";
 
 export function WhyView({ why }: { why: Why }) {
-  const { reason, answers } = explanation(why.text);
   return (
     <>
-      <p class="reason">{reason}</p>
+      <p class="reason">{why.summary}</p>
       <ul class="answers">
-        {answers.map(({ device, says }) => (
+        {why.devices.map(({ device, texts }) => (
           <li key={device}>
-            {why.devices.some(answer => answer.device === device) ? <GpuLink device={device} /> : device}
-            <ul>
-              {says.map(words => (
-                <li key={words} class="plain">
-                  {words}
-                </li>
-              ))}
-            </ul>
+            <GpuLink device={device} />
+            <Texts texts={texts} />
+          </li>
+        ))}
+        {why.hosts?.map(({ server, texts }) => (
+          <li key={server}>
+            server {server}
+            <Texts texts={texts} />
           </li>
         ))}
       </ul>
     </>
+  );
+}
+
+function Texts({ texts }: { texts: string[] }) {
+  return (
+    <ul>
+      {texts.map(text => (
+        <li key={text} class="plain">
+          {text}
+        </li>
+      ))}
+    </ul>
   );
 }

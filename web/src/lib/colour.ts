@@ -1,18 +1,20 @@
 // Colours that mean something.
 
+import type { Ending, Phase } from "../api/schema";
+
 export type Tone = "good" | "bad" | "memory" | "neutral" | "busy" | "waiting";
 
-/** What kind of an end the words for it mean. */
-export function endingTone(ending: string): Tone {
-  if (/succeeded|^done$/.test(ending)) return "good";
-  if (/memory/.test(ending)) return "memory";
-  if (/cancel|requeue|preempt|put back|time limit|shutdown/.test(ending)) return "neutral";
-  return "bad";
-}
+const ENDINGS: Record<Ending["class"], Tone> = { succeeded: "good", failed: "bad", out_of_memory: "memory", stopped: "neutral" };
+const PHASES: Record<Phase, Tone> = {
+  held: "neutral",
+  estimating: "waiting",
+  queued: "waiting",
+  starting: "busy",
+  running: "busy",
+  recovering: "memory",
+  preempted: "waiting",
+  done: "neutral",
+};
 
-/** What kind of a standing a state is. */
-export function phaseTone(phase: string): Tone {
-  if (phase === "running" || phase === "starting") return "busy";
-  if (phase === "recovering") return "memory";
-  return phase === "held" || phase === "done" ? "neutral" : "waiting";
-}
+export const endingTone = (ending: Ending): Tone => ENDINGS[ending.class];
+export const phaseTone = (phase: Phase): Tone => PHASES[phase];

@@ -1,15 +1,15 @@
-// Numbers with their units, as people read them.
+// Numbers with their units. The one place where the page formats them.
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Stands for what is not known. */
+/** The text for an unknown value. */
 export const UNKNOWN = "–";
 
 const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
-/** Three figures that matter, never more than is known. */
+/** Three significant figures. */
 export function figures(value: number): string {
   const size = Math.abs(value);
   if (size >= 1000 || Number.isInteger(value)) return grouped.format(value);
@@ -45,26 +45,26 @@ export function carbon(grams: number): string {
   return grams < 1000 ? `${figures(grams)} g` : `${figures(grams / 1000)} kg`;
 }
 
-/** For numbers that are compared: all in one unit, which is a thousand times the small one where the largest is large. */
+/** One unit for all numbers of a column: the large one if the largest number is large. */
 function inOneUnit(small: string, large: string, largest: number): (value: number) => string {
   const [unit, size] = largest < 10_000 ? [small, 1] : [large, 1000];
   return value => (value > 0 && value / size < 0.005 ? `< 0.01 ${unit}` : `${figures(value / size)} ${unit}`);
 }
 
-/** Energies up to this one, from joules. */
+/** Energies of a column, from joules. */
 export function energies(largest: number): (joules: number) => string {
   const format = inOneUnit("Wh", "kWh", largest / 3600);
   return joules => format(joules / 3600);
 }
 
-/** Masses of CO2 up to this one, from grams. */
+/** Masses of CO2 of a column, from grams. */
 export const carbons = (largest: number): ((grams: number) => string) => inOneUnit("g", "kg", largest);
 
 export function money(amount: number, currency: string): string {
   return `${amount.toFixed(amount < 1 ? 3 : 2)} ${currency}`;
 }
 
-/** A span, from seconds, by its two largest parts. */
+/** A duration, from seconds, in its two largest units. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return UNKNOWN;
   const whole = Math.max(0, Math.round(seconds));
@@ -78,7 +78,7 @@ export function duration(seconds: number | null | undefined): string {
   return part(DAY, "d", HOUR, "h");
 }
 
-/** How long ago something was, both times in milliseconds. */
+/** The time since `at`, both in milliseconds. */
 export function ago(at: number, now: number): string {
   const seconds = (now - at) / 1000;
   if (seconds < 5) return "just now";
@@ -98,15 +98,14 @@ export function change(ratio: number): string {
 }
 
 /** A job's place in an array, in either of the manager's ways. */
-export type Place = { array: number; index: number } | readonly number[] | null | undefined;
+export type Place = { array: number; index: number } | null | undefined;
 
-/** A job as people name it, here and on the command line: 8_2 is the second of array 8. */
+/** A job's number, as on the command line: 8_2 is index 2 of array 8. */
 export function jobNumber(id: number, place: Place): string {
-  if (!place) return `${id}`;
-  return "array" in place ? `${place.array}_${place.index}` : place.join("_");
+  return place ? `${place.array}_${place.index}` : `${id}`;
 }
 
-/** A device as people name it: without the server, of which there is one. */
+/** A device's short name, without the server. */
 export function deviceName(device: string): string {
   return device.replace(/^s\d+\//, "");
 }

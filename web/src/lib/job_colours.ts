@@ -1,25 +1,25 @@
-// A job's colour is its own everywhere, unless another in the same picture has it.
+// A job has the same colour everywhere, unless another job in the same chart has it.
 
-import type { AttemptId } from "../api/types";
+import type { AttemptId } from "../api/schema";
 
 const JOB_COLOURS = 8;
 
-/** By their jobs' numbers, which of the colours they have. */
+/** The colour index of each job. */
 export type JobColours = ReadonlyMap<number, number>;
 
-/** Which colour is a job's own. Neighbouring numbers get different ones, as they often share a GPU. */
+/** The usual colour of a job. Neighbouring numbers get different ones, as they often share a GPU. */
 const ownColour = (id: number): number => (id * 3) % JOB_COLOURS;
 
-/** The colour of a job, where those in a picture may have others than their own. */
+/** The colour of a job in a chart. */
 export const jobColour = (id: number, colours?: JobColours): string => `var(--job-${colours?.get(id) ?? ownColour(id)})`;
 
-/** Its own, or else the next that is not taken; unset: all are. */
+/** The usual colour, or else the next free one; unset: none is free. */
 function freeColour(id: number, taken: ReadonlySet<number | undefined>): number | undefined {
   const inOrder = Array.from({ length: JOB_COLOURS }, (_, step) => (ownColour(id) + step) % JOB_COLOURS);
   return inOrder.find(colour => !taken.has(colour));
 }
 
-/** Colours by which jobs that share a GPU are told apart. A job has the same on all of its GPUs. */
+/** Different colours for jobs that share a GPU. A job has the same colour on all of its GPUs. */
 export function coloursOnGpus(gpus: readonly { tenants: readonly { attempt: AttemptId }[] }[]): JobColours {
   const neighbours = new Map<number, Set<number>>();
   for (const { tenants } of gpus) {
@@ -42,7 +42,7 @@ interface Stay {
   ended?: number | null;
 }
 
-/** The same for jobs that were on one GPU over time: they take what those that are on it now leave. Of many, those at the same time differ. */
+/** Colours of jobs on one GPU over time, after those of the jobs on it now. Of many jobs, those that overlap differ. */
 export function coloursOverTime(stays: readonly Stay[], now: JobColours): JobColours {
   const colours = new Map(now);
   const drawn = stays.filter(({ attempt }) => now.has(attempt.job));

@@ -1,6 +1,6 @@
-// A job's log as lines of plain text, the last of them.
+// The last lines of a job's log, as plain text.
 
-// Control sequences, titles of windows, and other escapes of terminals.
+// Escape sequences of terminals.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -12,11 +12,11 @@ export function plain(line: string): string {
   return text.slice(text.lastIndexOf("\r") + 1).replace(CONTROLS, "");
 }
 
-/** Lines that come in pieces, of which the last are kept. */
+/** Keeps the last lines of a text that arrives in pieces. */
 export class LogTail {
   readonly lines: string[] = [];
   #rest = "";
-  /** Lines that were let go. */
+  /** Number of lines that were dropped. */
   dropped = 0;
 
   constructor(
@@ -24,7 +24,7 @@ export class LogTail {
     readonly longest = 2000,
   ) {}
 
-  /** The line that has not ended yet. */
+  /** The last line, which is not complete. */
   get rest(): string {
     return this.#shortened(this.#rest);
   }
@@ -32,7 +32,7 @@ export class LogTail {
   add(text: string): void {
     const parts = (this.#rest + text).split("\n");
     this.#rest = parts.pop() ?? "";
-    // A progress bar that never ends its line would grow for ever.
+    // A progress bar that never ends its line must not grow without limit.
     if (this.#rest.length > 4 * this.longest) this.#rest = this.#rest.slice(-2 * this.longest);
     for (const part of parts) this.lines.push(this.#shortened(part));
     const over = this.lines.length - this.most;

@@ -1,4 +1,4 @@
-// A value that can be watched.
+// A value with listeners.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -20,14 +20,14 @@ export class Observable<T> {
     for (const watcher of [...this.#watchers]) watcher(value);
   }
 
-  /** Tells of every change, until the returned function is called. */
+  /** Calls for every change, until the returned function is called. */
   watch(watcher: (value: T) => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
   }
 }
 
-/** The value now; the component is drawn anew when it changes. */
+/** The current value; the component is drawn again when it changes. */
 export function useObservable<T>(observable: Observable<T>): T {
   const [value, setValue] = useState(observable.get());
   useEffect(() => {

@@ -1,10 +1,10 @@
-// Lists that come page by page, the highest number first.
+// Lists that are read page by page, the highest number first.
 
 interface Numbered {
   id: number;
 }
 
-/** The rows of several pages, each once and as the last page has it. */
+/** The rows of several pages, each once, as the latest page has it. */
 export function merged<Row extends Numbered>(...pages: (readonly Row[])[]): Row[] {
   const rows = new Map(pages.flat().map(row => [row.id, row]));
   return [...rows.values()].sort((a, b) => b.id - a.id);

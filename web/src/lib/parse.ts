@@ -1,4 +1,4 @@
-// What people write into forms and addresses.
+// Values that users write into forms and addresses.
 
 const MEMORY: Record<string, number> = {
   "": 1,
@@ -14,14 +14,14 @@ const MEMORY: Record<string, number> = {
 };
 const SPANS: Record<string, number> = { s: 1, sec: 1, m: 60, min: 60, h: 3600, d: 86_400 };
 
-/** Memory in MiB from "12GiB" or "800"; undefined where it is none. */
+/** Memory in MiB from "12GiB" or "800"; undefined: not a size. */
 export function memoryFrom(text: string): number | undefined {
   const [, number, unit] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? [];
   const factor = MEMORY[(unit ?? "").toLowerCase()];
   return number && factor ? Math.ceil(Number(number) * factor) : undefined;
 }
 
-/** Seconds from "12h", "1h 30m" or "90" (seconds); undefined where it is no span. */
+/** Seconds from "12h", "1h 30m" or "90" (seconds); undefined: not a duration. */
 export function secondsFrom(text: string): number | undefined {
   const trimmed = text.trim().toLowerCase();
   if (/^\d+$/.test(trimmed)) return Number(trimmed);
@@ -30,7 +30,7 @@ export function secondsFrom(text: string): number | undefined {
   return [...parts].reduce((sum, [, number, unit]) => sum + Number(number) * (SPANS[unit ?? ""] ?? 0), 0);
 }
 
-/** Words of a command line, with the quotes of a shell and nothing else of it; undefined where a quote is not closed. */
+/** Words of a command line with shell quotes; undefined: a quote is not closed. */
 export function wordsFrom(line: string): string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;
@@ -56,12 +56,12 @@ export function wordsFrom(line: string): string[] | undefined {
   return words;
 }
 
-/** A command line for people, from its words. */
+/** A command line from its words, quoted as a shell needs it. */
 export function quoted(words: string[]): string {
   return words.map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
 }
 
-/** A part of an address; with a stray percent sign it is taken as it is. */
+/** A decoded part of an address; with a stray percent sign it stays as it is. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

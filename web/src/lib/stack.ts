@@ -1,20 +1,20 @@
-// Memory of a GPU, one job upon the other, and what is promised of it.
+// Memory of a GPU stacked by job, and the reserved memory.
 
-import type { AttemptId, GpuStay } from "../api/types";
+import type { AttemptId, GpuStay } from "../api/schema";
 import type { Column, Track } from "./track";
 
 export interface Layer {
-  /** Whose; unset: nobody's of ours. */
+  /** The job; unset: other processes. */
   attempt: AttemptId | undefined;
-  /** The first time that it is drawn at. */
+  /** The index of its first point. */
   start: number;
-  /** Lower and upper edge, from there on for as long as it has any height. */
+  /** Lower and upper edge from there on, for as long as it has any height. */
   edges: [number, number][];
 }
 
 const isThere = (height: number | null | undefined) => (height ?? 0) > 0;
 
-/** A layer for each job that had memory, and one for what is left of the memory in use. */
+/** A layer for each job with memory, and one for the rest of the used memory. */
 export function stacked(track: Track): Layer[] {
   const floor = track.at.map(() => 0);
   const layer = (attempt: AttemptId | undefined, heights: Column): Layer => {
@@ -33,13 +33,13 @@ export function stacked(track: Track): Layer[] {
   return others.some(isThere) ? [...ours, layer(undefined, others)] : ours;
 }
 
-/** How much a layer has at a time. */
+/** The height of a layer at an index. */
 export function heightAt({ start, edges }: Layer, index: number): number {
   const [from, to] = edges[index - start] ?? [0, 0];
   return to - from;
 }
 
-/** Memory that is promised in all, from each of these times on. */
+/** Total reserved memory, from each of these times on. */
 export function promisedSteps(stays: readonly GpuStay[], since: number, until: number): { at: number; promised: number }[] {
   const changes = stays.flatMap(({ launched, ended, promised }) => [
     { at: Math.max(launched, since), change: promised },
@@ -56,7 +56,7 @@ export function promisedSteps(stays: readonly GpuStay[], since: number, until: n
   return [...steps, { at: until, promised: steps.at(-1)?.promised ?? 0 }];
 }
 
-/** Rows for bars, so that none in a row overlap: each goes into the first row that is free. */
+/** Rows for bars, so that none in a row overlap: each bar goes into the first free row. */
 export function packed<T extends { launched: number; ended?: number | null }>(stays: readonly T[]): { stay: T; row: number }[] {
   const free: number[] = [];
   return [...stays]

@@ -1,6 +1,6 @@
-// What is sent for a form that was filled in.
+// The request for a filled-in form.
 
-import type { SubmitBody } from "../api/types";
+import type { JobCommand, Submission } from "../api/schema";
 import { memoryFrom, secondsFrom, wordsFrom } from "./parse";
 
 export interface Filled {
@@ -16,10 +16,10 @@ export interface Filled {
   hold: boolean;
 }
 
-/** A page knows nothing of anybody's shell: what every program expects is given. */
+/** A page has no shell environment: this is the minimum that programs expect. */
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };
 
-function commandFrom({ command, shell }: Filled): SubmitBody["job"]["command"] {
+function commandFrom({ command, shell }: Filled): JobCommand {
   if (shell) return { script: { text: command.startsWith("#!") ? command : `#!/bin/sh\n${command}\n` } };
   const words = wordsFrom(command);
   if (!words) throw new Error("a quote in the command is not closed");
@@ -27,8 +27,8 @@ function commandFrom({ command, shell }: Filled): SubmitBody["job"]["command"] {
   return { program: words };
 }
 
-/** Refuses what it cannot read, with words for people. */
-export function bodyFrom(filled: Filled): SubmitBody {
+/** Throws for values it cannot read, with a message for the user. */
+export function bodyFrom(filled: Filled): Submission {
   const memory = filled.memory.trim() ? memoryFrom(filled.memory) : null;
   if (memory === undefined) throw new Error(`${filled.memory} is no memory: write 12GiB or 800MiB`);
   const limit = filled.limit.trim() ? secondsFrom(filled.limit) : null;

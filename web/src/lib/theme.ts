@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, unless somebody chose.
+// Light or dark: as the system, unless the user chose.
 
 import { Observable } from "./observable";
 

@@ -9,26 +9,26 @@ const dayOnly = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short
 const dayOfYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
 const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
-/** As short as it is clear: the time alone within a day of now. */
+/** Only the time, if it is within a day of now. */
 export function moment(at: number, now: number): string {
   return Math.abs(now - at) < DAY / 2 ? exactTime.format(at) : dayAndTime.format(at);
 }
 
-/** All of it, for a title. */
+/** Date and time, for a title. */
 export const exactly = (at: number): string => full.format(at);
 
-/** A label of a time axis: days where the step is a day. */
+/** A label of a time axis. */
 export function tick(at: Date): string {
   return at.getHours() === 0 && at.getMinutes() === 0 && at.getSeconds() === 0 ? dayOnly.format(at) : clockTime.format(at);
 }
 
-/** A day that is counted from 1970. */
+/** A day, counted from 1970. */
 export const dayNumber = (day: number): string => dayOfYear.format(day * DAY);
 
 /** Minutes that the browser's time zone is ahead of UTC. */
 export const minutesAhead = (): number => -new Date().getTimezoneOffset();
 
-/** The start of a day that is written as 2026-03-01, so many days later. */
+/** The start of a day written as 2026-03-01, `later` days after it. */
 export function startOfDay(text: string, later = 0): number | null {
   const [year, month, day] = text.split("-").map(Number);
   if (!year || !month || !day) return null;

@@ -1,15 +1,16 @@
 // What was seen of a GPU over time, in columns, from the looks of the last minutes or from means by the minute.
 
-import type { AttemptId, GpuStay, GpuTimeline, RecentLooks } from "../api/types";
+import type { AttemptId, GpuStay, GpuTimeline, Metric, RecentLooks } from "../api/schema";
+
+/** Values by metric; the manager's status lists the metrics. */
+export type PerMetric<T> = Partial<Record<Metric, T>>;
 
 export type Column = (number | null)[];
 
 interface Columns {
   at: number[];
   memory: Column;
-  smact: Column;
-  smocc: Column;
-  drama: Column;
+  utilisation: PerMetric<Column>;
   power: Column;
 }
 
@@ -18,6 +19,12 @@ export interface Track extends Columns {
 }
 
 const MINUTE = 60_000;
+
+/** A value for each of these metrics. */
+function byMetric<T>(ids: Iterable<string>, value: (id: Metric) => T): PerMetric<T> {
+  // The manager's answers have no other keys.
+  return Object.fromEntries([...ids].map(id => [id, value(id as Metric)]));
+}
 
 /** The indices of the point with the most memory among each so many neighbours. */
 function fullest(memory: Column, size: number): number[] {
@@ -44,23 +51,20 @@ function means(column: Column, size: number): Column {
 function joined(columns: Columns, points: number): { columns: Columns; taken: number[] } {
   const size = Math.max(1, Math.ceil(columns.at.length / points));
   const taken = fullest(columns.memory, size);
-  const { smact, smocc, drama, power } = columns;
   return {
     columns: {
       at: columns.at.filter((_, index) => index % size === 0),
       memory: taken.map(index => columns.memory[index] ?? null),
-      smact: means(smact, size),
-      smocc: means(smocc, size),
-      drama: means(drama, size),
-      power: means(power, size),
+      utilisation: byMetric(Object.keys(columns.utilisation), id => means(columns.utilisation[id] ?? [], size)),
+      power: means(columns.power, size),
     },
     taken,
   };
 }
 
 /** From the looks of the last minutes. */
-export function fromLooks({ at, memory, smact, smocc, drama, power, tenants }: RecentLooks, points: number): Track {
-  const { columns, taken } = joined({ at, memory, smact, smocc, drama, power }, points);
+export function fromLooks({ at, memory, utilisation, power, tenants }: RecentLooks, points: number): Track {
+  const { columns, taken } = joined({ at, memory, utilisation, power }, points);
   return { ...columns, tenants: tenants.map(({ attempt, memory: has }) => ({ attempt, memory: taken.map(index => has[index] ?? null) })) };
 }
 
@@ -83,13 +87,12 @@ export function meanOver(
 export function fromTimeline({ minutes, stays }: GpuTimeline, points: number): Track {
   const starts = minutes.map(({ minute }) => minute * MINUTE);
   const known = (value: number | undefined | null) => value ?? null;
+  const ids = new Set(minutes.flatMap(({ utilisation }) => Object.keys(utilisation)));
   const { columns, taken } = joined(
     {
       at: starts.map(start => start + MINUTE / 2),
       memory: minutes.map(minute => minute.memory_used),
-      smact: minutes.map(({ utilisation }) => known(utilisation.smact)),
-      smocc: minutes.map(({ utilisation }) => known(utilisation.smocc)),
-      drama: minutes.map(({ utilisation }) => known(utilisation.drama)),
+      utilisation: byMetric(ids, id => minutes.map(({ utilisation }) => known(utilisation[id]))),
       power: minutes.map(minute => known(minute.power)),
     },
     points,

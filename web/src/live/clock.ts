@@ -1,31 +1,31 @@
-// The manager's time. Where GPUs are emulated it goes on faster than ours, so ours is never compared with its.
+// The manager's clock. With emulated GPUs it may run faster, so the browser's clock is never compared with it.
 
 import { useEffect, useState } from "preact/hooks";
 
-let told = Date.now();
-let toldAt = performance.now();
+let lastTime = Date.now();
+let readAt = performance.now();
 let speed = 1;
 
-let heard: () => void = () => {};
-const hearing = new Promise<void>(resolve => {
-  heard = resolve;
+let setKnown: () => void = () => {};
+const known = new Promise<void>(resolve => {
+  setKnown = resolve;
 });
 
-/** The manager said that it is this late. */
-export function setClock(now: number, itsSpeed = speed): void {
-  told = now;
-  toldAt = performance.now();
-  speed = itsSpeed;
-  heard();
+/** Sets the clock to the manager's time. */
+export function setClock(now: number, newSpeed = speed): void {
+  lastTime = now;
+  readAt = performance.now();
+  speed = newSpeed;
+  setKnown();
 }
 
-/** What time it is for the manager. */
-export const managerNow = (): number => told + (performance.now() - toldAt) * speed;
+/** The manager's time now. */
+export const managerNow = (): number => lastTime + (performance.now() - readAt) * speed;
 
-/** The same, once the manager has told it: what is asked of the manager goes by its clock. */
-export const managerTime = (): Promise<number> => hearing.then(managerNow);
+/** The manager's time, once it is known. */
+export const managerTime = (): Promise<number> => known.then(managerNow);
 
-/** The same, drawn anew every so many milliseconds. */
+/** The manager's time, updated every so many milliseconds. */
 export function useNow(every = 1000): number {
   const [now, setNow] = useState(managerNow);
   useEffect(() => {

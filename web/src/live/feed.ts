@@ -1,16 +1,16 @@
-// What the manager tells as it happens: one connection for the whole page, which comes back by itself.
+// Live events of the manager: one connection for the whole page, which reconnects by itself.
 
-import { Away, Refused, reasonOf, stream } from "../api/request";
+import { messageOf, Refused, stream, Unreachable } from "../api/request";
+import type { Told } from "../api/schema";
 import { signedOut } from "../api/session";
 import { EventParser } from "../api/sse";
-import type { Told } from "../api/types";
 import { Observable } from "../lib/observable";
 import { setClock } from "./clock";
 
 /** What changed: the GPUs, some job, or this job. */
 export type Topic = "gpus" | "jobs" | "machine" | `job ${number}`;
 
-export interface Happening {
+export interface LiveEvent {
   at: number;
   text: string;
   job?: number;
@@ -19,23 +19,23 @@ export interface Happening {
 const KEPT = 100;
 const SHORTEST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
-/** A manager that has not answered by then is away. */
-const LATE = 5000;
-/** A page that nobody saw for so long need not listen. */
-const UNSEEN = 60_000;
+/** Without an answer for so long, the manager is shown as away. */
+const ANSWER_TIMEOUT = 5000;
+/** A page that is hidden for so long closes its connection. */
+const HIDDEN_TIMEOUT = 60_000;
 
 export type Connection = "connecting" | "open" | "away";
 
-/** Whether the manager is there. */
+/** The state of the connection. */
 export const connection = new Observable<Connection>("connecting");
 
-/** What happened while the page was open, the latest first. */
-export const happenings = new Observable<Happening[]>([]);
+/** Events since the page was opened, the latest first. */
+export const liveEvents = new Observable<LiveEvent[]>([]);
 
 type Listener = (topics: Set<Topic>) => void;
 const listeners = new Set<Listener>();
 
-/** Calls when something changed; with every topic after the connection was lost and found. */
+/** Calls on changes; with every topic after a reconnect. */
 export function listen(listener: Listener): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
@@ -43,37 +43,37 @@ export function listen(listener: Listener): () => void {
 
 const ALL: ReadonlySet<Topic> = new Set<Topic>(["gpus", "jobs", "machine"]);
 
-/** Whether a listener for these topics is meant. */
+/** Whether the changes concern a listener of these topics. */
 export function concerns(changed: Set<Topic>, wanted: readonly Topic[]): boolean {
   const all = [...ALL].every(topic => changed.has(topic));
   return wanted.some(topic => changed.has(topic) || (all && topic.startsWith("job ")));
 }
 
-function tell(topics: Iterable<Topic>): void {
+function notify(topics: Iterable<Topic>): void {
   const changed = new Set(topics);
   for (const listener of [...listeners]) listener(changed);
 }
 
-function take(told: Told): void {
+function receive(told: Told): void {
   setClock(told.at);
   if (told.update === "gpus") {
-    tell(["gpus"]);
+    notify(["gpus"]);
     return;
   }
-  const happening: Happening = { at: told.at, text: told.text };
-  if (told.update === "job") happening.job = told.job;
-  happenings.set([happening, ...happenings.get()].slice(0, KEPT));
-  tell(told.update === "job" ? ["jobs", `job ${told.job}`] : ["machine", "gpus"]);
+  const event: LiveEvent = { at: told.at, text: told.text };
+  if (told.update === "job") event.job = told.job;
+  liveEvents.set([event, ...liveEvents.get()].slice(0, KEPT));
+  notify(told.update === "job" ? ["jobs", `job ${told.job}`] : ["machine", "gpus"]);
 }
 
-/** Aborts when the page was out of sight for a while: browsers have few connections, and pages are many. */
-function whileSeen(outer: AbortSignal): { signal: AbortSignal; done: () => void } {
+/** Aborts when the page was hidden for a while: browsers limit the number of connections. */
+function whileVisible(outer: AbortSignal): { signal: AbortSignal; done: () => void } {
   const inner = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const end = () => inner.abort();
   const look = () => {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(end, UNSEEN);
+    if (document.hidden) timer = setTimeout(end, HIDDEN_TIMEOUT);
   };
   look();
   document.addEventListener("visibilitychange", look);
@@ -86,8 +86,8 @@ function whileSeen(outer: AbortSignal): { signal: AbortSignal; done: () => void 
   return { signal: inner.signal, done };
 }
 
-/** Waits until the page is in sight. */
-const seen = () =>
+/** Waits until the page is visible. */
+const visible = () =>
   new Promise<void>(resolve => {
     const look = () => {
       if (document.hidden) return;
@@ -98,36 +98,36 @@ const seen = () =>
     look();
   });
 
-/** Listens once, for as long as it goes. */
+/** Listens until the connection ends. */
 async function listenOnce(signal: AbortSignal, opened: () => void): Promise<void> {
-  const parser = new EventParser(event => take(JSON.parse(event.data) as Told));
-  const late = setTimeout(() => connection.get() === "connecting" && connection.set("away"), LATE);
+  const parser = new EventParser(event => receive(JSON.parse(event.data) as Told));
+  const late = setTimeout(() => connection.get() === "connecting" && connection.set("away"), ANSWER_TIMEOUT);
   try {
     await stream("/v1/events", signal, text => parser.add(text), opened);
   } catch (error) {
     if (error instanceof Refused && error.status === 401) signedOut.set(true);
-    else if (!signal.aborted && !(error instanceof Away)) console.warn(reasonOf(error));
+    else if (!signal.aborted && !(error instanceof Unreachable)) console.warn(messageOf(error));
   } finally {
     clearTimeout(late);
   }
 }
 
-/** Listens until it is told to stop, or that we are signed out. */
+/** Listens until it is aborted, or the user is signed out. */
 export async function follow(signal: AbortSignal): Promise<void> {
   let wait = SHORTEST_WAIT;
   connection.set("connecting");
   while (!signal.aborted) {
-    const sight = whileSeen(signal);
-    await listenOnce(sight.signal, () => {
+    const visibility = whileVisible(signal);
+    await listenOnce(visibility.signal, () => {
       wait = SHORTEST_WAIT;
       connection.set("open");
-      tell(ALL);
+      notify(ALL);
     });
-    sight.done();
+    visibility.done();
     if (signal.aborted || signedOut.get()) return;
-    if (sight.signal.aborted) {
+    if (visibility.signal.aborted) {
       connection.set("connecting");
-      await seen();
+      await visible();
       continue;
     }
     connection.set("away");

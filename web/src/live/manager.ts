@@ -1,36 +1,36 @@
-// How the manager is, and who we are to it: what every page needs.
+// The manager's status, and the user: what every page needs.
 
-import { me as loadMe, status as loadStatus } from "../api/calls";
-import { reasonOf } from "../api/request";
-import type { Me, Status } from "../api/types";
+import { get } from "../api/client";
+import { messageOf } from "../api/request";
+import type { Me, Status } from "../api/schema";
 import { Observable } from "../lib/observable";
 import { setClock } from "./clock";
 import { concerns, listen } from "./feed";
 
 const AT_MOST_EVERY = 2000;
 
-/** For how long the manager is up, by its own clock, which may run ahead of ours. */
+/** How long the manager is up, by its own clock. */
 export const upFor = ({ up, speed }: Status): number => up * speed;
 
 export const managerStatus = new Observable<Status | undefined>(undefined);
 export const myself = new Observable<Me | undefined>(undefined);
 
-/** Whether we may act on a job of this user's. */
+/** Whether the user may act on jobs of another. */
 export const mayActFor = (me: Me | undefined, uid: number): boolean => me !== undefined && (me.operator || me.uid === uid);
 
 async function look(signal: AbortSignal): Promise<void> {
   try {
-    const status = await loadStatus(signal);
+    const status = await get("/v1/status", { signal });
     setClock(status.now, status.speed);
     managerStatus.set(status);
-    if (!myself.get()) myself.set(await loadMe(signal));
+    if (!myself.get()) myself.set(await get("/v1/me", { signal }));
   } catch (error) {
-    // The banner says that the manager is away, the form that we are signed out.
-    if (!signal.aborted) console.debug(reasonOf(error));
+    // The banner shows that the manager is away, the form that the user is signed out.
+    if (!signal.aborted) console.debug(messageOf(error));
   }
 }
 
-/** Keeps both up to date until it is told to stop. */
+/** Keeps both up to date until it is aborted. */
 export function watchManager(signal: AbortSignal): void {
   let due = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;

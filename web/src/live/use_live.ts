@@ -1,12 +1,12 @@
-// What is shown of the manager, kept up to date.
+// Data of the manager, kept up to date.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { reasonOf } from "../api/request";
+import { messageOf } from "../api/request";
 import { concerns, listen, type Topic } from "./feed";
 
 export interface Live<T> {
   data: T | undefined;
-  /** The data is for another key: what is wanted now is still loading. */
+  /** The data is for another key: that of this key is loading. */
   stale: boolean;
   /** Why the latest attempt to load it failed. */
   problem: string | undefined;
@@ -15,7 +15,7 @@ export interface Live<T> {
 
 /**
  * Loads at once, whenever the key changes, and when one of the topics changes: at most once in `every` milliseconds,
- * one at a time, and not while nobody looks. What was loaded stays until the next is there.
+ * one at a time, and not while the page is hidden. Old data stays until the new data is there.
  */
 export function useLive<T>(load: (signal: AbortSignal) => Promise<T>, topics: readonly Topic[], key = "", every = 1000): Live<T> {
   const [held, setHeld] = useState<{ key?: string; data?: T; problem?: string }>({});
@@ -43,7 +43,7 @@ export function useLive<T>(load: (signal: AbortSignal) => Promise<T>, topics: re
         const data = await latest.current.load(ended.signal);
         if (!ended.signal.aborted) setHeld({ key, data });
       } catch (error) {
-        if (!ended.signal.aborted) setHeld(before => ({ ...before, problem: reasonOf(error) }));
+        if (!ended.signal.aborted) setHeld(before => ({ ...before, problem: messageOf(error) }));
       }
       loading = false;
       consider();

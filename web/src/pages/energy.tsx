@@ -1,7 +1,7 @@
-// Energy by user, day or job, with what it costs where that is configured.
+// Energy by user, day or job, with its cost if a price is configured.
 
-import { energy as loadEnergy } from "../api/calls";
-import type { EnergyKind, EnergyReport, EnergySum } from "../api/types";
+import { get } from "../api/client";
+import type { EnergyKind, EnergyReport, EnergySum } from "../api/schema";
 import { Choices } from "../components/choices";
 import { Fact, JobLink, Loaded } from "../components/marks";
 import { type ColumnOf, ROOMY, Table } from "../components/table";
@@ -20,9 +20,9 @@ const BARS = 31;
 
 function nameOf({ of, name, array }: EnergySum): string {
   if ("day" in of) return dayNumber(of.day);
-  return "user" in of ? of.user[1] : `${jobNumber(of.job, array)} ${name ?? ""}`.trim();
+  return "user" in of ? of.user.name : `${jobNumber(of.job, array)} ${name ?? ""}`.trim();
 }
-const keyOf = ({ of }: EnergySum): number => ("day" in of ? of.day : "user" in of ? of.user[0] : of.job);
+const keyOf = ({ of }: EnergySum): number => ("day" in of ? of.day : "user" in of ? of.user.uid : of.job);
 
 export function Energy() {
   const { query } = useObservable(route);
@@ -30,7 +30,7 @@ export function Energy() {
   const span = (query.get("span") ?? "") in SPANS ? (query.get("span") as keyof typeof SPANS) : "7";
   const since = async () => (span === "all" ? undefined : Math.floor((await managerTime()) - Number(span) * DAY));
   const live = useLive(
-    async signal => ({ by, report: await loadEnergy({ by, since: await since(), ahead: minutesAhead() }, signal) }),
+    async signal => ({ by, report: await get("/v1/energy", { query: { by, since: await since(), ahead: minutesAhead() }, signal }) }),
     ["jobs"],
     `${by} ${span}`,
     5000,

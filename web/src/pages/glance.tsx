@@ -1,8 +1,8 @@
-// The server at a glance: the manager, its GPUs, who runs and who waits, what happened.
+// The overview: the manager, its GPUs, running and waiting jobs, live events.
 
 import { useMemo } from "preact/hooks";
-import { gpus as loadGpus, history as loadHistory, queue as loadQueue, recent as loadRecent } from "../api/calls";
-import type { GpuDetail, QueueRow, Status } from "../api/types";
+import { get } from "../api/client";
+import type { GpuDetail, QueueRow, Status } from "../api/schema";
 import { GpuCard } from "../components/gpu_card";
 import { JobsTable } from "../components/jobs_table";
 import { Ago, EndingBadge, Fact, JobLink, Pending, When } from "../components/marks";
@@ -10,8 +10,7 @@ import { Colours } from "../components/use_job_colour";
 import { count, duration, memory, power } from "../lib/format";
 import { coloursOnGpus } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
-import { readable } from "../lib/words";
-import { happenings } from "../live/feed";
+import { liveEvents } from "../live/feed";
 import { managerStatus, upFor } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { to } from "../router";
@@ -23,7 +22,7 @@ const POINTS = 60;
 
 export function Glance() {
   const status = useObservable(managerStatus);
-  const gpus = useLive(loadGpus, ["gpus"]);
+  const gpus = useLive(signal => get("/v1/gpus", { signal }), ["gpus"]);
   const colours = useMemo(() => coloursOnGpus(gpus.data ?? []), [gpus.data]);
   return (
     <Colours.Provider value={colours}>
@@ -68,7 +67,7 @@ function ManagerFacts({ status }: { status: Status }) {
 }
 
 function Gpus({ list }: { list: GpuDetail[] }) {
-  const looks = useLive(signal => loadRecent({ points: POINTS }, signal), ["gpus"], "", 5000);
+  const looks = useLive(signal => get("/v1/recent", { query: { points: POINTS }, signal }), ["gpus"], "", 5000);
   const used = list.reduce((sum, gpu) => sum + (gpu.memory_used ?? 0), 0);
   const all = list.reduce((sum, gpu) => sum + gpu.memory, 0);
   const drawn = list.reduce((sum, gpu) => sum + (gpu.power ?? 0), 0);
@@ -96,7 +95,7 @@ function Gpus({ list }: { list: GpuDetail[] }) {
 }
 
 function Jobs() {
-  const queue = useLive(signal => loadQueue({ each: SHOWN }, signal), ["jobs"]);
+  const queue = useLive(signal => get("/v1/queue", { query: { each: SHOWN }, signal }), ["jobs"]);
   if (!queue.data) return <Pending problem={queue.problem} />;
   const { counts, jobs } = queue.data;
   const runs = (row: QueueRow) => row.state === "running" || row.state === "starting";
@@ -128,7 +127,7 @@ function Jobs() {
 }
 
 function Ended() {
-  const latest = useLive(signal => loadHistory({ order: "ended", limit: SHOWN }, signal), ["jobs"]);
+  const latest = useLive(signal => get("/v1/history", { query: { order: "ended", limit: SHOWN }, signal }), ["jobs"]);
   return (
     <section aria-labelledby="ended-title">
       <header class="section-head">
@@ -141,7 +140,7 @@ function Ended() {
         {latest.data?.map(job => (
           <li key={job.id}>
             <JobLink id={job.id} name={job.name} array={job.array} />
-            {job.outcome && <EndingBadge ending={job.outcome} />}
+            {job.ending && <EndingBadge ending={job.ending} />}
             <span class="quiet right">{job.ended && <Ago at={job.ended} />}</span>
           </li>
         ))}
@@ -151,7 +150,7 @@ function Ended() {
 }
 
 function Happened() {
-  const latest = useObservable(happenings).slice(0, 2 * SHOWN);
+  const latest = useObservable(liveEvents).slice(0, 2 * SHOWN);
   return (
     <section aria-labelledby="happened-title">
       <header class="section-head">
@@ -164,7 +163,7 @@ function Happened() {
             <span class="quiet">
               <When at={at} />
             </span>
-            <span>{job === undefined ? readable(text) : <a href={to("job", job)}>{readable(text)}</a>}</span>
+            <span>{job === undefined ? text : <a href={to("job", job)}>{text}</a>}</span>
           </li>
         ))}
       </ul>

@@ -1,8 +1,8 @@
-// A GPU: who is on it, who was, and how busy it was.
+// A GPU: its jobs now and over time, and its utilisation.
 
 import { useMemo, useState } from "preact/hooks";
-import { drain, gpus as loadGpus, recent, resume, timeline } from "../api/calls";
-import type { GpuDetail, GpuStay, GpuTenant } from "../api/types";
+import { get, post } from "../api/client";
+import type { GpuDetail, GpuStay, GpuTenant } from "../api/schema";
 import { Choices } from "../components/choices";
 import { ConfirmDialog } from "../components/dialog";
 import { GpuState } from "../components/gpu_card";
@@ -18,9 +18,9 @@ import { deviceName, energy, memory, percent, power, UNKNOWN } from "../lib/form
 import { coloursOnGpus, coloursOverTime } from "../lib/job_colours";
 import { useObservable } from "../lib/observable";
 import { fromLooks, fromTimeline, type Track } from "../lib/track";
-import { readable } from "../lib/words";
 import { managerTime } from "../live/clock";
 import { myself } from "../live/manager";
+import { useMetrics } from "../live/metrics";
 import { type Live, useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
 
@@ -28,12 +28,12 @@ const MINUTE = 60_000;
 const SPANS = { "10min": 10 * MINUTE, "1h": 60 * MINUTE, "24h": 1440 * MINUTE, "7d": 10_080 * MINUTE } as const;
 type Span = keyof typeof SPANS;
 const NAMES: Record<Span, string> = { "10min": "10 min", "1h": "1 h", "24h": "24 h", "7d": "7 d" };
-/** As many as a chart has room for. */
+/** Points of a chart. */
 const POINTS = 400;
 
 export function GpuPage({ argument }: { argument: string }) {
-  const gpus = useLive(loadGpus, ["gpus"]);
-  // Not after them: it takes longer.
+  const gpus = useLive(signal => get("/v1/gpus", { signal }), ["gpus"]);
+  // Loaded in parallel: it takes longer.
   const overTime = useOverTime(argument);
   const gpu = gpus.data?.find(({ device }) => device === argument || deviceName(device) === argument);
   const stays = overTime.live.data?.stays;
@@ -58,11 +58,12 @@ export function GpuPage({ argument }: { argument: string }) {
 
 function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
   const me = useObservable(myself);
+  const metrics = useMetrics(gpu.utilisation);
   const [asking, setAsking] = useState(false);
   const name = deviceName(gpu.device);
   const verb = gpu.drained ? "Resume" : "Drain";
   const act = async () => {
-    await (gpu.drained ? resume : drain)(gpu.device);
+    await post(gpu.drained ? "/v1/gpus/{gpu}/resume" : "/v1/gpus/{gpu}/drain", { path: { gpu: gpu.device } });
     reload();
   };
   return (
@@ -91,8 +92,8 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
           </Fact>
           <Fact name="Promised">{memory(gpu.promised)}</Fact>
           <Fact name="Could be promised">{memory(gpu.available)}</Fact>
-          <Fact name="SMACT, SMOCC, DRAMA">
-            {[gpu.utilisation.smact, gpu.utilisation.smocc, gpu.utilisation.drama].map(percent).join(", ")}
+          <Fact name={metrics.map(({ label }) => label).join(", ")}>
+            {metrics.map(({ id }) => percent(gpu.utilisation[id])).join(", ")}
           </Fact>
           <Fact name="Power">{power(gpu.power)}</Fact>
           <Fact name="Temperature">{gpu.temperature === null || gpu.temperature === undefined ? UNKNOWN : `${gpu.temperature} °C`}</Fact>
@@ -101,7 +102,7 @@ function GpuHead({ gpu, reload }: { gpu: GpuDetail; reload: () => void }) {
           <Fact name="Counters from">{gpu.counters}</Fact>
         </dl>
       </section>
-      {gpu.closed.length > 0 && <p class="notice">It takes no other job now: {gpu.closed.map(readable).join("; ")}.</p>}
+      {gpu.closed.length > 0 && <p class="notice">It takes no other job now: {gpu.closed.join("; ")}.</p>}
     </>
   );
 }
@@ -137,36 +138,36 @@ function Tenants({ gpu }: { gpu: GpuDetail }) {
   );
 }
 
-interface Seen {
+interface GpuHistory {
   track: Track;
   stays: GpuStay[];
   since: number;
   until: number;
 }
 
-async function seen(device: string, span: Span, signal: AbortSignal): Promise<Seen> {
+async function loadGpuHistory(device: string, span: Span, signal: AbortSignal): Promise<GpuHistory> {
   const until = await managerTime();
   const since = Math.floor(until - SPANS[span]);
   const [line, looks] = await Promise.all([
-    timeline(device, { since }, signal),
-    span === "10min" ? recent({ gpu: device, points: POINTS }, signal) : undefined,
+    get("/v1/gpus/{gpu}/timeline", { path: { gpu: device }, query: { since }, signal }),
+    span === "10min" ? get("/v1/recent", { query: { gpu: device, points: POINTS }, signal }) : undefined,
   ]);
   const track = looks ? looks[0] && fromLooks(looks[0], POINTS) : fromTimeline(line, POINTS);
-  const empty: Track = { at: [], memory: [], smact: [], smocc: [], drama: [], power: [], tenants: [] };
-  // A look may be later than the time that was asked for first.
+  const empty: Track = { at: [], memory: [], utilisation: {}, power: [], tenants: [] };
+  // A sample may be newer than `until`.
   const latest = Math.max(line.until, until, track?.at.at(-1) ?? 0);
   return { track: track ?? empty, stays: line.stays, since, until: latest };
 }
 
-function useOverTime(device: string): { span: Span; live: Live<Seen> } {
+function useOverTime(device: string): { span: Span; live: Live<GpuHistory> } {
   const { query } = useObservable(route);
   const asked = query.get("span") ?? "";
   const span: Span = asked in SPANS ? (asked as Span) : "10min";
-  const live = useLive(signal => seen(device, span, signal), ["gpus"], span, span === "10min" ? 2000 : 15_000);
+  const live = useLive(signal => loadGpuHistory(device, span, signal), ["gpus"], span, span === "10min" ? 2000 : 15_000);
   return { span, live };
 }
 
-function OverTime({ gpu, span, live }: { gpu: GpuDetail; span: Span; live: Live<Seen> }) {
+function OverTime({ gpu, span, live }: { gpu: GpuDetail; span: Span; live: Live<GpuHistory> }) {
   return (
     <section aria-labelledby="over-time-title">
       <header class="section-head">
@@ -178,7 +179,7 @@ function OverTime({ gpu, span, live }: { gpu: GpuDetail; span: Span; live: Live<
   );
 }
 
-function Charts({ gpu, track, stays, since, until }: Seen & { gpu: GpuDetail }) {
+function Charts({ gpu, track, stays, since, until }: GpuHistory & { gpu: GpuDetail }) {
   return (
     <div class="charts">
       <div class="whole">

@@ -1,4 +1,4 @@
-// What this page is, what its words mean, and its keys.
+// Help: the page, its words, its keys.
 
 import { KeyList } from "../components/keys";
 import { Fact } from "../components/marks";
@@ -9,9 +9,6 @@ import { useNow } from "../live/clock";
 import { managerStatus, upFor } from "../live/manager";
 
 const WORDS: [string, string][] = [
-  ["SMACT", "Share of time that the GPU's multiprocessors had work, over all of them."],
-  ["SMOCC", "Share of the warps that could be resident on the multiprocessors and were."],
-  ["DRAMA", "Share of time that the GPU's memory was read or written."],
   ["Promised", "Memory that is kept for a job on a GPU. A job may take more, if it is there; then it is recovered should memory run out."],
   ["Attempt", "One launch of a job. A job that runs out of memory, or loses its GPU, is put back and launched again."],
   ["Recovering", "It ran out of GPU memory, and waits to be launched again with more promised."],
@@ -49,7 +46,7 @@ export function Help() {
       <section aria-labelledby="words-title">
         <h2 id="words-title">Words</h2>
         <dl class="words">
-          {WORDS.map(([word, meaning]) => (
+          {[...(status?.metrics ?? []).map(({ label, about }) => [label, about] as const), ...WORDS].map(([word, meaning]) => (
             <div key={word}>
               <dt>{word}</dt>
               <dd>{meaning}</dd>

@@ -1,9 +1,9 @@
 // Jobs of all times, the latest first, with search.
 
 import { useEffect, useState } from "preact/hooks";
-import { history as loadHistory } from "../api/calls";
-import { reasonOf } from "../api/request";
-import type { JobSummary } from "../api/types";
+import { get, type QueryOf } from "../api/client";
+import { messageOf } from "../api/request";
+import type { JobSummary, Phase } from "../api/schema";
 import { Filters } from "../components/filters";
 import { Badge, EndingBadge, JobLink, Loaded, When } from "../components/marks";
 import { type ColumnOf, ROOMY, Table } from "../components/table";
@@ -12,23 +12,22 @@ import { duration, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { merged, renewed } from "../lib/pages";
 import { startOfDay } from "../lib/time";
-import { endingBrief } from "../lib/words";
 import { myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { route, setQuery } from "../router";
 
 const PAGE = 100;
-/** Whoever types is let finish, in milliseconds. */
+/** Delay after the last key press, in milliseconds. */
 const TYPING = 250;
-const PHASES = ["done", "running", "starting", "queued", "recovering", "preempted", "held"];
+const PHASES = ["done", "running", "starting", "queued", "estimating", "recovering", "preempted", "held"];
 
 const COLUMNS: ColumnOf<JobSummary>[] = [
   { name: "Job", cell: job => <JobLink id={job.id} name={job.name} array={job.array} />, order: ({ id }) => id, room: ROOMY },
   { name: "User", cell: job => job.user_name, order: job => job.user_name },
   {
     name: "State",
-    cell: ({ phase, outcome }) => (outcome ? <EndingBadge ending={outcome} /> : <Badge tone={phaseTone(phase)}>{phase}</Badge>),
-    order: ({ phase, outcome }) => (outcome ? endingBrief(outcome) : phase),
+    cell: ({ phase, ending }) => (ending ? <EndingBadge ending={ending} /> : <Badge tone={phaseTone(phase)}>{phase}</Badge>),
+    order: ({ phase, ending }) => ending?.brief ?? phase,
     room: 120,
   },
   { name: "GPUs", cell: ({ gpus }) => gpus, order: ({ gpus }) => gpus, number: true },
@@ -50,11 +49,11 @@ export function History() {
   const asked = (name: string) => query.get(name) ?? "";
   const wanted = {
     text: asked("text"),
-    state: asked("state"),
-    array: asked("array"),
+    state: (asked("state") || undefined) as Phase | undefined,
+    array: Number(asked("array")) || undefined,
     user: asked("mine") && me ? me.uid : undefined,
-    since: startOfDay(asked("from")),
-    until: startOfDay(asked("to"), 1),
+    since: startOfDay(asked("from")) ?? undefined,
+    until: startOfDay(asked("to"), 1) ?? undefined,
     limit: PAGE,
   };
   return (
@@ -73,21 +72,21 @@ export function History() {
   );
 }
 
-type Wanted = Parameters<typeof loadHistory>[0];
+type Wanted = QueryOf<"/v1/history">;
 
 interface Known {
-  /** For what was asked. */
+  /** The query of these jobs. */
   key: string;
   jobs: readonly JobSummary[];
-  /** There are none before these. */
+  /** There are no older jobs. */
   over: boolean;
   problem?: string;
 }
 
-/** The latest page, which changes as jobs do, and those before it, which are fetched when they are wanted. */
+/** The latest page, which changes as jobs do, and older pages, which are loaded on request. */
 function Found({ wanted }: { wanted: Wanted }) {
   const key = JSON.stringify(wanted);
-  const first = useLive(signal => loadHistory(wanted, signal), ["jobs"], key, 2000);
+  const first = useLive(signal => get("/v1/history", { query: wanted, signal }), ["jobs"], key, 2000);
   const [known, setKnown] = useState<Known>({ key, jobs: [], over: false });
   const earlier: Known = known.key === key ? known : { key, jobs: [], over: false };
   const latest = first.data ?? [];
@@ -98,11 +97,11 @@ function Found({ wanted }: { wanted: Wanted }) {
   }, [first.data]);
   const more = async () => {
     try {
-      const page = await loadHistory({ ...wanted, before: rows.at(-1)?.id });
-      // The latest page may have come again meanwhile.
+      const page = await get("/v1/history", { query: { ...wanted, before: rows.at(-1)?.id } });
+      // The latest page may have been renewed meanwhile.
       setKnown(now => ({ key, jobs: merged(rows, page, now.key === key ? now.jobs : []), over: page.length < PAGE }));
     } catch (error) {
-      setKnown({ ...earlier, problem: reasonOf(error) });
+      setKnown({ ...earlier, problem: messageOf(error) });
     }
   };
   return (

@@ -1,8 +1,8 @@
-// A job: where it stands and why, what was expected of it, its attempts, its log.
+// A job: its state, why it waits, its estimate, its attempts, its log.
 
 import { useRef } from "preact/hooks";
-import { job as loadJob, why as loadWhy } from "../api/calls";
-import type { AttemptDetail, JobDetail } from "../api/types";
+import { get } from "../api/client";
+import type { AttemptDetail, JobDetail } from "../api/schema";
 import { EstimateBars } from "../components/estimate_bars";
 import { JobActions } from "../components/job_actions";
 import { LogView } from "../components/log_view";
@@ -13,20 +13,23 @@ import { endingTone, phaseTone } from "../lib/colour";
 import { count, duration, energy, jobNumber, memory, percent, UNKNOWN } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { quoted } from "../lib/parse";
-import { readable } from "../lib/words";
 import { useNow } from "../live/clock";
 import { mayActFor, myself } from "../live/manager";
 import { useLive } from "../live/use_live";
 import { to } from "../router";
 
-const WAITING = ["queued", "held", "recovering", "preempted"];
+const WAITING = ["queued", "estimating", "held", "recovering", "preempted"];
 const LAUNCHED = ["starting", "running"];
 
 export function JobPage({ argument }: { argument: string }) {
   const id = Number(argument);
   const over = useRef(false);
-  // What it uses is known anew with every look at the GPUs, until it is over.
-  const live = useLive(signal => loadJob(id, signal), over.current ? [`job ${id}`] : [`job ${id}`, "gpus"], argument);
+  // Its usage changes with every sample of the GPUs, until it is done.
+  const live = useLive(
+    signal => get("/v1/jobs/{job}", { path: { job: id }, signal }),
+    over.current ? [`job ${id}`] : [`job ${id}`, "gpus"],
+    argument,
+  );
   over.current = live.data?.phase === "done";
   const me = useObservable(myself);
   if (!live.data) return <Pending problem={live.problem} />;
@@ -63,7 +66,7 @@ export function JobPage({ argument }: { argument: string }) {
 function JobState({ job }: { job: JobDetail }) {
   return (
     <span aria-live="polite">
-      {job.outcome ? <Badge tone={endingTone(job.outcome)}>{job.outcome}</Badge> : <Badge tone={phaseTone(job.phase)}>{job.phase}</Badge>}
+      {job.ending ? <Badge tone={endingTone(job.ending)}>{job.ending.text}</Badge> : <Badge tone={phaseTone(job.phase)}>{job.phase}</Badge>}
     </span>
   );
 }
@@ -123,7 +126,7 @@ function Request({ job }: { job: JobDetail }) {
 }
 
 function Waits({ id }: { id: number }) {
-  const why = useLive(signal => loadWhy(id, signal), ["gpus", "jobs"], String(id), 2000);
+  const why = useLive(signal => get("/v1/jobs/{job}/why", { path: { job: id }, signal }), ["gpus", "jobs"], String(id), 2000);
   return (
     <section aria-labelledby="why-title">
       <h2 id="why-title">Why it waits</h2>
@@ -183,10 +186,10 @@ const ATTEMPTS: ColumnOf<AttemptDetail>[] = [
   {
     name: "How it ended",
     room: ROOMY,
-    cell: ({ verdict, because, whose }) =>
-      verdict ? (
+    cell: ({ ending, because, whose }) =>
+      ending ? (
         <span class="reason">
-          <EndingBadge ending={verdict} /> {because && readable(because)}
+          <EndingBadge ending={ending} /> {because}
           {whose && whose !== "job" && (
             <span class="quiet">
               {" "}
@@ -225,7 +228,7 @@ function Events({ job }: { job: JobDetail }) {
             <span class="quiet">
               <When at={event.at} />
             </span>
-            <span>{readable(text ?? "")}</span>
+            <span>{text}</span>
           </li>
         ))}
       </ol>

@@ -1,9 +1,9 @@
-// What one wants to be told of, and how.
+// The user's notifications.
 
 import { useState } from "preact/hooks";
-import { notifications as loadWishes, saveNotifications, tryNotifications } from "../api/calls";
-import { reasonOf } from "../api/request";
-import type { Notification, Occasion, Tried } from "../api/types";
+import { get, post, put } from "../api/client";
+import { messageOf } from "../api/request";
+import type { Notification, Occasion, Tried } from "../api/schema";
 import { Pending } from "../components/marks";
 import { useLive } from "../live/use_live";
 
@@ -14,8 +14,8 @@ const OCCASIONS: Record<Occasion, string> = {
   idle: "a job holds its GPUs and does not use them",
 };
 
-type Way = "webhook" | "mail" | "desktop" | "command";
-const WAYS: Record<Way, { name: string; field?: string; hint?: string }> = {
+type ChannelKind = "webhook" | "mail" | "desktop" | "command";
+const CHANNELS: Record<ChannelKind, { name: string; field?: string; hint?: string }> = {
   mail: { name: "E-mail", field: "Address", hint: "sent by the server's sendmail" },
   webhook: { name: "Webhook", field: "Address", hint: "a JSON document is sent there (POST)" },
   command: {
@@ -26,75 +26,79 @@ const WAYS: Record<Way, { name: string; field?: string; hint?: string }> = {
   desktop: { name: "Desktop", hint: "shown on your desktop on the server, by notify-send" },
 };
 
-function wayOf(by: Notification["by"]): [Way, string] {
+function channelOf(by: Notification["by"]): [ChannelKind, string] {
   if (typeof by === "string") return [by, ""];
-  const [way, value] = Object.entries(by)[0] as [Way, string];
-  return [way, value];
+  const [channel, value] = Object.entries(by)[0] as [ChannelKind, string];
+  return [channel, value];
 }
 
-const byOf = (way: Way, value: string): Notification["by"] => (way === "desktop" ? "desktop" : ({ [way]: value } as Notification["by"]));
+const channelFrom = (channel: ChannelKind, value: string): Notification["by"] =>
+  channel === "desktop" ? "desktop" : ({ [channel]: value } as Notification["by"]);
 
 export function Notifications() {
-  const kept = useLive(loadWishes, []);
+  const kept = useLive(signal => get("/v1/notifications", { signal }), []);
   return (
     <>
       <h1>Notifications</h1>
       <p class="quiet">They are about your own jobs, and are sent by processes of your own on the server.</p>
-      {kept.data ? <Wishes kept={kept.data} /> : <Pending problem={kept.problem} />}
+      {kept.data ? <NotificationForm kept={kept.data} /> : <Pending problem={kept.problem} />}
     </>
   );
 }
 
-/** What became of trying them. */
-function triedWords(tried: Tried[]): { good: boolean; text: string } {
-  const problems = tried.flatMap(({ by, problem }) => (problem ? [`${WAYS[wayOf(by)[0]].name}: ${problem}`] : []));
+/** The result of a test. */
+function testResult(tried: Tried[]): { good: boolean; text: string } {
+  const problems = tried.flatMap(({ by, problem }) => (problem ? [`${CHANNELS[channelOf(by)[0]].name}: ${problem}`] : []));
   return problems.length > 0 ? { good: false, text: problems.join("; ") } : { good: true, text: "All were sent." };
 }
 
-function Wishes({ kept }: { kept: Notification[] }) {
-  // Wishes have no names of their own; numbers keep their fields apart while they are edited.
-  const [wishes, setWishes] = useState(kept.map((wish, key) => ({ key, wish })));
+function NotificationForm({ kept }: { kept: Notification[] }) {
+  // Notifications have no ids; numbers keep their form fields apart.
+  const [entries, setEntries] = useState(kept.map((notification, key) => ({ key, notification })));
   const [saved, setSaved] = useState(kept.length);
-  const [said, setSaid] = useState<{ good: boolean; text: string }>();
-  const next = Math.max(-1, ...wishes.map(({ key }) => key)) + 1;
-  const replace = (key: number, wish: Notification) => {
-    setSaid(undefined);
-    setWishes(before => before.map(other => (other.key === key ? { key, wish } : other)));
+  const [message, setMessage] = useState<{ good: boolean; text: string }>();
+  const next = Math.max(-1, ...entries.map(({ key }) => key)) + 1;
+  const replace = (key: number, notification: Notification) => {
+    setMessage(undefined);
+    setEntries(before => before.map(other => (other.key === key ? { key, notification } : other)));
   };
-  const saying = async (act: () => Promise<{ good: boolean; text: string }>) => {
-    setSaid(undefined);
+  const showing = async (act: () => Promise<{ good: boolean; text: string }>) => {
+    setMessage(undefined);
     try {
-      setSaid(await act());
+      setMessage(await act());
     } catch (error) {
-      setSaid({ good: false, text: reasonOf(error) });
+      setMessage({ good: false, text: messageOf(error) });
     }
   };
   const save = (event: Event) => {
     event.preventDefault();
-    void saying(async () => {
-      await saveNotifications(wishes.map(({ wish }) => wish));
-      setSaved(wishes.length);
+    void showing(async () => {
+      await put("/v1/notifications", { body: entries.map(({ notification }) => notification) });
+      setSaved(entries.length);
       return { good: true, text: "Saved." };
     });
   };
-  const tryAll = () => saying(async () => triedWords(await tryNotifications()));
+  const tryAll = () => showing(async () => testResult(await post("/v1/notifications/test")));
   return (
     <form onSubmit={save}>
-      {wishes.length === 0 && <p>You are told of nothing.</p>}
+      {entries.length === 0 && <p>You have no notifications.</p>}
       <ul class="wishes">
-        {wishes.map(({ key, wish }, place) => (
+        {entries.map(({ key, notification }, place) => (
           <li key={key}>
-            <WishFields
+            <NotificationFields
               number={place + 1}
-              wish={wish}
+              notification={notification}
               change={changed => replace(key, changed)}
-              remove={() => setWishes(before => before.filter(other => other.key !== key))}
+              remove={() => setEntries(before => before.filter(other => other.key !== key))}
             />
           </li>
         ))}
       </ul>
       <div class="buttons left">
-        <button type="button" onClick={() => setWishes([...wishes, { key: next, wish: { on: ["done", "failed"], by: { mail: "" } } }])}>
+        <button
+          type="button"
+          onClick={() => setEntries([...entries, { key: next, notification: { on: ["done", "failed"], by: { mail: "" } } }])}
+        >
           Add
         </button>
         <button type="submit" class="primary">
@@ -104,29 +108,37 @@ function Wishes({ kept }: { kept: Notification[] }) {
           Try those that are saved
         </button>
       </div>
-      <p role="status" class={said ? `notice ${said.good ? "good" : "bad"}` : "unseen"}>
-        {said?.text}
+      <p role="status" class={message ? `notice ${message.good ? "good" : "bad"}` : "unseen"}>
+        {message?.text}
       </p>
     </form>
   );
 }
 
-function WishFields(props: { number: number; wish: Notification; change: (wish: Notification) => void; remove: () => void }) {
-  const { number, wish, change, remove } = props;
-  const [way, value] = wayOf(wish.by);
-  const { field, hint } = WAYS[way];
+function NotificationFields(props: {
+  number: number;
+  notification: Notification;
+  change: (notification: Notification) => void;
+  remove: () => void;
+}) {
+  const { number, notification, change, remove } = props;
+  const [channel, value] = channelOf(notification.by);
+  const { field, hint } = CHANNELS[channel];
   const toggle = (occasion: Occasion, wanted: boolean) =>
-    change({ ...wish, on: wanted ? [...wish.on, occasion] : wish.on.filter(other => other !== occasion) });
+    change({ ...notification, on: wanted ? [...notification.on, occasion] : notification.on.filter(other => other !== occasion) });
   return (
     <fieldset class="wish">
       <legend>Notification {number}</legend>
       <div class="filters">
         <label>
           How
-          <select value={way} onChange={event => change({ ...wish, by: byOf(event.currentTarget.value as Way, "") })}>
-            {(Object.keys(WAYS) as Way[]).map(name => (
+          <select
+            value={channel}
+            onChange={event => change({ ...notification, by: channelFrom(event.currentTarget.value as ChannelKind, "") })}
+          >
+            {(Object.keys(CHANNELS) as ChannelKind[]).map(name => (
               <option key={name} value={name}>
-                {WAYS[name].name}
+                {CHANNELS[name].name}
               </option>
             ))}
           </select>
@@ -134,7 +146,12 @@ function WishFields(props: { number: number; wish: Notification; change: (wish: 
         {field && (
           <label class="grow">
             {field}
-            <input type="text" required value={value} onInput={event => change({ ...wish, by: byOf(way, event.currentTarget.value) })} />
+            <input
+              type="text"
+              required
+              value={value}
+              onInput={event => change({ ...notification, by: channelFrom(channel, event.currentTarget.value) })}
+            />
           </label>
         )}
         <button type="button" class="danger" onClick={remove} aria-label={`Remove notification ${number}`}>
@@ -145,7 +162,11 @@ function WishFields(props: { number: number; wish: Notification; change: (wish: 
       <p>When</p>
       {(Object.keys(OCCASIONS) as Occasion[]).map(occasion => (
         <label key={occasion} class="tick-box">
-          <input type="checkbox" checked={wish.on.includes(occasion)} onChange={event => toggle(occasion, event.currentTarget.checked)} />
+          <input
+            type="checkbox"
+            checked={notification.on.includes(occasion)}
+            onChange={event => toggle(occasion, event.currentTarget.checked)}
+          />
           {OCCASIONS[occasion]}
         </label>
       ))}

@@ -1,7 +1,7 @@
-// All jobs that are not over.
+// The queue.
 
-import { queue as loadQueue } from "../api/calls";
-import type { QueueRow } from "../api/types";
+import { get } from "../api/client";
+import type { QueueRow } from "../api/schema";
 import { Filters } from "../components/filters";
 import { JobsTable } from "../components/jobs_table";
 import { Pending } from "../components/marks";
@@ -13,9 +13,9 @@ import { route } from "../router";
 
 // An answer has 1,000 rows at most.
 const MOST = 333;
-const PHASES = ["running", "starting", "queued", "recovering", "preempted", "held"];
+const PHASES = ["running", "starting", "queued", "estimating", "recovering", "preempted", "held"];
 
-/** Whether all words are found in what a row says. */
+/** Whether a row contains all words. */
 export function matches(row: QueueRow, text: string): boolean {
   const said =
     `${row.id} ${jobNumber(row.id, row.array)} ${row.name ?? ""} ${row.user} ${row.reason ?? ""} ${row.devices.join(" ")}`.toLowerCase();
@@ -28,7 +28,7 @@ export function matches(row: QueueRow, text: string): boolean {
 export function QueuePage() {
   const { query } = useObservable(route);
   const me = useObservable(myself);
-  const live = useLive(signal => loadQueue({ each: MOST }, signal), ["jobs"]);
+  const live = useLive(signal => get("/v1/queue", { query: { each: MOST }, signal }), ["jobs"]);
   const [text, phase, mine] = [query.get("text") ?? "", query.get("state") ?? "", query.get("mine") === "yes"];
   const rows = (live.data?.jobs ?? []).filter(
     row => matches(row, text) && (!phase || row.state === phase) && (!mine || row.uid === me?.uid),

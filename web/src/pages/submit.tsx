@@ -1,10 +1,10 @@
-// Submitting a job, with a dry run first where that is wanted.
+// The form to submit a job, or to preview its placement.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { forecast as askForecast, submit as sendJob } from "../api/calls";
-import { reasonOf } from "../api/request";
-import type { Forecast, SubmitBody } from "../api/types";
+import { post } from "../api/client";
+import { messageOf } from "../api/request";
+import type { Forecast, Submission } from "../api/schema";
 import { EstimateBars } from "../components/estimate_bars";
 import { GpuLinks } from "../components/marks";
 import { WhyView } from "../components/why_view";
@@ -42,21 +42,21 @@ export function Submit() {
     change: (checked: boolean) => setFilled(before => ({ ...before, [name]: checked })),
   });
 
-  const send = async (use: (body: SubmitBody) => Promise<Answer>) => {
+  const send = async (use: (body: Submission) => Promise<Answer>) => {
     setBusy(true);
     try {
       setAnswer(await use(bodyFrom(filled)));
     } catch (error) {
-      setAnswer({ problem: reasonOf(error) });
+      setAnswer({ problem: messageOf(error) });
     }
     setBusy(false);
   };
   const dryRun = () =>
     send(async body => {
-      const [forecast] = await askForecast(body);
+      const [forecast] = await post("/v1/forecast", { body });
       return forecast ? { forecast } : { problem: "the manager foresees nothing" };
     });
-  const submit = () => send(async body => ({ notes: [], ...(await sendJob(body)) }));
+  const submit = () => send(async body => ({ notes: [], ...(await post("/v1/jobs", { body })) }));
 
   return (
     <>

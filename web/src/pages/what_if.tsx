@@ -1,9 +1,9 @@
-// What would have become of the last jobs by other rules: the manager replays them in the simulator.
+// What-if: the manager replays recent jobs in the simulator under other policies.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { whatIf } from "../api/calls";
-import { reasonOf } from "../api/request";
-import type { Fate, WhatIf } from "../api/types";
+import { get } from "../api/client";
+import { messageOf } from "../api/request";
+import type { Fate, WhatIf } from "../api/schema";
 import { Choices } from "../components/choices";
 import { Policies } from "../components/policies";
 import { type ColumnOf, Table } from "../components/table";
@@ -18,7 +18,7 @@ type Span = keyof typeof SPANS;
 interface Answer {
   result?: WhatIf;
   problem?: string;
-  /** When it was asked for, where it is still worked on. */
+  /** When the running simulation was started. */
   asked?: number;
 }
 
@@ -35,13 +35,13 @@ export function WhatIfPage() {
     const ended = new AbortController();
     under.current = ended;
     setAnswer({ asked: performance.now() });
-    // To the minute, so that the manager knows the same question again.
+    // To the minute, so that the manager can answer from its cache.
     const since = Math.floor((await managerTime()) / MINUTE) * MINUTE - Number(span) * HOUR;
     try {
-      const result = await whatIf({ since, policies: policies.replace(/\s+/g, "") }, ended.signal);
+      const result = await get("/v1/what-if", { query: { since, policies: policies.replace(/\s+/g, "") }, signal: ended.signal });
       if (!ended.signal.aborted) setAnswer({ result });
     } catch (error) {
-      if (!ended.signal.aborted) setAnswer({ problem: reasonOf(error) });
+      if (!ended.signal.aborted) setAnswer({ problem: messageOf(error) });
     }
   };
   return (
@@ -93,7 +93,7 @@ interface Row {
   kind: "measured" | "simulated, as in force" | "simulated";
 }
 
-/** A figure, and how it compares with what was measured. */
+/** A column with its difference to the measured value. */
 function compared(
   name: string,
   of: (fate: Fate) => number | null | undefined,

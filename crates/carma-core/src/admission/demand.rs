@@ -1,16 +1,17 @@
-//! What a job asks of devices, worked out from its request, its history and the policy in force.
+//! What a job needs of devices, computed from its request, its history and the policy in force.
 
 use std::cell::OnceCell;
 use std::ops::Deref;
 
+use super::power_checks::could_ever_power;
 use crate::JobId;
-use crate::config::{Config, SharingMode};
+use crate::config::Config;
 use crate::device::Device;
-use crate::fleet::{Fleet, HostClaim, Server};
+use crate::fleet::{Fleet, Server};
 use crate::forecast::Character;
-use crate::job::{Job, JobSpec, RankMemory};
-use crate::modes::MigLayout;
-use crate::power::{Load, could_ever_power};
+use crate::job::{HostClaim, Job, JobSpec, RankMemory};
+use crate::power::Load;
+use crate::sharing::{MigLayout, SharingMode};
 use crate::units::{MiB, Time, Watts};
 
 /// A job's needs at this moment.
@@ -24,11 +25,11 @@ pub(crate) struct Demand<'a> {
     pub(crate) needs_idle: bool,
     /// What it claims of the host it is launched on.
     pub(crate) host: HostClaim,
-    /// Jobs that it is not placed beside.
+    /// Jobs that it must not share a device with.
     pub(crate) apart_from: &'a [JobId],
     /// When its time limit would end it if it started now.
     pub(crate) ends_at: Option<Time>,
-    /// Its part in interference, worked out when it is asked for: most jobs that are looked at find no memory.
+    /// Its part in interference, computed when needed: most jobs fail the memory check before.
     pub(crate) character: OnceCell<Character>,
     /// What it adds to power draw, and what that may come to; unset where there is no budget.
     pub(crate) power: Option<PowerDemand>,
@@ -43,7 +44,7 @@ pub(crate) struct PowerDemand {
     pub(crate) budget: Watts,
 }
 
-/// The needs of all ranks. Most jobs have one, and many are looked at in one decision: those cost no allocation.
+/// The needs of all ranks. Most jobs have one rank, and a decision looks at many jobs: one rank costs no allocation.
 #[derive(Debug, Clone)]
 pub(crate) enum Ranks {
     One([RankNeed; 1]),
@@ -78,23 +79,23 @@ pub(crate) struct RankNeed {
     pub(crate) to_share: MiB,
     /// Whole memory of an idle device.
     pub(crate) alone: MiB,
-    /// Memory promised to it there.
-    pub(crate) promise: Promise,
+    /// Memory reserved for it there.
+    pub(crate) reserved: ReservedMemory,
     /// What it is known to need, where an enforced limit would do no harm.
     pub(crate) known: Option<MiB>,
 }
 
-/// What is promised to a rank.
+/// The memory reserved for a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Promise {
-    /// So much, or what the device has if that is less.
+pub(crate) enum ReservedMemory {
+    /// This much, or all of the device if that is less.
     UpTo(MiB),
     /// The whole device.
     Whole,
 }
 
-impl Promise {
-    /// The promise on a device of this memory.
+impl ReservedMemory {
+    /// The reserved memory on a device of this size.
     pub(crate) fn on(self, capacity: MiB) -> MiB {
         match self {
             Self::UpTo(memory) => memory.min(capacity),
@@ -115,7 +116,7 @@ impl<'a> Demand<'a> {
         let floor = if config.mapping.policy.floor || config.admission.reservations { config.admission.floor } else { MiB::ZERO };
         let need = |rank| {
             let need = spec.memory.of_rank(rank, config.mapping.basis);
-            let (share, alone, promise) = match need {
+            let (share, alone, reserved) = match need {
                 RankMemory::Known(memory) => (memory + config.admission.margin, memory, memory),
                 RankMemory::Estimated(memory) => {
                     let most = *largest.get_or_init(|| fleet.largest_for(spec.gpus as usize, spec.may_span_servers));
@@ -127,7 +128,7 @@ impl<'a> Demand<'a> {
                 rank,
                 to_share: share.max(raised),
                 alone: alone.max(raised),
-                promise: if whole { Promise::Whole } else { Promise::UpTo(promise.max(raised)) },
+                reserved: if whole { ReservedMemory::Whole } else { ReservedMemory::UpTo(reserved.max(raised)) },
                 known: if let RankMemory::Known(memory) = need { Some(memory.max(raised)) } else { None },
             }
         };

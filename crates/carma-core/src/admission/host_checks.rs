@@ -1,12 +1,14 @@
-//! What keeps a job off a server because of its host's cores and memory, or of others who run there.
+//! What keeps a job off a server because of its host's cores and memory, or because of other users there.
 //!
-//! Nobody who claims cores or memory may take what the first of those waiting needs: of the servers whose GPUs are kept for the
-//! head of the queue, and of one server for the first job without GPUs, claims are kept free. What is free there never falls
-//! below such a claim again, so that both start when enough of what runs has ended. Jobs that claim nothing are not affected.
+//! Claims of the first waiting jobs are kept free: that of the head of the queue on the servers whose GPUs are kept for it, and that of
+//! the first job without GPUs on one server. What is free there never falls below such a claim again, so both start when enough
+//! running jobs have ended. Jobs that claim nothing are not affected.
 
-use super::{JobQuestion, Obstacle};
-use crate::fleet::{Fleet, HostClaim, Server};
-use crate::mapping::Score;
+use super::JobQuestion;
+use crate::fleet::{Fleet, Server};
+use crate::job::HostClaim;
+use crate::obstacle::Obstacle;
+use crate::policy::Score;
 use crate::{JobId, ServerId};
 
 /// What is kept of a server's host for the first job without GPUs that waits for it.
@@ -22,7 +24,7 @@ pub(crate) struct HostReservation {
 
 /// Whether the server's host has what the job claims. Costs nothing for jobs that claim nothing.
 pub(crate) fn host_takes(question: &JobQuestion<'_>, server: &Server) -> bool {
-    let claims_nothing = question.demand.host.is_nothing() && question.courtesy.is_none();
+    let claims_nothing = question.demand.host.is_nothing() && question.reserve.is_none();
     claims_nothing || host_obstacles(question, server).next().is_none()
 }
 
@@ -35,7 +37,7 @@ pub(crate) fn host_obstacles(question: &JobQuestion<'_>, server: &Server) -> imp
     let short_of_memory = (memory > free.memory).then_some(Obstacle::HostMemory { needed: memory, free: free.memory, all: all.memory });
     let in_use = (memory > available).then_some(Obstacle::HostMemoryInUse { needed: memory, available });
     let room = HostClaim { cores: free.cores, memory: free.memory.min(available) };
-    let crowded = question.courtesy.filter(|_| question.demand.width() > 0).and_then(|courtesy| courtesy.host_objection(server));
+    let crowded = question.reserve.filter(|_| question.demand.width() > 0).and_then(|reserve| reserve.host_objection(server));
     short_of_cores.into_iter().chain(short_of_memory).chain(in_use).chain(kept(question, server, room)).chain(crowded)
 }
 
@@ -56,8 +58,8 @@ fn kept(question: &JobQuestion<'_>, server: &Server, room: HostClaim) -> Option<
     None
 }
 
-/// The server that lacks least of a claim, among those that could ever hold it: cores first, then memory. As nobody takes
-/// more of it, it stays the one until it lacks nothing or another lacks less.
+/// The server that lacks least of a claim, among those that could ever hold it: cores first, then memory. As no job takes
+/// more of it, it stays the same until it lacks nothing or another lacks less.
 pub(crate) fn least_lacking(fleet: &Fleet, claim: HostClaim) -> Option<ServerId> {
     let lacking = |free: HostClaim| {
         let HostClaim { cores, memory } = claim.without(free);

@@ -1,28 +1,30 @@
 //! What keeps one job off a device that is open to others.
 
-use super::{Demand, HostReservation, Obstacle, RankNeed, Way};
+use super::{Demand, HeadReservation, HostReservation, RankNeed};
 use crate::config::Config;
-use crate::device::{CollocationMode, Device};
-use crate::job::{JobSpec, ModeWish};
-use crate::mapping::{Encounter, Order, Score};
-use crate::queue::{Bound, HeadReservation};
+use crate::device::Device;
+use crate::fair_share::ReserveBound;
+use crate::job::JobSpec;
+use crate::obstacle::{Obstacle, PlacementKind};
+use crate::policy::{Encounter, Order, Score};
+use crate::sharing::{CollocationMode, RequestedMode};
 use crate::{DeviceId, JobId};
 
-/// A job, and what it has to reckon with besides the devices.
+/// A job, and the constraints on it besides the devices.
 #[derive(Clone, Copy)]
 pub(crate) struct JobQuestion<'a> {
     /// What the job asks for.
     pub(crate) demand: &'a Demand<'a>,
     /// How it would get onto the device.
-    pub(crate) way: Way,
+    pub(crate) kind: PlacementKind,
     /// The rules in force.
     pub(crate) config: &'a Config,
     /// What is kept for the head of the queue, when the job comes after it.
     pub(crate) reservation: Option<&'a HeadReservation>,
     /// What is kept of a host for a job without GPUs that comes before it.
     pub(crate) host_kept: Option<HostReservation>,
-    /// What it has to leave to other users.
-    pub(crate) courtesy: Option<Bound<'a>>,
+    /// What it must leave to other users.
+    pub(crate) reserve: Option<ReserveBound<'a>>,
     /// The job whose recovery suspends collocation.
     pub(crate) suspended_by: Option<JobId>,
     /// The device placed on last, for policies that go round.
@@ -33,7 +35,7 @@ pub(crate) struct JobQuestion<'a> {
 
 type Check = fn(&JobQuestion<'_>, &Device) -> Option<Obstacle>;
 
-const CHECKS: [Check; 8] = [suspended, needs_idle, mode, mps_user, policy, apart, reserved, courteous];
+const CHECKS: [Check; 8] = [suspended, needs_idle, mode, mps_user, policy, apart, reserved, fair_share];
 
 /// Everything that keeps this rank off this device.
 pub(crate) fn job_obstacles<'a>(
@@ -46,26 +48,26 @@ pub(crate) fn job_obstacles<'a>(
 
 /// The first thing that keeps this rank off this device.
 pub(crate) fn first_job_obstacle(question: &JobQuestion<'_>, need: &RankNeed, device: &Device) -> Option<Obstacle> {
-    // Memory is what fails most often, so ask for it first.
+    // Memory fails most often, so check it first.
     memory(question, need, device).or_else(|| CHECKS.iter().find_map(|check| check(question, device)))
 }
 
 fn memory(q: &JobQuestion<'_>, need: &RankNeed, device: &Device) -> Option<Obstacle> {
     let capacity = device.spec.memory;
-    if q.way == Way::Idle || q.demand.needs_idle {
+    if q.kind == PlacementKind::Idle || q.demand.needs_idle {
         return (need.alone > capacity).then_some(Obstacle::TooSmall { needed: need.alone, capacity });
     }
     // A closed device has no room on record; what it would have is worked out for the explanation.
-    let available = device.standing().room.map_or_else(|| device.available(q.config), |room| room.available);
+    let available = device.availability().room.map_or_else(|| device.available(q.config), |room| room.available);
     (need.to_share > available).then_some(Obstacle::Memory { needed: need.to_share, available })
 }
 
 fn suspended(q: &JobQuestion<'_>, _: &Device) -> Option<Obstacle> {
-    (q.way == Way::Share).then_some(q.suspended_by)?.map(|recovering| Obstacle::CollocationSuspended { recovering })
+    (q.kind == PlacementKind::Share).then_some(q.suspended_by)?.map(|recovering| Obstacle::CollocationSuspended { recovering })
 }
 
 fn needs_idle(q: &JobQuestion<'_>, _: &Device) -> Option<Obstacle> {
-    (q.way == Way::Share && q.demand.needs_idle).then_some(Obstacle::NeedsIdle)
+    (q.kind == PlacementKind::Share && q.demand.needs_idle).then_some(Obstacle::NeedsIdle)
 }
 
 fn mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
@@ -76,12 +78,12 @@ fn mode(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 pub(crate) fn mode_objection(spec: &JobSpec, device: &Device) -> Option<Obstacle> {
     let wanted = spec.mode;
     match (wanted, device.spec.mode) {
-        // Whether it had an MPS server before it was cut says nothing about how it is made whole.
-        (ModeWish::Mps, _) if device.partitioned => Some(Obstacle::WrongMode { wanted }),
+        // Its mode before it was partitioned does not say how it is made whole.
+        (RequestedMode::Mps, _) if device.partitioned => Some(Obstacle::WrongMode { wanted }),
         (_, CollocationMode::Mig) if spec.gpus > 1 => Some(Obstacle::MigIsSingle),
-        (ModeWish::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
-        (ModeWish::Mps, CollocationMode::Streams | CollocationMode::Mig)
-        | (ModeWish::Mig, CollocationMode::Streams | CollocationMode::Mps { .. }) => Some(Obstacle::WrongMode { wanted }),
+        (RequestedMode::Streams, CollocationMode::Mps { exclusive_process: true }) => Some(Obstacle::MpsClientsOnly),
+        (RequestedMode::Mps, CollocationMode::Streams | CollocationMode::Mig)
+        | (RequestedMode::Mig, CollocationMode::Streams | CollocationMode::Mps { .. }) => Some(Obstacle::WrongMode { wanted }),
         _ => None,
     }
 }
@@ -89,10 +91,10 @@ pub(crate) fn mode_objection(spec: &JobSpec, device: &Device) -> Option<Obstacle
 fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     let CollocationMode::Mps { exclusive_process } = device.spec.mode else { return None };
     if exclusive_process && !device.foreign.is_empty() {
-        // Whoever holds an exclusive-process device from outside holds it alone.
+        // A foreign process on an exclusive-process device excludes all others.
         return Some(Obstacle::ForeignProcesses { count: device.foreign.len() });
     }
-    if q.demand.spec.mode == ModeWish::Streams {
+    if q.demand.spec.mode == RequestedMode::Streams {
         return None;
     }
     let other = device.tenants.iter().find(|tenant| tenant.mps_client && tenant.user != q.demand.spec.user)?;
@@ -101,14 +103,15 @@ fn mps_user(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
 
 fn policy(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     let policy = q.config.mapping.policy;
-    (q.way == Way::Share).then(|| (policy.objects)(q.demand.spec, &device.tenants).or_else(|| q.predict(device)?.err()))?
+    (q.kind == PlacementKind::Share).then(|| (policy.objects)(q.demand.spec, &device.tenants).or_else(|| q.predict(device)?.err()))?
 }
 
 impl JobQuestion<'_> {
     /// What a policy that predicts makes of the job beside those on a device.
     pub(crate) fn predict(&self, device: &Device) -> Option<Result<Score, Obstacle>> {
         let Order::Predicted(prediction) = self.config.mapping.policy.order else { return None };
-        Some((prediction.of)(&Encounter { newcomer: self.demand.character(), device, limits: &self.config.forecast }))
+        let (mode, tenants) = (device.spec.mode, &device.tenants[..]);
+        Some((prediction.of)(&Encounter { newcomer: self.demand.character(), mode, tenants, limits: self.config.forecast }))
     }
 }
 
@@ -121,6 +124,6 @@ fn reserved(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
     q.reservation?.objection(device.id(), q.demand.ends_at)
 }
 
-fn courteous(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
-    q.courtesy?.objection(device)
+fn fair_share(q: &JobQuestion<'_>, device: &Device) -> Option<Obstacle> {
+    q.reserve?.objection(device)
 }

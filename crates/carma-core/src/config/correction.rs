@@ -1,56 +1,23 @@
-//! What is done about placements that turn out badly.
+//! `[correction]`: what happens when a placement turns out badly.
 
-use super::check::Checker;
-use super::section::settings;
+use crate::keys::ZeroIsNone;
+use crate::section;
 use crate::units::Seconds;
 
-settings!(
-    /// What is done about placements that turn out badly.
-    CorrectionSettings {
-        /// A GPU takes nobody more, and one that can checkpoint is moved, when a job is slowed down by so many times what was predicted; 0: never.
-        slowdown: f64,
-        /// The same when memory that grows will reach the GPU's in so many seconds; 0: never.
-        memory_horizon: f64,
+section! {
+    /// Correction of placements that turn out badly: the GPU takes no further job, and a job that can checkpoint is moved.
+    CorrectionSettings => #[derive(Copy)] CorrectionConfig {
+        /// Correct when a job is slowed down by more than this many times the prediction. 0: never.
+        slowdown: ZeroIsNone<f64> [0.0..=100.0] = None;
+        // Five minutes are enough to write a checkpoint.
+        /// Correct when growing memory will fill the GPU within this time. 0: never.
+        memory_horizon: ZeroIsNone<Seconds> [0.0..=86_400.0] = None, Standard: Some(Seconds::from_secs(300));
     }
-);
-
-/// What is done about placements that turn out badly.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CorrectionConfig {
-    /// How many times the predicted slowdown is too much; unset: nothing is.
-    pub slowdown: Option<f64>,
-    /// How far ahead growing memory is looked at; unset: it is not.
-    pub memory_horizon: Option<Seconds>,
 }
 
 impl CorrectionConfig {
-    /// As if there were no such thing, as published.
-    pub(super) const fn none() -> Self {
-        Self { slowdown: None, memory_horizon: None }
-    }
-
-    /// Our own: twice the predicted slowdown is beyond what forecasts err by, and five minutes are enough to write a checkpoint.
-    pub(super) const fn standard() -> Self {
-        Self { slowdown: None, memory_horizon: Some(Seconds::from_secs(300)) }
-    }
-
-    /// Whether anything is done at all.
+    /// Whether anything is corrected at all.
     pub(crate) const fn is_on(&self) -> bool {
         self.slowdown.is_some() || self.memory_horizon.is_some()
-    }
-}
-
-impl CorrectionSettings {
-    pub(super) fn over(self, base: CorrectionConfig, check: &mut Checker) -> CorrectionConfig {
-        let slowdown = check.number("correction.slowdown", self.slowdown, base.slowdown.unwrap_or(0.0), 0.0, 100.0, "");
-        let horizon =
-            check.seconds("correction.memory_horizon", self.memory_horizon, base.memory_horizon.unwrap_or_default(), 0.0, 86_400.0);
-        CorrectionConfig { slowdown: (slowdown > 0.0).then_some(slowdown), memory_horizon: (horizon.get() > 0.0).then_some(horizon) }
-    }
-}
-
-impl From<&CorrectionConfig> for CorrectionSettings {
-    fn from(config: &CorrectionConfig) -> Self {
-        Self { slowdown: Some(config.slowdown.unwrap_or(0.0)), memory_horizon: Some(config.memory_horizon.unwrap_or_default().get()) }
     }
 }

@@ -1,86 +1,160 @@
-//! The rules in force: presets, the settings that change them, and the checked result.
+//! The configuration of decisions: one table of keys, the presets, and the checked result.
+//!
+//! Each section is declared once, with type, range, defaults and documentation of its keys (`section!`), here or in the
+//! module that it is about.
 
-mod check;
-mod complete;
+mod admission;
 mod correction;
-mod forecast;
 mod idle_holders;
 mod modes;
+mod mps;
 mod power;
-mod presets;
 mod queue;
 mod quotas;
-mod section;
-mod settings;
+mod recovery;
+mod shares;
 mod slots;
+mod window;
 
-pub use check::{ConfigError, ConfigErrors};
-pub use correction::{CorrectionConfig, CorrectionSettings};
-pub use forecast::{ForecastConfig, ForecastSettings};
-pub use idle_holders::{IdleHolderConfig, IdleHolderSettings};
-pub use modes::{ModeConfig, ModeSettings, SharingMode};
-pub use power::{PowerConfig, PowerPreference, PowerSettings};
-pub use presets::{Preset, UnknownPreset};
-pub use queue::{Discipline, QueueConfig, QueueOrder, QueueSettings, ShareSettings, Shares};
-pub use quotas::{OverQuota, Quota, QuotaConfig, QuotaUse};
-pub use settings::{
-    AdmissionSettings, GateSettings, MpsSettings, QuotaSettings, RecoverySettings, RiskSettings, ScreenSettings, Settings,
-    UserQuotaSettings, WindowSettings,
-};
-pub use slots::{SlotConfig, SlotSettings};
+pub use admission::*;
+pub use correction::*;
+pub use idle_holders::*;
+pub use modes::*;
+pub use mps::*;
+pub use power::*;
+pub use queue::*;
+pub use quotas::*;
+pub use recovery::*;
+pub use shares::*;
+pub use slots::*;
+pub use window::*;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mapping::Mapping;
-use crate::recovery::Rung;
+use crate::forecast::ForecastConfig;
+use crate::job::MemoryBasis;
+use crate::keys::{Checker, ConfigErrors, KeyInfo, Kind, Preset, Section, Setting};
+use crate::policy::{CARMA, MAGM, Mapping, POLICIES};
 use crate::risk::{RiskWeights, Screen};
-use crate::telemetry::WindowRule;
-use crate::units::{Fraction, MiB, Seconds, Time};
 
-/// Everything a decision is made by. Made from [`Settings`], which are checked, or from a [`Preset`].
-///
-/// ```
-/// use carma_core::{Config, Preset};
-/// let config = Config::from(Preset::Paper);
-/// assert_eq!(config.mapping.to_string(), "magm");
-/// assert!(!config.admission.reservations);
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// What it was made from.
-    pub preset: Preset,
-    /// Which policy maps jobs to devices.
-    pub mapping: Mapping,
-    /// Sample windows.
-    pub window: WindowConfig,
-    /// How windows are scored.
-    pub risk: RiskWeights,
-    /// The utilisation screen.
-    pub screen: Screen,
-    /// Who may share.
-    pub admission: AdmissionConfig,
-    /// The observation gate.
-    pub gate: GateConfig,
-    /// The queue.
-    pub queue: QueueConfig,
+/// Declares [`Settings`] and [`Config`] over the sections.
+macro_rules! sections {
+    ($preset_doc:literal, $policy_doc:literal; $($(#[doc = $doc:literal])+ $key:ident: $section:ident,)+) => {
+        /// A configuration as written: any of the keys, over a preset. Every value is checked before it counts.
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Settings {
+            #[doc = $preset_doc]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub preset: Option<Preset>,
+            #[doc = $policy_doc]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub policy: Option<String>,
+            $($(#[doc = $doc])+ #[serde(skip_serializing_if = "Option::is_none")] pub $key: Option<<$section as Setting>::Written>,)+
+        }
+
+        /// Every value that decisions depend on. Made from [`Settings`], which are checked, or from a [`Preset`].
+        ///
+        /// ```
+        /// use carma_core::{Config, Preset};
+        /// let config = Config::from(Preset::Paper);
+        /// assert_eq!(config.mapping.to_string(), "magm");
+        /// assert!(!config.admission.reservations);
+        /// ```
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Config {
+            #[doc = $preset_doc]
+            pub preset: Preset,
+            #[doc = $policy_doc]
+            pub mapping: Mapping,
+            $($(#[doc = $doc])+ pub $key: $section,)+
+        }
+
+        impl Settings {
+            /// Every key, in the order in which they are shown.
+            pub const KEYS: &'static [KeyInfo] = &[
+                KeyInfo { name: "preset", doc: $preset_doc, kind: <Preset as Setting>::KIND, range: None },
+                KeyInfo { name: "policy", doc: $policy_doc, kind: Kind::Other("a policy"), range: None },
+                $(KeyInfo { name: stringify!($key), doc: concat!($($doc),+), kind: <$section as Setting>::KIND, range: None },)+
+            ];
+
+            /// The configuration that these settings make, or all mistakes in them.
+            ///
+            /// ```
+            /// use carma_core::{AdmissionSettings, Settings};
+            /// let admission = AdmissionSettings { margin: Some(-5.0), ..Default::default() };
+            /// let wrong = Settings { admission: Some(admission), ..Default::default() }.check().unwrap_err();
+            /// assert_eq!(wrong.to_string(), "admission.margin = -5 is not allowed: give a whole number from 0 to 1048576 MiB");
+            /// ```
+            pub fn check(&self) -> Result<Config, ConfigErrors> {
+                let mut config = Config::from(self.preset.unwrap_or_else(|| preset_for(self.policy.as_deref())));
+                let mut check = Checker::default();
+                if let Some(name) = &self.policy {
+                    match name.parse() {
+                        Ok(mapping) => config.mapping = mapping,
+                        Err(_) => check.refuse_key("policy", format_args!("{name:?}"), policies()),
+                    }
+                }
+                $(if let Some(written) = &self.$key {
+                    let key = &KeyInfo { name: stringify!($key), doc: "", kind: <$section as Setting>::KIND, range: None };
+                    let read = check.inside(key.name, |check| $section::read(written, Some(&config.$key), key, check));
+                    config.$key = read.unwrap_or(config.$key);
+                })+
+                check.finish(config)
+            }
+        }
+
+        impl From<Preset> for Config {
+            fn from(preset: Preset) -> Self {
+                let policy = preset.value(&[(Preset::Carma, || &CARMA)], || &MAGM);
+                let mapping = Mapping { policy, basis: MemoryBasis::Known };
+                Self { preset, mapping, $($key: $section::preset(preset),)+ }
+            }
+        }
+
+        /// Every key with its value.
+        impl From<&Config> for Settings {
+            fn from(config: &Config) -> Self {
+                let Config { preset, mapping, .. } = config;
+                Self { preset: Some(*preset), policy: Some(mapping.to_string()), $($key: $section::write(&config.$key),)+ }
+            }
+        }
+    };
+}
+
+sections! {
+    "The values to start from. Unset: `carma` for policy `carma` or none, else `standard`.",
+    "How jobs are mapped to GPUs.";
+    /// Samples of GPUs, and the window over which they are averaged.
+    window: WindowConfig,
+    /// Weights of the statistics of a window in its score.
+    risk: RiskWeights,
+    /// The utilisation screen: which GPUs are too busy to share.
+    screen: Screen,
+    /// Which jobs may share a GPU.
+    admission: AdmissionConfig,
+    /// The observation gate: when the next job may join a GPU.
+    gate: GateConfig,
+    /// The queue: which job is next, which may pass it, and how users share.
+    queue: QueueConfig,
     /// What happens after a crash.
-    pub recovery: RecoveryConfig,
-    /// Limits for MPS clients.
-    pub mps: MpsConfig,
-    /// How much users may have at once.
-    pub quotas: QuotaConfig,
-    /// What is predicted of jobs that share, and how far that may go.
-    pub forecast: ForecastConfig,
-    /// Time slots.
-    pub slots: SlotConfig,
-    /// What is done about placements that turn out badly.
-    pub correction: CorrectionConfig,
-    /// Jobs that hold a GPU and do not use it.
-    pub idle_holders: IdleHolderConfig,
+    recovery: RecoveryConfig,
+    /// Limits of MPS clients.
+    mps: MpsConfig,
+    /// Predictions for jobs that share a GPU, and their limits.
+    forecast: ForecastConfig,
+    /// Time slices.
+    slots: SlotConfig,
+    /// Correction of placements that turn out badly.
+    correction: CorrectionConfig,
+    /// Jobs that hold a GPU without using it.
+    idle_holders: IdleHolderConfig,
     /// Power.
-    pub power: PowerConfig,
-    /// How GPUs are shared, where that may be chosen.
-    pub modes: ModeConfig,
+    power: PowerConfig,
+    /// Sharing modes: idle GPUs are switched where that is predicted to pay.
+    modes: ModeConfig,
+    /// How much each user may use at once.
+    quotas: QuotaConfig,
 }
 
 impl Default for Config {
@@ -89,104 +163,14 @@ impl Default for Config {
     }
 }
 
-/// Sample windows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WindowConfig {
-    /// How long, how often.
-    pub rule: WindowRule,
-    /// A device not heard of for so long takes nothing.
-    pub stale_after: Seconds,
-    /// What must wait for the first full window.
-    pub first: FirstWindow,
+/// The preset that a policy was made for; used where none is named.
+fn preset_for(policy: Option<&str>) -> Preset {
+    let ours = |name: &str| name.parse().is_ok_and(|mapping: Mapping| mapping.policy.name == CARMA.name);
+    if policy.is_none_or(ours) { Preset::Carma } else { Preset::Standard }
 }
 
-/// What must wait until a device's first window is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FirstWindow {
-    /// Every placement, as published.
-    Always,
-    /// Sharing only; an idle device is used after one reading.
-    ToShare,
-}
-
-/// Who may share a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdmissionConfig {
-    /// Free memory beyond a known or estimated need.
-    pub margin: MiB,
-    /// Memory of each device that is never given away.
-    pub guard: MiB,
-    /// The same as a share of the device's memory; the larger counts.
-    pub guard_share: Fraction,
-    /// Free memory for a job of which nothing is known.
-    pub floor: MiB,
-    /// A device with nobody on it and no more than this in use is idle.
-    pub idle_memory: MiB,
-    /// Most of our jobs on one device; unset: any number.
-    pub jobs_per_gpu: Option<u32>,
-    /// A device busier than this takes nothing more, whatever the screen says.
-    pub utilisation_cap: Fraction,
-    /// Memory promised to a job counts as used before the job takes it.
-    pub reservations: bool,
-    /// Idle devices are used before any is shared.
-    pub idle_first: bool,
-    /// What to do with devices that others use.
-    pub foreign: Foreign,
-}
-
-impl AdmissionConfig {
-    /// What is never given away of a device with this memory.
-    pub fn guard_of(&self, memory: MiB) -> MiB {
-        self.guard.max(memory.share(self.guard_share))
-    }
-}
-
-/// What to do with devices on which processes from outside run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Foreign {
-    /// Share them; their memory and load count as any other.
-    Share,
-    /// Leave them alone.
-    Avoid,
-}
-
-/// The observation gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GateConfig {
-    /// A newcomer must have been seen for longer than this before the next may come.
-    pub observe: Seconds,
-    /// The same for a newcomer that does what was forecast.
-    pub confirmed: Seconds,
-    /// The gate opens after this even if the newcomer was never seen; unset: never.
-    pub patience: Option<Seconds>,
-}
-
-impl GateConfig {
-    /// When a gate opens that closed behind a newcomer; unset: not before it is seen.
-    pub(crate) fn opens_after(&self, launched_at: Time, seen_at: Option<Time>) -> Option<Time> {
-        let observed = seen_at.map(|seen| seen + self.observe + Seconds::TICK);
-        observed.or_else(|| self.patience.map(|patience| launched_at + patience))
-    }
-}
-
-/// What happens after a crash.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecoveryConfig {
-    /// What a job asks for after it ran out of memory.
-    pub ladder: Vec<Rung>,
-    /// Nothing is collocated while a job waits to be recovered.
-    pub suspend_collocation: bool,
-    /// How often a job is put back after losing a GPU or an MPS server.
-    pub displacements: u32,
-}
-
-/// Limits for MPS clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MpsConfig {
-    /// Share of the SMs in percent; unset: all.
-    pub active_threads: Option<u8>,
-    /// Hold clients to their known need.
-    pub limit_memory: bool,
+/// The policies that may be named.
+fn policies() -> String {
+    let names: Vec<&str> = POLICIES.iter().map(|policy| policy.name).collect();
+    format!("one of {}, with est- or or- before it if wanted", names.join(", "))
 }

@@ -1,4 +1,4 @@
-//! Quotas: how much each user may have at once.
+//! `[quotas]`: how much each user may use at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,30 +6,114 @@ use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::settings::{QuotaSettings, UserQuotaSettings};
-use crate::UserId;
-use crate::mapping::Placement;
+use crate::job::Placement;
+use crate::keys::{Checker, KeyInfo, Kind, Setting, ZeroIsNone};
 use crate::units::MiB;
+use crate::{UserId, section};
 
-/// How much users may have at once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct QuotaConfig {
-    /// Each user who is not named.
-    pub everybody: Quota,
-    /// Users with a quota of their own.
-    pub users: BTreeMap<UserId, Quota>,
+section! {
+    /// How much each user may use at once.
+    QuotaSettings => #[derive(Eq)] QuotaConfig {
+        /// Maximum number of running jobs of a user. 0: no limit.
+        jobs: ZeroIsNone<u32> [0.0..=MOST] = None;
+        /// Maximum number of GPUs that a user's jobs hold. A shared GPU counts once for each of them. 0: no limit.
+        gpus: ZeroIsNone<u32> [0.0..=MOST] = None;
+        /// Maximum GPU memory reserved for a user's jobs. 0: no limit.
+        memory: ZeroIsNone<MiB> [0.0..=MOST_MEMORY] = None;
+        /// Users with their own quota.
+        users: UserQuotas = UserQuotas::default();
+    }
 }
 
-/// The most a user may have at once; what is unset is not limited.
+const MOST: f64 = 1_000_000.0;
+/// A petabyte: more than the jobs of a user have together.
+const MOST_MEMORY: f64 = 1_073_741_824.0;
+
+/// The quota of one user; omitted keys have the general value.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserQuotaSettings {
+    /// The user's number.
+    pub uid: u32,
+    /// Maximum number of running jobs; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<f64>,
+    /// Maximum number of GPUs held; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<f64>,
+    /// Maximum GPU memory reserved, in MiB; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+}
+
+/// The quotas of users who have their own, as far as these differ from the general quota. A limit of 0 is no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserQuotas(BTreeMap<UserId, Quota>);
+
+/// The most a user may use at once; what is unset is not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quota {
     /// Jobs that run.
     pub jobs: Option<u32>,
-    /// GPUs held by them; one that is shared counts for each of them.
+    /// GPUs held by them; a shared GPU counts for each of them.
     pub gpus: Option<u32>,
-    /// GPU memory promised to them.
+    /// GPU memory reserved for them.
     pub memory: Option<MiB>,
+}
+
+impl QuotaConfig {
+    /// What this user may use.
+    pub fn of(&self, user: UserId) -> Quota {
+        let own = self.users.0.get(&user).copied().unwrap_or_default();
+        Quota {
+            jobs: own.jobs.or(self.jobs).filter(|limit| *limit > 0),
+            gpus: own.gpus.or(self.gpus).filter(|limit| *limit > 0),
+            memory: own.memory.or(self.memory).filter(|limit| *limit > MiB::ZERO),
+        }
+    }
+
+    /// Whether any user is limited.
+    pub(crate) fn limits_anybody(&self) -> bool {
+        self.jobs.is_some() || self.gpus.is_some() || self.memory.is_some() || self.users.0.keys().any(|user| self.of(*user).limits())
+    }
+}
+
+impl Setting for UserQuotas {
+    type Written = Vec<UserQuotaSettings>;
+    type Value = Self;
+    const KIND: Kind = Kind::Other("a list of { uid = 1000, jobs = 20, gpus = 8, memory = 160000 }");
+
+    fn read(written: &Vec<UserQuotaSettings>, _: Option<&Self>, _: &KeyInfo, check: &mut Checker) -> Option<Self> {
+        let mut users = BTreeMap::new();
+        for (index, UserQuotaSettings { uid, jobs, gpus, memory }) in written.iter().enumerate() {
+            let mut limit = |key, given: Option<f64>, most: f64| {
+                let fits = |given: &f64| (0.0..=most).contains(given) && given.fract() == 0.0;
+                let wrong = given.filter(|given| !fits(given));
+                wrong.inspect(|given| check.refuse_item(index, key, given, format!("a whole number from 0 to {most}")));
+                given.filter(fits)
+            };
+            let own = Quota {
+                jobs: limit("jobs", *jobs, MOST).map(|limit| limit as u32),
+                gpus: limit("gpus", *gpus, MOST).map(|limit| limit as u32),
+                memory: limit("memory", *memory, MOST_MEMORY).map(|limit| MiB(limit as u64)),
+            };
+            if users.insert(UserId(*uid), own).is_some() {
+                check.refuse_item(index, "uid", uid, "each user once");
+            }
+        }
+        Some(Self(users))
+    }
+
+    fn write(value: &Self) -> Option<Vec<UserQuotaSettings>> {
+        let number = |limit: Option<u32>| limit.map(f64::from);
+        let user = |(user, own): (&UserId, &Quota)| UserQuotaSettings {
+            uid: user.0,
+            jobs: number(own.jobs),
+            gpus: number(own.gpus),
+            memory: own.memory.map(|limit| limit.0 as f64),
+        };
+        Some(value.0.iter().map(user).collect())
+    }
 }
 
 /// What jobs take of their user's quota.
@@ -45,6 +129,7 @@ pub struct QuotaUse {
 
 /// Which part of a quota does not suffice for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "quota", rename_all = "snake_case")]
 pub enum OverQuota {
     /// Too many jobs.
@@ -67,9 +152,9 @@ pub enum OverQuota {
     Memory {
         /// How much the job needs.
         needed: MiB,
-        /// How much may be promised.
+        /// The limit of reserved memory.
         limit: MiB,
-        /// How much is promised, or is for jobs that are next.
+        /// Memory that is reserved, or kept for the next jobs.
         used: MiB,
     },
 }
@@ -107,22 +192,10 @@ impl Quota {
     }
 }
 
-impl QuotaConfig {
-    /// What this user may have.
-    pub fn of(&self, user: UserId) -> Quota {
-        self.users.get(&user).copied().unwrap_or(self.everybody)
-    }
-
-    /// Whether anybody is limited.
-    pub(crate) fn limits_anybody(&self) -> bool {
-        self.everybody.limits() || self.users.values().any(Quota::limits)
-    }
-}
-
 impl QuotaUse {
     /// What an attempt with this placement takes.
     pub fn of(placement: &Placement) -> Self {
-        let memory = placement.devices.iter().map(|granted| granted.promised).sum();
+        let memory = placement.devices.iter().map(|granted| granted.reserved).sum();
         Self { jobs: 1, gpus: placement.devices.len() as u32, memory }
     }
 }
@@ -138,51 +211,6 @@ impl Sub for QuotaUse {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self { jobs: self.jobs.saturating_sub(other.jobs), gpus: self.gpus.saturating_sub(other.gpus), memory: self.memory - other.memory }
-    }
-}
-
-impl QuotaSettings {
-    pub(super) fn over(self, base: &QuotaConfig, check: &mut Checker) -> QuotaConfig {
-        let keys = ["quotas.jobs", "quotas.gpus", "quotas.memory"];
-        let everybody = quota(keys, (self.jobs, self.gpus, self.memory), base.everybody, check);
-        let mut users = base.users.clone();
-        for UserQuotaSettings { uid, jobs, gpus, memory } in self.users.unwrap_or_default() {
-            let keys = ["quotas.users.jobs", "quotas.users.gpus", "quotas.users.memory"];
-            let own = quota(keys, (jobs, gpus, memory), everybody, check);
-            let twice = users.insert(UserId(uid), own).is_some();
-            if twice {
-                check.refuse("quotas.users.uid", uid, "each user once");
-            }
-        }
-        QuotaConfig { everybody, users }
-    }
-}
-
-type Given = (Option<f64>, Option<f64>, Option<f64>);
-
-/// 0 is no limit.
-fn quota(keys: [&'static str; 3], (jobs, gpus, memory): Given, base: Quota, check: &mut Checker) -> Quota {
-    let jobs = check.count(keys[0], jobs, base.jobs.unwrap_or(0), 0, MOST);
-    let gpus = check.count(keys[1], gpus, base.gpus.unwrap_or(0), 0, MOST);
-    let memory = check.memory_up_to(keys[2], memory, base.memory.unwrap_or_default(), MOST_MEMORY);
-    Quota { jobs: (jobs > 0).then_some(jobs), gpus: (gpus > 0).then_some(gpus), memory: (memory > MiB::ZERO).then_some(memory) }
-}
-
-const MOST: u32 = 1_000_000;
-/// A petabyte: more than a user's jobs have together.
-const MOST_MEMORY: f64 = 1_073_741_824.0;
-
-impl From<&QuotaConfig> for QuotaSettings {
-    fn from(QuotaConfig { everybody, users }: &QuotaConfig) -> Self {
-        let written = |Quota { jobs, gpus, memory }: &Quota| {
-            (Some(jobs.unwrap_or(0).into()), Some(gpus.unwrap_or(0).into()), Some(memory.unwrap_or_default().0 as f64))
-        };
-        let user = |(user, quota): (&UserId, &Quota)| {
-            let (jobs, gpus, memory) = written(quota);
-            UserQuotaSettings { uid: user.0, jobs, gpus, memory }
-        };
-        let (jobs, gpus, memory) = written(everybody);
-        Self { jobs, gpus, memory, users: (!users.is_empty()).then(|| users.iter().map(user).collect()) }
     }
 }
 

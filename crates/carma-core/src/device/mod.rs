@@ -1,24 +1,26 @@
-//! A GPU or MIG instance as the scheduler sees it: what it is, who is on it, what it promised, what was seen of it.
+//! A GPU or MIG instance as the scheduler sees it: its properties, tenants, reserved memory and telemetry.
 
+mod checks;
+mod draw;
 mod gate;
-mod growth;
-mod mode;
-mod tenant;
+mod switches;
 
+pub(crate) use checks::{device_obstacles, first_device_obstacle, grown_stale};
+pub(crate) use draw::Basis;
 pub use gate::Gate;
-pub use growth::Growth;
-pub use mode::{CollocationMode, Limits, Switches};
-pub use tenant::{Owner, ProcessUse, Tenant, TenantMemory};
+pub use switches::Switches;
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::{Obstacle, Way, device_obstacles, first_device_obstacle};
 use crate::config::Config;
-use crate::forecast::Company;
-use crate::mapping::{Facts, Score};
+use crate::forecast::CoRunners;
+use crate::obstacle::{Obstacle, PlacementKind};
+use crate::policy::{Facts, Score};
 use crate::power::PowerRange;
 use crate::risk::Risk;
-use crate::telemetry::{Sample, Telemetry, WindowSummary};
+use crate::sharing::CollocationMode;
+use crate::telemetry::{Metric, Sample, Telemetry, WindowSummary};
+use crate::tenant::{Owner, ProcessUse, Tenant, TenantMemory};
 use crate::units::{Fraction, MiB, Seconds, Time, Watts};
 use crate::{AttemptId, DeviceId};
 
@@ -60,7 +62,7 @@ pub struct Device {
     pub partitioned: bool,
     /// It could be made whole again.
     joinable: bool,
-    /// What becomes of how it is shared.
+    /// Switches of its sharing mode.
     pub switches: Switches,
     /// Our attempts on it.
     pub tenants: Vec<Tenant>,
@@ -71,10 +73,10 @@ pub struct Device {
     /// What was seen of it.
     pub telemetry: Telemetry,
     /// When the last sample came in, by the scheduler's clock; unset where finished windows come, which stand until replaced.
-    pub heard_at: Option<Time>,
+    pub sampled_at: Option<Time>,
     /// The risk scores of what was seen.
     pub risk: Risk,
-    /// Why it takes nobody more: those on it do not go together as was predicted.
+    /// Why it takes no more jobs: its tenants interfere more than predicted.
     pub corrected: Option<Obstacle>,
     /// When the last attempt left it: for a window's time, what is seen may be of that one.
     pub(crate) left_at: Option<Time>,
@@ -84,24 +86,24 @@ pub struct Device {
     pub power_limit: Option<Watts>,
     /// Memory given back by attempts that ended after the last reading.
     released: MiB,
-    standing: Standing,
+    availability: Availability,
 }
 
-/// What a device can offer to any job at all; derived from the rest and kept, because searching reads it often.
+/// What a device can offer to any job; derived from the rest and cached, because searches read it often.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Standing {
+pub struct Availability {
     /// It is idle and open, with this whole memory.
     pub idle: Option<MiB>,
     /// It may be shared.
     pub room: Option<Room>,
     /// What can be expected of it, open or not; unset: nothing.
     pub outlook: Option<Outlook>,
-    /// It is cut into instances, could be made whole, and nobody is seen on it.
+    /// It is partitioned, could be made whole, and no process is seen on it.
     pub vacant: bool,
 }
 
-impl Standing {
-    /// Whether somebody may get in now who could not before.
+impl Availability {
+    /// Whether a job may fit now that did not fit before.
     pub(crate) fn improves_on(&self, before: &Self) -> bool {
         let idle = self.idle.is_some() && before.idle.is_none();
         let room = self.room.is_some_and(|room| before.room.is_none_or(|before| room.available > before.available));
@@ -112,22 +114,22 @@ impl Standing {
 /// What can be expected of a device that is neither lost nor drained nor cut into instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// Memory that can be promised, now or when its gate opens; unset: something else stands in the way.
+    /// Memory that can be reserved, now or when its gate opens; unset: there is another obstacle.
     pub available: Option<MiB>,
-    /// Before this nobody is gone who would have to go for there to be more; unset: nobody knows.
+    /// The earliest time at which a tenant ends that must end for more room; unset: unknown.
     pub next_end: Option<Time>,
 }
 
 /// Room on a device that may be shared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Room {
-    /// Memory that can be promised, the guard taken off.
+    /// Memory that can be reserved, without the guard.
     pub available: MiB,
     /// Its place in the policy's order.
     pub score: Score,
 }
 
-/// The share of its promise that a newcomer must have taken before its load counts as known.
+/// The share of its reserved memory that a new attempt must use before its load counts as known.
 const MOST_OF_IT: Fraction = Fraction::clamped(0.7);
 
 impl Device {
@@ -144,14 +146,14 @@ impl Device {
             foreign: Vec::new(),
             gate: Gate::Open,
             telemetry: Telemetry::Silent,
-            heard_at: None,
+            sampled_at: None,
             risk: Risk::default(),
             corrected: None,
             left_at: None,
             wanted_limit: None,
             power_limit: None,
             released: MiB::ZERO,
-            standing: Standing::default(),
+            availability: Availability::default(),
         }
     }
 
@@ -166,13 +168,13 @@ impl Device {
     }
 
     /// What it can offer to any job at all.
-    pub const fn standing(&self) -> Standing {
-        self.standing
+    pub const fn availability(&self) -> Availability {
+        self.availability
     }
 
-    /// Memory promised to our attempts.
-    pub fn promised(&self) -> MiB {
-        self.tenants.iter().map(|tenant| tenant.promised).sum()
+    /// Memory reserved for our attempts.
+    pub fn reserved(&self) -> MiB {
+        self.tenants.iter().map(|tenant| tenant.reserved).sum()
     }
 
     /// Memory in use by the last reading, less what has been given back since.
@@ -180,9 +182,9 @@ impl Device {
         self.telemetry.memory_used().unwrap_or_default() - self.released
     }
 
-    /// Memory that counts as used. With reservations that is, for each attempt, the larger of its promise and its
-    /// reading, plus what others are known to use or whatever the device's reading shows beyond our attempts. Without, it
-    /// is the last reading.
+    /// Memory that counts as used. With reservations that is, for each attempt, the larger of its reserved memory and its
+    /// reading, plus what foreign processes are known to use or what the device's reading shows beyond our attempts.
+    /// Without, it is the last reading.
     pub fn counted_as_used(&self, reservations: bool) -> MiB {
         if !reservations {
             return self.telemetry.memory_used().unwrap_or_default();
@@ -193,17 +195,17 @@ impl Device {
         ours + outsiders.max(self.occupied() - attributed)
     }
 
-    /// Memory that can still be promised.
+    /// Memory that can still be reserved.
     pub fn available(&self, config: &Config) -> MiB {
         self.available_beside(self.counted_as_used(config.admission.reservations), config)
     }
 
-    /// Memory that could be promised if so much counted as used.
+    /// Memory that could be reserved if so much counted as used.
     pub(crate) fn available_beside(&self, used: MiB, config: &Config) -> MiB {
         self.spec.memory - config.admission.guard_of(self.spec.memory) - used
     }
 
-    /// Nobody is on it: neither our attempts nor others, nor memory that nobody owns to.
+    /// It has no attempts, no foreign processes and no memory without an owner.
     pub fn is_idle(&self, config: &Config) -> bool {
         self.tenants.is_empty() && self.foreign.is_empty() && self.occupied() <= config.admission.idle_memory
     }
@@ -215,8 +217,8 @@ impl Device {
     /// Takes in a sample.
     pub(crate) fn sample(&mut self, sample: Sample, config: &Config, now: Time) {
         // A sampler that repeats itself has not looked again.
-        if self.telemetry.sample(sample, config.window.rule) {
-            self.heard_at = Some(now);
+        if self.telemetry.sample(sample, config.window.rule()) {
+            self.sampled_at = Some(now);
         }
         self.heard(config);
     }
@@ -224,7 +226,7 @@ impl Device {
     /// Takes in a finished window.
     pub(crate) fn summarise(&mut self, summary: Box<WindowSummary>, config: &Config) {
         self.telemetry = Telemetry::Summarised(summary);
-        self.heard_at = None;
+        self.sampled_at = None;
         self.heard(config);
     }
 
@@ -234,8 +236,8 @@ impl Device {
     }
 
     /// Goes by these rules from now on.
-    pub(crate) fn adopt(&mut self, config: &Config) {
-        self.telemetry.set_rule(config.window.rule);
+    pub(crate) fn apply_rules(&mut self, config: &Config) {
+        self.telemetry.set_rule(config.window.rule());
         self.switches.refused.clear();
         self.reassess(config);
         self.corrected = self.corrected.filter(|_| config.correction.is_on());
@@ -295,15 +297,15 @@ impl Device {
         new
     }
 
-    /// The gate opens sooner behind a newcomer that took about what it was promised, on a device that is no busier than was predicted.
+    /// Opens the gate sooner behind a new attempt that uses about what is reserved, on a device that is no busier than predicted.
     fn shorten_gate(&mut self, config: &Config) {
         let Gate::Closed { by, until: Some(until) } = self.gate else { return };
         let newcomer = self.tenants.iter().find(|tenant| tenant.attempt == by);
         let Some((tenant, seen_at)) = newcomer.and_then(|tenant| Some((tenant, tenant.seen_at?))) else { return };
         let TenantMemory::Reading(memory) = tenant.memory else { return };
-        let took = memory <= tenant.promised && memory >= tenant.promised.share(MOST_OF_IT);
+        let took = memory <= tenant.reserved && memory >= tenant.reserved.share(MOST_OF_IT);
         let predicted: f64 = self.tenants.iter().map(|tenant| tenant.character.smact).sum();
-        if took && self.risk.smact.is_none_or(|smact| smact.get() <= predicted) {
+        if took && self.risk.score(Metric::Smact).is_none_or(|smact| smact.get() <= predicted) {
             self.gate = Gate::closed_by(by, Some(until.min(seen_at + config.gate.confirmed + Seconds::TICK)));
         }
     }
@@ -328,26 +330,28 @@ impl Device {
     pub(crate) fn predicted_slowdown(&self, attempt: AttemptId) -> f64 {
         let Some(me) = self.tenants.iter().find(|tenant| tenant.attempt == attempt) else { return 1.0 };
         let others = self.tenants.iter().filter(|tenant| tenant.attempt != attempt).map(|tenant| tenant.character);
-        Company::of(others).slowdown(me.character, self.spec.mode)
+        CoRunners::of(others).slowdown(me.character, self.spec.mode)
     }
 
-    /// Works out the standing anew; whoever changes the device does this after.
+    /// Updates the availability; called after every change of the device.
     pub(crate) fn refresh(&mut self, config: &Config, now: Time) {
         self.joinable = self.partitioned && config.modes.joins() && self.switches.may_join(&config.modes);
-        let open = |way| first_device_obstacle(self, way, config, now).is_none();
-        let idle = open(Way::Idle).then_some(self.spec.memory);
-        let room = open(Way::Share).then(|| {
+        let open = |kind| first_device_obstacle(self, kind, config, now).is_none();
+        let idle = open(PlacementKind::Idle).then_some(self.spec.memory);
+        let room = open(PlacementKind::Share).then(|| {
             let available = self.available(config);
             Room { available, score: config.mapping.policy.order.score(&Facts { available, risk: &self.risk, tenants: &self.tenants }) }
         });
         let outlook = (self.exists() && !self.drained).then(|| {
-            let gated = || device_obstacles(self, Way::Share, config, now).all(|obstacle| matches!(obstacle, Obstacle::GateClosed { .. }));
+            let gated = || {
+                device_obstacles(self, PlacementKind::Share, config, now).all(|obstacle| matches!(obstacle, Obstacle::GateClosed { .. }))
+            };
             let available = room.map(|room| room.available).or_else(|| gated().then(|| self.available(config)));
             let ends = || self.tenants.iter().map(|tenant| tenant.ends_at.unwrap_or(Time::MAX));
             // Room on a device that may be shared comes with the first to go, on any other with the last.
             let next = if available.is_some() { ends().min() } else { ends().max() };
             Outlook { available, next_end: Some(next.unwrap_or(Time::ZERO)).filter(|end| *end < Time::MAX) }
         });
-        self.standing = Standing { idle, room, outlook, vacant: self.joinable && self.is_idle(config) };
+        self.availability = Availability { idle, room, outlook, vacant: self.joinable && self.is_idle(config) };
     }
 }

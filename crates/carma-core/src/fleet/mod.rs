@@ -1,21 +1,24 @@
 //! All servers and their devices, with an index that finds room without looking at each.
 
+mod draw;
 mod host;
 mod server;
 mod summary;
+mod topology;
 mod tree;
 
-pub use host::{Host, HostClaim};
+pub use host::Host;
 pub use server::{Server, ServerSpec};
 pub(crate) use summary::{OfferKind, Summary};
+pub use topology::{Link, Topology};
 use tree::Tree;
 
 use std::ops::Range;
 
-use crate::admission::{self, Way};
 use crate::config::Config;
-use crate::device::{Device, DeviceSpec};
-use crate::mapping::Score;
+use crate::device::{Device, DeviceSpec, grown_stale};
+use crate::obstacle::PlacementKind;
+use crate::policy::Score;
 use crate::units::{MiB, Time};
 use crate::{DeviceId, ServerId};
 
@@ -25,7 +28,7 @@ pub struct Fleet {
     servers: Vec<Server>,
     tree: Tree,
     gpu_count: usize,
-    /// Somebody may get in somewhere who could not when this was last asked.
+    /// A job may fit somewhere that did not fit when this was last read.
     improved: bool,
 }
 
@@ -91,8 +94,8 @@ impl Fleet {
     }
 
     /// How many devices are open this way, over all servers.
-    pub(crate) fn open_devices(&self, way: Way) -> usize {
-        self.tree.root().map_or(0, |summary| summary.open_devices(way))
+    pub(crate) fn open_devices(&self, kind: PlacementKind) -> usize {
+        self.tree.root().map_or(0, |summary| summary.open_devices(kind))
     }
 
     /// The smallest device memory above this one, where there is any.
@@ -131,15 +134,15 @@ impl Fleet {
         let server = &mut self.servers[place];
         let index = server.index_of(id)?;
         let device = &mut server.devices[index];
-        let before = (device.standing(), device.exists(), server.power_left);
-        let was_stale = admission::grown_stale(device, config, now).is_some();
+        let before = (device.availability(), device.exists(), server.power_left);
+        let was_stale = grown_stale(device, config, now).is_some();
         let result = change(device);
         device.refresh(config, now);
         // A sample of a steady GPU changes nothing that a search could see.
-        self.improved |= was_stale || device.standing().improves_on(&before.0);
-        let (standing, exists) = (device.standing(), device.exists());
+        self.improved |= was_stale || device.availability().improves_on(&before.0);
+        let (availability, exists) = (device.availability(), device.exists());
         self.improved |= server.review_power(config);
-        if (standing, exists, server.power_left) != before {
+        if (availability, exists, server.power_left) != before {
             self.tree.set(place, &Summary::of(server));
         }
         Some(result)
@@ -178,7 +181,7 @@ impl Fleet {
         self.tree.set(place, &Summary::of(server));
     }
 
-    /// Whether somebody may get in somewhere who could not when this was last asked.
+    /// Whether a job may fit somewhere that did not fit when this was last read.
     pub(crate) fn take_improved(&mut self) -> bool {
         std::mem::take(&mut self.improved)
     }

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::host::{Host, HostClaim};
+use super::host::Host;
+use super::topology::Topology;
 use crate::config::Config;
 use crate::device::Device;
-use crate::mapping::Topology;
+use crate::job::HostClaim;
 use crate::units::{MiB, Watts};
 use crate::{DeviceId, ServerId};
 
@@ -29,7 +30,7 @@ pub struct ServerSpec {
 }
 
 impl ServerSpec {
-    /// A server of which nothing more is known.
+    /// A server without further properties.
     pub const fn new(id: ServerId) -> Self {
         Self { id, cpu_jobs: None, cores: None, host_memory: None, topology: None }
     }
@@ -91,7 +92,7 @@ impl Server {
         self.devices.iter_mut().for_each(|device| device.host_short = short);
     }
 
-    /// Works out anew what is left of its power budget. Answers whether that is more than before.
+    /// Updates what is left of its power budget. Returns whether that is more than before.
     pub(super) fn review_power(&mut self, config: &Config) -> bool {
         let left = config.power.budget.map_or(f64::INFINITY, |budget| budget.0 - self.predicted_draw().0);
         let before = std::mem::replace(&mut self.power_left, Watts(left));
@@ -104,7 +105,7 @@ impl Server {
         HostClaim { cores: self.spec.cores.unwrap_or(uncounted.cores), memory: self.spec.host_memory.unwrap_or(uncounted.memory) }
     }
 
-    /// What nobody has booked of its host.
+    /// What is not booked of its host.
     pub(crate) fn host_unbooked(&self) -> HostClaim {
         self.host_total().without(self.host.booked)
     }

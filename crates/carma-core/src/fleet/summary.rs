@@ -1,9 +1,9 @@
 //! What a server, or many servers together, could at best offer.
 
-use super::host::HostClaim;
 use super::server::Server;
-use crate::admission::Way;
-use crate::mapping::Score;
+use crate::job::HostClaim;
+use crate::obstacle::PlacementKind;
+use crate::policy::Score;
 use crate::units::{MiB, Time, Watts};
 
 /// Widths for which the best offer is kept. A job of another width is held against the next smaller one: what
@@ -34,7 +34,7 @@ pub(crate) struct Summary {
     room: Offer,
     capacity: Offer,
     /// Memory of devices that may be shared, now or when their gates open.
-    prospect: Offer,
+    after_gate: Offer,
     /// For each of the widths, when so many devices of one server have each lost a tenant, at the soonest.
     soonest: [Time; WIDTHS.len()],
     /// For each of the classes, the best score of a device that may be shared and has so much memory.
@@ -61,7 +61,7 @@ pub(crate) enum OfferKind {
     /// Devices whatever they do, lost ones left out.
     Capacity,
     /// Devices that may be shared, now or when their gates open.
-    Prospect,
+    AfterGate,
 }
 
 impl Summary {
@@ -70,7 +70,7 @@ impl Summary {
         idle: [0; WIDTHS.len()],
         room: [0; WIDTHS.len()],
         capacity: [0; WIDTHS.len()],
-        prospect: [0; WIDTHS.len()],
+        after_gate: [0; WIDTHS.len()],
         soonest: [Time::MAX; WIDTHS.len()],
         best: [Score(u64::MAX); CLASSES.len()],
         idle_count: 0,
@@ -85,20 +85,20 @@ impl Summary {
         let mut idle = Vec::with_capacity(server.devices.len());
         let mut room = Vec::with_capacity(server.devices.len());
         let mut capacity = Vec::with_capacity(server.devices.len());
-        let mut prospect = Vec::with_capacity(server.devices.len());
+        let mut after_gate = Vec::with_capacity(server.devices.len());
         let mut ends = Vec::with_capacity(server.devices.len());
         let mut best = [Score(u64::MAX); CLASSES.len()];
         for device in &server.devices {
-            let standing = device.standing();
-            idle.extend(standing.idle);
-            if let Some(offered) = standing.room {
+            let availability = device.availability();
+            idle.extend(availability.idle);
+            if let Some(offered) = availability.room {
                 room.push(offered.available);
                 for (_, best) in CLASSES.iter().zip(&mut best).take_while(|(class, _)| **class <= offered.available) {
                     *best = offered.score.min(*best);
                 }
             }
-            if let Some(outlook) = standing.outlook {
-                prospect.extend(outlook.available);
+            if let Some(outlook) = availability.outlook {
+                after_gate.extend(outlook.available);
                 ends.push(outlook.next_end.unwrap_or(Time::MAX));
             }
             if device.exists() {
@@ -112,7 +112,7 @@ impl Summary {
             idle: offer(idle),
             room: offer(room),
             capacity: offer(capacity),
-            prospect: offer(prospect),
+            after_gate: offer(after_gate),
             soonest: std::array::from_fn(|width| ends.get(WIDTHS[width] - 1).copied().unwrap_or(Time::MAX)),
             best,
             takes_cpu_job: server.takes_cpu_job(),
@@ -128,7 +128,7 @@ impl Summary {
             idle: most(self.idle, other.idle),
             room: most(self.room, other.room),
             capacity: most(self.capacity, other.capacity),
-            prospect: most(self.prospect, other.prospect),
+            after_gate: most(self.after_gate, other.after_gate),
             soonest: std::array::from_fn(|width| self.soonest[width].min(other.soonest[width])),
             best: std::array::from_fn(|class| self.best[class].min(other.best[class])),
             idle_count: self.idle_count + other.idle_count,
@@ -146,7 +146,7 @@ impl Summary {
             OfferKind::Idle => &self.idle,
             OfferKind::Room => &self.room,
             OfferKind::Capacity => &self.capacity,
-            OfferKind::Prospect => &self.prospect,
+            OfferKind::AfterGate => &self.after_gate,
         };
         WIDTHS.iter().zip(offer).take_while(|(ranks, _)| **ranks <= width).all(|(ranks, offer)| u64::from(*offer) > need(ranks - 1).0)
     }
@@ -162,17 +162,17 @@ impl Summary {
         self.best[class]
     }
 
-    /// Before this, no server has lost a tenant on each of so many devices; unset: nobody knows when one will have.
+    /// The earliest time at which a tenant has ended on each of so many devices of one server; unset: unknown.
     pub(crate) fn soonest(&self, width: usize) -> Option<Time> {
         let place = WIDTHS.iter().rposition(|ranks| *ranks <= width)?;
         Some(self.soonest[place]).filter(|time| *time < Time::MAX)
     }
 
     /// How many devices are open this way, over all servers.
-    pub(super) const fn open_devices(&self, way: Way) -> usize {
-        match way {
-            Way::Idle => self.idle_count as usize,
-            Way::Share => self.room_count as usize,
+    pub(super) const fn open_devices(&self, kind: PlacementKind) -> usize {
+        match kind {
+            PlacementKind::Idle => self.idle_count as usize,
+            PlacementKind::Share => self.room_count as usize,
         }
     }
 

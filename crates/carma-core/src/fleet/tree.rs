@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::summary::Summary;
-use crate::mapping::Score;
+use crate::policy::Score;
 
 /// A complete binary tree: node 1 is the root, node `i` has children `2i` and `2i + 1`, servers are the leaves.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,7 +55,7 @@ impl Tree {
     /// The leaf in the range for which `visit` answers the least score, the first of equals.
     ///
     /// `bound` answers a score that nothing below a summary can beat, or `None` when nothing below it will do; branches
-    /// that cannot beat the best found so far are not entered, and the more promising of two is entered first.
+    /// that cannot beat the best found so far are not entered, and the better of two is entered first.
     pub(super) fn best<T>(
         &self,
         range: Range<usize>,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Interference;
-use crate::job::{JobSpec, PerRank};
+use crate::job::{Interference, JobSpec, PerRank};
+use crate::telemetry::Metric;
 use crate::units::MiB;
 
 /// What a rank of a job does to others on its GPU, and others to it.
@@ -21,11 +21,11 @@ pub struct Character {
     pub doubt: f64,
 }
 
-/// SM activity of a job of which nothing is known: the mean of published workloads, weighed by how long they take.
+/// SM activity of a job without an estimate: the mean of published workloads, weighted by runtime.
 const UNKNOWN_SMACT: f64 = 0.6;
-/// How far the pressure of such a job may be off.
+/// Relative uncertainty of the pressure of such a job.
 const UNKNOWN_DOUBT: f64 = 0.5;
-/// Memory of a job of which nothing is known.
+/// Memory of a job without an estimate.
 const UNKNOWN_MEMORY: MiB = MiB(8192);
 
 // Fitted to published pairs with counters blurred by 30 % and memory by 10 %, as estimates are: what can be told of pressure then is
@@ -46,9 +46,9 @@ impl Character {
     /// What is expected of a job's neediest rank, by its estimates and by what was learned of it.
     ///
     /// ```
-    /// use carma_core::{Character, Fraction, JobId, JobSpec, MemoryNeed, MiB, Utilisation};
+    /// use carma_core::{Character, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation};
     /// let job = |smact, memory| JobSpec {
-    ///     utilisation: Utilisation { smact: Some(Fraction::clamped(smact)), ..Utilisation::default() },
+    ///     utilisation: Utilisation::of([(Metric::Smact, smact)]),
     ///     memory: MemoryNeed::known(MiB(memory)),
     ///     ..JobSpec::new(JobId(1))
     /// };
@@ -59,16 +59,16 @@ impl Character {
         let estimated = spec.memory.estimated.iter().flat_map(PerRank::values).map(|estimate| estimate.expected).max();
         let memory = known.or(estimated).unwrap_or(UNKNOWN_MEMORY);
         let utilisation = spec.utilisation;
-        let activity = utilisation.smact.or(utilisation.gpu);
+        let activity = utilisation[Metric::Smact].or(utilisation[Metric::Utilisation]);
         let doubt = if activity.is_some() { 0.0 } else { UNKNOWN_DOUBT };
         let smact = activity.map_or(UNKNOWN_SMACT, f64::from);
-        let drama = utilisation.drama.map_or(0.4 * smact, f64::from);
+        let drama = utilisation[Metric::Drama].map_or(0.4 * smact, f64::from);
         let size = (memory.0.max(256) as f64 / 4096.0).ln();
         let pressure = (LEVEL + OF_SMACT * smact + OF_SIZE * size).min(MOST).exp();
         Self { pressure, sensitivity: 1.0, smact, drama, doubt }.times(spec.interference)
     }
 
-    /// What sums of activity have of it: what nobody estimated or saw is no reason to keep others off.
+    /// Its contribution to sums of activity: an unknown activity does not keep other jobs off.
     pub(super) fn known(&self, activity: f64) -> f64 {
         if self.doubt > 0.0 { 0.0 } else { activity }
     }

@@ -10,9 +10,9 @@
 //! blurred as estimates are, and are no simulator's.
 
 mod character;
-mod interference;
+mod limits;
 mod speeds;
 
 pub use character::Character;
-pub use interference::Interference;
-pub use speeds::{Company, speeds};
+pub use limits::{ForecastConfig, ForecastSettings};
+pub use speeds::{CoRunners, speeds};

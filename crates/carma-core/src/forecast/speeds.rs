@@ -1,7 +1,7 @@
 //! Speeds of jobs that share a GPU.
 
 use super::Character;
-use crate::device::CollocationMode;
+use crate::sharing::CollocationMode;
 
 /// By how much several co-runners add more than their sum: the exponent of their number.
 const CROWD: f64 = 0.11;
@@ -12,7 +12,7 @@ const MPS: f64 = 0.7;
 
 /// Jobs that share a GPU, summed up: what one more would meet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Company {
+pub struct CoRunners {
     jobs: u32,
     pressure: f64,
     squares: f64,
@@ -24,7 +24,7 @@ pub struct Company {
     pub drama: f64,
 }
 
-impl Company {
+impl CoRunners {
     /// Of these jobs.
     pub fn of(jobs: impl IntoIterator<Item = Character>) -> Self {
         jobs.into_iter().fold(Self::default(), Self::with)
@@ -61,7 +61,7 @@ impl Company {
         self.slowdown_by(self.pressure, job, mode)
     }
 
-    /// The same if those of whom nothing is known are worse than most.
+    /// The same if jobs without an estimate have a higher pressure than assumed.
     pub fn worst_slowdown(&self, job: Character, mode: CollocationMode) -> f64 {
         self.slowdown_by(self.pressure + self.doubted, job, mode)
     }
@@ -88,6 +88,6 @@ impl Company {
 /// assert!(together[0] > 0.85 && together[1] < 0.6);
 /// ```
 pub fn speeds(jobs: &[Character], mode: CollocationMode) -> Vec<f64> {
-    let all = Company::of(jobs.iter().copied());
+    let all = CoRunners::of(jobs.iter().copied());
     jobs.iter().map(|job| 1.0 / all.without(*job).slowdown(*job, mode)).collect()
 }

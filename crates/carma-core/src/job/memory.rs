@@ -1,4 +1,4 @@
-//! How much GPU memory a job needs, as far as anybody knows.
+//! How much GPU memory a job needs, as far as known.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +6,7 @@ use crate::units::MiB;
 
 /// One value for all ranks of a job, or one for each where ranks differ (rank 0 of `DataParallel` gathers, for example).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum PerRank<T> {
     /// All ranks alike.
@@ -42,6 +43,7 @@ impl<T> PerRank<T> {
 
 /// An estimator's answer for one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MemoryEstimate {
     /// The most likely peak.
     pub expected: MiB,
@@ -98,7 +100,7 @@ pub(crate) enum RankMemory {
     Known(MiB),
     /// It probably stays under this; a GPU that is smaller may still do.
     Estimated(MiB),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 

@@ -1,20 +1,27 @@
 //! What a job is: what it asks for, what is known of it, and where it stands.
 
+mod host_claim;
+mod interference;
 mod memory;
 mod outcome;
+mod placement;
 mod remaining;
 mod spec;
 mod state;
+mod turn;
 
+pub use host_claim::HostClaim;
+pub use interference::Interference;
 pub(crate) use memory::RankMemory;
 pub use memory::{MemoryBasis, MemoryEstimate, MemoryNeed, PerRank};
 pub use outcome::{Outcome, StopReason, Verdict};
-pub use spec::{ArrayMember, Condition, Dependency, JobSpec, ModeWish, Priority, RetryBudget, SharingClass, SpecError, Utilisation};
-pub use state::{Active, Idle, IllegalTransition, State, Waiting};
+pub use placement::{Granted, Placement};
+pub use spec::{ArrayMember, Condition, Dependency, JobSpec, Priority, RetryBudget, SharingClass, SpecError};
+pub use state::{Active, Idle, IllegalTransition, Resumes, State, Waiting};
+pub use turn::Turn;
 
 use serde::{Deserialize, Serialize};
 
-use crate::queue::Turn;
 use crate::recovery::Climb;
 use crate::units::{Fraction, Seconds, Time};
 use crate::{AttemptId, JobId};
@@ -24,16 +31,16 @@ use crate::{AttemptId, JobId};
 pub struct Job {
     /// What was asked for, with later changes and estimates.
     pub spec: JobSpec,
-    /// Where it stands.
+    /// The state of the job.
     pub state: State,
     /// When it was accepted.
     pub submitted_at: Time,
     /// Its place among all accepted jobs; kept through retries, so that a job put back is not at the end of the queue.
     pub sequence: u64,
-    /// Its place since it was put back after a slot: behind all who waited then.
+    /// Its place since it was preempted after its time slice: behind all jobs that waited then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub put_back_as: Option<u64>,
-    /// The rank of the last who waited then.
+    /// The rank of the last job that waited then.
     #[serde(default)]
     pub put_back_rank: u64,
     /// How many attempts were launched.
@@ -48,19 +55,19 @@ pub struct Job {
     pub progress: Option<Fraction>,
     /// When it last wrote a checkpoint.
     pub checkpointed_at: Option<Time>,
-    /// The progress that its checkpoint holds, as far as it told any.
+    /// The progress saved in its checkpoint, if it reported any.
     #[serde(default)]
     pub saved_progress: Option<Fraction>,
-    /// GPU time that its attempts have had which are over.
+    /// GPU time of its ended attempts.
     #[serde(default)]
     pub attained: Seconds,
-    /// Its turn in a queue, from when it began to wait there; worked out anew where a job is read back.
+    /// Its turn in a queue, from when it began to wait there; computed again after a restart.
     #[serde(skip)]
     pub turn: Turn,
-    /// Jobs that it did not go together with, and is not placed beside again.
+    /// Jobs that it interfered with too much, and is not placed beside again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apart_from: Vec<JobId>,
-    /// Jobs it still waits for; worked out anew where a job is read back.
+    /// Jobs it still waits for; computed again after a restart.
     #[serde(skip)]
     pub(crate) unmet: Vec<Dependency>,
 }
@@ -68,7 +75,12 @@ pub struct Job {
 impl Job {
     /// The job as it is when just accepted.
     pub(crate) fn accept(spec: JobSpec, unmet: Vec<Dependency>, sequence: u64, now: Time) -> Self {
-        let state = if spec.hold { State::Held { since: now, resumes: Waiting::Queued } } else { State::Queued { since: now } };
+        let state = match (spec.hold, spec.awaits_estimate) {
+            (true, true) => State::Held { since: now, resumes: Resumes::Estimating },
+            (true, false) => State::Held { since: now, resumes: Resumes::Queued },
+            (false, true) => State::Estimating { since: now },
+            (false, false) => State::Queued { since: now },
+        };
         Self {
             spec,
             state,

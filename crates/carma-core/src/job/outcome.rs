@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::JobId;
 
-/// How one attempt ended, as judged by whoever ran it.
+/// How one attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Exit code zero.
@@ -34,8 +35,9 @@ pub enum Verdict {
     SupervisorLost,
 }
 
-/// Why a running attempt was told to stop.
+/// Why a running attempt is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// Its user or an operator cancelled the job.
@@ -44,9 +46,10 @@ pub enum StopReason {
     TimeLimit,
     /// It is to be put back into the queue.
     Requeued,
-    /// It has had its slot, and others wait for its GPUs.
-    SlotOver,
-    /// It and others on its GPU do not go together; it is to run elsewhere.
+    /// Its time slice is over, and other jobs wait for its GPUs.
+    #[serde(rename = "slot_over")]
+    TimeSliceOver,
+    /// It interferes too much with other jobs on its GPU; it is to run elsewhere.
     Moved,
     /// Its GPU is gone.
     GpuLost,
@@ -56,6 +59,7 @@ pub enum StopReason {
 
 /// How a job ended, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It did its work.
@@ -96,6 +100,31 @@ impl Outcome {
     pub fn succeeded(&self) -> bool {
         *self == Self::Succeeded
     }
+
+    /// The kind of end, without what only this one has: `failed`, `out of memory`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed { .. } => "failed",
+            Self::OutOfMemory => "out of memory",
+            Self::HostOutOfMemory => "host out of memory",
+            Self::TimeLimit => "time limit",
+            Self::Cancelled => "cancelled",
+            Self::GpuLost => "GPU lost",
+            Self::MpsServerDied => "MPS server died",
+            Self::CouldNotStart { .. } => "could not start",
+            Self::SupervisorLost => "supervisor killed",
+            Self::DependencyFailed { .. } => "dependency failed",
+        }
+    }
+
+    /// The end in two or three words, for columns: `exit code 3`, `out of memory`.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Failed { code } => format!("exit code {code}"),
+            other => other.kind().to_owned(),
+        }
+    }
 }
 
 /// The outcome of a job that is not tried again after this verdict.
@@ -114,19 +143,36 @@ impl From<Verdict> for Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+/// The end of an attempt in a sentence without its subject. Every text for an end comes from this file.
+impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Succeeded => f.write_str("succeeded"),
             Self::Failed { code } => write!(f, "failed with exit code {code}"),
-            Self::OutOfMemory => f.write_str("ran out of GPU memory, and nothing larger is left to try"),
+            Self::OutOfMemory => f.write_str("ran out of GPU memory"),
             Self::HostOutOfMemory => f.write_str("ended because the host ran out of memory"),
-            Self::TimeLimit => f.write_str("reached its time limit"),
-            Self::Cancelled => f.write_str("cancelled"),
-            Self::GpuLost => f.write_str("lost its GPU too often"),
-            Self::MpsServerDied => f.write_str("lost its MPS server too often"),
+            Self::GpuLost => f.write_str("lost its GPU"),
+            Self::MpsServerDied => f.write_str("lost its MPS server"),
             Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
             Self::SupervisorLost => f.write_str("ended with its supervisor, which was killed"),
+        }
+    }
+}
+
+/// The end of a job in a sentence without its subject.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Succeeded => Verdict::Succeeded.fmt(f),
+            Self::Failed { code } => Verdict::Failed { code: *code }.fmt(f),
+            Self::OutOfMemory => write!(f, "{}, and nothing larger is left to try", Verdict::OutOfMemory),
+            Self::HostOutOfMemory => Verdict::HostOutOfMemory.fmt(f),
+            Self::TimeLimit => f.write_str("reached its time limit"),
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::GpuLost => write!(f, "{} too often", Verdict::GpuLost),
+            Self::MpsServerDied => write!(f, "{} too often", Verdict::MpsServerDied),
+            Self::CouldNotStart { reason } => write!(f, "could not start: {reason}"),
+            Self::SupervisorLost => Verdict::SupervisorLost.fmt(f),
             Self::DependencyFailed { on } => write!(f, "not run, because {on} did not succeed"),
         }
     }

@@ -11,7 +11,7 @@ impl JobSpec {
 }
 
 impl Job {
-    /// How long it should run still, from what was expected of it and from the progress it reported; `None`: nobody knows.
+    /// Expected remaining runtime, from the expected duration and the reported progress; `None`: unknown.
     ///
     /// Work that no checkpoint holds is lost with its attempt, so a waiting job that wrote none begins from the start.
     pub fn expected_remaining(&self, now: Time) -> Option<Seconds> {

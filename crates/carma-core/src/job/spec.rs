@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::host_claim::HostClaim;
+use super::interference::Interference;
 use super::memory::MemoryNeed;
-use crate::config::SharingMode;
-use crate::fleet::HostClaim;
-use crate::forecast::Interference;
+use crate::sharing::RequestedMode;
+use crate::telemetry::{Metric, Utilisation};
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{ArrayId, GroupId, JobId, UserId};
 
@@ -22,7 +23,7 @@ use crate::{ArrayId, GroupId, JobId, UserId};
 pub struct JobSpec {
     /// Its name, new to the scheduler.
     pub id: JobId,
-    /// Who submitted it.
+    /// The user that submitted it.
     #[serde(default = "nobody")]
     pub user: UserId,
     /// The group it is accounted to.
@@ -49,10 +50,10 @@ pub struct JobSpec {
     /// What earlier attempts, its own or of the same job, have shown of its part in interference.
     #[serde(default, skip_serializing_if = "Interference::is_as_predicted")]
     pub interference: Interference,
-    /// How well it shares, where somebody has classified it.
+    /// How well it shares, where it is classified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<SharingClass>,
-    /// How long it should take; a guess that binds nobody.
+    /// Expected runtime; not a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_duration: Option<Seconds>,
     /// How long one attempt may take before it is ended; what backfill counts with.
@@ -73,12 +74,15 @@ pub struct JobSpec {
     /// Accepted, but to wait until released.
     #[serde(default)]
     pub hold: bool,
+    /// Accepted, but to wait until its estimate is ready.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_estimate: bool,
     /// Wants its GPUs for itself.
     #[serde(default)]
     pub exclusive: bool,
     /// The collocation mode it wants.
     #[serde(default)]
-    pub mode: ModeWish,
+    pub mode: RequestedMode,
     /// It can write a checkpoint when asked and resume from it.
     #[serde(default)]
     pub may_checkpoint: bool,
@@ -100,7 +104,7 @@ fn one() -> u32 {
 }
 
 impl JobSpec {
-    /// A job that wants one GPU, and of which nothing is known.
+    /// A job that wants one GPU, without any estimate.
     pub fn new(id: JobId) -> Self {
         Self {
             id,
@@ -121,8 +125,9 @@ impl JobSpec {
             array: None,
             begin: None,
             hold: false,
+            awaits_estimate: false,
             exclusive: false,
-            mode: ModeWish::default(),
+            mode: RequestedMode::default(),
             may_checkpoint: false,
             retries: RetryBudget::default(),
         }
@@ -135,7 +140,7 @@ impl JobSpec {
 
     /// GPU utilisation to expect of it when alone; unknown counts as all.
     pub fn expected_utilisation(&self) -> Fraction {
-        self.utilisation.gpu.unwrap_or(Fraction::ONE)
+        self.utilisation[Metric::Utilisation].unwrap_or(Fraction::ONE)
     }
 
     /// How well it shares; unknown counts as badly.
@@ -181,7 +186,7 @@ const MOST_GPUS: u32 = 16_384;
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpecError {
-    /// More GPUs than anybody has.
+    /// More GPUs than a job may ask for.
     #[error("{gpus} GPUs are more than a job can want: give 0 to {MOST_GPUS}")]
     TooManyGpus {
         /// How many.
@@ -205,13 +210,13 @@ pub enum SpecError {
         /// The bound.
         upper: MiB,
     },
-    /// Factors that nobody can have learned.
+    /// Factors outside the range that can be learned.
     #[error("interference: give factors from 0.5 to 4")]
     Interference,
     /// A time limit of nothing.
     #[error("a time limit must be more than 0 s")]
     ZeroTimeLimit,
-    /// An array of which nothing may run.
+    /// An array that may run no job.
     #[error("an array must allow at least 1 job at once")]
     ZeroArrayLimit,
     /// A job that waits for itself.
@@ -225,25 +230,9 @@ impl SpecError {
     }
 }
 
-/// How busy a job keeps one GPU when it has it alone, as far as known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Utilisation {
-    /// Share of time an SM was active, over all SMs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smact: Option<Fraction>,
-    /// Resident warps over the maximum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smocc: Option<Fraction>,
-    /// Share of time DRAM was busy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drama: Option<Fraction>,
-    /// Share of time at least one kernel ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<Fraction>,
-}
-
-/// How much of a GPU's patience a job takes, in the classes of Lucid.
+/// How much a job disturbs others on a GPU, in the classes of Lucid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SharingClass {
     /// Hardly felt by others.
@@ -256,11 +245,13 @@ pub enum SharingClass {
 
 /// Higher goes first; equals go in order of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Priority(pub i32);
 
 /// Another job that must end first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Dependency {
     /// The other job.
     pub job: JobId,
@@ -271,6 +262,7 @@ pub struct Dependency {
 
 /// How a dependency must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// With success: `afterok`.
@@ -291,35 +283,9 @@ pub struct ArrayMember {
     pub at_most: Option<u32>,
 }
 
-/// The collocation mode a job asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ModeWish {
-    /// Whatever the GPU offers.
-    #[default]
-    Auto,
-    /// A plain process.
-    Streams,
-    /// A client of an MPS server.
-    Mps,
-    /// A MIG instance.
-    Mig,
-}
-
-impl ModeWish {
-    /// The way of sharing it stands for; none where any will do.
-    pub const fn sharing(self) -> Option<SharingMode> {
-        match self {
-            Self::Auto => None,
-            Self::Streams => Some(SharingMode::Streams),
-            Self::Mps => Some(SharingMode::Mps),
-            Self::Mig => Some(SharingMode::Mig),
-        }
-    }
-}
-
 /// How often a job may be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RetryBudget {
     /// After running out of GPU memory; unset: as often as the recovery ladder leads on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

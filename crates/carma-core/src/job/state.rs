@@ -1,17 +1,21 @@
 //! The job's state machine. Whatever the diagram does not show is an error.
 //!
 //! ```text
-//!            hold                 launch            process seen
+//!              estimate ready, or release
+//!   Estimating ────────┐
+//!     ▲                ▼          launch            process seen
 //!   Held ◄────────── Queued ─────────────► Starting ────────────► Running
-//!     │   release      ▲                      │                      │
+//!     │     hold       ▲                      │                      │
 //!     └────────────────┤ failure, lost GPU    │       exit           │
-//!     (to where it was)├──────────────────────┴──────────┬───────────┤
+//!      release (to the ├──────────────────────┴──────────┬───────────┤
+//!      state before)   │                                 │           │
 //!                  Preempted ◄── put back                │           │
 //!                  Recovering ◄── out of memory          ▼           ▼
 //!                      └──────── cancel, give up ──────► Done(outcome)
 //! ```
 //!
-//! `Recovering` and `Preempted` wait as `Queued` does: they are launched, held and ended alike.
+//! `Recovering` and `Preempted` wait as `Queued` does: they are launched, held and ended alike. `Estimating` is held and ended alike.
+//! A held job whose estimate arrives stays held.
 
 use std::fmt;
 
@@ -19,12 +23,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::outcome::{Outcome, StopReason};
+use super::placement::Placement;
 use crate::AttemptId;
-use crate::mapping::Placement;
 use crate::units::{MiB, Time};
 
 /// Where a job stands, with what only that standing has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
     /// Kept back until released.
@@ -32,7 +37,12 @@ pub enum State {
         /// Since when.
         since: Time,
         /// Where it goes when released.
-        resumes: Waiting,
+        resumes: Resumes,
+    },
+    /// Accepted, and not queued before its estimate is ready.
+    Estimating {
+        /// Since when.
+        since: Time,
     },
     /// In the main queue.
     Queued {
@@ -64,6 +74,7 @@ pub enum State {
 
 /// The states in which a job waits for GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
     /// In the main queue.
@@ -74,8 +85,34 @@ pub enum Waiting {
     Preempted,
 }
 
+/// The states that a held job returns to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Resumes {
+    /// It waits for its estimate.
+    Estimating,
+    /// In the main queue.
+    Queued,
+    /// In the recovery queue.
+    Recovering,
+    /// In the main queue, to resume.
+    Preempted,
+}
+
+impl From<Waiting> for Resumes {
+    fn from(waiting: Waiting) -> Self {
+        match waiting {
+            Waiting::Queued => Self::Queued,
+            Waiting::Recovering => Self::Recovering,
+            Waiting::Preempted => Self::Preempted,
+        }
+    }
+}
+
 /// An attempt under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Active {
     /// Which attempt.
     pub attempt: AttemptId,
@@ -83,10 +120,10 @@ pub struct Active {
     pub placement: Placement,
     /// When it was launched.
     pub launched_at: Time,
-    /// Set once it was told to stop.
+    /// Set once the attempt has been signalled to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<StopReason>,
-    /// What it told it would have needed on a device when it ran out of memory.
+    /// The memory that the job reported it needed on a device when it ran out of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
     /// Set while it holds its GPUs and does not use them.
@@ -96,6 +133,7 @@ pub struct Active {
 
 /// How an attempt is idle that holds GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Idle {
     /// Since when.
     pub since: Time,
@@ -116,6 +154,7 @@ impl State {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Held { .. } => "held",
+            Self::Estimating { .. } => "estimating",
             Self::Queued { .. } => "queued",
             Self::Starting(_) => "starting",
             Self::Running(_) => "running",
@@ -158,9 +197,9 @@ impl State {
         }
     }
 
-    /// Whether it is kept back.
-    pub(crate) const fn is_held(&self) -> bool {
-        matches!(self, Self::Held { .. })
+    /// Whether it may start later: it waits for GPUs or its estimate, or is held.
+    pub(crate) const fn is_pending(&self) -> bool {
+        self.waiting().is_some() || matches!(self, Self::Held { .. } | Self::Estimating { .. })
     }
 
     /// How it ended, if it did.
@@ -187,16 +226,31 @@ impl State {
 
     /// Keeps a waiting job back.
     pub(crate) fn hold(&mut self, now: Time) -> Result<(), IllegalTransition> {
-        let resumes = self.waiting().ok_or_else(|| self.illegal("held"))?;
+        let resumes = match self {
+            Self::Estimating { .. } => Resumes::Estimating,
+            _ => self.waiting().ok_or_else(|| self.illegal("held"))?.into(),
+        };
         *self = Self::Held { since: now, resumes };
         Ok(())
     }
 
-    /// Lets a held job wait again.
+    /// Lets a held job wait again, or a job start without its estimate.
     pub(crate) fn release(&mut self, now: Time) -> Result<(), IllegalTransition> {
-        let Self::Held { resumes, .. } = *self else { return Err(self.illegal("released")) };
-        *self = Self::of(resumes, now);
+        *self = match *self {
+            Self::Held { resumes, .. } => Self::of(resumes, now),
+            Self::Estimating { .. } => Self::Queued { since: now },
+            _ => return Err(self.illegal("released")),
+        };
         Ok(())
+    }
+
+    /// The estimate is ready: a job that waited for it is queued, or stays held.
+    pub(crate) fn estimated(&mut self, now: Time) {
+        match self {
+            Self::Estimating { .. } => *self = Self::Queued { since: now },
+            Self::Held { resumes, .. } if *resumes == Resumes::Estimating => *resumes = Resumes::Queued,
+            _ => {}
+        }
     }
 
     /// Starts an attempt of a waiting job.
@@ -220,7 +274,7 @@ impl State {
     /// Puts the job of an ended attempt back into a queue.
     pub(crate) fn put_back(&mut self, queue: Waiting, now: Time) -> Result<(), IllegalTransition> {
         self.under_way("put back")?;
-        *self = Self::of(queue, now);
+        *self = Self::of(queue.into(), now);
         Ok(())
     }
 
@@ -231,11 +285,12 @@ impl State {
         Ok(())
     }
 
-    const fn of(waiting: Waiting, since: Time) -> Self {
-        match waiting {
-            Waiting::Queued => Self::Queued { since },
-            Waiting::Recovering => Self::Recovering { since },
-            Waiting::Preempted => Self::Preempted { since },
+    const fn of(resumes: Resumes, since: Time) -> Self {
+        match resumes {
+            Resumes::Estimating => Self::Estimating { since },
+            Resumes::Queued => Self::Queued { since },
+            Resumes::Recovering => Self::Recovering { since },
+            Resumes::Preempted => Self::Preempted { since },
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Choosing devices within one server: the policy's order, then closeness.
 
-use super::{Order, Score, Topology};
+use super::packing::packing_pays;
 use crate::DeviceId;
-use crate::admission::{self, JobQuestion, RankNeed, Way};
-use crate::device::Device;
-use crate::fleet::Server;
-use crate::power;
+use crate::admission::{self, JobQuestion, RankNeed};
+use crate::device::{Device, grown_stale};
+use crate::fleet::{Server, Topology};
+use crate::obstacle::PlacementKind;
+use crate::policy::{Order, Score};
 use crate::units::Time;
 
 /// A device that would take the least needy rank of the job.
@@ -33,16 +34,16 @@ pub(super) fn candidates<'a>(server: &'a Server, question: &JobQuestion<'_>, now
     let cursor = if matches!(order, Order::Ring) { question.cursor } else { None };
     let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(server.devices.len());
     for device in &server.devices {
-        let score = match question.way {
-            Way::Idle => device.standing().idle.map(|_| Score(0)),
-            Way::Share => device.standing().room.map(|room| room.score),
+        let score = match question.kind {
+            PlacementKind::Idle => device.availability().idle.map(|_| Score(0)),
+            PlacementKind::Share => device.availability().room.map(|room| room.score),
         };
         let Some(score) = score else { continue };
-        let stale = admission::grown_stale(device, question.config, now).is_some();
-        let pays = || !question.packs || power::packing_pays(device, question.demand.character(), &question.config.forecast);
-        let powered = || power::power_objection(question, server, device).is_none();
+        let stale = grown_stale(device, question.config, now).is_some();
+        let pays = || !question.packs || packing_pays(device, question.demand.character(), question.config.forecast);
+        let powered = || admission::power_objection(question, server, device).is_none();
         if !stale && admission::first_job_obstacle(question, least, device).is_none() && pays() && powered() {
-            let score = question.predict(device).filter(|_| question.way == Way::Share).and_then(Result::ok).unwrap_or(score);
+            let score = question.predict(device).filter(|_| question.kind == PlacementKind::Share).and_then(Result::ok).unwrap_or(score);
             candidates.push(Candidate { device, score, comes_round: cursor.is_some_and(|cursor| device.id() <= cursor) });
         }
     }
@@ -68,7 +69,7 @@ pub(super) fn assign<'a>(candidates: &[Candidate<'a>], topology: Option<&Topolog
     let Some(topology) = topology.filter(|_| width > 1) else {
         return grow(candidates, None, 0, question).map(|(_, choice)| choice);
     };
-    let seeds = if question.way == Way::Idle { candidates.len() } else { 1 };
+    let seeds = if question.kind == PlacementKind::Idle { candidates.len() } else { 1 };
     let sets = (0..seeds).filter_map(|seed| grow(candidates, Some(topology), seed, question));
     // The first of equals, so the lowest devices where the topology does not care.
     sets.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, choice)| choice)

@@ -3,13 +3,15 @@
 use std::cell::Cell;
 
 use super::choose::{self, Candidate, Choice, Chosen};
-use super::{Granted, Order, Placement, Score};
-use crate::admission::{self, Demand, JobQuestion, RankNeed, Way};
-use crate::device::{CollocationMode, Device, Limits};
+use crate::admission::{self, Demand, JobQuestion, RankNeed};
+use crate::device::Device;
 use crate::fleet::{Fleet, OfferKind, Server, Summary};
 use crate::forecast::Character;
-use crate::job::ModeWish;
+use crate::job::{Granted, Placement};
 use crate::modes::thread_share;
+use crate::obstacle::PlacementKind;
+use crate::policy::{Order, Score};
+use crate::sharing::{CollocationMode, Limits, RequestedMode};
 use crate::units::{MiB, Time};
 
 /// Servers that could take a job and are looked at before the best of them is taken, where progress is predicted.
@@ -17,7 +19,7 @@ const SERVERS_PREDICTED: usize = 64;
 
 /// The devices for a job this way, or none: all of its ranks or nothing.
 pub(crate) fn find(fleet: &Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Placement> {
-    if question.way == Way::Share && (question.demand.needs_idle || question.suspended_by.is_some()) {
+    if question.kind == PlacementKind::Share && (question.demand.needs_idle || question.suspended_by.is_some()) {
         return None;
     }
     let devices = within_one_server(fleet, question, now).or_else(|| spanning(fleet, question, now))?;
@@ -69,16 +71,16 @@ fn bound(summary: &Summary, question: &JobQuestion<'_>) -> Option<Score> {
     }
     let ranks = &question.demand.ranks;
     let least = ranks.last().map_or(MiB::ZERO, |need| need.to_share);
-    match question.way {
-        Way::Idle => summary.may_hold(OfferKind::Idle, ranks.len(), |nth| ranks[nth].alone).then_some(Score(0)),
-        Way::Share => summary.may_hold(OfferKind::Room, ranks.len(), |nth| ranks[nth].to_share).then(|| summary.best(least)),
+    match question.kind {
+        PlacementKind::Idle => summary.may_hold(OfferKind::Idle, ranks.len(), |nth| ranks[nth].alone).then_some(Score(0)),
+        PlacementKind::Share => summary.may_hold(OfferKind::Room, ranks.len(), |nth| ranks[nth].to_share).then(|| summary.best(least)),
     }
 }
 
 /// Devices on several servers, as few servers as will do. Any of them may become the one the job is launched on, so the
 /// hosts of all must have what it claims.
 fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Option<Chosen<'a>> {
-    if !question.demand.spec.may_span_servers || fleet.open_devices(question.way) < question.demand.width() {
+    if !question.demand.spec.may_span_servers || fleet.open_devices(question.kind) < question.demand.width() {
         return None;
     }
     let least = question.demand.ranks.last()?;
@@ -87,9 +89,9 @@ fn spanning<'a>(fleet: &'a Fleet, question: &JobQuestion<'_>, now: Time) -> Opti
     fleet.visit(
         |summary| {
             let host = question.demand.host.fits_in(summary.host_unbooked) && !summary.is_out_of_power();
-            host && match question.way {
-                Way::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
-                Way::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
+            host && match question.kind {
+                PlacementKind::Idle => summary.may_hold(OfferKind::Idle, 1, |_| least.alone),
+                PlacementKind::Share => summary.may_hold(OfferKind::Room, 1, |_| least.to_share),
             }
         },
         |server| {
@@ -139,7 +141,7 @@ pub(crate) fn could_ever_fit(fleet: &Fleet, demand: &Demand<'_>) -> bool {
 fn placement(chosen: &Chosen<'_>, question: &JobQuestion<'_>) -> Option<Placement> {
     let granted = chosen.iter().map(|(need, device)| Granted {
         device: device.id(),
-        promised: need.promise.on(device.spec.memory),
+        reserved: need.reserved.on(device.spec.memory),
         limits: limits(device, need, question),
     });
     Some(Placement { server: chosen.first()?.1.id().server(), devices: granted.collect() })
@@ -148,7 +150,7 @@ fn placement(chosen: &Chosen<'_>, question: &JobQuestion<'_>) -> Option<Placemen
 fn limits(device: &Device, need: &RankNeed, question: &JobQuestion<'_>) -> Limits {
     match (device.spec.mode, device.id().instance) {
         (_, Some(instance)) => Limits::Mig { instance },
-        (CollocationMode::Mps { .. }, _) if question.demand.spec.mode != ModeWish::Streams => Limits::Mps {
+        (CollocationMode::Mps { .. }, _) if question.demand.spec.mode != RequestedMode::Streams => Limits::Mps {
             active_threads: question.config.mps.active_threads.or_else(|| {
                 let by_need = question.config.modes.thread_shares;
                 by_need.then(|| thread_share(Character::of(question.demand.spec))).flatten()

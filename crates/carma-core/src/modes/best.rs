@@ -1,22 +1,20 @@
-//! The choice of a mode for a GPU that nobody is on.
+//! The choice of a mode for an empty GPU.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::gpu_mode::{GpuMode, MigLayout, Part};
 use super::progress::{Progress, apart, together};
 use crate::UserId;
-use crate::config::{Config, SharingMode};
-use crate::device::CollocationMode;
+use crate::config::Config;
 use crate::forecast::Character;
-use crate::job::ModeWish;
+use crate::sharing::{CollocationMode, GpuMode, MigLayout, Part, RequestedMode, SharingMode};
 use crate::units::{MiB, Seconds};
 
 /// A job that waits for one GPU or more, as far as the choice depends on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingJob {
-    /// Whose.
+    /// The user.
     pub user: UserId,
     /// What it does to others, and others to it.
     pub character: Character,
@@ -25,7 +23,7 @@ pub struct WaitingJob {
     /// It must have a GPU, or several, for itself.
     pub whole: bool,
     /// The mode it asks for.
-    pub wish: ModeWish,
+    pub wish: RequestedMode,
     /// How long it should take, where that is known.
     pub expected: Option<Seconds>,
 }
@@ -34,19 +32,19 @@ impl WaitingJob {
     /// Whether it could run on a GPU with this memory that is shared this way.
     fn accepts(&self, mode: SharingMode, memory: MiB) -> bool {
         match mode {
-            SharingMode::Streams => matches!(self.wish, ModeWish::Auto | ModeWish::Streams),
-            SharingMode::Mps => matches!(self.wish, ModeWish::Auto | ModeWish::Mps),
+            SharingMode::Streams => matches!(self.wish, RequestedMode::Auto | RequestedMode::Streams),
+            SharingMode::Mps => matches!(self.wish, RequestedMode::Auto | RequestedMode::Mps),
             SharingMode::Mig => {
                 let largest = MigLayout::ALL[0].parts(memory).first().map_or(MiB::ZERO, |part| part.memory);
-                matches!(self.wish, ModeWish::Auto | ModeWish::Mig) && !self.whole && self.memory <= largest
+                matches!(self.wish, RequestedMode::Auto | RequestedMode::Mig) && !self.whole && self.memory <= largest
             }
         }
     }
 }
 
-/// A GPU that nobody is on.
+/// An empty GPU and its current mode.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GpuAsItIs {
+pub struct CurrentGpu {
     /// The memory of the whole GPU.
     pub memory: MiB,
     /// How it is shared.
@@ -59,7 +57,7 @@ pub struct GpuAsItIs {
 
 /// What is predicted of one mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prospect {
+pub struct ModeForecast {
     /// The mode.
     pub mode: GpuMode,
     /// What the jobs do in it.
@@ -76,14 +74,14 @@ pub struct ModeChoice {
     /// What they do as it is.
     pub as_it_is: Progress,
     /// What they do in each of the modes it may be switched to.
-    pub prospects: Vec<Prospect>,
+    pub prospects: Vec<ModeForecast>,
 }
 
-/// Chooses how a GPU is to be shared by those of the jobs that fall to it, which are every `nth` of those that wait.
+/// Chooses the sharing mode of a GPU for its part of the waiting jobs, which is every `nth`.
 ///
-/// Another mode must promise `modes.gain` more, what its switch takes paid for, and may take nothing away that a waiting job needs. MPS serves one user
+/// Another mode must gain `modes.gain` more, net of the switch, and must not exclude a waiting job. MPS serves one user
 /// at a time, so it is no choice while jobs of several wait.
-pub fn best_mode(gpu: &GpuAsItIs, waiting: &[WaitingJob], nth: usize, config: &Config) -> ModeChoice {
+pub fn best_mode(gpu: &CurrentGpu, waiting: &[WaitingJob], nth: usize, config: &Config) -> ModeChoice {
     let ours: Vec<&WaitingJob> = waiting.iter().step_by(nth.max(1)).collect();
     let bound = config.forecast.slowdown;
     let most = if config.mapping.policy.shares { config.admission.jobs_per_gpu.map_or(usize::MAX, |most| most as usize) } else { 1 };
@@ -110,10 +108,10 @@ pub fn best_mode(gpu: &GpuAsItIs, waiting: &[WaitingJob], nth: usize, config: &C
     };
     let modes = [GpuMode::Streams, GpuMode::Mps].into_iter().chain(MigLayout::ALL.map(GpuMode::Mig));
     let modes = modes.filter(|mode| possible(mode.sharing()));
-    let prospects: Vec<Prospect> = modes.map(|mode| Prospect { mode, progress: progress(mode) }).collect();
+    let prospects: Vec<ModeForecast> = modes.map(|mode| ModeForecast { mode, progress: progress(mode) }).collect();
     let known: Vec<f64> = ours.iter().filter_map(|job| job.expected).map(Seconds::get).collect();
     let span = if known.is_empty() { config.modes.every.get() } else { known.iter().sum::<f64>() / known.len() as f64 };
-    let pays = |prospect: &&Prospect| {
+    let pays = |prospect: &&ModeForecast| {
         let cost = GpuMode::cost(gpu.mode, prospect.mode.sharing()).get();
         prospect.progress.get() * (span - cost) >= as_it_is.get() * span * (1.0 + config.modes.gain.get()) && prospect.progress > as_it_is
     };
@@ -149,11 +147,11 @@ mod tests {
     fn job(user: u32, smact: f64, memory: u64) -> WaitingJob {
         let pressure = smact * memory as f64 / 20_000.0;
         let character = Character { pressure, sensitivity: 1.0, smact, drama: smact / 3.0, doubt: 0.0 };
-        WaitingJob { user: UserId(user), character, memory: MiB(memory), whole: false, wish: ModeWish::Auto, expected: None }
+        WaitingJob { user: UserId(user), character, memory: MiB(memory), whole: false, wish: RequestedMode::Auto, expected: None }
     }
 
-    fn whole(mode: SharingMode) -> GpuAsItIs {
-        GpuAsItIs { memory: A100, mode, parts: Vec::new(), refused: Vec::new() }
+    fn whole(mode: SharingMode) -> CurrentGpu {
+        CurrentGpu { memory: A100, mode, parts: Vec::new(), refused: Vec::new() }
     }
 
     fn chosen(waiting: &[WaitingJob], config: &Config) -> Option<GpuMode> {
@@ -183,7 +181,7 @@ mod tests {
     #[test]
     fn one_large_job_needs_the_whole_gpu_and_nothing_else() {
         assert_eq!(chosen(&[job(1, 0.95, 30_000)], &anything()), None);
-        let cut = GpuAsItIs { parts: MigLayout::TwoThrees.parts(A100), ..whole(SharingMode::Mig) };
+        let cut = CurrentGpu { parts: MigLayout::TwoThrees.parts(A100), ..whole(SharingMode::Mig) };
         assert_eq!(best_mode(&cut, &[job(1, 0.95, 30_000)], 1, &anything()).mode, Some(GpuMode::Streams));
     }
 
@@ -206,7 +204,7 @@ mod tests {
     #[test]
     fn what_was_refused_or_is_not_allowed_is_no_choice() {
         let waiting = vec![job(1, 0.3, 7_000); 5];
-        let gpu = GpuAsItIs { refused: vec![SharingMode::Mps], ..whole(SharingMode::Streams) };
+        let gpu = CurrentGpu { refused: vec![SharingMode::Mps], ..whole(SharingMode::Streams) };
         assert_eq!(best_mode(&gpu, &waiting, 1, &anything()).mode, None);
         assert_eq!(chosen(&waiting, &allowing(&[SharingMode::Streams])), None);
     }

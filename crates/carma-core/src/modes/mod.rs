@@ -7,11 +7,9 @@
 //! ```
 
 mod best;
-mod gpu_mode;
 mod progress;
 mod thread_share;
 
-pub use best::{GpuAsItIs, ModeChoice, Prospect, WaitingJob, best_mode};
-pub use gpu_mode::{GpuMode, MigLayout, Part};
+pub use best::{CurrentGpu, ModeChoice, ModeForecast, WaitingJob, best_mode};
 pub use progress::{Progress, slice_slowdown};
 pub use thread_share::thread_share;

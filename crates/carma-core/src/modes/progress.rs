@@ -5,9 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::best::WaitingJob;
-use super::gpu_mode::Part;
-use crate::device::CollocationMode;
 use crate::forecast::speeds;
+use crate::sharing::{CollocationMode, Part};
 use crate::units::MiB;
 
 /// Progress of several jobs together, in hundredths of what one makes alone.
@@ -41,7 +40,7 @@ pub fn slice_slowdown(smact: f64, share: f64) -> f64 {
 }
 
 /// The most that the first of these jobs can do together on a whole GPU: as many as its memory holds, as long as one more adds something and
-/// nobody is slowed down by more than the bound.
+/// no job is slowed down by more than the bound.
 pub(super) fn together(jobs: &[&WaitingJob], memory: MiB, mode: CollocationMode, most: usize, bound: f64) -> f64 {
     let (mut on_it, mut left, mut best) = (Vec::new(), memory, 0.0);
     for job in jobs {

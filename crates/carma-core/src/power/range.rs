@@ -17,7 +17,7 @@ impl PowerRange {
     /// An A100, which the model of a job's power was fitted on.
     pub const A100: Self = Self { idle: Watts(52.0), limit: Watts(400.0) };
 
-    /// A device of which only the limit is known idles at the same share of it as an A100.
+    /// A device whose limit alone is known idles at the same share of it as an A100.
     ///
     /// ```
     /// use carma_core::{PowerRange, Watts};

@@ -1,4 +1,4 @@
-//! Job arrays of which only so many may run at once.
+//! Job arrays with a limit on running jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ impl Arrays {
         turn
     }
 
-    /// Notes that a job has had its turn, whoever else has.
+    /// Gives a job its turn, whatever the limit.
     pub(crate) fn admit(&mut self, job: &Job) {
         if let Some(member) = job.spec.array {
             self.arrays.entry(member.array).or_default().admitted.insert(job.id());

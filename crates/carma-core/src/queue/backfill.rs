@@ -2,95 +2,48 @@
 
 use std::cell::Cell;
 
-use crate::admission::{
-    JobQuestion, Obstacle, RankNeed, Way, device_obstacles, grown_stale, job_obstacles, mode_objection, usable_devices,
-};
-use crate::device::{Device, Gate, Tenant};
-use crate::fleet::{Fleet, HostClaim, OfferKind, Summary};
-use crate::mapping::Score;
-use crate::units::{MiB, Time, Watts};
-use crate::{DeviceId, JobId, ServerId};
+use crate::DeviceId;
+use crate::admission::{HeadReservation, JobQuestion, RankNeed, job_obstacles, mode_objection, usable_devices};
+use crate::device::{Device, Gate, device_obstacles, grown_stale};
+use crate::fleet::{Fleet, OfferKind, Summary};
+use crate::obstacle::{Obstacle, PlacementKind};
+use crate::policy::Score;
+use crate::tenant::Tenant;
+use crate::units::{MiB, Time};
 
-/// Servers that could be kept for a head and are looked at, the most promising first, before the soonest of them is taken.
+/// Servers to look at for a reservation, the best bound first, before the soonest of them is taken.
 const SERVERS_PLANNED: usize = 24;
 
-/// The devices kept for the head of the queue, and from when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeadReservation {
-    /// The job they are kept for.
-    pub head: JobId,
-    /// The devices, in order; none where nothing can be kept, because what the head waits for is drained, say.
-    pub devices: Vec<DeviceId>,
-    /// When the head should be able to start; unset when no time limit tells, and then the devices are kept from now on.
-    pub from: Option<Time>,
-    /// What the head claims of a host: it is kept on the servers of the devices.
-    pub host: HostClaim,
-    /// Watts that the head adds on each device: under a budget they are kept on the servers of the devices.
-    pub power: Watts,
-}
-
-impl HeadReservation {
-    /// Nothing is kept for this head yet.
-    pub(crate) const fn nothing(head: JobId) -> Self {
-        Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO }, power: Watts(0.0) }
-    }
-
-    /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
-    pub(crate) fn objection(&self, device: DeviceId, ends_at: Option<Time>) -> Option<Obstacle> {
-        // A GPU that is kept is kept with its instances: it is made whole when they are free.
-        let whole = DeviceId { instance: None, ..device };
-        let kept = self.devices.binary_search(&device).is_ok() || device != whole && self.devices.binary_search(&whole).is_ok();
-        (kept && !self.gone_in_time(ends_at)).then_some(Obstacle::ReservedForHead { head: self.head, from: self.from })
-    }
-
-    /// What a later job has to leave of a server's host. The head may find its GPUs sooner than its cores or memory; a job
-    /// that is gone by then is gone in time all the same.
-    pub(crate) fn kept_of_host(&self, server: ServerId, ends_at: Option<Time>) -> HostClaim {
-        let kept = self.devices.iter().any(|device| device.server() == server) && !self.gone_in_time(ends_at);
-        if kept { self.host } else { HostClaim::default() }
-    }
-
-    /// The watts that a later job has to leave of a server's power budget.
-    pub(crate) fn kept_of_power(&self, server: ServerId, ends_at: Option<Time>) -> Watts {
-        let kept = self.devices.iter().filter(|device| device.server() == server).count();
-        if self.gone_in_time(ends_at) { Watts(0.0) } else { Watts(self.power.0 * kept as f64) }
-    }
-
-    fn gone_in_time(&self, ends_at: Option<Time>) -> bool {
-        matches!((ends_at, self.from), (Some(end), Some(from)) if end <= from)
-    }
-
-    /// Keeps for the head the devices that are soonest free for it by the time limits of what runs there: in one server
-    /// if the head must have that, the earliest server first. `question` is the head's, whichever way.
-    pub(crate) fn plan(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> Self {
-        let (alone, sharing) = (JobQuestion { way: Way::Idle, ..question }, JobQuestion { way: Way::Share, ..question });
-        let planner = Planner { fleet, alone, sharing, now };
-        let usable = |server| usable_devices(server, question.demand);
-        // Where progress is predicted, a GPU may be ready much later than its memory is, so bounds skip few servers.
-        let found = Cell::new(0);
-        let enough = || question.config.mapping.policy.predicts() && found.get() >= SERVERS_PLANNED;
-        let one = fleet.best(
-            0..fleet.servers().len(),
-            |summary| if enough() { None } else { planner.earliest(summary) },
-            |server| {
-                let chosen = planner.soonest(&usable(server))?;
-                found.set(found.get() + 1);
-                Some((chosen.0.score(), chosen))
-            },
-        );
-        let spec = question.demand.spec;
-        let everywhere = || planner.soonest(&fleet.servers().iter().flat_map(usable));
-        let chosen = one.or_else(|| spec.may_span_servers.then(everywhere).flatten());
-        let (ready, devices) = chosen.unwrap_or((Ready::Unknown, Vec::new()));
-        let servers = devices.iter().filter_map(|device| fleet.server(device.server()));
-        let power = question.demand.power.and_then(|power| servers.map(|server| server.most_added(power.load)).max()).unwrap_or_default();
-        Self {
-            head: spec.id,
-            devices,
-            from: if let Ready::At(time) = ready { Some(time) } else { None },
-            host: question.demand.host,
-            power,
-        }
+/// Keeps for the head the devices that are soonest free for it by the time limits of what runs there: in one server
+/// if the head must have that, the earliest server first. `question` is the head's, whichever way.
+pub(crate) fn plan_reservation(fleet: &Fleet, question: JobQuestion<'_>, now: Time) -> HeadReservation {
+    let (alone, sharing) = (JobQuestion { kind: PlacementKind::Idle, ..question }, JobQuestion { kind: PlacementKind::Share, ..question });
+    let planner = Planner { fleet, alone, sharing, now };
+    let usable = |server| usable_devices(server, question.demand);
+    // With predicted progress a GPU may be ready much later than its memory is, so bounds skip few servers.
+    let found = Cell::new(0);
+    let enough = || question.config.mapping.policy.predicts() && found.get() >= SERVERS_PLANNED;
+    let one = fleet.best(
+        0..fleet.servers().len(),
+        |summary| if enough() { None } else { planner.earliest(summary) },
+        |server| {
+            let chosen = planner.soonest(&usable(server))?;
+            found.set(found.get() + 1);
+            Some((chosen.0.score(), chosen))
+        },
+    );
+    let spec = question.demand.spec;
+    let everywhere = || planner.soonest(&fleet.servers().iter().flat_map(usable));
+    let chosen = one.or_else(|| spec.may_span_servers.then(everywhere).flatten());
+    let (ready, devices) = chosen.unwrap_or((Ready::Unknown, Vec::new()));
+    let servers = devices.iter().filter_map(|device| fleet.server(device.server()));
+    let power = question.demand.power.and_then(|power| servers.map(|server| server.most_added(power.load)).max()).unwrap_or_default();
+    HeadReservation {
+        head: spec.id,
+        devices,
+        from: if let Ready::At(time) = ready { Some(time) } else { None },
+        host: question.demand.host,
+        power,
     }
 }
 
@@ -118,8 +71,8 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// No server below the summary is ready for the head before this: unless memory is there already, somebody must go,
-    /// from one device at least, or from all if the head shares with nobody. `None`: no server below could ever hold it.
+    /// No server below the summary is ready for the head before this. Unless memory is free already, a tenant must end on
+    /// one device at least, or on all if the head does not share. `None`: no server below could ever hold it.
     fn earliest(&self, summary: &Summary) -> Option<Score> {
         let ranks = &self.alone.demand.ranks;
         let host = self.alone.demand.host.fits_in(summary.host_total);
@@ -127,7 +80,7 @@ impl Planner<'_> {
             return None;
         }
         let shares = self.alone.config.mapping.policy.shares && !self.alone.demand.needs_idle;
-        let room = shares && summary.may_hold(OfferKind::Prospect, ranks.len(), |nth| ranks[nth].to_share);
+        let room = shares && summary.may_hold(OfferKind::AfterGate, ranks.len(), |nth| ranks[nth].to_share);
         let emptied = if shares { 1 } else { ranks.len() };
         let ready = if room { Some(self.now) } else { summary.soonest(emptied).map(|end| end.max(self.now)) };
         Some(ready.map_or(Ready::Unknown, Ready::At).score())
@@ -138,7 +91,7 @@ impl Planner<'_> {
     fn soonest<'a>(&self, devices: &(impl Iterator<Item = &'a Device> + Clone)) -> Option<(Ready, Vec<DeviceId>)> {
         let mut chosen: Vec<DeviceId> = Vec::with_capacity(self.alone.demand.width());
         let mut last = Ready::At(self.now);
-        // Latest first, so that the soonest is taken from the end; worked out anew when a rank needs less.
+        // Latest first, so that the soonest is taken from the end; computed again when a rank needs less.
         let mut ready: Vec<(Ready, DeviceId)> = Vec::new();
         let mut before: Option<&RankNeed> = None;
         for need in self.alone.demand.ranks.iter() {
@@ -159,7 +112,7 @@ impl Planner<'_> {
     /// When the device could take the rank; `None`: not as it is, or as long as it is drained.
     fn ready_at(&self, device: &Device, need: &RankNeed) -> Option<Ready> {
         let config = self.alone.config;
-        // Other users' tenants and outsiders may leave; what the device is does not change.
+        // Tenants of other users and foreign processes may end; the device's own properties do not change.
         let passing = |obstacle: &Obstacle| match obstacle {
             Obstacle::MpsOtherUser { .. } | Obstacle::ForeignProcesses { .. } => true,
             Obstacle::WrongMode { .. } | Obstacle::MpsClientsOnly => self.alone.demand.could_have(device, need),
@@ -172,7 +125,7 @@ impl Planner<'_> {
             return Some(Ready::Unknown);
         }
         if device.partitioned || mode_objection(self.alone.demand.spec, device).is_some() {
-            // It has to be switched first, and until then it rests.
+            // It must be switched first, and may not be switched before its minimum interval is over.
             let rested = device.switches.changed_at.map_or(self.now, |changed| changed + config.modes.every);
             return Some(self.empty_at(device).max(Ready::At(rested)));
         }
@@ -180,7 +133,7 @@ impl Planner<'_> {
         Some(shared.map_or_else(|| self.empty_at(device), Ready::At))
     }
 
-    /// When enough of those with a time limit are gone for the rank to share the device, not before its gate opens.
+    /// When enough tenants with a time limit have ended for the rank to share the device, not before its gate opens.
     fn room_at(&self, device: &Device, need: &RankNeed, gate: Time) -> Option<Time> {
         let config = self.sharing.config;
         let mut ends: Vec<(Time, MiB)> = Vec::with_capacity(device.tenants.len());
@@ -201,13 +154,13 @@ impl Planner<'_> {
         gone.map(|(end, _)| end.max(gate))
     }
 
-    /// When the last of those on the device, or on its instances, is gone.
+    /// When the last tenant of the device, or of its instances, has ended.
     fn empty_at(&self, device: &Device) -> Ready {
         let instances = self.fleet.instances(device);
         let tenants = || device.tenants.iter().chain(instances.clone().flat_map(|instance| &instance.tenants));
         let attributed: MiB = tenants().map(Tenant::attributed).sum();
         let unknown = instances.clone().any(|instance| instance.lost || instance.drained || self.empty_at(instance) == Ready::Unknown);
-        // Outsiders, and memory that nobody owns to, have no limit.
+        // Foreign processes, and memory without an owner, have no time limit.
         if unknown || !device.foreign.is_empty() || device.occupied() - attributed > self.alone.config.admission.idle_memory {
             return Ready::Unknown;
         }
@@ -216,16 +169,16 @@ impl Planner<'_> {
         if last < Time::MAX { Ready::At(last) } else { Ready::Unknown }
     }
 
-    /// Whether the head could share the device but for memory and the gate. What else stands in the way, such as load, has
-    /// no known end before the device is empty.
+    /// Whether only memory and the gate keep the head from sharing the device. Other obstacles, such as load, have no known
+    /// end before the device is empty.
     fn may_share(&self, device: &Device, need: &RankNeed) -> bool {
-        let mut closed = device_obstacles(device, Way::Share, self.sharing.config, self.now);
+        let mut closed = device_obstacles(device, PlacementKind::Share, self.sharing.config, self.now);
         let mut unwelcome = job_obstacles(&self.sharing, need, device);
         closed.all(|obstacle| matches!(obstacle, Obstacle::GateClosed { .. }))
             && unwelcome.all(|obstacle| matches!(obstacle, Obstacle::Memory { .. }))
     }
 
-    /// When the gate opens: by itself, or at the latest when the one it closed behind is gone.
+    /// When the gate opens: by its timer, or at the latest when the attempt it closed behind ends.
     fn gate_opens(&self, device: &Device) -> Option<Time> {
         let opens = match device.gate {
             Gate::Open => Some(self.now),

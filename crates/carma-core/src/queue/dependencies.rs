@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Which jobs wait for which others.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Dependents {
         self.of.remove(&ended).unwrap_or_default()
     }
 
-    /// Whether somebody waits for the job.
+    /// Whether another job waits for this one.
     pub(crate) fn has(&self, job: JobId) -> bool {
         self.of.contains_key(&job)
     }

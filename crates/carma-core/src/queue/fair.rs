@@ -1,16 +1,17 @@
 //! The main queue: in order, or in turns between users.
 //!
-//! Under fair share the order is that in which jobs would start: of the highest priority, the group that stands lowest, in it the user
-//! that stands lowest, and of this user the first job; then its cost is added to where both stand, and so on. So jobs of
-//! users who stand alike alternate by cost, however many jobs one of them has.
+//! Under fair share the order is that in which jobs would start: of the highest priority, the group with the lowest usage, in it the user
+//! with the lowest usage, and of this user the first job; then its cost is added to the usage of both, and so on. So jobs of
+//! users with equal usage alternate by cost, however many jobs one of them has.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
 
-use super::{Account, Courtesy, Ledger, Place};
+use super::Place;
 use crate::GroupId;
 use crate::config::{QueueConfig, Shares};
 use crate::device::Device;
+use crate::fair_share::{Account, FairShareReserve, Ledger};
 use crate::job::{Job, Priority};
 use crate::units::{Seconds, Time};
 
@@ -26,7 +27,7 @@ pub(crate) struct FairQueue {
     fair: bool,
     shares: Shares,
     pub(crate) ledger: Ledger,
-    pub(crate) courtesy: Courtesy,
+    pub(crate) reserve: FairShareReserve,
 }
 
 impl FairQueue {
@@ -34,8 +35,8 @@ impl FairQueue {
         if self.fair { place.account } else { Account::EVERYBODY }
     }
 
-    /// Follows new rules; whoever stands in it must have been taken out.
-    pub(crate) fn adopt(&mut self, fair: bool, shares: &Shares) {
+    /// Applies new rules; the queue must be empty.
+    pub(crate) fn apply_rules(&mut self, fair: bool, shares: &Shares) {
         debug_assert!(self.len == 0);
         (self.fair, self.shares) = (fair, shares.clone());
     }
@@ -83,24 +84,24 @@ impl FairQueue {
         lengths && self.lengths.len() == self.len && self.work == places().map(work).sum()
     }
 
-    /// Those who have jobs in it.
+    /// Accounts with jobs in it.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = Account> + '_ {
         self.lines.keys().copied()
     }
 
-    /// Looks anew for who has less than its share.
-    pub(crate) fn review_courtesy<'a>(&mut self, devices: impl Iterator<Item = &'a Device>, rules: &QueueConfig, now: Time) {
-        self.courtesy.review((&self.ledger, self.lines.keys().copied()), devices, rules, now);
+    /// Reviews which users are below their share.
+    pub(crate) fn review_reserve<'a>(&mut self, devices: impl Iterator<Item = &'a Device>, rules: &QueueConfig, now: Time) {
+        self.reserve.review((&self.ledger, self.lines.keys().copied()), devices, rules, now);
     }
 
-    /// Takes everybody out.
+    /// Takes all jobs out.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Place> + use<> {
         (self.len, self.work) = (0, 0);
         self.lengths.clear();
         std::mem::take(&mut self.lines).into_values().flatten()
     }
 
-    /// The longest job, the first of several, if it is of those whose turn it is, and the GPU time of all others in milliseconds.
+    /// The longest job (the first of several) if its account is next, and the GPU time of all other jobs in milliseconds.
     pub(crate) fn longest(&self) -> Option<(&Place, u128)> {
         let ((_, Reverse(longest)), first) = (self.lengths.last()?, self.first()?);
         let in_turn = longest.priority == first.priority && self.account(longest) == self.account(first);
@@ -131,7 +132,7 @@ impl FairQueue {
         for (account, line) in &self.lines {
             let mut rest = line.iter();
             let Some(place) = rest.next() else { continue };
-            let member = Member { priority: place.priority, standing: self.ledger.of_user(*account), place, rest };
+            let member = Member { priority: place.priority, usage: self.ledger.of_user(*account), place, rest };
             turns.members.entry(account.group).or_default().push(Reverse(member));
         }
         let firsts = turns.members.iter().filter_map(|(group, members)| Some((*group, members.peek()?.0.priority)));
@@ -145,18 +146,18 @@ const fn work(place: &Place) -> u128 {
     place.length.milliseconds() as u128 * place.ranks as u128
 }
 
-/// A user in line with a group's others: by the priority of its first job, then by where it stands.
+/// A user among those of its group: by the priority of its first job, then by usage.
 #[derive(Debug, Clone)]
 struct Member<'a> {
     priority: Reverse<Priority>,
-    standing: u64,
+    usage: u64,
     place: &'a Place,
     rest: btree_set::Iter<'a, Place>,
 }
 
 impl Member<'_> {
     const fn key(&self) -> (Reverse<Priority>, u64, &Place) {
-        (self.priority, self.standing, self.place)
+        (self.priority, self.usage, self.place)
     }
 }
 
@@ -182,7 +183,7 @@ impl Ord for Member<'_> {
 
 /// Jobs in the order in which they would start.
 struct Turns<'a> {
-    /// Groups by the priority of their first job, then by where they stand.
+    /// Groups by the priority of their first job, then by usage.
     groups: BinaryHeap<Reverse<(Reverse<Priority>, u64, GroupId)>>,
     members: BTreeMap<GroupId, BinaryHeap<Reverse<Member<'a>>>>,
     shares: &'a Shares,
@@ -192,16 +193,16 @@ impl<'a> Iterator for Turns<'a> {
     type Item = &'a Place;
 
     fn next(&mut self) -> Option<&'a Place> {
-        let Reverse((_, group_standing, group)) = self.groups.pop()?;
+        let Reverse((_, group_usage, group)) = self.groups.pop()?;
         let members = self.members.get_mut(&group)?;
-        let Reverse(Member { standing, place, mut rest, .. }) = members.pop()?;
-        let after = |standing: u64, share: f64| standing.saturating_add((place.cost.milliseconds() as f64 / share) as u64);
+        let Reverse(Member { usage, place, mut rest, .. }) = members.pop()?;
+        let after = |usage: u64, share: f64| usage.saturating_add((place.cost.milliseconds() as f64 / share) as u64);
         if let Some(next) = rest.next() {
-            let standing = after(standing, self.shares.of_user(place.account.user));
-            members.push(Reverse(Member { priority: next.priority, standing, place: next, rest }));
+            let usage = after(usage, self.shares.of_user(place.account.user));
+            members.push(Reverse(Member { priority: next.priority, usage, place: next, rest }));
         }
         if let Some(Reverse(first)) = members.peek() {
-            self.groups.push(Reverse((first.priority, after(group_standing, self.shares.of_group(group)), group)));
+            self.groups.push(Reverse((first.priority, after(group_usage, self.shares.of_group(group)), group)));
         }
         Some(place)
     }

@@ -1,4 +1,4 @@
-//! Turns within each user's quota: whoever has none stands in no queue, and so keeps nobody else waiting.
+//! Turns within each user's quota: a job without a turn is in no queue, and so blocks no other user.
 //!
 //! A turn is given when what the user's jobs take that run or stand in a queue leaves enough for one more, and is kept until the
 //! job ends or is withdrawn. Among the jobs of one user turns go strictly in order, so that many small jobs cannot keep a
@@ -11,7 +11,7 @@ use crate::config::{OverQuota, Quota, QuotaUse};
 use crate::job::Job;
 use crate::{JobId, UserId};
 
-/// The accounts of users whose quota limits something; nobody else has one.
+/// The accounts of users with a quota.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Quotas {
     accounts: BTreeMap<UserId, Account>,
@@ -36,7 +36,7 @@ impl Account {
 
 impl Quotas {
     /// Asks for a turn, giving back the one it had; [`Quotas::next`] names the job when it has come. The whole quota must
-    /// suffice for it, or nobody of its user's would have a turn again.
+    /// suffice for it, or no job of its user would get a turn again.
     pub(crate) fn ask(&mut self, job: &Job, needed: QuotaUse) {
         self.leave(job);
         self.accounts.entry(job.spec.user).or_default().waiting.insert(Place::of(job), needed);

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{Account, FairQueue};
+use super::FairQueue;
 use crate::JobId;
 use crate::config::QueueConfig;
+use crate::fair_share::Account;
 use crate::job::{Job, Priority, Waiting};
 use crate::units::Seconds;
 
@@ -18,7 +19,7 @@ pub(crate) struct Place {
     sequence: u64,
     /// The job.
     pub(crate) job: JobId,
-    /// Who pays, and how much: of no matter for the order, since no job has two places.
+    /// The account and the cost; irrelevant for the order, since no job has two places.
     pub(super) account: Account,
     pub(super) cost: Seconds,
     /// How long it should run, on how many GPUs.
@@ -40,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Where the job would stand if it were put back behind all who wait.
+    /// The place behind all waiting jobs of its priority.
     pub(crate) fn behind_all(job: &Job) -> Self {
         Self { rank: u64::MAX, sequence: u64::MAX, ..Self::of(job) }
     }
@@ -78,14 +79,14 @@ pub(crate) struct Queues {
     pub(crate) main: FairQueue,
     cpu: BTreeSet<Place>,
     host: BTreeSet<Place>,
-    /// Jobs that no server could hold as things stand; put aside, so that they block nobody.
+    /// Jobs that no server can hold now; set aside, so that they do not block the queue.
     too_large: BTreeSet<Place>,
 }
 
 impl Queues {
     pub(crate) fn new(rules: &QueueConfig) -> Self {
         let mut queues = Self::default();
-        queues.main.adopt(rules.fair_share, &rules.shares);
+        queues.main.apply_rules(rules.fair_share, &rules.shares);
         queues
     }
 
@@ -117,9 +118,9 @@ impl Queues {
 
     /// Gives every job another place, by new rules.
     pub(crate) fn sort_again(&mut self, rules: &QueueConfig, place: &impl Fn(JobId) -> Option<Place>) {
-        let standing: Vec<Place> = self.main.take().filter_map(|old| place(old.job)).collect();
-        self.main.adopt(rules.fair_share, &rules.shares);
-        for new in standing {
+        let waiting: Vec<Place> = self.main.take().filter_map(|old| place(old.job)).collect();
+        self.main.apply_rules(rules.fair_share, &rules.shares);
+        for new in waiting {
             self.main.insert(new);
         }
         for queue in self.others_mut() {

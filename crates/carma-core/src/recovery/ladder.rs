@@ -36,7 +36,7 @@ pub struct Climb {
 
 /// What is known about a crash.
 #[derive(Debug, Clone, Copy)]
-pub struct Setback {
+pub struct OomContext {
     /// What the attempt could count on, per device: its need, its floor, or what it was seen to reach or told that it needed.
     pub had: MiB,
     /// The memory of the smallest device it ran on: every rank will ask for the same.
@@ -51,20 +51,20 @@ impl Climb {
     /// Where the job goes from here; `None`: there is nothing larger to try.
     ///
     /// ```
-    /// use carma_core::{Climb, Fraction, MiB, Rung, Setback};
+    /// use carma_core::{Climb, Fraction, MiB, OomContext, Rung};
     /// let ladder = [Rung::Add(MiB(2048)), Rung::WholeGpu];
-    /// let setback = Setback { had: MiB(5120), capacity: MiB(40_960), next_capacity: None, alone: false };
-    /// let first = Climb::default().after(setback, &ladder).unwrap();
+    /// let oom = OomContext { had: MiB(5120), capacity: MiB(40_960), next_capacity: None, alone: false };
+    /// let first = Climb::default().after(oom, &ladder).unwrap();
     /// assert_eq!((first.floor, first.whole_gpu), (MiB(7168), false));
-    /// let second = first.after(setback, &ladder).unwrap();
+    /// let second = first.after(oom, &ladder).unwrap();
     /// assert_eq!((second.floor, second.whole_gpu), (MiB(40_960), true));
-    /// assert_eq!(second.after(Setback { alone: true, ..setback }, &ladder), None);
+    /// assert_eq!(second.after(OomContext { alone: true, ..oom }, &ladder), None);
     /// ```
-    pub fn after(self, setback: Setback, ladder: &[Rung]) -> Option<Self> {
-        let had = setback.had.max(self.floor);
+    pub fn after(self, oom: OomContext, ladder: &[Rung]) -> Option<Self> {
+        let had = oom.had.max(self.floor);
         let climbed = |rung, floor: MiB, whole_gpu| Self { crashes: self.crashes + 1, floor, whole_gpu, rung };
-        if setback.alone {
-            return setback.next_capacity.map(|larger| climbed(self.rung, larger, true));
+        if oom.alone {
+            return oom.next_capacity.map(|larger| climbed(self.rung, larger, true));
         }
         if self.whole_gpu {
             // Others came and took of it.
@@ -74,14 +74,14 @@ impl Climb {
             let (floor, next) = match rung {
                 Rung::Add(more) => (had + *more, place + 1),
                 Rung::Buckets { shares, largest_step } => {
-                    let bucket = shares.iter().map(|share| setback.capacity.share(*share)).find(|bucket| *bucket > had);
+                    let bucket = shares.iter().map(|share| oom.capacity.share(*share)).find(|bucket| *bucket > had);
                     let Some(bucket) = bucket else { continue };
                     (bucket.min(had + *largest_step), place)
                 }
-                Rung::WholeGpu => return Some(climbed(place, setback.capacity, true)),
+                Rung::WholeGpu => return Some(climbed(place, oom.capacity, true)),
             };
             // A floor near the whole GPU can be met only by an idle one, which has a rung of its own.
-            if floor < setback.capacity {
+            if floor < oom.capacity {
                 return Some(climbed(next, floor, false));
             }
         }
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
 
     fn floors(ladder: &[Rung], had: u64, capacity: u64) -> Vec<(u64, bool)> {
-        let setback = Setback { had: MiB(had), capacity: MiB(capacity), next_capacity: None, alone: false };
-        let again = |climb: Climb| climb.after(Setback { alone: climb.whole_gpu, ..setback }, ladder);
+        let oom = OomContext { had: MiB(had), capacity: MiB(capacity), next_capacity: None, alone: false };
+        let again = |climb: Climb| climb.after(OomContext { alone: climb.whole_gpu, ..oom }, ladder);
         let climbs = std::iter::successors(again(Climb::default()), |climb| again(*climb));
         climbs.map(|climb| (climb.floor.0, climb.whole_gpu)).collect()
     }
@@ -124,13 +124,13 @@ mod tests {
 
     #[test]
     fn a_whole_gpu_is_tried_again_on_a_larger_one() {
-        let small = Setback { had: MiB(11_000), capacity: MiB(11_264), next_capacity: Some(MiB(40_960)), alone: false };
+        let small = OomContext { had: MiB(11_000), capacity: MiB(11_264), next_capacity: Some(MiB(40_960)), alone: false };
         let first = Climb::default().after(small, &[Rung::WholeGpu]).unwrap();
         let joined = first.after(small, &[Rung::WholeGpu]).unwrap();
         assert_eq!((joined.floor, joined.crashes), (MiB(11_264), 2), "others had joined it: once more");
-        let second = first.after(Setback { alone: true, ..small }, &[Rung::WholeGpu]).unwrap();
+        let second = first.after(OomContext { alone: true, ..small }, &[Rung::WholeGpu]).unwrap();
         assert_eq!((first.floor, second.floor, second.crashes), (MiB(11_264), MiB(40_960), 2));
-        let large = Setback { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: true };
+        let large = OomContext { had: MiB(40_000), capacity: MiB(40_960), next_capacity: None, alone: true };
         assert_eq!(second.after(large, &[Rung::WholeGpu]), None);
     }
 }

@@ -2,4 +2,4 @@
 
 mod ladder;
 
-pub use ladder::{Climb, Rung, Setback};
+pub use ladder::{Climb, OomContext, Rung};

@@ -3,44 +3,47 @@
 mod screen;
 mod weights;
 
-pub use screen::{Bound, Screen};
-pub use weights::RiskWeights;
+pub use screen::{Bound, Screen, ScreenSettings};
+pub use weights::{RiskSettings, RiskWeights};
 
 use serde::{Deserialize, Serialize};
 
-use crate::telemetry::{Metric, Telemetry};
+use crate::telemetry::{Metric, PerMetric, Telemetry};
 use crate::units::Fraction;
 
-/// A GPU's risk scores; absent where the GPU does not report the metric.
+/// The metrics that are scored wherever they are known.
+const SCORED: [Metric; 3] = [Metric::Smact, Metric::Smocc, Metric::Drama];
+
+/// A GPU's risk scores; absent where the GPU does not report the metric. Other metrics than SM activity, SM occupancy, DRAM activity and, for want of
+/// the first, GPU utilisation have no score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Risk {
-    /// Of SM activity.
-    pub smact: Option<Fraction>,
-    /// Of SM occupancy.
-    pub smocc: Option<Fraction>,
-    /// Of DRAM activity.
-    pub drama: Option<Fraction>,
-    /// Of GPU utilisation, the fallback.
-    pub utilisation: Option<Fraction>,
+    scores: PerMetric<Option<Fraction>>,
 }
 
 impl Risk {
-    /// Scores what was seen of a GPU.
+    /// Scores the window of a GPU.
     pub fn assess(telemetry: &Telemetry, weights: &RiskWeights) -> Self {
         let score = |metric| telemetry.statistics(metric).map(|statistics| weights.score(&statistics));
-        let smact = score(Metric::Smact);
-        Self {
-            smact,
-            smocc: score(Metric::Smocc),
-            drama: score(Metric::Drama),
-            // Utilisation says little beside SM activity; it is scored only for want of that.
-            utilisation: if smact.is_none() { score(Metric::Utilisation) } else { None },
+        let mut scores = PerMetric::NONE;
+        for metric in SCORED {
+            scores[metric] = score(metric);
         }
+        // Utilisation says little beside SM activity, so it is scored only without that.
+        if scores[Metric::Smact].is_none() {
+            scores[Metric::Utilisation] = score(Metric::Utilisation);
+        }
+        Self { scores }
+    }
+
+    /// The score of one metric.
+    pub fn score(&self, metric: Metric) -> Option<Fraction> {
+        self.scores[metric]
     }
 
     /// The score that stands for how busy the GPU is: SM activity, else utilisation.
     pub fn busy(&self) -> Option<(Metric, Fraction)> {
-        let smact = self.smact.map(|score| (Metric::Smact, score));
-        smact.or_else(|| self.utilisation.map(|score| (Metric::Utilisation, score)))
+        [Metric::Smact, Metric::Utilisation].into_iter().find_map(|metric| Some((metric, self.score(metric)?)))
     }
 }

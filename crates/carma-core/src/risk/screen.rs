@@ -1,11 +1,34 @@
 //! The utilisation screen: which GPUs are too busy to share.
 
 use super::Risk;
-use crate::admission::Obstacle;
+use crate::keys::{Checker, KeyInfo, Kind, Setting};
+use crate::obstacle::Obstacle;
+use crate::section;
 use crate::telemetry::Metric;
 use crate::units::Fraction;
 
-/// A threshold, and whether it is itself too much.
+section! {
+    /// The utilisation screen: a GPU is too busy to share when its SM activity reaches its bound and, where these are set,
+    /// SM occupancy or DRAM activity reaches its own. A GPU without profiling metrics is judged by its utilisation.
+    ScreenSettings => #[derive(Copy, Eq)] Screen {
+        /// Whether busy GPUs are not shared.
+        enabled: bool = true;
+        /// Bound of SM activity.
+        smact: Bound = Bound::AtLeast(share(0.80)), First: Bound::Above(share(0.80)), Aegis: Bound::AtLeast(share(0.65));
+        /// Second bound: SM occupancy.
+        smocc: Option<Fraction> = Some(share(0.45)), First: None, Aegis: Some(share(0.35));
+        /// Second bound: DRAM activity.
+        drama: Option<Fraction> = Some(share(0.40)), First: None, Aegis: Some(share(0.50));
+        /// Bound of GPU utilisation, for GPUs without profiling metrics.
+        utilisation: Fraction = share(0.70);
+    }
+}
+
+const fn share(value: f64) -> Fraction {
+    Fraction::clamped(value)
+}
+
+/// A threshold, and whether the threshold itself is too much. The second comes with the preset; files give the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Too much from here on: `>=`.
@@ -31,20 +54,20 @@ impl Bound {
     }
 }
 
-/// A GPU is out when its SM activity passes its bound and, where these are set, occupancy or DRAM activity pass theirs.
-/// A GPU without profiling metrics is judged by its utilisation instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Screen {
-    /// Whether anything is too busy at all.
-    pub enabled: bool,
-    /// Bound of SM activity.
-    pub smact: Bound,
-    /// Bound of SM occupancy, where it counts.
-    pub smocc: Option<Fraction>,
-    /// Bound of DRAM activity, where it counts.
-    pub drama: Option<Fraction>,
-    /// Bound of GPU utilisation, for want of SM activity.
-    pub utilisation: Fraction,
+impl Setting for Bound {
+    type Written = f64;
+    type Value = Self;
+    const KIND: Kind = <Fraction as Setting>::KIND;
+    const RANGE: Option<(f64, f64)> = <Fraction as Setting>::RANGE;
+
+    fn read(written: &f64, base: Option<&Self>, key: &KeyInfo, check: &mut Checker) -> Option<Self> {
+        let limit = Fraction::read(written, None, key, check)?;
+        Some(if matches!(base, Some(Self::Above(_))) { Self::Above(limit) } else { Self::AtLeast(limit) })
+    }
+
+    fn write(value: &Self) -> Option<f64> {
+        Some(value.limit().get())
+    }
 }
 
 impl Screen {
@@ -53,16 +76,16 @@ impl Screen {
         if !self.enabled {
             return None;
         }
-        let Some(smact) = risk.smact else {
-            let score = risk.utilisation.filter(|score| *score >= self.utilisation)?;
+        let Some(smact) = risk.score(Metric::Smact) else {
+            let score = risk.score(Metric::Utilisation).filter(|score| *score >= self.utilisation)?;
             return Some(Obstacle::Busy { metric: Metric::Utilisation, score, limit: self.utilisation, and: None });
         };
         if !self.smact.is_passed_by(smact) {
             return None;
         }
         let busy = |and| Some(Obstacle::Busy { metric: Metric::Smact, score: smact, limit: self.smact.limit(), and });
-        let seconds = [(Metric::Smocc, risk.smocc, self.smocc), (Metric::Drama, risk.drama, self.drama)];
-        let known = || seconds.iter().filter_map(|(metric, score, limit)| Some((*metric, (*score)?, (*limit)?)));
+        let seconds = [(Metric::Smocc, self.smocc), (Metric::Drama, self.drama)];
+        let known = || seconds.iter().filter_map(|(metric, limit)| Some((*metric, risk.score(*metric)?, (*limit)?)));
         if known().next().is_none() {
             // No second opinion is asked for, or none can be had: SM activity alone decides.
             return busy(None);

@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::Way;
-use crate::job::{Idle, Outcome, StopReason, Verdict};
-use crate::mapping::Placement;
-use crate::modes::{GpuMode, ModeChoice};
+use crate::job::{Idle, Outcome, Placement, StopReason, Verdict};
+use crate::modes::ModeChoice;
+use crate::obstacle::PlacementKind;
+use crate::sharing::GpuMode;
 use crate::units::{MiB, Watts};
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Something to be done by whoever drives the scheduler.
+/// Something for the driver to do: the manager, the emulator or the simulator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
@@ -65,7 +65,7 @@ pub enum Action {
         /// How it ended.
         outcome: Outcome,
     },
-    /// Share a GPU in another way; nobody of ours is on it, and nobody comes until this is answered by [`Event::GpuModeChanged`] or
+    /// Switch a GPU to another sharing mode. No attempt of ours is on it, and none is placed there until the driver answers with [`Event::GpuModeChanged`] or
     /// [`Event::ModeRefused`]. Instances come and go before that.
     ///
     /// [`Event::GpuModeChanged`]: crate::Event::GpuModeChanged
@@ -101,17 +101,19 @@ impl fmt::Display for SwitchReason {
 
 /// Why a job was launched where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LaunchReason {
     /// How it got onto its devices; unset for jobs without.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub way: Option<Way>,
+    #[serde(rename = "way", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<PlacementKind>,
     /// The head of the queue, where the job was let past it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<JobId>,
 }
 
-/// What an attempt is told.
+/// A signal to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
     /// Write a checkpoint and end.
@@ -124,14 +126,16 @@ pub enum Signal {
 
 /// Why a job waits again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequeueReason {
     /// Its attempt ended this way, and it is tried again.
     After(Verdict),
-    /// Somebody asked for it.
+    /// A user asked for it.
     Requested,
-    /// It has had its slot, and others waited.
-    SlotOver,
+    /// Its time slice was over, and other jobs waited.
+    #[serde(rename = "slot_over")]
+    TimeSliceOver,
     /// It is to run elsewhere.
     Moved,
 }

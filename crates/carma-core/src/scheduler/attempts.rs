@@ -3,12 +3,12 @@
 use super::action::{Action, LaunchReason, RequeueReason, Signal};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::device::{Limits, Tenant};
-use crate::fleet::HostClaim;
-use crate::job::{Active, Job, Outcome, StopReason, Verdict, Waiting};
-use crate::mapping::{self, Placement};
+use crate::job::{Active, HostClaim, Job, Outcome, Placement, StopReason, Verdict, Waiting};
+use crate::mapping;
 use crate::queue::Place;
-use crate::recovery::{Climb, Setback};
+use crate::recovery::{Climb, OomContext};
+use crate::sharing::Limits;
+use crate::tenant::Tenant;
 use crate::units::{Fraction, MiB, Seconds, Time};
 use crate::{AttemptId, JobId};
 
@@ -40,7 +40,7 @@ impl Scheduler {
         self.fleet.update_host(placement.server, |host| host.expect(attempt, claim.memory));
         self.count_in(job);
         self.charge(job, now, now);
-        self.begin_slot(job);
+        self.begin_time_slice(job);
         self.remember_kind(job, now);
         self.advance_cursor(&placement);
         if !placement.devices.is_empty() {
@@ -49,18 +49,18 @@ impl Scheduler {
         actions.push(Action::Launch { attempt, placement, reason });
     }
 
-    /// An attempt takes its place, and its time runs from when it was launched.
+    /// Places an attempt on its devices. Its time limit counts from its launch.
     pub(super) fn move_in(&mut self, newcomer: &Tenant, claim: HostClaim, placement: &Placement, now: Time) {
         if let Some(end) = newcomer.ends_at {
             self.timers.set(end, Timer::Limit(newcomer.attempt));
         }
         for granted in &placement.devices {
             let mps_client = matches!(granted.limits, Limits::Mps { .. });
-            let tenant = Tenant { promised: granted.promised, mps_client, ..newcomer.clone() };
+            let tenant = Tenant { reserved: granted.reserved, mps_client, ..newcomer.clone() };
             self.backlog.add(&tenant);
             self.update_gate(granted.device, now, |device, config| device.admit(tenant, config, now));
         }
-        self.company_changed(placement);
+        self.tenants_changed(placement);
         if placement.devices.is_empty() {
             self.fleet.count_cpu_jobs(placement.server, |jobs| jobs + 1);
         }
@@ -82,7 +82,7 @@ impl Scheduler {
         }
     }
 
-    /// Tells an attempt to stop. What a user wants outweighs what happened to it; otherwise the first reason stands.
+    /// Tells an attempt to stop. A user's cancellation overrides any other reason; otherwise the first reason stays.
     pub(super) fn stop(&mut self, attempt: AttemptId, reason: StopReason, signal: Signal, now: Time, actions: &mut Vec<Action>) {
         let Some(active) = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut()) else { return };
         let outweighs = match active.stopping {
@@ -93,7 +93,7 @@ impl Scheduler {
             return;
         }
         active.stopping = Some(reason);
-        self.slots.leaves(attempt);
+        self.time_slices.leaves(attempt);
         if signal != Signal::Kill {
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
@@ -151,7 +151,7 @@ impl Scheduler {
 
     pub(super) fn exited(&mut self, attempt: AttemptId, verdict: Verdict, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         let (job, active) = self.under_way(attempt)?;
-        let setback = (verdict == Verdict::OutOfMemory).then(|| self.setback(job, active, now)).flatten();
+        let oom = (verdict == Verdict::OutOfMemory).then(|| self.oom(job, active, now)).flatten();
         let (active, claim, limit) = (active.clone(), job.spec.host_claim(), job.spec.time_limit);
         if let Some(limit) = limit {
             self.timers.cancel(active.launched_at + limit, Timer::Limit(attempt));
@@ -164,15 +164,15 @@ impl Scheduler {
             self.fleet.count_cpu_jobs(active.placement.server, |jobs| jobs.saturating_sub(1));
         }
         self.fleet.update_host(active.placement.server, |host| host.release(attempt, claim));
-        self.slots.gone(attempt);
+        self.time_slices.gone(attempt);
         self.paces.remove(&attempt);
-        self.company_changed(&active.placement);
+        self.tenants_changed(&active.placement);
         self.settle_use(&active, now);
-        match self.sequel(attempt.job, active.stopping, &verdict, setback, now) {
-            Sequel::End(outcome) => self.finish(attempt.job, outcome, now, actions),
-            Sequel::Again(queue) => {
+        match self.next_step(attempt.job, active.stopping, &verdict, oom, now) {
+            NextStep::Finish(outcome) => self.finish(attempt.job, outcome, now, actions),
+            NextStep::Requeue(queue) => {
                 let reason = match active.stopping.filter(|_| queue == Waiting::Preempted) {
-                    Some(StopReason::SlotOver) => RequeueReason::SlotOver,
+                    Some(StopReason::TimeSliceOver) => RequeueReason::TimeSliceOver,
                     Some(StopReason::Moved) => RequeueReason::Moved,
                     Some(_) => RequeueReason::Requested,
                     None => RequeueReason::After(verdict),
@@ -184,12 +184,12 @@ impl Scheduler {
     }
 
     fn put_back(&mut self, job: JobId, queue: Waiting, reason: RequeueReason, now: Time, actions: &mut Vec<Action>) {
-        // Whatever the order, those whom it made room for are before it.
+        // Whatever the order, the jobs it made room for go before it.
         let last = self.jobs.get(&job).map_or(0, |known| self.queues.main.last_rank(known));
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let put = known.state.put_back(queue, now);
         debug_assert!(put.is_ok(), "{job} was put back while {}", known.state.name());
-        if reason == RequeueReason::SlotOver {
+        if reason == RequeueReason::TimeSliceOver {
             self.sequence += 1;
             (known.put_back_as, known.put_back_rank) = (Some(self.sequence), last);
         }
@@ -199,7 +199,7 @@ impl Scheduler {
     }
 
     /// What the attempt could count on, for the recovery ladder; nothing without GPUs.
-    fn setback(&self, job: &Job, active: &Active, now: Time) -> Option<Setback> {
+    fn oom(&self, job: &Job, active: &Active, now: Time) -> Option<OomContext> {
         let demand = self.demand(job, now);
         let devices = || active.placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
         let ours = |tenant: &&Tenant| tenant.attempt == active.attempt;
@@ -212,55 +212,60 @@ impl Scheduler {
         let too_large = active.needed.filter(|needed| *needed > capacity);
         let nobody_else = devices().all(|device| device.tenants.len() == 1 && device.foreign.is_empty());
         let alone = too_large.is_some() || job.spec.exclusive || !self.config.mapping.policy.shares || job.climb.whole_gpu && nobody_else;
-        Some(Setback { had, capacity, next_capacity: self.fleet.next_larger(too_large.map_or(capacity, |needed| needed - MiB(1))), alone })
+        Some(OomContext {
+            had,
+            capacity,
+            next_capacity: self.fleet.next_larger(too_large.map_or(capacity, |needed| needed - MiB(1))),
+            alone,
+        })
     }
 
-    /// What becomes of a job whose attempt has ended.
-    fn sequel(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, setback: Option<Setback>, now: Time) -> Sequel {
-        match (stopping, verdict, setback) {
-            (_, Verdict::Succeeded, _) => Sequel::End(Outcome::Succeeded),
-            (Some(StopReason::Cancelled), ..) => Sequel::End(Outcome::Cancelled),
-            (Some(StopReason::TimeLimit), ..) => Sequel::End(Outcome::TimeLimit),
-            (Some(StopReason::Requeued | StopReason::SlotOver | StopReason::Moved), ..) => Sequel::Again(Waiting::Preempted),
+    /// What happens to a job whose attempt has ended.
+    fn next_step(&mut self, job: JobId, stopping: Option<StopReason>, verdict: &Verdict, oom: Option<OomContext>, now: Time) -> NextStep {
+        match (stopping, verdict, oom) {
+            (_, Verdict::Succeeded, _) => NextStep::Finish(Outcome::Succeeded),
+            (Some(StopReason::Cancelled), ..) => NextStep::Finish(Outcome::Cancelled),
+            (Some(StopReason::TimeLimit), ..) => NextStep::Finish(Outcome::TimeLimit),
+            (Some(StopReason::Requeued | StopReason::TimeSliceOver | StopReason::Moved), ..) => NextStep::Requeue(Waiting::Preempted),
             (Some(StopReason::GpuLost), ..) | (_, Verdict::GpuLost, _) => self.after_displacement(job, Outcome::GpuLost),
             (Some(StopReason::MpsServerDied), ..) | (_, Verdict::MpsServerDied, _) => self.after_displacement(job, Outcome::MpsServerDied),
-            (None, _, Some(setback)) => self.after_setback(job, setback, now),
+            (None, _, Some(oom)) => self.after_oom(job, oom, now),
             (None, _, None) => self.after_failure(job, verdict),
         }
     }
 
-    /// It lost its place through no fault of its own.
-    fn after_displacement(&mut self, job: JobId, outcome: Outcome) -> Sequel {
+    /// After a hardware fault or a dead MPS server: requeued, up to a limit.
+    fn after_displacement(&mut self, job: JobId, outcome: Outcome) -> NextStep {
         let most = self.config.recovery.displacements;
-        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(outcome) };
+        let Some(job) = self.jobs.get_mut(&job) else { return NextStep::Finish(outcome) };
         job.displacements += 1;
-        if job.displacements > most { Sequel::End(outcome) } else { Sequel::Again(Waiting::Queued) }
+        if job.displacements > most { NextStep::Finish(outcome) } else { NextStep::Requeue(Waiting::Queued) }
     }
 
     /// It ran out of memory: up the ladder, as long as that leads to something there is and its user may have.
-    fn after_setback(&mut self, job: JobId, setback: Setback, now: Time) -> Sequel {
-        let Some(known) = self.jobs.get_mut(&job) else { return Sequel::End(Outcome::OutOfMemory) };
+    fn after_oom(&mut self, job: JobId, oom: OomContext, now: Time) -> NextStep {
+        let Some(known) = self.jobs.get_mut(&job) else { return NextStep::Finish(Outcome::OutOfMemory) };
         let within_budget = known.spec.retries.out_of_memory.is_none_or(|budget| known.climb.crashes < budget);
-        let next = known.climb.after(setback, &self.config.recovery.ladder).filter(|_| within_budget);
-        let Some(next) = next else { return Sequel::End(Outcome::OutOfMemory) };
+        let next = known.climb.after(oom, &self.config.recovery.ladder).filter(|_| within_budget);
+        let Some(next) = next else { return NextStep::Finish(Outcome::OutOfMemory) };
         known.climb = next;
         let leads_on = self
             .jobs
             .get(&job)
             .is_some_and(|job| mapping::could_ever_fit(&self.fleet, &self.demand(job, now)) && self.beyond_quota(job, now).is_none());
-        if leads_on { Sequel::Again(Waiting::Recovering) } else { Sequel::End(Outcome::OutOfMemory) }
+        if leads_on { NextStep::Requeue(Waiting::Recovering) } else { NextStep::Finish(Outcome::OutOfMemory) }
     }
 
     /// It failed by itself.
-    fn after_failure(&mut self, job: JobId, verdict: &Verdict) -> Sequel {
-        let Some(job) = self.jobs.get_mut(&job) else { return Sequel::End(verdict.clone().into()) };
+    fn after_failure(&mut self, job: JobId, verdict: &Verdict) -> NextStep {
+        let Some(job) = self.jobs.get_mut(&job) else { return NextStep::Finish(verdict.clone().into()) };
         job.failures += 1;
-        if job.failures > job.spec.retries.failure { Sequel::End(verdict.clone().into()) } else { Sequel::Again(Waiting::Queued) }
+        if job.failures > job.spec.retries.failure { NextStep::Finish(verdict.clone().into()) } else { NextStep::Requeue(Waiting::Queued) }
     }
 }
 
-/// What becomes of a job whose attempt has ended.
-enum Sequel {
-    End(Outcome),
-    Again(Waiting),
+/// What happens to a job whose attempt has ended.
+enum NextStep {
+    Finish(Outcome),
+    Requeue(Waiting),
 }

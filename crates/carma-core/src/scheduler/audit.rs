@@ -1,10 +1,9 @@
 //! Checks that what is kept in two places agrees; for tests and bug reports.
 
 use super::Scheduler;
-use crate::admission::grown_stale;
 use crate::config::QuotaUse;
-use crate::fleet::HostClaim;
-use crate::job::{Job, State};
+use crate::device::grown_stale;
+use crate::job::{HostClaim, Job, State};
 use crate::queue::Place;
 use crate::units::MiB;
 
@@ -20,8 +19,8 @@ impl Scheduler {
         for device in self.fleet.devices() {
             let id = device.id();
             if self.config.admission.reservations {
-                expect(device.promised() <= device.spec.memory, &|| {
-                    format!("{id} promised {} of {}", device.promised(), device.spec.memory)
+                expect(device.reserved() <= device.spec.memory, &|| {
+                    format!("{id} reserves {} of {}", device.reserved(), device.spec.memory)
                 });
             }
             for tenant in &device.tenants {
@@ -33,9 +32,9 @@ impl Scheduler {
             }
             let mut fresh = device.clone();
             fresh.refresh(&self.config, self.clock);
-            // Samples grow old without an event; a standing may only be too hopeful by that.
+            // Samples grow old without an event; the cached availability may only be too optimistic by that.
             let stale = grown_stale(device, &self.config, self.clock).is_some();
-            expect(stale || fresh.standing() == device.standing(), &|| format!("{id} keeps an old standing"));
+            expect(stale || fresh.availability() == device.availability(), &|| format!("{id} has an outdated availability"));
         }
         for server in self.fleet.servers() {
             let here = |job: &&Job| job.state.active().is_some_and(|active| active.placement.server == server.spec.id);
@@ -78,7 +77,9 @@ impl Scheduler {
             expect(right, &|| format!("{id} is {}, and its turn takes {turn:?}", job.state.name()));
         }
         match &job.state {
-            State::Held { .. } | State::Done { .. } => expect(!in_queue, &|| format!("{id} is {} and in a queue", job.state.name())),
+            State::Held { .. } | State::Estimating { .. } | State::Done { .. } => {
+                expect(!in_queue, &|| format!("{id} is {} and in a queue", job.state.name()));
+            }
             State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } => {
                 let begins_later = job.spec.begin.is_some_and(|begin| begin > self.clock);
                 let waits = in_queue || !job.unmet.is_empty() || self.arrays.is_waiting(job) || begins_later || self.quotas.is_waiting(job);
@@ -93,8 +94,8 @@ impl Scheduler {
                     let times = tenants.iter().filter(|tenant| tenant.attempt == active.attempt).count();
                     expect(times == 1, &|| format!("{id} is {times} times on {}", granted.device));
                 }
-                let promised = |granted: &&crate::mapping::Granted| granted.promised > MiB::ZERO && granted.promised < job.climb.floor;
-                expect(active.placement.devices.iter().find(promised).is_none(), &|| format!("{id} runs below its floor"));
+                let reserved = |granted: &&crate::job::Granted| granted.reserved > MiB::ZERO && granted.reserved < job.climb.floor;
+                expect(active.placement.devices.iter().find(reserved).is_none(), &|| format!("{id} runs below its floor"));
             }
         }
     }

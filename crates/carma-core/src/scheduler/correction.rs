@@ -1,24 +1,25 @@
 //! Correction at run time: placements that turn out worse than was predicted.
 //!
-//! Where a job is slowed down beyond the forecast, or memory grows that will soon be all there is, the device takes nobody
-//! more until somebody comes or goes; and one of those on it that can checkpoint is moved.
+//! When a job is slowed down beyond the forecast, or growing memory will soon fill the device, the device takes no more jobs
+//! until its tenants change; and one tenant that can checkpoint is moved.
 
 use super::Scheduler;
 use super::action::{Action, Signal};
-use super::pace::Beside;
-use crate::admission::Obstacle;
-use crate::device::{Device, Tenant};
+use super::pace::WorstDevice;
+use crate::device::Device;
 use crate::job::StopReason;
+use crate::obstacle::Obstacle;
+use crate::tenant::Tenant;
 use crate::units::{Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Parts of the time looked ahead that readings of memory are apart.
+/// Memory is read so many times within the horizon.
 const READINGS_APART: f64 = 20.0;
 
 impl Scheduler {
-    /// An attempt was seen to be so much slower than alone, against what was predicted: is that too much?
-    pub(super) fn correct_slowdown(&mut self, beside: &Beside, slowdown: f64, now: Time, actions: &mut Vec<Action>) {
-        let Beside { attempt, device, predicted } = *beside;
+    /// Checks whether an attempt is slowed down too much against the prediction.
+    pub(super) fn correct_slowdown(&mut self, beside: &WorstDevice, slowdown: f64, now: Time, actions: &mut Vec<Action>) {
+        let WorstDevice { attempt, device, predicted } = *beside;
         if self.config.correction.slowdown.is_none_or(|bound| slowdown <= predicted * bound) {
             return;
         }
@@ -38,7 +39,7 @@ impl Scheduler {
         shared
     }
 
-    /// Moves one of the worst pair: the slowed one, or whoever presses most on it; the later of the two if both can.
+    /// Moves one of the worst pair: the slowed job, or the job with the highest pressure; the later of the two if both can move.
     fn part(&mut self, slowed: AttemptId, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
         let Some(device) = self.fleet.device(device) else { return };
         let others = device.tenants.iter().filter(|tenant| tenant.attempt != slowed);
@@ -53,7 +54,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether an attempt can be moved off a device that nobody leaves already.
+    /// Whether an attempt can be moved off a device that no other attempt is leaving.
     fn can_go(&self, device: &Device, tenant: &Tenant) -> bool {
         let job = |tenant: &Tenant| self.jobs.get(&tenant.attempt.job);
         let leaves = |other: &Tenant| job(other).and_then(|job| job.state.active()).is_some_and(|active| active.stopping.is_some());
@@ -71,7 +72,7 @@ impl Scheduler {
         self.stop(attempt, StopReason::Moved, Signal::Checkpoint, now, actions);
     }
 
-    /// The processes on a device were seen: will memory that grows be all there is?
+    /// Checks whether growing memory will fill the device.
     pub(super) fn watch_memory(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
         let Some(horizon) = self.config.correction.memory_horizon else { return };
         let config = &self.config;
@@ -89,8 +90,8 @@ impl Scheduler {
         }
     }
 
-    /// Moves somebody off a device whose memory will be full: the smallest who does not grow and frees enough, else one who
-    /// grows, else the largest.
+    /// Moves one job off a device whose memory will be full: the smallest one that does not grow and frees enough, else one
+    /// that grows, else the largest.
     fn relieve(&mut self, device: DeviceId, horizon: Seconds, now: Time, actions: &mut Vec<Action>) {
         let Some(device) = self.fleet.device(device) else { return };
         let grows = |tenant: &&Tenant| tenant.growth.rate().is_some();

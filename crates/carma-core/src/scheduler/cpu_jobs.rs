@@ -1,13 +1,14 @@
-//! Jobs without GPUs: who starts, and on which host.
+//! Jobs without GPUs: which start, and on which host.
 
 use super::Scheduler;
 use super::action::{Action, LaunchReason};
-use super::opportunity::Opportunity;
-use crate::admission::{Demand, HostReservation, Way, host_takes, least_lacking};
+use super::dirty_scope::DirtyScope;
+use crate::admission::{Demand, HeadReservation, HostReservation, host_takes, least_lacking};
 use crate::fleet::Fleet;
-use crate::job::Job;
-use crate::mapping::{Placement, Score};
-use crate::queue::{HeadReservation, Place};
+use crate::job::{Job, Placement};
+use crate::obstacle::PlacementKind;
+use crate::policy::Score;
+use crate::queue::Place;
 use crate::units::Time;
 use crate::{JobId, ServerId};
 
@@ -21,11 +22,11 @@ impl Scheduler {
                 continue;
             };
             if self.queues.host_head() == Some(job) {
-                // Those who had to leave it room may start now.
-                self.opportunity = Opportunity::Anything;
+                // Jobs that had to leave it room may start now.
+                self.dirty = DirtyScope::Anything;
             }
             let placement = Placement { server, devices: Vec::new() };
-            self.launch(job, placement, LaunchReason { way: None, passed }, now, actions);
+            self.launch(job, placement, LaunchReason { kind: None, passed }, now, actions);
         }
     }
 
@@ -46,7 +47,7 @@ impl Scheduler {
     }
 
     fn host_for(&self, demand: &Demand<'_>, kept: Option<&HeadReservation>) -> Option<ServerId> {
-        let question = self.question(demand, Way::Idle, kept);
+        let question = self.question(demand, PlacementKind::Idle, kept);
         self.fleet.best(
             0..self.fleet.servers().len(),
             |summary| (summary.takes_cpu_job && demand.host.fits_in(summary.host_unbooked)).then_some(Score(0)),

@@ -1,14 +1,14 @@
-//! The decision: who starts now, and where.
+//! The decision: which jobs start now, and where.
 
 use super::Scheduler;
 use super::action::{Action, LaunchReason};
-use super::opportunity::Opportunity;
+use super::dirty_scope::DirtyScope;
 use crate::JobId;
-use crate::admission::{Demand, JobQuestion, Way};
-use crate::config::{Discipline, PowerPreference};
-use crate::job::Job;
-use crate::mapping::{self, Placement};
-use crate::queue::HeadReservation;
+use crate::admission::{Demand, HeadReservation, JobQuestion};
+use crate::config::PowerPreference;
+use crate::job::{Job, Placement};
+use crate::mapping;
+use crate::obstacle::PlacementKind;
 use crate::units::Time;
 
 impl Scheduler {
@@ -19,7 +19,7 @@ impl Scheduler {
             self.start_gpu_jobs(now, actions);
             // Last, because a job that is set aside as too large may give its turn in an array to one without GPUs.
             self.start_cpu_jobs(now, actions);
-            if self.opportunity == Opportunity::Nothing {
+            if self.dirty == DirtyScope::Nothing {
                 return;
             }
         }
@@ -27,43 +27,43 @@ impl Scheduler {
 
     fn start_gpu_jobs(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.review_critical(now);
-        let mut opportunity = std::mem::take(&mut self.opportunity);
+        let mut dirty = std::mem::take(&mut self.dirty);
         if self.fleet.take_improved() {
-            opportunity = Opportunity::Anything;
-            self.slots.look_again();
+            dirty = DirtyScope::Anything;
+            self.time_slices.look_again();
         }
-        let mut newcomers = match opportunity {
-            Opportunity::Nothing => return,
-            Opportunity::Newcomers(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
-            Opportunity::Newcomers(_) | Opportunity::Anything => None,
+        let mut newcomers = match dirty {
+            DirtyScope::Nothing => return,
+            DirtyScope::Newcomers(jobs) if self.head().is_none_or(|head| !jobs.contains(&head)) => Some(jobs),
+            DirtyScope::Newcomers(_) | DirtyScope::Anything => None,
         };
         loop {
             if newcomers.is_none() {
                 self.start_in_order(now, actions);
             }
-            let (head, before, courtesy) = (self.head(), actions.len(), self.queues.main.courtesy.is_called_for());
-            if let (Discipline::Backfill { depth }, Some(head)) = (self.config.queue.discipline, head) {
+            let (head, before, reserve) = (self.head(), actions.len(), self.queues.main.reserve.is_active());
+            if let (Some(depth), Some(head)) = (self.config.queue.backfill, head) {
                 self.backfill(head, depth, newcomers.as_deref(), now, actions);
             }
             self.review_critical(now);
-            // What passes the head can move what is kept for a job without GPUs to another host, or for users who have less than their
-            // share to other GPUs, and so let the head in.
-            let what_is_kept_moves = self.queues.host_head().is_some() || courtesy;
+            // A job that passes the head can move the host kept for a job without GPUs, or the GPUs kept for users below their share.
+            // Then the head may fit.
+            let what_is_kept_moves = self.queues.host_head().is_some() || reserve;
             if self.head() == head && !(actions.len() > before && what_is_kept_moves) {
                 break;
             }
-            // A launch that took less of a quota than it could have gave a turn to a job before the head.
+            // A launch that took less of a quota than expected gives a turn to a job before the head.
             newcomers = None;
         }
         // Launches and jobs that were set aside are part of this decision.
-        self.opportunity = Opportunity::Nothing;
+        self.dirty = DirtyScope::Nothing;
         self.fleet.take_improved();
     }
 
     /// Starts jobs from the head on, until one must wait.
     fn start_in_order(&mut self, now: Time, actions: &mut Vec<Action>) {
         loop {
-            // Whoever started or was set aside leaves less to do before the longest.
+            // A job that started or was set aside leaves less work before the longest.
             self.review_critical(now);
             let Some(head) = self.head() else { return };
             if self.switch_to_gain(head, now, actions) || self.start(head, None, now, actions) {
@@ -82,40 +82,49 @@ impl Scheduler {
     }
 
     /// The question of whether a job may go somewhere, apart from where.
-    pub(super) fn question<'a>(&'a self, demand: &'a Demand<'a>, way: Way, reservation: Option<&'a HeadReservation>) -> JobQuestion<'a> {
+    pub(super) fn question<'a>(
+        &'a self,
+        demand: &'a Demand<'a>,
+        kind: PlacementKind,
+        reservation: Option<&'a HeadReservation>,
+    ) -> JobQuestion<'a> {
         let suspended_by = self.queues.first_to_recover().filter(|_| self.config.recovery.suspend_collocation);
         let host_kept = self.host_kept_before(demand);
-        let courtesy = self.queues.main.courtesy.bound(demand.spec.user);
-        JobQuestion { demand, way, config: &self.config, reservation, host_kept, courtesy, suspended_by, cursor: self.cursor, packs: false }
+        let reserve = self.queues.main.reserve.bound(demand.spec.user);
+        JobQuestion { demand, kind, config: &self.config, reservation, host_kept, reserve, suspended_by, cursor: self.cursor, packs: false }
     }
 
     fn start(&mut self, job: JobId, reservation: Option<&HeadReservation>, now: Time, actions: &mut Vec<Action>) -> bool {
         let Some(known) = self.jobs.get(&job) else { return false };
-        let Some((placement, way)) = self.place(known, reservation, now) else { return false };
-        let reason = LaunchReason { way: Some(way), passed: reservation.map(|reservation| reservation.head) };
+        let Some((placement, kind)) = self.place(known, reservation, now) else { return false };
+        let reason = LaunchReason { kind: Some(kind), passed: reservation.map(|reservation| reservation.head) };
         self.launch(job, placement, reason, now, actions);
         true
     }
 
-    pub(super) fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, Way)> {
+    pub(super) fn place(&self, job: &Job, reservation: Option<&HeadReservation>, now: Time) -> Option<(Placement, PlacementKind)> {
         let demand = self.demand(job, now);
-        let ways = if self.config.admission.idle_first { [Way::Idle, Way::Share] } else { [Way::Share, Way::Idle] };
-        let find = |way, packs| {
+        let kinds = if self.config.admission.idle_first {
+            [PlacementKind::Idle, PlacementKind::Share]
+        } else {
+            [PlacementKind::Share, PlacementKind::Idle]
+        };
+        let find = |kind, packs| {
             // Most jobs are looked at while all GPUs are in use.
-            if self.fleet.open_devices(way) < demand.width() {
+            if self.fleet.open_devices(kind) < demand.width() {
                 return None;
             }
-            let question = JobQuestion { packs, ..self.question(&demand, way, reservation) };
-            Some((mapping::find(&self.fleet, &question, now)?, way))
+            let question = JobQuestion { packs, ..self.question(&demand, kind, reservation) };
+            Some((mapping::find(&self.fleet, &question, now)?, kind))
         };
         let packs = self.config.power.prefer == PowerPreference::Pack;
-        packs.then(|| find(Way::Share, true)).flatten().or_else(|| ways.into_iter().find_map(|way| find(way, false)))
+        packs.then(|| find(PlacementKind::Share, true)).flatten().or_else(|| kinds.into_iter().find_map(|kind| find(kind, false)))
     }
 
     /// Starts jobs behind a head that waits, where they leave what is kept for it intact: all that are near enough, or
     /// only the newcomers among them.
     fn backfill(&mut self, head: JobId, depth: u32, mut newcomers: Option<&[JobId]>, now: Time, actions: &mut Vec<Action>) {
-        if self.fleet.open_devices(Way::Idle) == 0 && self.fleet.open_devices(Way::Share) == 0 {
+        if self.fleet.open_devices(PlacementKind::Idle) == 0 && self.fleet.open_devices(PlacementKind::Share) == 0 {
             return;
         }
         loop {
@@ -126,12 +135,12 @@ impl Scheduler {
             }
             let Some(kept) = self.kept_for(head, now) else { return };
             let started = behind.into_iter().filter(|job| self.start(*job, Some(&kept), now, actions)).count();
-            // What was kept is kept still: those who passed are elsewhere, or gone in time.
+            // The reservation still holds: the jobs that passed are elsewhere, or end in time.
             self.reservation = Some(kept);
             if started == 0 {
                 return;
             }
-            // Others have come near enough.
+            // Further jobs are within the backfill depth now.
             newcomers = None;
         }
     }

@@ -2,10 +2,13 @@
 
 use super::action::{Action, Signal};
 use super::{EventError, Scheduler};
-use crate::device::{CollocationMode, Device, DeviceSpec, ProcessUse, Tenant};
+use crate::config::Config;
+use crate::device::{Device, DeviceSpec};
 use crate::fleet::ServerSpec;
 use crate::job::StopReason;
+use crate::sharing::CollocationMode;
 use crate::telemetry::{Sample, Telemetry, WindowSummary};
+use crate::tenant::{ProcessUse, Tenant};
 use crate::units::{MiB, Time};
 use crate::{AttemptId, DeviceId, ServerId};
 
@@ -28,13 +31,13 @@ impl Scheduler {
     }
 
     /// Goes by the rules in force from now on, everywhere.
-    pub(super) fn adopt_rules(&mut self, now: Time) {
+    pub(super) fn apply_rules(&mut self, now: Time) {
         let devices: Vec<DeviceId> = self.fleet.devices().map(Device::id).collect();
         for device in devices {
-            self.update_gate(device, now, Device::adopt);
+            self.update_gate(device, now, Device::apply_rules);
             self.look_when_rested(device, now);
         }
-        self.begin_slots_anew();
+        self.restart_time_slices();
         self.reconsider_set_aside(now);
     }
 
@@ -106,7 +109,7 @@ impl Scheduler {
                 device.lost = true;
                 // What was seen before says nothing about how it comes back.
                 device.telemetry = Telemetry::Silent;
-                device.heard_at = None;
+                device.sampled_at = None;
                 device.foreign.clear();
             })?;
             self.stop_on(device, |_| true, StopReason::GpuLost, now, actions);
@@ -116,7 +119,7 @@ impl Scheduler {
         Ok(())
     }
 
-    pub(super) fn gpu_back(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
+    pub(super) fn gpu_recovered(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
         for device in self.with_instances(device)? {
             // A GPU that was reset has forgotten its limit.
             self.update(device, now, |device| (device.lost, device.wanted_limit, device.power_limit) = (false, None, None))?;
@@ -142,11 +145,7 @@ impl Scheduler {
     }
 
     pub(super) fn gpu_sampled(&mut self, id: DeviceId, sample: Sample, now: Time, actions: &mut Vec<Action>) -> Result<(), EventError> {
-        let config = &self.config;
-        let seen = self.fleet.update(id, config, now, |device| device.sample(sample, config, now));
-        seen.ok_or(EventError::UnknownDevice(id))?;
-        self.watch_idle(id, now, actions);
-        Ok(())
+        self.observe(id, now, actions, |device, config| device.sample(sample, config, now))
     }
 
     pub(super) fn gpu_window(
@@ -156,9 +155,26 @@ impl Scheduler {
         now: Time,
         actions: &mut Vec<Action>,
     ) -> Result<(), EventError> {
+        self.observe(id, now, actions, |device, config| device.summarise(window, config))
+    }
+
+    fn observe(
+        &mut self,
+        id: DeviceId,
+        now: Time,
+        actions: &mut Vec<Action>,
+        change: impl FnOnce(&mut Device, &Config),
+    ) -> Result<(), EventError> {
         let config = &self.config;
-        let seen = self.fleet.update(id, config, now, |device| device.summarise(window, config));
-        seen.ok_or(EventError::UnknownDevice(id))?;
+        let known = |device: &Device| (device.telemetry.memory_used().is_some(), device.telemetry.is_full());
+        let improved = self.fleet.update(id, config, now, |device| {
+            let (known_before, occupied_before) = (known(device), device.occupied());
+            change(device, config);
+            known(device) > known_before || device.occupied() < occupied_before
+        });
+        if improved.ok_or(EventError::UnknownDevice(id))? {
+            self.look_again_on(id);
+        }
         self.watch_idle(id, now, actions);
         Ok(())
     }
@@ -180,7 +196,7 @@ impl Scheduler {
 
     pub(super) fn host_memory(&mut self, server: ServerId, available: MiB) -> Result<(), EventError> {
         self.known_server(server)?;
-        self.fleet.update_host(server, |host| host.hear(available));
+        self.fleet.update_host(server, |host| host.set_available(available));
         Ok(())
     }
 

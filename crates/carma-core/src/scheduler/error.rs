@@ -3,21 +3,22 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::config::{ConfigErrors, OverQuota};
+use crate::config::OverQuota;
 use crate::job::{IllegalTransition, SpecError};
+use crate::keys::ConfigErrors;
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
 /// Why an event was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventError {
-    /// Nobody has heard of the job.
+    /// The job is not known.
     #[error("{0} is not known")]
     UnknownJob(JobId),
-    /// Nobody has heard of the server.
+    /// The server is not known.
     #[error("{0} is not known")]
     UnknownServer(ServerId),
-    /// Nobody has heard of the device.
+    /// The device is not known.
     #[error("device {0} is not known")]
     UnknownDevice(DeviceId),
     /// The job is known already.
@@ -44,7 +45,7 @@ pub enum EventError {
     /// The device has no MPS server that could die.
     #[error("device {0} is not in MPS mode")]
     NoMpsServer(DeviceId),
-    /// The job waits for one that nobody has heard of.
+    /// The job depends on an unknown job.
     #[error("{job} depends on {on}, which is not known")]
     UnknownDependency {
         /// The job.

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::PastUse;
 use crate::config::Settings;
-use crate::device::{CollocationMode, DeviceSpec, ProcessUse};
+use crate::device::DeviceSpec;
 use crate::fleet::ServerSpec;
-use crate::forecast::Interference;
-use crate::job::{Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Utilisation, Verdict};
-use crate::telemetry::{Sample, WindowSummary};
+use crate::job::{Interference, Job, JobSpec, MemoryEstimate, PerRank, Priority, SharingClass, Verdict};
+use crate::sharing::CollocationMode;
+use crate::telemetry::{Sample, Utilisation, WindowSummary};
+use crate::tenant::ProcessUse;
 use crate::units::{Fraction, MiB, Seconds, Watts};
 use crate::{AttemptId, DeviceId, JobId, ServerId};
 
@@ -20,13 +21,13 @@ pub enum Event {
     ServerAttached(ServerSpec),
     /// A server has a device: a GPU or a MIG instance.
     GpuAttached(DeviceSpec),
-    /// A device nobody of ours runs on is gone for good: a MIG instance was destroyed, a GPU taken out.
+    /// A device without attempts is gone for good: a MIG instance was destroyed, a GPU taken out.
     GpuDetached {
         /// Which.
         device: DeviceId,
     },
-    /// A device nobody of ours runs on is now shared in another way. Of a GPU that was being switched it says that all is done: one that was cut has
-    /// its instances by then.
+    /// A device without attempts has another sharing mode. For a GPU that was being switched this ends the switch: a partitioned one has its
+    /// instances by then.
     GpuModeChanged {
         /// Which.
         device: DeviceId,
@@ -46,7 +47,8 @@ pub enum Event {
         device: DeviceId,
     },
     /// A lost device answers again.
-    GpuBack {
+    #[serde(rename = "gpu_back")]
+    GpuRecovered {
         /// Which.
         device: DeviceId,
     },
@@ -97,7 +99,7 @@ pub enum Event {
     ProcessesSeen {
         /// Which device.
         device: DeviceId,
-        /// All of them; an empty list means that nobody is there.
+        /// All of them; an empty list means that no process is there.
         processes: Vec<ProcessUse>,
     },
     /// A host is short of memory, CPU or disk.
@@ -106,12 +108,13 @@ pub enum Event {
         server: ServerId,
     },
     /// It is no longer.
-    HostFine {
+    #[serde(rename = "host_fine")]
+    HostRecovered {
         /// Which.
         server: ServerId,
     },
-    /// So much of a host's memory can be had now, whoever uses the rest. Attempts launched since count as if they had taken
-    /// what they claim, until this is heard again.
+    /// Memory of a host that is available now. Attempts launched later count as if they had taken what they claim, until the
+    /// next such event.
     HostMemory {
         /// Which host.
         server: ServerId,
@@ -145,7 +148,7 @@ pub enum Event {
         /// Which.
         job: JobId,
     },
-    /// A held job may wait again.
+    /// A held job may wait again, or a job need not wait for its estimate.
     JobReleased {
         /// Which.
         job: JobId,
@@ -166,12 +169,12 @@ pub enum Event {
         #[serde(default)]
         time_limit: LimitChange,
     },
-    /// A finished job that nobody waits for need not be remembered.
+    /// A finished job that no other job waits for can be forgotten.
     JobForgotten {
         /// Which.
         job: JobId,
     },
-    /// An estimator answered.
+    /// An estimator answered, with or without a result. A job that waited for this is queued.
     EstimateReady {
         /// For which job.
         job: JobId,
@@ -219,6 +222,7 @@ pub enum Event {
 
 /// What becomes of a time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitChange {
     /// It stays.
@@ -232,6 +236,7 @@ pub enum LimitChange {
 
 /// What an estimator found out; what it left open stays as it was.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Estimate {
     /// Memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,11 +5,11 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Serialize};
 
 use super::{EventError, Scheduler, WaitReason};
-use crate::admission::{Demand, Obstacle, Way, device_obstacles, host_obstacles, job_obstacles, moment};
-use crate::device::Device;
+use crate::admission::{Demand, host_obstacles, job_obstacles, power_objection};
+use crate::device::{Device, device_obstacles};
 use crate::fleet::Server;
 use crate::job::{Job, State};
-use crate::power::power_objection;
+use crate::obstacle::{Obstacle, PlacementKind, moment};
 use crate::risk::Risk;
 use crate::units::{MiB, Time};
 use crate::{DeviceId, JobId, ServerId};
@@ -19,7 +19,7 @@ use crate::{DeviceId, JobId, ServerId};
 pub struct Explanation {
     /// The job.
     pub job: JobId,
-    /// Where it stands.
+    /// The state of the job.
     pub state: State,
     /// What holds it back apart from room, or that it is room.
     pub reason: WaitReason,
@@ -32,6 +32,7 @@ pub struct Explanation {
 
 /// What one device says to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DeviceAnswer {
     /// The device.
     pub device: DeviceId,
@@ -44,6 +45,7 @@ pub struct DeviceAnswer {
 
 /// What one host says to a job without GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HostAnswer {
     /// The server.
     pub server: ServerId,
@@ -58,13 +60,14 @@ pub struct DeviceReport {
     pub device: DeviceId,
     /// Its risk scores.
     pub risk: Risk,
-    /// Nobody is on it.
+    /// No process is on it.
     pub idle: bool,
     /// Our jobs on it.
     pub jobs: Vec<JobId>,
-    /// Memory promised to them.
-    pub promised: MiB,
-    /// Memory that can still be promised.
+    /// Memory reserved for them.
+    #[serde(rename = "promised")]
+    pub reserved: MiB,
+    /// Memory that can still be reserved.
     pub available: MiB,
     /// What keeps every newcomer from sharing it.
     pub obstacles: Vec<Obstacle>,
@@ -94,7 +97,7 @@ impl Scheduler {
     /// What each host says to a job without GPUs.
     fn host_answers(&self, job: &Job, demand: &Demand<'_>) -> Vec<HostAnswer> {
         let kept = self.kept_for_claiming_head(job, self.clock);
-        let question = self.question(demand, Way::Idle, kept.as_ref());
+        let question = self.question(demand, PlacementKind::Idle, kept.as_ref());
         let answer = |server: &Server| {
             let short = server.host_short.then_some(Obstacle::HostShort);
             let full = server.spec.cpu_jobs.filter(|limit| server.cpu_jobs >= *limit).map(|limit| Obstacle::JobLimit { limit });
@@ -107,10 +110,10 @@ impl Scheduler {
     /// What each device says to the neediest rank of the job.
     fn answers(&self, demand: &Demand<'_>) -> Vec<DeviceAnswer> {
         let reservation = self.head_reservation().filter(|reservation| reservation.head != demand.spec.id);
-        let way = if self.config.mapping.policy.shares && !demand.needs_idle { Way::Share } else { Way::Idle };
-        let question = self.question(demand, way, reservation.as_ref());
+        let kind = if self.config.mapping.policy.shares && !demand.needs_idle { PlacementKind::Share } else { PlacementKind::Idle };
+        let question = self.question(demand, kind, reservation.as_ref());
         let answer = |server: &Server, device: &Device| {
-            let closed = device_obstacles(device, way, &self.config, self.clock).chain(host_obstacles(&question, server));
+            let closed = device_obstacles(device, kind, &self.config, self.clock).chain(host_obstacles(&question, server));
             let unwelcome = demand.ranks.first().into_iter().flat_map(|need| job_obstacles(&question, need, device));
             let power = power_objection(&question, server, device);
             let obstacles = closed.chain(unwelcome).chain(power).collect();
@@ -126,9 +129,9 @@ impl Scheduler {
             risk: device.risk,
             idle: device.is_idle(&self.config),
             jobs: device.tenants.iter().map(|tenant| tenant.attempt.job).collect(),
-            promised: device.promised(),
+            reserved: device.reserved(),
             available: device.available(&self.config),
-            obstacles: device_obstacles(device, Way::Share, &self.config, self.clock).collect(),
+            obstacles: device_obstacles(device, PlacementKind::Share, &self.config, self.clock).collect(),
         })
     }
 }
@@ -140,33 +143,48 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// In words, with moments as `when` writes them.
+    /// All of it in words, with moments as `when` writes them.
     pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
-        let mut text = String::new();
-        // Text takes all that is written to it.
-        let _ = self.write(&mut text, when);
+        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), answer.texts(when)));
+        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), answer.texts(when)));
+        let mut text = self.summary(when);
+        for (place, texts) in devices.chain(hosts) {
+            for (line, words) in texts.iter().enumerate() {
+                let name = if line == 0 { place.as_str() } else { "" };
+                // Text takes all that is written to it.
+                let _ = write!(text, "\n  {name:<width$} {words}", width = place.len());
+            }
+        }
         text
     }
 
-    fn write(&self, f: &mut String, when: &dyn Fn(Time) -> String) -> fmt::Result {
-        if self.reason == WaitReason::NotWaiting {
-            return write!(f, "{}: {}", self.job, self.state);
+    /// What holds the job back, without what single devices and hosts say.
+    pub fn summary(&self, when: &dyn Fn(Time) -> String) -> String {
+        match &self.reason {
+            WaitReason::NotWaiting => format!("{}: {}", self.job, self.state),
+            reason => format!("{} {}", self.job, reason.words(when)),
         }
-        write!(f, "{} {}", self.job, self.reason.words(when))?;
-        let devices = self.devices.iter().map(|answer| (answer.device.to_string(), &answer.obstacles, answer.idle.as_slice()));
-        let hosts = self.hosts.iter().map(|answer| (answer.server.to_string(), &answer.obstacles, &[][..]));
-        for (place, obstacles, idle) in devices.chain(hosts) {
-            if obstacles.is_empty() {
-                write!(f, "\n  {place} would take it")?;
-            }
-            for (line, obstacle) in obstacles.iter().enumerate() {
-                let name = if line == 0 { place.as_str() } else { "" };
-                write!(f, "\n  {name:<width$} {}", obstacle.words(when), width = place.len())?;
-            }
-            for job in idle {
-                write!(f, "\n  {:<width$} {job} holds it and does not use it", "", width = place.len())?;
-            }
-        }
-        Ok(())
     }
+}
+
+impl DeviceAnswer {
+    /// What stands in the way, a line each.
+    pub fn texts(&self, when: &dyn Fn(Time) -> String) -> Vec<String> {
+        let idle = self.idle.iter().map(|job| format!("{job} holds it and does not use it"));
+        texts(&self.obstacles, when).into_iter().chain(idle).collect()
+    }
+}
+
+impl HostAnswer {
+    /// What stands in the way, a line each.
+    pub fn texts(&self, when: &dyn Fn(Time) -> String) -> Vec<String> {
+        texts(&self.obstacles, when)
+    }
+}
+
+fn texts(obstacles: &[Obstacle], when: &dyn Fn(Time) -> String) -> Vec<String> {
+    if obstacles.is_empty() {
+        return vec!["would take it".to_owned()];
+    }
+    obstacles.iter().map(|obstacle| obstacle.words(when)).collect()
 }

@@ -1,20 +1,21 @@
-//! The head of the queue: who is next, and whether anything is kept for it yet.
+//! The head of the queue: which job is next, and whether anything is kept for it yet.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::Scheduler;
 use crate::JobId;
-use crate::admission::Way;
-use crate::device::Tenant;
+use crate::admission::HeadReservation;
 use crate::job::Waiting;
-use crate::queue::{HeadReservation, Place};
+use crate::obstacle::PlacementKind;
+use crate::queue::{Place, plan_reservation};
+use crate::tenant::Tenant;
 use crate::units::Time;
 
-/// GPU time that running attempts should still take, as far as that is known. Kept as sums, because every decision asks for it.
+/// Expected remaining GPU time of running attempts, as far as known. Kept as sums, because every decision reads it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Backlog {
-    /// How many ranks should be over when. Who is overdue is not among them: what it still takes nobody knows, and it is no less than nothing.
+    /// How many ranks should end when. Overdue ranks are left out: their remaining time is unknown.
     due: BTreeMap<Time, u32>,
     /// The sum of these moments, in milliseconds.
     ends: u128,
@@ -43,7 +44,7 @@ impl Backlog {
         }
     }
 
-    /// Nothing more is expected of those who should be over by now.
+    /// Drops ranks that should have ended by now.
     fn forget_overdue(&mut self, now: Time) {
         while let Some(due) = self.due.first_entry().filter(|due| *due.key() <= now) {
             let (end, ranks) = due.remove_entry();
@@ -73,7 +74,7 @@ impl Scheduler {
         self.critical.filter(still_waits).or_else(|| self.queues.head())
     }
 
-    /// Looks anew for a job that is next for being the longest.
+    /// Reviews whether the longest job is next.
     pub(super) fn review_critical(&mut self, now: Time) {
         let next = |scheduler: &Self| scheduler.head().map(|head| (head, scheduler.is_due(head, now)));
         self.backlog.forget_overdue(now);
@@ -82,7 +83,7 @@ impl Scheduler {
             let before = next(self);
             self.critical = critical;
             if next(self) != before {
-                self.everything_may_change();
+                self.mark_all_dirty();
             }
         }
     }
@@ -94,14 +95,14 @@ impl Scheduler {
         }
         let (longest, others) = self.queues.main.longest()?;
         let rest = (others + self.backlog.left(now)) as f64 / gpus as f64;
-        // Who is due is passed by nobody who has waited for less.
+        // A job that is due is not passed by one that has waited for a shorter time.
         let since = |job: JobId| self.jobs.get(&job).and_then(|job| job.state.waits_since());
         let may_pass = self.queues.head().is_none_or(|first| !self.is_due(first, now) || since(longest.job) <= since(first));
         (may_pass && rest <= share * longest.length.milliseconds() as f64).then_some(longest.job)
     }
 
-    /// Whether others may no longer pass the head as they like: it has waited for long, or is to be recovered. The longest goes first
-    /// where it can start at once, but GPUs that were emptied for it would cost all others more than it gains.
+    /// Whether GPUs are kept for the head: it has waited for long, or is to be recovered. The longest job goes first where it can
+    /// start at once, but GPUs that are emptied for it cost the other jobs more than it gains.
     pub(super) fn is_due(&self, head: JobId, now: Time) -> bool {
         let Some(job) = self.jobs.get(&head) else { return false };
         let recovers = job.state.waiting() == Some(Waiting::Recovering);
@@ -113,12 +114,12 @@ impl Scheduler {
         if self.is_due(head, now) { self.planned_for(head, now) } else { Some(HeadReservation::nothing(head)) }
     }
 
-    /// What is to be kept for the head, due or not; planned anew when anything has changed that it depends on.
+    /// What is to be kept for the head, due or not; planned again when anything it depends on has changed.
     pub(super) fn planned_for(&self, head: JobId, now: Time) -> Option<HeadReservation> {
         let known = self.reservation.as_ref().filter(|kept| kept.head == head && !kept.devices.is_empty());
         let plan = || {
             let demand = self.demand(self.jobs.get(&head)?, now);
-            Some(HeadReservation::plan(&self.fleet, self.question(&demand, Way::Share, None), now))
+            Some(plan_reservation(&self.fleet, self.question(&demand, PlacementKind::Share, None), now))
         };
         known.cloned().or_else(plan)
     }

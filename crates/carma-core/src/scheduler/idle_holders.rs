@@ -8,16 +8,17 @@
 //! ```
 //!
 //! A GPU is idle when its SM activity, or its utilisation, is low over the window. Where the driver tells what each process does, that
-//! counts. Where it does not and others work on the GPU, what is seen is taken to be theirs.
+//! counts. Where it does not and other jobs work on the GPU, the measured activity is taken to be theirs.
 
 use super::Scheduler;
 use super::action::Action;
 use super::error::EventError;
 use super::timers::Timer;
 use crate::config::Config;
-use crate::device::{Device, Tenant};
+use crate::device::Device;
 use crate::job::{Active, Idle, Job};
 use crate::telemetry::Metric;
+use crate::tenant::Tenant;
 use crate::units::{Fraction, MiB, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
@@ -38,7 +39,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Notes who on a device has stopped working, or works again.
+    /// Notes which attempts on a device have become idle, or work again.
     pub(super) fn watch_idle(&mut self, device: DeviceId, now: Time, actions: &mut Vec<Action>) {
         if !self.config.idle_holders.watches() {
             return;
@@ -79,7 +80,7 @@ impl Scheduler {
         actions.push(Action::Idle { job: attempt.job, idle });
     }
 
-    /// The rules have changed, and with them who counts as idle.
+    /// The rules have changed, and with them which attempts count as idle.
     pub(super) fn judge_all_idle(&mut self, now: Time) {
         let watches = self.config.idle_holders.watches();
         let tenants = self.fleet.devices().flat_map(|device| device.tenants.iter().map(|tenant| (device.id(), tenant)));
@@ -95,17 +96,17 @@ impl Scheduler {
         }
     }
 
-    /// Others may have what an attempt does not use.
+    /// Lends the compute that an attempt does not use to other jobs.
     fn lend(&mut self, attempt: AttemptId, now: Time) {
         let Some(job) = self.jobs.get(&attempt.job) else { return };
         let Some(mut placement) = job.state.active().map(|active| active.placement.clone()) else { return };
         for (rank, granted) in placement.devices.iter_mut().enumerate() {
             let Some(reading) = self.tenant(attempt, granted.device).map(Tenant::attributed) else { continue };
-            granted.promised = self.promise_when_lent(job, rank, reading, granted.promised);
-            let promised = granted.promised;
+            granted.reserved = self.reserved_when_lent(job, rank, reading, granted.reserved);
+            let reserved = granted.reserved;
             self.fleet.update(granted.device, &self.config, now, |device| {
                 device.tenant_mut(attempt).into_iter().for_each(|tenant| {
-                    tenant.promised = promised;
+                    tenant.reserved = reserved;
                     tenant.lend();
                 });
             });
@@ -113,23 +114,23 @@ impl Scheduler {
         if let Some(active) = self.jobs.get_mut(&attempt.job).and_then(|job| job.state.active_mut()) {
             active.placement = placement;
         }
-        // What is no longer promised counts no longer against its user's quota.
+        // Memory that is no longer reserved no longer counts against its user's quota.
         self.count_in(attempt.job);
-        // Those whom a policy kept apart from it may come now.
-        self.everything_may_change();
+        // Jobs that the policy kept off its devices may come now.
+        self.mark_all_dirty();
     }
 
-    /// Who wanted its GPUs for itself was promised all of their memory; of that it keeps what it needs or has. The promise stays like that
-    /// when it works again, because others may have come.
-    fn promise_when_lent(&self, job: &Job, rank: usize, reading: MiB, promised: MiB) -> MiB {
+    /// An exclusive job has all memory of its GPUs reserved. When lent, it keeps what it needs or uses. That stays so when it works again,
+    /// because other jobs may have come.
+    fn reserved_when_lent(&self, job: &Job, rank: usize, reading: MiB, reserved: MiB) -> MiB {
         if !job.spec.exclusive || job.climb.whole_gpu {
-            return promised;
+            return reserved;
         }
         let need = job.spec.memory.of_rank(rank, self.config.mapping.basis).or(self.config.admission.floor);
-        need.max(job.climb.floor).max(reading).min(promised)
+        need.max(job.climb.floor).max(reading).min(reserved)
     }
 
-    /// It works again: those who came stay, and nobody else comes where it wanted to be alone.
+    /// It works again: jobs that came stay, and an exclusive job admits no more.
     fn reclaim(&mut self, attempt: AttemptId, now: Time) {
         let Some(job) = self.jobs.get(&attempt.job) else { return };
         for granted in job.state.active().into_iter().flat_map(|active| &active.placement.devices) {
@@ -154,10 +155,10 @@ impl Scheduler {
     }
 }
 
-/// Whose standing has changed on a device, and whether they are idle now.
+/// Attempts on a device that became idle or work again, and whether they are idle now.
 fn changed(device: &Device, config: &Config, now: Time) -> Vec<(AttemptId, bool)> {
     let below = config.idle_holders.below;
-    let remembers_another = device.left_at.is_some_and(|left| now - left <= config.window.rule.length);
+    let remembers_another = device.left_at.is_some_and(|left| now - left <= config.window.length);
     let seen = || device.tenants.iter().filter(|tenant| tenant.seen_at.is_some());
     if seen().next().is_none() || !device.telemetry.is_full() {
         return Vec::new();

@@ -94,9 +94,9 @@ impl Scheduler {
         }
     }
 
-    /// As [`Self::enqueue`]. Answers whose turn in its array it is now, if the job may never have one.
+    /// As [`Self::enqueue`]. Returns the job that gets the turn in the array, if this one can never have it.
     fn enqueue_one(&mut self, job: JobId, now: Time) -> Option<JobId> {
-        self.draw_turn(job, now);
+        self.set_turn(job, now);
         let known = self.jobs.get(&job)?;
         if known.state.waiting().is_none() || !known.unmet.is_empty() {
             return None;
@@ -125,8 +125,8 @@ impl Scheduler {
         self.quotas.leave(known);
         let next = self.arrays.leave(known);
         self.give_turns(user);
-        if waited && self.queues.main.courtesy.is_called_for() {
-            self.courtesy_may_end(now);
+        if waited && self.queues.main.reserve.is_active() {
+            self.reserve_may_end(now);
         }
         if let Some(next) = next {
             self.enqueue(next.job, now);
@@ -149,8 +149,8 @@ impl Scheduler {
         for place in self.queues.take_set_aside() {
             let Some(job) = self.jobs.get(&place.job) else { continue };
             let demand = self.demand(job, now);
-            // Who is too large still must not be next even for a moment: it would change who is critical, and for whom of those without GPUs a host
-            // is kept. What a budget leaves is known only by trying.
+            // A job that is still too large must not be next even for a moment: it would change which job is critical, and for which job without
+            // GPUs a host is kept. What a power budget leaves is known only by trying.
             let may_fit = match job.spec.gpus {
                 0 => could_ever_hold(&self.fleet, &demand),
                 _ => self.config.power.budget.is_some() || mapping::could_ever_fit(&self.fleet, &demand),
@@ -232,6 +232,7 @@ impl Scheduler {
         let mut spec = self.unfinished(job)?.spec.clone();
         estimate.tell(&mut spec);
         spec.validate().map_err(EventError::spec(job))?;
+        self.jobs.entry(job).and_modify(|known| known.state.estimated(now));
         self.replace_spec(job, spec, now);
         Ok(())
     }
@@ -242,7 +243,7 @@ impl Scheduler {
         Ok(known)
     }
 
-    /// Changes a job's request. A waiting job is queued anew by it; of a running one only the time limit counts.
+    /// Changes a job's request. A waiting job is queued again; for a running one only the time limit matters.
     fn replace_spec(&mut self, job: JobId, spec: JobSpec, now: Time) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let queued = known.state.waiting().is_some();

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Action, Event, EventError, Scheduler};
-use crate::config::{ConfigErrors, Settings};
+use crate::config::Settings;
+use crate::keys::ConfigErrors;
 use crate::units::Time;
 
 /// The version of the format that is written.
@@ -55,7 +56,7 @@ impl<W: Write> EventLog<W> {
     }
 
     /// As [`Scheduler::handle`], written down. When that fails, the error carries the actions: they are decided, and
-    /// whoever drives the scheduler must still see to them.
+    /// the driver must still carry them out.
     pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, LogError> {
         let actions = self.scheduler.handle(event.clone(), now)?;
         // As in the header: settings are written out in full.
@@ -117,7 +118,7 @@ pub fn replay(log: impl BufRead) -> Result<(usize, Scheduler), LogError> {
             continue;
         };
         let Record { at, event, actions } = match serde_json::from_str(&line) {
-            // Whoever writes it has not come to the end of the last line yet, or never did.
+            // The last line is incomplete: its writer is still at it, or died.
             Err(error) if error.is_eof() && lines.peek().is_none() => break,
             record => record.map_err(malformed)?,
         };

@@ -15,6 +15,7 @@ mod correction;
 mod cpu_jobs;
 mod decide;
 mod devices;
+mod dirty_scope;
 mod error;
 mod event;
 mod explain;
@@ -23,14 +24,13 @@ mod idle_holders;
 mod jobs;
 mod log;
 mod modes;
-mod opportunity;
 mod pace;
 mod power;
+mod preemption_plan;
 mod quotas;
-mod rehearsal;
 mod restore;
 mod shares;
-mod slots;
+mod time_slices;
 mod timers;
 mod wait_reason;
 
@@ -44,17 +44,18 @@ pub use wait_reason::{Precedence, WaitReason};
 
 use std::collections::BTreeMap;
 
-use crate::config::{Config, Discipline};
+use crate::admission::HeadReservation;
+use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::job::{Job, Verdict};
-use crate::queue::{Arrays, Dependents, HeadReservation, Place, Queues, Quotas};
+use crate::queue::{Arrays, Dependents, Place, Queues, Quotas};
 use crate::units::Time;
 use crate::{AttemptId, DeviceId, JobId};
+use dirty_scope::DirtyScope;
 use head::Backlog;
-use modes::ModeDesk;
-use opportunity::Opportunity;
+use modes::ModeSwitching;
 use pace::Pace;
-use slots::Slots;
+use time_slices::TimeSlices;
 use timers::Timers;
 
 /// The decision core.
@@ -83,8 +84,8 @@ pub struct Scheduler {
     arrays: Arrays,
     quotas: Quotas,
     timers: Timers,
-    modes: ModeDesk,
-    slots: Slots,
+    modes: ModeSwitching,
+    time_slices: TimeSlices,
     /// How fast attempts come on that say how far they are; kept where that is corrected by.
     paces: BTreeMap<AttemptId, Pace>,
     /// Counts accepted jobs, and those put back behind others.
@@ -96,8 +97,8 @@ pub struct Scheduler {
     /// The longest job, where it is next for being that.
     critical: Option<JobId>,
     /// What the next decision has to look at.
-    opportunity: Opportunity,
-    /// What is kept for the head of the queue; unset when it must be planned anew.
+    dirty: DirtyScope,
+    /// What is kept for the head of the queue; unset when it must be planned again.
     reservation: Option<HeadReservation>,
 }
 
@@ -114,14 +115,14 @@ impl Scheduler {
             arrays: Arrays::default(),
             quotas: Quotas::default(),
             timers: Timers::default(),
-            slots: Slots::default(),
+            time_slices: TimeSlices::default(),
             paces: BTreeMap::new(),
-            modes: ModeDesk::default(),
+            modes: ModeSwitching::default(),
             sequence: 0,
             cursor: None,
             backlog: Backlog::default(),
             critical: None,
-            opportunity: Opportunity::default(),
+            dirty: DirtyScope::default(),
             reservation: None,
         }
     }
@@ -131,20 +132,20 @@ impl Scheduler {
     pub fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, EventError> {
         let now = now.max(self.clock);
         let mut actions = Vec::new();
-        let reach = Opportunity::reach_of(&event);
-        // Processes are seen all the time, and whose they are changes nothing about who has how much.
-        let users_may_change = reach == Opportunity::Anything && !matches!(event, Event::ProcessesSeen { .. });
+        let reach = DirtyScope::reach_of(&event);
+        // Processes are seen all the time, and do not change how much users hold.
+        let users_may_change = reach == DirtyScope::Anything && !matches!(event, Event::ProcessesSeen { .. });
         self.apply(event, now, &mut actions)?;
         self.clock = now;
         if users_may_change {
-            self.review_courtesy(now);
+            self.review_reserve(now);
         }
-        if reach == Opportunity::Anything {
-            self.everything_may_change();
+        if reach == DirtyScope::Anything {
+            self.mark_all_dirty();
         }
         self.fire_timers(now, &mut actions);
         self.decide(now, &mut actions);
-        self.give_slots(now, &mut actions);
+        self.preempt(now, &mut actions);
         Ok(actions)
     }
 
@@ -157,7 +158,7 @@ impl Scheduler {
             Event::GpuModeChanged { device, mode } => self.gpu_mode_changed(device, mode, now),
             Event::ModeRefused { device, .. } => self.mode_refused(device, now),
             Event::GpuLost { device } => self.gpu_lost(device, now, actions),
-            Event::GpuBack { device } => self.gpu_back(device, now, actions),
+            Event::GpuRecovered { device } => self.gpu_recovered(device, now, actions),
             Event::GpuDrained { device } => self.gpu_drained(device, true, now),
             Event::GpuResumed { device } => self.gpu_drained(device, false, now),
             Event::MpsServerDied { device } => self.mps_server_died(device, now, actions),
@@ -167,7 +168,7 @@ impl Scheduler {
             Event::ActivitySeen { device, attempts } => self.activity_seen(device, &attempts, now, actions),
             Event::ProcessesSeen { device, processes } => self.processes_seen(device, &processes, now, actions),
             Event::HostShort { server } => self.host_short(server, true, now),
-            Event::HostFine { server } => self.host_short(server, false, now),
+            Event::HostRecovered { server } => self.host_short(server, false, now),
             Event::HostMemory { server, available } => self.host_memory(server, available),
             Event::JobSubmitted(spec) => self.job_submitted(*spec, now, actions),
             Event::JobsSubmitted { jobs } => self.jobs_submitted(jobs, now, actions),
@@ -190,8 +191,8 @@ impl Scheduler {
             Event::JobExited { attempt, verdict } => self.exited(attempt, verdict, now, actions),
             Event::ConfigurationChanged(settings) => {
                 let before = std::mem::replace(&mut self.config, settings.check()?);
-                self.adopt_queue_rules(&before.queue, now);
-                self.adopt_rules(now);
+                self.apply_queue_rules(&before.queue, now);
+                self.apply_rules(now);
                 self.limit_all_power(now, actions);
                 self.judge_all_idle(now);
                 Ok(())
@@ -262,9 +263,6 @@ impl Scheduler {
     /// What is kept for the head of the queue while it waits; nothing without backfill.
     pub fn head_reservation(&self) -> Option<HeadReservation> {
         let head = self.head()?;
-        match self.config.queue.discipline {
-            Discipline::Fifo => None,
-            Discipline::Backfill { .. } => self.kept_for(head, self.clock),
-        }
+        self.config.queue.backfill.and_then(|_| self.kept_for(head, self.clock))
     }
 }

@@ -1,9 +1,9 @@
-//! Switching GPUs to another mode: for what the jobs that wait are predicted to gain, or for a job that could not start otherwise.
+//! Switching GPUs to another mode: for the predicted gain of the waiting jobs, or for a job that could not start otherwise.
 //!
 //! ```text
-//!  idle, rested ──SwitchMode──► switching: takes nobody ──GpuModeChanged──► open again, and rests for `modes.every`
+//!  idle, rested ──SwitchMode──► switching: takes no job ──GpuModeChanged──► open again, and rests for `modes.every`
 //!       ▲                            │
-//!       └──ModeRefused, or no answer─┘ and is not asked for that mode again under these rules
+//!       └──ModeRefused, or no answer─┘ and is not switched to that mode again under these rules
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,17 +11,18 @@ use std::collections::{BTreeMap, VecDeque};
 use super::action::{Action, SwitchReason};
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::admission::{Demand, Way, grown_stale, mode_objection};
-use crate::config::SharingMode;
-use crate::device::{CollocationMode, Device};
+use crate::admission::{Demand, mode_objection};
+use crate::device::{Device, grown_stale};
 use crate::forecast::Character;
 use crate::job::Job;
-use crate::modes::{GpuAsItIs, GpuMode, MigLayout, Part, WaitingJob, best_mode};
+use crate::modes::{CurrentGpu, WaitingJob, best_mode};
+use crate::obstacle::PlacementKind;
+use crate::sharing::{CollocationMode, GpuMode, MigLayout, Part, SharingMode};
 use crate::units::{Seconds, Time};
 use crate::{DeviceId, JobId};
 
-/// A switch that nobody speaks of for so long has come to nothing.
-const PATIENCE: Seconds = Seconds::from_secs(600);
+/// A switch without an answer for this time has failed.
+const SWITCH_TIMEOUT: Seconds = Seconds::from_secs(600);
 /// Jobs that a GPU is chosen for.
 const JOBS: usize = 8;
 /// Idle GPUs that jobs of the queue are counted out to; there is no need to look further down the queue for more.
@@ -29,21 +30,21 @@ const GPUS: usize = 8;
 
 /// What is remembered to choose modes by.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct ModeDesk {
+pub(super) struct ModeSwitching {
     /// GPUs that are being switched, and when that is given up.
-    under_way: BTreeMap<DeviceId, Time>,
+    in_progress: BTreeMap<DeviceId, Time>,
     /// Jobs that were started last: what comes will be like them.
     recent: VecDeque<WaitingJob>,
 }
 
 impl Scheduler {
-    /// Switches the GPU that the head would get, where the jobs that wait gain by that. Whoever comes next is like whoever came: that is enough to start
-    /// an MPS server for, but no reason to cut a GPU.
+    /// Switches the GPU that the head would get, where the waiting jobs gain by that. Recent jobs stand for those to come: that is enough to start
+    /// an MPS server, but not to partition a GPU.
     pub(super) fn switch_to_gain(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) -> bool {
         if self.config.modes.allowed.is_empty() {
             return false;
         }
-        let Some((placement, Way::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, None, now)) else { return false };
+        let Some((placement, PlacementKind::Idle)) = self.jobs.get(&head).and_then(|job| self.place(job, None, now)) else { return false };
         let [granted] = &placement.devices[..] else { return false };
         let gpu = DeviceId { instance: None, ..granted.device };
         if !self.may_switch(gpu, now) {
@@ -51,8 +52,8 @@ impl Scheduler {
         }
         let Some(as_it_is) = self.as_it_is(gpu) else { return false };
         // However many instances it has, it is one GPU.
-        let others = self.fleet.open_devices(Way::Idle).saturating_sub(as_it_is.parts.len().max(1));
-        let idle = 1 + others + self.modes.under_way.len();
+        let others = self.fleet.open_devices(PlacementKind::Idle).saturating_sub(as_it_is.parts.len().max(1));
+        let idle = 1 + others + self.modes.in_progress.len();
         let jobs = self.queues.in_order().take(JOBS * idle.min(GPUS)).filter_map(|job| self.jobs.get(&job));
         let mut waiting: Vec<WaitingJob> = jobs.map(|job| self.waiting_job(job, now)).collect();
         let mut choice = best_mode(&as_it_is, &waiting, idle, &self.config);
@@ -68,18 +69,18 @@ impl Scheduler {
         true
     }
 
-    /// Switches what is to be kept for a head that waits, where it cannot use that as it is.
+    /// Switches the devices to be kept for a waiting head, where it cannot use them as they are.
     pub(super) fn switch_for(&mut self, head: JobId, now: Time, actions: &mut Vec<Action>) {
         let enough = |job: &Job| {
             let demand = self.demand(job, now);
-            self.on_the_way(&demand, now) >= demand.width()
+            self.in_preparation(&demand, now) >= demand.width()
         };
         if self.config.modes.allowed.is_empty() || self.jobs.get(&head).is_none_or(enough) {
             return;
         }
-        // Instances may have become free without anybody leaving: what was planned before may not be the soonest.
+        // Instances may have become free without an attempt ending: the earlier plan may not be the soonest.
         self.reservation = None;
-        // Others may pass a head that is not due as they like, but it need not wait until then for a mode.
+        // Other jobs may still pass a head that is not due, but its switch need not wait until it is due.
         let Some(kept) = self.planned_for(head, now) else { return };
         let devices = kept.devices.clone();
         self.reservation = Some(kept);
@@ -91,8 +92,8 @@ impl Scheduler {
         }
     }
 
-    /// Devices that a job could have that are being made for somebody, or were a moment ago and have not been heard of yet.
-    fn on_the_way(&self, demand: &Demand<'_>, now: Time) -> usize {
+    /// Devices in preparation that the job could use: being switched, or just switched and without a sample yet.
+    fn in_preparation(&self, demand: &Demand<'_>, now: Time) -> usize {
         let cut = demand.switch == Some(SharingMode::Mig);
         let resting = |device: &Device| {
             let whole = self.fleet.device(DeviceId { instance: None, ..device.id() });
@@ -132,7 +133,7 @@ impl Scheduler {
         devices.filter(move |device| device.id().gpu == gpu.gpu)
     }
 
-    /// Nobody is on the GPU or its instances, nothing is wrong with it, and it has rested.
+    /// Whether the GPU and its instances are empty and healthy, and the last switch is long enough ago.
     fn may_switch(&self, gpu: DeviceId, now: Time) -> bool {
         let free = |device: &Device| {
             let sound = !device.lost && !device.drained && !device.host_short && device.switches.to.is_none();
@@ -143,7 +144,7 @@ impl Scheduler {
         self.fleet.device(gpu).is_some_and(ready) && self.of_gpu(gpu).all(free)
     }
 
-    fn as_it_is(&self, gpu: DeviceId) -> Option<GpuAsItIs> {
+    fn as_it_is(&self, gpu: DeviceId) -> Option<CurrentGpu> {
         let whole = self.fleet.device(gpu)?;
         let memory = whole.spec.memory;
         let instances = self.of_gpu(gpu).filter(|device| device.id().instance.is_some());
@@ -153,7 +154,7 @@ impl Scheduler {
             CollocationMode::Mps { .. } => SharingMode::Mps,
             CollocationMode::Streams | CollocationMode::Mig => SharingMode::Streams,
         };
-        Some(GpuAsItIs { memory, mode, parts, refused: whole.switches.refused.clone() })
+        Some(CurrentGpu { memory, mode, parts, refused: whole.switches.refused.clone() })
     }
 
     fn waiting_job(&self, job: &Job, now: Time) -> WaitingJob {
@@ -182,8 +183,8 @@ impl Scheduler {
 
     fn switch(&mut self, gpu: DeviceId, mode: GpuMode, reason: SwitchReason, now: Time, actions: &mut Vec<Action>) {
         self.set_switching(gpu, Some(mode), now);
-        self.modes.under_way.insert(gpu, now + PATIENCE);
-        self.timers.set(now + PATIENCE, Timer::Switch(gpu));
+        self.modes.in_progress.insert(gpu, now + SWITCH_TIMEOUT);
+        self.timers.set(now + SWITCH_TIMEOUT, Timer::Switch(gpu));
         self.reservation = None;
         actions.push(Action::SwitchMode { device: gpu, to: mode, reason });
     }
@@ -213,7 +214,7 @@ impl Scheduler {
 
     /// Nothing more is to be expected of a switch.
     pub(super) fn end_switch(&mut self, gpu: DeviceId, now: Time) {
-        if let Some(given_up) = self.modes.under_way.remove(&gpu) {
+        if let Some(given_up) = self.modes.in_progress.remove(&gpu) {
             self.timers.cancel(given_up, Timer::Switch(gpu));
             self.set_switching(gpu, None, now);
         }
@@ -221,7 +222,7 @@ impl Scheduler {
 
     pub(super) fn mode_refused(&mut self, gpu: DeviceId, now: Time) -> Result<(), EventError> {
         let to = self.fleet.device(gpu).ok_or(EventError::UnknownDevice(gpu))?.switches.to;
-        let Some(to) = to.filter(|_| self.modes.under_way.contains_key(&gpu)) else { return Err(EventError::NotSwitching(gpu)) };
+        let Some(to) = to.filter(|_| self.modes.in_progress.contains_key(&gpu)) else { return Err(EventError::NotSwitching(gpu)) };
         self.end_switch(gpu, now);
         self.fleet.update(gpu, &self.config, now, |device| device.switches.refused.push(to.sharing()));
         Ok(())
@@ -229,18 +230,18 @@ impl Scheduler {
 
     /// A switch has gone unanswered, or a GPU has rested.
     pub(super) fn look_at_switch(&mut self, gpu: DeviceId, now: Time) {
-        if self.modes.under_way.get(&gpu).is_some_and(|given_up| *given_up <= now) {
+        if self.modes.in_progress.get(&gpu).is_some_and(|given_up| *given_up <= now) {
             // The GPU may be gone; then there is nothing to note.
             let _ = self.mode_refused(gpu, now);
         }
-        self.everything_may_change();
+        self.mark_all_dirty();
     }
 
     /// Every GPU whose switch is kept in two places that do not agree, for checks.
     pub(super) fn wrong_switches(&self) -> impl Iterator<Item = DeviceId> {
         let switching = |device: &&Device| device.switches.to.is_some();
         let occupied = |device: &&Device| {
-            !device.tenants.is_empty() || device.id().instance.is_none() && !self.modes.under_way.contains_key(&device.id())
+            !device.tenants.is_empty() || device.id().instance.is_none() && !self.modes.in_progress.contains_key(&device.id())
         };
         self.fleet.devices().filter(switching).filter(occupied).map(Device::id)
     }

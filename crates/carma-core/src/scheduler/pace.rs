@@ -1,27 +1,26 @@
-//! How fast attempts come on, by what they tell; and what that teaches of their part in interference.
+//! How fast attempts make progress, by their reports, and what that shows about their interference.
 
 use super::Scheduler;
 use super::action::Action;
-use crate::forecast::Interference;
-use crate::mapping::Placement;
+use crate::job::{Interference, Placement};
 use crate::units::{Fraction, Seconds, Time};
 use crate::{AttemptId, DeviceId, JobId};
 
-/// Progress is measured over so long at least.
+/// The shortest time over which progress is measured, in seconds.
 const STRETCH: f64 = 60.0;
-/// So long after it was first seen, a newcomer trains.
+/// After this time since it was first seen, a new attempt is taken to train.
 const SETTLED: Seconds = Seconds::from_secs(120);
 /// By how much an expected duration may be off, as a factor.
 const GUESS: f64 = 1.5;
 
-/// How fast an attempt comes on.
+/// How fast an attempt makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pace {
-    /// The first it told beside those who are there now.
+    /// Its first report since the tenants last changed.
     first: Option<(Time, f64)>,
-    /// What it would do alone in a second, by what it did beside them and what was predicted of that.
+    /// Its speed alone, from its speed beside the others and the predicted slowdown.
     now: Option<Rate>,
-    /// The same from before they came.
+    /// The same from before the tenants changed.
     before: Option<Rate>,
 }
 
@@ -39,14 +38,14 @@ impl Pace {
         self.before.filter(|rate| rate.measured).map(|rate| rate.alone)
     }
 
-    /// Somebody came or went: what it does is measured anew.
+    /// The tenants changed: its speed is measured again.
     fn anew(&mut self) {
         let better = |rate: &Rate| rate.measured || self.before.is_none();
         self.before = self.now.filter(better).or(self.before);
         (self.first, self.now) = (None, None);
     }
 
-    /// Takes in how far it is. Answers what it does in a second, once that can be told.
+    /// Takes in a progress report. Returns its progress per second, once that is known.
     fn told(&mut self, done: f64, predicted: f64, now: Time) -> Option<f64> {
         let (since, from) = *self.first.get_or_insert((now, done));
         let rate = (done - from) / (now - since).get();
@@ -60,7 +59,7 @@ impl Pace {
 
 /// An attempt on the device on which others are predicted to slow it down most.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Beside {
+pub(super) struct WorstDevice {
     pub(super) attempt: AttemptId,
     pub(super) device: DeviceId,
     /// How much slower it should be there than alone.
@@ -68,8 +67,8 @@ pub(super) struct Beside {
 }
 
 impl Scheduler {
-    /// Whoever shares a device of the placement has other company from now on.
-    pub(super) fn company_changed(&mut self, placement: &Placement) {
+    /// The tenants of the placement's devices have changed.
+    pub(super) fn tenants_changed(&mut self, placement: &Placement) {
         if self.paces.is_empty() {
             return;
         }
@@ -79,7 +78,7 @@ impl Scheduler {
         }
     }
 
-    /// An attempt has told how far it is.
+    /// Takes in an attempt's progress report.
     pub(super) fn watch_pace(&mut self, attempt: AttemptId, done: Fraction, now: Time, actions: &mut Vec<Action>) {
         let learns = self.config.forecast.learn && self.config.mapping.policy.predicts();
         if !learns && self.config.correction.slowdown.is_none() {
@@ -99,20 +98,20 @@ impl Scheduler {
         }
     }
 
-    /// Whom an attempt runs beside; unset while somebody there only begins, who is not felt yet.
-    fn beside(&self, attempt: AttemptId, now: Time) -> Option<Beside> {
+    /// The device where an attempt is predicted to be slowed down most; unset while a tenant there has just started.
+    fn beside(&self, attempt: AttemptId, now: Time) -> Option<WorstDevice> {
         let placement = &self.jobs.get(&attempt.job)?.state.active()?.placement;
         let devices = || placement.devices.iter().filter_map(|granted| self.fleet.device(granted.device));
         let trains = |seen: Option<Time>| seen.is_some_and(|seen| now - seen >= SETTLED);
         if !devices().flat_map(|device| &device.tenants).all(|tenant| tenant.attempt == attempt || trains(tenant.seen_at)) {
             return None;
         }
-        let beside = devices().map(|device| Beside { attempt, device: device.id(), predicted: device.predicted_slowdown(attempt) });
+        let beside = devices().map(|device| WorstDevice { attempt, device: device.id(), predicted: device.predicted_slowdown(attempt) });
         beside.max_by(|a, b| a.predicted.total_cmp(&b.predicted))
     }
 
     /// Corrects what is expected of an attempt and of those beside it, so that it explains what was seen.
-    fn learn(&mut self, beside: &Beside, slowdown: f64, now: Time) {
+    fn learn(&mut self, beside: &WorstDevice, slowdown: f64, now: Time) {
         let factor = Interference::misjudged(slowdown, beside.predicted);
         let tenants = self.fleet.device(beside.device).into_iter().flat_map(|device| &device.tenants);
         let attempts: Vec<AttemptId> = tenants.map(|tenant| tenant.attempt).collect();

@@ -27,8 +27,8 @@ impl Scheduler {
         let Some(known) = self.jobs.get(&job) else { return };
         let Some(waiting) = known.state.waiting() else { return };
         self.queues.insert(Lane::of(known, waiting), Place::of(known));
-        self.opportunity.add(job);
-        self.slots.look_again();
+        self.dirty.add(job);
+        self.time_slices.look_again();
     }
 
     /// Gives a user's jobs the turns that the quota has room for.
@@ -42,7 +42,7 @@ impl Scheduler {
     /// The most a job could take of its user's quota: a rank that gets a whole device may get the largest.
     pub(super) fn quota_need(&self, demand: &Demand<'_>) -> QuotaUse {
         let largest = self.fleet.largest();
-        let memory = demand.ranks.iter().map(|need| need.promise.on(largest)).sum();
+        let memory = demand.ranks.iter().map(|need| need.reserved.on(largest)).sum();
         QuotaUse { jobs: 1, gpus: demand.spec.gpus, memory }
     }
 
@@ -72,7 +72,7 @@ impl Scheduler {
         }
     }
 
-    /// Gives all turns anew: what users may have, or what jobs could take, has changed. Whoever runs goes on.
+    /// Gives all turns again: quotas, or what jobs could take, have changed. Running jobs go on.
     pub(super) fn review_quotas(&mut self, now: Time) {
         let before = std::mem::take(&mut self.quotas);
         let limited = |spec: &JobSpec| self.config.quotas.of(spec.user).limits();

@@ -1,16 +1,16 @@
-//! Jobs handed back after a restart: whoever drives the scheduler has kept them, with all that became of them.
+//! Jobs restored after a restart, from what the driver stored.
 
 use std::collections::BTreeSet;
 
 use super::timers::Timer;
 use super::{EventError, Scheduler};
-use crate::device::Tenant;
 use crate::job::{Active, Dependency, Job};
+use crate::tenant::Tenant;
 use crate::units::Time;
 use crate::{DeviceId, JobId};
 
 impl Scheduler {
-    /// Takes jobs back, all at once: nobody may be placed before everybody who runs is known.
+    /// Restores jobs, all at once: no job may be placed before all running jobs are known.
     pub(super) fn jobs_restored(&mut self, mut jobs: Vec<Job>, now: Time) -> Result<(), EventError> {
         jobs.sort_unstable_by_key(|job| job.sequence);
         let mut seen = BTreeSet::new();
@@ -30,14 +30,14 @@ impl Scheduler {
             self.restore(job, now);
         }
         self.charge_all(now);
-        // Nobody gets a turn in an array or within a quota before all that run have theirs.
+        // No job gets a turn in an array or within a quota before all running jobs have theirs.
         for job in ids {
             self.enqueue(job, now);
         }
         Ok(())
     }
 
-    /// What an attempt runs on must be there, be it lost.
+    /// The devices of an attempt must be attached, even if lost.
     fn check_place(&self, active: &Active) -> Result<(), EventError> {
         let unknown = |device: &DeviceId| self.fleet.device(*device).is_none();
         match active.placement.devices.iter().map(|granted| granted.device).find(unknown) {
@@ -49,29 +49,25 @@ impl Scheduler {
 
     fn restore(&mut self, mut job: Job, now: Time) {
         let id = job.id();
-        // Those it waits for stand before it in the order, so they are back already; one that is forgotten was waited for long enough.
+        // Its dependencies come before it in the order, so they are restored already; a forgotten one is over.
         let still_open = |dependency: &&Dependency| self.jobs.get(&dependency.job).is_some_and(|other| other.state.outcome().is_none());
-        job.unmet = if job.state.waiting().is_some() || job.state.is_held() {
-            job.spec.dependencies.iter().filter(still_open).copied().collect()
-        } else {
-            Vec::new()
-        };
+        job.unmet = if job.state.is_pending() { job.spec.dependencies.iter().filter(still_open).copied().collect() } else { Vec::new() };
         self.dependents.add(id, &job.unmet);
         if let Some(active) = job.state.active() {
             self.take_back(&job, &active.clone(), now);
         }
         self.jobs.insert(id, job);
-        self.begin_slot(id);
+        self.begin_time_slice(id);
         self.count_in(id);
     }
 
-    /// An attempt is where it was. Its devices are closed until it has been seen on them again.
+    /// Restores an attempt on its devices. They are closed until it has been seen on them again.
     fn take_back(&mut self, job: &Job, active: &Active, now: Time) {
         let attempt = active.attempt;
-        // Whoever runs has had its turn in its array.
+        // A running job has its turn in its array.
         self.arrays.admit(job);
         if active.stopping.is_some() {
-            self.slots.leaves(attempt);
+            self.time_slices.leaves(attempt);
             self.timers.set(now + self.config.queue.grace, Timer::Grace(attempt));
         }
         let mut tenant = Tenant::newcomer(&job.spec, attempt, active.launched_at);

@@ -1,4 +1,4 @@
-//! Turns in the queue, and what users have had: drawn when a job begins to wait, charged while it runs.
+//! Turns in the queue and charges to users: a job gets its turn when it begins to wait, and is charged while it runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use super::Scheduler;
 use super::timers::Timer;
 use crate::config::{Config, QueueConfig};
 use crate::device::Device;
+use crate::fair_share::{Account, Charge, FairShareReserve, Ledger};
 use crate::forecast::Character;
-use crate::job::{Active, Job};
-use crate::mapping::Granted;
-use crate::queue::{Account, Charge, Courtesy, Ledger, Place, Turn};
+use crate::job::{Active, Granted, Job, Turn};
+use crate::queue::{Place, turn_of};
 use crate::units::{Seconds, Time};
 use crate::{DeviceId, GroupId, JobId, UserId};
 
-/// What a user, as a member of a group, has had of the GPUs: to be kept by whoever drives the scheduler, and handed back after a restart.
+/// The GPU time that a user, as a member of a group, has used. The driver stores it and restores it after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PastUse {
     /// The user.
@@ -26,10 +26,10 @@ pub struct PastUse {
     pub as_of: Time,
 }
 
-/// Where a user stands under fair share.
+/// A user's usage and share under fair share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ShareReport {
-    /// What it has had.
+    /// What it has used.
     #[serde(flatten)]
     pub past: PastUse,
     /// Its share within its group.
@@ -38,16 +38,16 @@ pub struct ShareReport {
     pub group_share: f64,
     /// GPUs it takes now.
     pub gpus: f64,
-    /// GPU-seconds that its jobs should still take that run.
+    /// Expected remaining GPU-seconds of its running jobs.
     pub committed: f64,
-    /// What it has had and is about to have, over its share, in GPU-seconds. In a group the lowest is next.
+    /// What it has used and is about to use, over its share, in GPU-seconds. In a group the lowest is next.
     pub standing: f64,
     /// The same of its group. The lowest is next.
     pub group_standing: f64,
 }
 
 impl Scheduler {
-    /// Where users stand now under fair share who have had something of late, or want something; nobody without it.
+    /// Usage and shares of users that recently ran or wait; empty without fair share.
     pub fn shares(&self, now: Time) -> Vec<ShareReport> {
         let (main, rules) = (&self.queues.main, &self.config.queue);
         if !rules.fair_share {
@@ -73,21 +73,21 @@ impl Scheduler {
         accounts.into_iter().map(report).collect()
     }
 
-    /// A job that begins to wait draws its turn.
-    pub(super) fn draw_turn(&mut self, job: JobId, now: Time) {
+    /// Sets the turn of a job that begins to wait.
+    pub(super) fn set_turn(&mut self, job: JobId, now: Time) {
         let Some(turn) = self.jobs.get(&job).map(|known| self.turn(known, now)) else { return };
         self.jobs.entry(job).and_modify(|known| known.turn = turn);
     }
 
     fn turn(&self, job: &Job, now: Time) -> Turn {
         let weight = if self.config.queue.fair_share { self.expected_weight(job, now) } else { 0.0 };
-        Turn::of(job, &self.config.queue, weight)
+        turn_of(job, &self.config.queue, weight)
     }
 
     /// GPUs that a waiting job should take, with what it takes of each.
     fn expected_weight(&self, job: &Job, now: Time) -> f64 {
         let (part, largest) = (Part::of(job, &self.config), self.fleet.largest());
-        self.demand(job, now).ranks.iter().map(|need| part.beside(need.promise.on(largest).0, largest.0)).sum()
+        self.demand(job, now).ranks.iter().map(|need| part.beside(need.reserved.on(largest).0, largest.0)).sum()
     }
 
     /// GPUs that an attempt takes, with what it takes of each; of an instance, what that is of its GPU.
@@ -97,7 +97,7 @@ impl Scheduler {
         let one = |granted: &Granted| {
             let (own, whole) = (memory(granted.device), memory(DeviceId { instance: None, ..granted.device }));
             let of_whole = if whole > own { own as f64 / whole as f64 } else { 1.0 };
-            of_whole * part.beside(granted.promised.0, own)
+            of_whole * part.beside(granted.reserved.0, own)
         };
         active.placement.devices.iter().map(one).sum()
     }
@@ -112,10 +112,10 @@ impl Scheduler {
         let charge = Charge { account: Account::of(known), weight: self.weight(known, active), due };
         let had = charge.weight * (now - since).get();
         self.queues.main.ledger.begin(active.attempt, charge, had, now, &self.config.queue);
-        self.review_courtesy(now);
+        self.review_reserve(now);
     }
 
-    /// Charges users for all that runs: it was handed back, or nothing was charged before.
+    /// Charges users for all running jobs that are not charged yet.
     pub(super) fn charge_all(&mut self, now: Time) {
         if !self.config.queue.fair_share {
             return;
@@ -128,11 +128,11 @@ impl Scheduler {
         for (job, launched_at) in running {
             self.charge(job, launched_at.max(as_of), now);
         }
-        // Where nothing runs, what was handed back counts all the same.
+        // Restored usage counts even where nothing runs.
         self.queues.main.ledger.read(now, &self.config.queue);
     }
 
-    /// An attempt is over: its job has had GPU time, and its user pays no more.
+    /// Adds the GPU time of an ended attempt to its job, and stops the charge to its user.
     pub(super) fn settle_use(&mut self, active: &Active, now: Time) {
         let had = (now - active.launched_at).times(active.placement.devices.len() as f64);
         self.jobs.entry(active.attempt.job).and_modify(|job| job.attained = job.attained + had);
@@ -141,21 +141,21 @@ impl Scheduler {
         }
     }
 
-    /// Looks anew for who has less than its share, now and when somebody has been away for too long.
-    pub(super) fn review_courtesy(&mut self, now: Time) {
+    /// Reviews which users are below their share, now and when a user has been away for too long.
+    pub(super) fn review_reserve(&mut self, now: Time) {
         let rules = &self.config.queue;
         if !rules.fair_share || rules.courtesy == Seconds::ZERO {
             return;
         }
-        let before = self.queues.main.courtesy.ends_at;
-        self.queues.main.review_courtesy(self.fleet.devices(), rules, now);
-        self.timers.put_off(Timer::Courtesy, before, self.queues.main.courtesy.ends_at);
+        let before = self.queues.main.reserve.ends_at;
+        self.queues.main.review_reserve(self.fleet.devices(), rules, now);
+        self.timers.reschedule(Timer::FairShareReserve, before, self.queues.main.reserve.ends_at);
     }
 
-    /// Somebody for whom room was left may be away, or have been for too long.
-    pub(super) fn courtesy_may_end(&mut self, now: Time) {
-        self.review_courtesy(now);
-        self.everything_may_change();
+    /// A user with a reserve may be away, or have been away for too long.
+    pub(super) fn reserve_may_end(&mut self, now: Time) {
+        self.review_reserve(now);
+        self.mark_all_dirty();
     }
 
     pub(super) fn shares_restored(&mut self, used: &[PastUse], now: Time) {
@@ -168,8 +168,8 @@ impl Scheduler {
         }
     }
 
-    /// Sorts everybody who waits by other rules than before.
-    pub(super) fn adopt_queue_rules(&mut self, before: &QueueConfig, now: Time) {
+    /// Sorts all waiting jobs by new rules.
+    pub(super) fn apply_queue_rules(&mut self, before: &QueueConfig, now: Time) {
         let rules = &self.config.queue;
         if rules == before {
             return;
@@ -185,11 +185,11 @@ impl Scheduler {
         self.quotas.sort_again(&place);
         if rules.fair_share {
             self.queues.main.ledger.read(now, rules);
-            self.queues.main.courtesy = Courtesy::default();
+            self.queues.main.reserve = FairShareReserve::default();
             self.charge_all(now);
         } else {
             self.queues.main.ledger = Ledger::default();
-            self.queues.main.courtesy = Courtesy::default();
+            self.queues.main.reserve = FairShareReserve::default();
         }
     }
 }
@@ -209,7 +209,7 @@ impl Part {
     }
 
     /// The larger of its share of memory and of its activity.
-    fn beside(&self, promised: u64, memory: u64) -> f64 {
-        if self.whole || memory == 0 { 1.0 } else { (promised as f64 / memory as f64).max(self.smact).min(1.0) }
+    fn beside(&self, reserved: u64, memory: u64) -> f64 {
+        if self.whole || memory == 0 { 1.0 } else { (reserved as f64 / memory as f64).max(self.smact).min(1.0) }
     }
 }

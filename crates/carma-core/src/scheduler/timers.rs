@@ -21,14 +21,14 @@ pub(super) enum Timer {
     Grace(AttemptId),
     /// A job may begin.
     Begin(JobId),
-    /// An attempt has had its slot.
-    Slot(AttemptId),
+    /// The time slice of an attempt is over.
+    TimeSlice(AttemptId),
     /// An attempt may have been idle for long enough.
     Idle(AttemptId),
     /// A switch of a GPU's mode has gone unanswered, or the GPU may be switched again.
     Switch(DeviceId),
-    /// A user has been away for so long that no room is left for it any more.
-    Courtesy,
+    /// A user has been away for so long that nothing is kept for it any more.
+    FairShareReserve,
 }
 
 /// Timers by when they fall due.
@@ -47,7 +47,7 @@ impl Timers {
     }
 
     /// What fell due at one time falls due at another, or not at all.
-    pub(super) fn put_off(&mut self, timer: Timer, before: Option<Time>, after: Option<Time>) {
+    pub(super) fn reschedule(&mut self, timer: Timer, before: Option<Time>, after: Option<Time>) {
         if before == after {
             return;
         }
@@ -74,7 +74,7 @@ impl Scheduler {
         let before = self.fleet.device(device)?.gate.opens_at();
         let config = &self.config;
         let (result, after) = self.fleet.update(device, config, now, |device| (change(device, config), device.gate.opens_at()))?;
-        self.timers.put_off(Timer::Gate(device), before, after);
+        self.timers.reschedule(Timer::Gate(device), before, after);
         Some(result)
     }
 
@@ -86,10 +86,10 @@ impl Scheduler {
                     self.fleet.update(device, &self.config, now, |_| ());
                 }
                 Timer::Idle(attempt) => self.judge_idle(attempt, now, actions),
-                Timer::Courtesy => self.courtesy_may_end(now),
+                Timer::FairShareReserve => self.reserve_may_end(now),
                 Timer::Switch(gpu) => self.look_at_switch(gpu, now),
                 Timer::Begin(job) => self.enqueue(job, now),
-                Timer::Slot(attempt) => self.slot_over(attempt, now),
+                Timer::TimeSlice(attempt) => self.time_slice_over(attempt, now),
                 Timer::Limit(attempt) => self.stop(attempt, StopReason::TimeLimit, Signal::Terminate, now, actions),
                 Timer::Grace(attempt) => {
                     let active = self.jobs.get(&attempt.job).and_then(|job| job.state.active());

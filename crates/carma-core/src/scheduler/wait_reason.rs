@@ -7,22 +7,26 @@ use serde::{Deserialize, Serialize};
 use super::Scheduler;
 use super::cpu_jobs::could_ever_hold;
 use crate::JobId;
-use crate::admission::{Demand, moment};
+use crate::admission::Demand;
 use crate::config::{OverQuota, QueueOrder};
-use crate::fleet::HostClaim;
-use crate::job::{Dependency, Job, State};
+use crate::fair_share::Account;
+use crate::job::{Dependency, HostClaim, Job, State};
 use crate::mapping;
-use crate::queue::{Account, Place};
+use crate::obstacle::moment;
+use crate::queue::Place;
 use crate::units::{MiB, Time, Watts};
 
 /// What holds a job back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum WaitReason {
     /// It does not wait: it runs, or it is over.
     NotWaiting,
-    /// It is held until somebody releases it.
+    /// It is held until a user releases it.
     Held,
+    /// Its estimate is not ready.
+    Estimating,
     /// It waits for other jobs.
     Dependencies {
         /// Which, and how they must end.
@@ -84,20 +88,21 @@ pub enum WaitReason {
 
 /// Why one job goes before another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Precedence {
     /// It ran out of memory and is to be recovered.
     Recovery,
     /// It has the higher priority.
     Priority,
-    /// Its group has had less of its share of late, in GPU-seconds over the share.
+    /// Its group has recently used less of its share, in GPU-seconds over the share.
     Group {
         /// What the head's group has had and is about to have.
         theirs: f64,
         /// What this job's has.
         ours: f64,
     },
-    /// Its user has had less of late, in GPU-seconds over the share.
+    /// Its user has recently used less, in GPU-seconds over the share.
     User {
         /// What the head's user has had and is about to have.
         theirs: f64,
@@ -120,6 +125,7 @@ impl Scheduler {
         }
         match &job.state {
             State::Held { .. } => WaitReason::Held,
+            State::Estimating { .. } => WaitReason::Estimating,
             State::Starting(_) | State::Running(_) | State::Done { .. } => WaitReason::NotWaiting,
             _ if !job.unmet.is_empty() => WaitReason::Dependencies { on: job.unmet.clone() },
             _ if self.arrays.is_waiting(job) => {
@@ -151,7 +157,7 @@ impl Scheduler {
     /// Why the head goes before a job.
     fn precedence(&self, head: JobId, job: &Job) -> Option<Precedence> {
         let head = self.jobs.get(&head)?;
-        let seconds = |standing: u64| standing as f64 / 1000.0;
+        let seconds = |usage: u64| usage as f64 / 1000.0;
         let (ledger, theirs, ours) = (&self.queues.main.ledger, Account::of(head), Account::of(job));
         let recovering = |job: &Job| matches!(job.state, State::Recovering { .. });
         match self.config.queue.order {
@@ -200,6 +206,7 @@ impl fmt::Display for WaitReason {
         match self {
             Self::NotWaiting => f.write_str("does not wait"),
             Self::Held => f.write_str("is held until it is released"),
+            Self::Estimating => f.write_str("is being estimated"),
             Self::Dependencies { on } => {
                 let jobs: Vec<String> = on.iter().map(|dependency| dependency.job.to_string()).collect();
                 write!(f, "waits for {}", jobs.join(", "))

@@ -1,19 +1,25 @@
-//! What the monitor saw of a GPU: samples, a rolling window over them, and the window's statistics.
+//! What is known of a GPU from monitoring: samples, a rolling window over them, and the window's statistics.
+//!
+//! `metric` (the table of metrics) ← `per_metric` ← `sample`, `statistics` ← `window`
 
+mod metric;
+mod per_metric;
 mod sample;
 mod statistics;
 mod window;
 
-pub use sample::{Metric, Sample};
-pub use statistics::Statistics;
+pub use metric::{Metric, MetricFacts, Shown};
+pub use per_metric::{PerMetric, Utilisation, UtilisationOverTime};
+pub use sample::Sample;
+pub use statistics::{Statistics, mean, percentile};
 pub use window::{Window, WindowRule, WindowSummary};
 
 use crate::units::MiB;
 
-/// All that is known of a GPU from watching it.
+/// All that is known of a GPU from monitoring it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Telemetry {
-    /// Nothing has been heard yet.
+    /// No sample has come yet.
     #[default]
     Silent,
     /// Samples come one by one, as from a driver.
@@ -23,7 +29,7 @@ pub enum Telemetry {
 }
 
 impl Telemetry {
-    /// Takes in a sample. Returns whether it is another one than the last.
+    /// Adds a sample. Returns whether its time differs from the last one's.
     pub fn sample(&mut self, sample: Sample, rule: WindowRule) -> bool {
         if let Self::Sampled(window) = self {
             let repeated = window.newest().is_some_and(|newest| newest.at == sample.at);
@@ -37,7 +43,7 @@ impl Telemetry {
         }
     }
 
-    /// Goes by another rule from now on; what was sampled stays as far as it fits.
+    /// Changes the rule; samples that fit it stay.
     pub fn set_rule(&mut self, rule: WindowRule) {
         if let Self::Sampled(window) = self {
             window.set_rule(rule);
@@ -49,7 +55,16 @@ impl Telemetry {
         match self {
             Self::Silent => None,
             Self::Sampled(window) => window.statistics(metric),
-            Self::Summarised(summary) => summary.statistics(metric),
+            Self::Summarised(summary) => summary.statistics[metric],
+        }
+    }
+
+    /// The power's statistics over the window, in watts; `None` when it is mostly missing.
+    pub fn power(&self) -> Option<Statistics> {
+        match self {
+            Self::Silent => None,
+            Self::Sampled(window) => window.power(),
+            Self::Summarised(summary) => summary.power,
         }
     }
 

@@ -25,10 +25,10 @@ impl Statistics {
     /// ```
     pub fn of(mut values: Vec<f64>, alpha: f64) -> Option<Self> {
         let first = *values.first()?;
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let mean = mean(&values);
         let ema = values.iter().fold(first, |ema, value| ema + alpha * (value - ema));
         values.sort_unstable_by(f64::total_cmp);
-        Some(Self { mean, median: quantile(&values, 0.5), p95: quantile(&values, 0.95), ema })
+        Some(Self { mean, median: percentile(&values, 0.5), p95: percentile(&values, 0.95), ema })
     }
 
     /// All statistics of a metric that does not change.
@@ -37,9 +37,19 @@ impl Statistics {
     }
 }
 
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
+/// The arithmetic mean; 0 without values.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// A percentile of sorted values, interpolated between neighbours; 0 without values.
+///
+/// ```
+/// assert_eq!(carma_core::percentile(&[1.0, 2.0, 4.0], 0.75), 3.0);
+/// ```
+pub fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let place = share * last as f64;
     let below = place.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * place.fract()
+    sorted[below] + (sorted[(below + 1).min(last)] - sorted[below]) * place.fract()
 }

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::sample::{Metric, Sample};
+use super::metric::Metric;
+use super::per_metric::PerMetric;
+use super::sample::Sample;
 use super::statistics::Statistics;
-use crate::units::{MiB, Seconds, Time};
+use crate::units::{Fraction, MiB, Seconds, Time};
 
 /// How long a window is and how often samples are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Window {
         Self { rule, samples: VecDeque::with_capacity(rule.samples() + 1), began: Time::ZERO }
     }
 
-    /// Takes in a sample and lets go of those that are too old.
+    /// Adds a sample and drops those that are too old.
     pub fn push(&mut self, sample: Sample) {
         match self.newest().map(|newest| newest.at.cmp(&sample.at)) {
             Some(std::cmp::Ordering::Greater) => self.samples.clear(),
@@ -76,7 +78,7 @@ impl Window {
         }
     }
 
-    /// Goes by another rule from now on. A longer window is full once samples have come for its whole length.
+    /// Changes the rule. A longer window is full once samples have come for its whole length.
     pub fn set_rule(&mut self, rule: WindowRule) {
         let lengthened = rule.length > self.rule.length;
         self.rule = rule;
@@ -101,7 +103,16 @@ impl Window {
 
     /// One metric's statistics; `None` when fewer than half of the samples have it.
     pub fn statistics(&self, metric: Metric) -> Option<Statistics> {
-        let values: Vec<f64> = self.samples.iter().filter_map(|sample| sample.metric(metric)).collect();
+        self.statistics_of(|sample| sample.utilisation[metric].map(Fraction::get))
+    }
+
+    /// The statistics of the power in watts, likewise.
+    pub fn power(&self) -> Option<Statistics> {
+        self.statistics_of(|sample| sample.power.map(|power| power.0))
+    }
+
+    fn statistics_of(&self, value: impl Fn(&Sample) -> Option<f64>) -> Option<Statistics> {
+        let values: Vec<f64> = self.samples.iter().filter_map(value).collect();
         if values.len() * 2 < self.samples.len() { None } else { Statistics::of(values, self.rule.alpha()) }
     }
 
@@ -111,13 +122,8 @@ impl Window {
         Some(WindowSummary {
             full: self.is_full(),
             memory_used: newest.memory_used,
-            memory: self.statistics(Metric::Memory),
-            smact: self.statistics(Metric::Smact),
-            smocc: self.statistics(Metric::Smocc),
-            drama: self.statistics(Metric::Drama),
-            gract: self.statistics(Metric::Gract),
-            utilisation: self.statistics(Metric::Utilisation),
-            power: self.statistics(Metric::Power),
+            statistics: PerMetric::from_fn(|metric| self.statistics(metric)),
+            power: self.power(),
         })
     }
 }
@@ -129,53 +135,23 @@ pub struct WindowSummary {
     pub full: bool,
     /// The last reading of the device's used memory.
     pub memory_used: MiB,
-    /// Used memory in MiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Statistics>,
-    /// SM activity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smact: Option<Statistics>,
-    /// SM occupancy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smocc: Option<Statistics>,
-    /// DRAM activity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drama: Option<Statistics>,
-    /// Compute engine activity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gract: Option<Statistics>,
-    /// GPU utilisation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub utilisation: Option<Statistics>,
+    /// How busy the device was.
+    #[serde(flatten)]
+    pub statistics: PerMetric<Option<Statistics>>,
     /// Power in watts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Statistics>,
 }
 
-impl WindowSummary {
-    /// One metric's statistics.
-    pub const fn statistics(&self, metric: Metric) -> Option<Statistics> {
-        match metric {
-            Metric::Memory => self.memory,
-            Metric::Smact => self.smact,
-            Metric::Smocc => self.smocc,
-            Metric::Drama => self.drama,
-            Metric::Gract => self.gract,
-            Metric::Utilisation => self.utilisation,
-            Metric::Power => self.power,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::per_metric::Utilisation;
     use super::*;
-    use crate::units::Fraction;
 
     const RULE: WindowRule = WindowRule { length: Seconds::from_secs(30), period: Seconds::from_secs(1) };
 
     fn sample(second: f64, smact: f64) -> Sample {
-        Sample { smact: Some(Fraction::clamped(smact)), ..Sample::new(Time::new(second).unwrap(), MiB(1000)) }
+        Sample { utilisation: Utilisation::of([(Metric::Smact, smact)]), ..Sample::new(Time::new(second).unwrap(), MiB(1000)) }
     }
 
     fn filled(seconds: impl IntoIterator<Item = u32>) -> Window {
@@ -230,9 +206,10 @@ mod tests {
         let mut window = Window::new(RULE);
         for second in 0..10_u32 {
             let mut reading = sample(f64::from(second), 0.4);
-            reading.drama = (second % 2 == 0).then_some(Fraction::ONE);
-            reading.smocc = (second % 3 == 0).then_some(Fraction::ONE);
-            reading.smact = reading.smact.filter(|_| second > 0);
+            let busy = &mut reading.utilisation;
+            busy[Metric::Drama] = (second % 2 == 0).then_some(Fraction::ONE);
+            busy[Metric::Smocc] = (second % 3 == 0).then_some(Fraction::ONE);
+            busy[Metric::Smact] = busy[Metric::Smact].filter(|_| second > 0);
             window.push(reading);
         }
         assert_eq!(window.statistics(Metric::Drama), Some(Statistics::steady(1.0)), "5 of 10");

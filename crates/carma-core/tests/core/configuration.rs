@@ -12,27 +12,30 @@ fn wrong(json: &str) -> String {
 #[test]
 fn bad_settings_are_refused_with_key_and_range() {
     for (json, message) in [
-        (r#"{"admission":{"margin":-1}}"#, "admission.margin = -1 is not allowed: give 0 to 1048576 MiB"),
-        (r#"{"admission":{"guard":-2}}"#, "admission.guard = -2 is not allowed: give 0 to 1048576 MiB"),
-        (r#"{"admission":{"guard_share":1.5}}"#, "admission.guard_share = 1.5 is not allowed: give 0 to 1"),
+        (r#"{"admission":{"margin":-1}}"#, "admission.margin = -1 is not allowed: give a whole number from 0 to 1048576 MiB"),
+        (r#"{"admission":{"guard":-2}}"#, "admission.guard = -2 is not allowed: give a whole number from 0 to 1048576 MiB"),
+        (r#"{"admission":{"guard_share":1.5}}"#, "admission.guard_share = 1.5 is not allowed: give a number from 0 to 1"),
         (r#"{"admission":{"jobs_per_gpu":2.5}}"#, "admission.jobs_per_gpu = 2.5 is not allowed: give a whole number from 0 to 1000"),
-        (r#"{"admission":{"utilisation_cap":-0.1}}"#, "admission.utilisation_cap = -0.1 is not allowed: give 0 to 1"),
-        (r#"{"window":{"length":0}}"#, "window.length = 0 is not allowed: give 1 to 3600 s"),
-        (r#"{"window":{"period":0}}"#, "window.period = 0 is not allowed: give 0.01 to 60 s"),
-        (r#"{"admission":{"floor":1.5}}"#, "admission.floor = 1.5 is not allowed: give a whole number of MiB"),
-        (r#"{"window":{"length":5,"period":10}}"#, "window.length = 5 is not allowed: give 10 to 3600 s"),
+        (r#"{"admission":{"utilisation_cap":-0.1}}"#, "admission.utilisation_cap = -0.1 is not allowed: give a number from 0 to 1"),
+        (r#"{"window":{"length":0}}"#, "window.length = 0 is not allowed: give a number from 1 to 3600 s"),
+        (r#"{"window":{"period":0}}"#, "window.period = 0 is not allowed: give a number from 0.01 to 60 s"),
+        (r#"{"admission":{"floor":1.5}}"#, "admission.floor = 1.5 is not allowed: give a whole number from 0 to 1048576 MiB"),
+        (
+            r#"{"window":{"length":5,"period":10}}"#,
+            "window.length = 5 is not allowed: give a number from 10 to 3600 s (window.period or more)",
+        ),
         (
             r#"{"risk":{"mean":0.5}}"#,
             "risk = 0.5 + 0.3 + 0.3 + 0.2 (mean, median, p95, ema) is not allowed: give four weights from 0 to 1 that sum to 1, not to 1.3",
         ),
         (
             r#"{"window":{"period":45}}"#,
-            "window.length = 30 is not allowed: give 45 to 3600 s\nwindow.stale_after = 30 is not allowed: give 45 to 3600 s",
+            "window.length = 30 is not allowed: give a number from 45 to 3600 s (window.period or more)\nwindow.stale_after = 30 is not allowed: give a number from 45 to 3600 s (window.period or more)",
         ),
-        (r#"{"screen":{"smact":80}}"#, "screen.smact = 80 is not allowed: give 0 to 1"),
-        (r#"{"gate":{"observe":-3}}"#, "gate.observe = -3 is not allowed: give 0 to 3600 s"),
-        (r#"{"queue":{"backfill":-1}}"#, "queue.backfill = -1 is not allowed: give 0 to 10000"),
-        (r#"{"mps":{"active_threads":0}}"#, "mps.active_threads = 0 is not allowed: give 1 to 100"),
+        (r#"{"screen":{"smact":80}}"#, "screen.smact = 80 is not allowed: give a number from 0 to 1"),
+        (r#"{"gate":{"observe":-3}}"#, "gate.observe = -3 is not allowed: give a number from 0 to 3600 s"),
+        (r#"{"queue":{"backfill":-1}}"#, "queue.backfill = -1 is not allowed: give a whole number from 0 to 10000"),
+        (r#"{"mps":{"active_threads":0}}"#, "mps.active_threads = 0 is not allowed: give a whole number from 1 to 100 %"),
         (r#"{"recovery":{"ladder":[{"add":0}]}}"#, "recovery.ladder = add 0 is not allowed: give 1 MiB or more to add"),
         (
             r#"{"recovery":{"ladder":[{"buckets":{"shares":[0.5,0.25],"largest_step":1}}]}}"#,
@@ -67,7 +70,7 @@ fn bad_configuration_at_run_time_changes_nothing() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     let settings: Settings = serde_json::from_str(r#"{"window":{"length":0}}"#).unwrap();
     let refused = lab.refused(Event::ConfigurationChanged(Box::new(settings)));
-    assert_eq!(refused, "the configuration stays as it was: window.length = 0 is not allowed: give 1 to 3600 s");
+    assert_eq!(refused, "the configuration stays as it was: window.length = 0 is not allowed: give a number from 1 to 3600 s");
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn settings_change_a_preset_key_by_key() {
     let expected = Config {
         mapping: "or-lug".parse().unwrap(),
         screen: Screen { enabled: false, ..aegis.screen },
-        queue: QueueConfig { discipline: Discipline::Backfill { depth: 7 }, ..aegis.queue },
+        queue: QueueConfig { backfill: Some(7), ..aegis.queue },
         gate: GateConfig { patience: Some(Seconds::from_secs(60)), ..aegis.gate },
         recovery: RecoveryConfig {
             ladder: vec![

@@ -1,4 +1,4 @@
-//! Placements that turn out badly: nobody more, and one who can checkpoint is moved.
+//! Bad placements: the GPU takes no more jobs, and a job that can checkpoint is moved.
 
 use carma_core::*;
 
@@ -51,14 +51,14 @@ impl Lab {
     }
 }
 
-const NOBODY: [u64; 0] = [];
+const NONE: [u64; 0] = [];
 const SLOWED: CorrectionSettings = CorrectionSettings { slowdown: Some(1.5), memory_horizon: None };
 const GROWS: CorrectionSettings = CorrectionSettings { slowdown: None, memory_horizon: Some(400.0) };
 
 #[test]
-fn who_is_slower_than_predicted_is_parted_from_who_slows_it() {
+fn a_job_slower_than_predicted_is_separated_from_the_job_that_slows_it() {
     let mut lab = Lab::two(SLOWED, known(1, 4_000), patient(2));
-    assert_eq!(moved(&lab.tells(1, 0, 0.2)), NOBODY, "nothing can be told of one report");
+    assert_eq!(moved(&lab.tells(1, 0, 0.2)), NONE, "nothing can be told of one report");
     assert_eq!(moved(&lab.tells(1, 100, 0.25)), [2], "2,000 % of what it took alone");
     assert_eq!(lab.submit(known(3, 4_000)), []);
     let slowed = |obstacle: &&Obstacle| matches!(obstacle, Obstacle::Slowed { job: JobId(1), percent: 200, predicted: 120 });
@@ -80,22 +80,22 @@ fn a_newcomer_is_not_judged_before_it_trains() {
     lab.submit(patient(2));
     lab.settle(2, 4_000);
     lab.tells(1, 0, 0.2);
-    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NOBODY);
+    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NONE);
 }
 
 #[test]
 fn what_was_predicted_is_no_reason() {
     let mut lab = Lab::two(SLOWED, patient(1), patient(2));
     lab.tells(1, 0, 0.2);
-    assert_eq!(moved(&lab.tells(1, 100, 0.26)), NOBODY, "1.7 times is less than 1.5 times the predicted 1.2");
+    assert_eq!(moved(&lab.tells(1, 100, 0.26)), NONE, "1.7 times is less than 1.5 times the predicted 1.2");
     assert_eq!(lab.submit(known(3, 4_000)), [(3, vec![0])]);
 }
 
 #[test]
-fn nobody_is_moved_who_cannot_checkpoint_but_nobody_is_added() {
+fn a_job_that_cannot_checkpoint_is_not_moved_but_no_job_is_added() {
     let mut lab = Lab::two(SLOWED, known(1, 4_000), known(2, 4_000));
     lab.tells(1, 0, 0.2);
-    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NOBODY);
+    assert_eq!(moved(&lab.tells(1, 100, 0.21)), NONE);
     assert_eq!(lab.submit(known(3, 4_000)), []);
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [(3, vec![0])], "others may be better company");
 }
@@ -109,12 +109,12 @@ fn without_a_measurement_alone_the_expected_duration_counts_for_what_it_is_worth
     lab.settle(2, 4_000);
     lab.now = lab.now + secs(120);
     lab.tells(1, 0, 0.1);
-    assert_eq!(moved(&lab.tells(1, 100, 0.14)), NOBODY, "2.5 times, but a guess may be off");
+    assert_eq!(moved(&lab.tells(1, 100, 0.14)), NONE, "2.5 times, but a guess may be off");
     assert_eq!(moved(&lab.tells(1, 100, 0.15)), [1]);
 }
 
 #[test]
-fn memory_that_grows_first_closes_the_gpu_and_then_moves_who_frees_enough() {
+fn growing_memory_first_closes_the_gpu_and_then_moves_a_job_that_frees_enough() {
     let mut lab = Lab::two(GROWS, known(1, 4_000), patient(2));
     // 40,448 MiB can be had. 40 MiB a second: 400 s are left when 24,448 are used, 200 s when 32,448 are.
     let mut grown = 8_000;
@@ -129,11 +129,11 @@ fn memory_that_grows_first_closes_the_gpu_and_then_moves_who_frees_enough() {
         assert_eq!(closed, grown + 4_000 >= 24_448, "at {grown}");
     }
     assert_eq!(asked_at, Some(28_800), "the first reading with 200 s left");
-    assert_eq!(moved(&lab.uses(20, &[(1, 29_600), (2, 4_000)])), NOBODY, "it is leaving");
+    assert_eq!(moved(&lab.uses(20, &[(1, 29_600), (2, 4_000)])), NONE, "it is leaving");
 }
 
 #[test]
-fn who_grows_is_moved_where_nobody_else_can_be() {
+fn a_growing_job_is_moved_where_no_other_can_be() {
     let mut lab = Lab::two(GROWS, known(1, 4_000), patient(2));
     let asked = (0..40).map(|step| moved(&lab.uses(20, &[(2, 8_000 + 800 * step), (1, 4_000)]))).find(|moved| !moved.is_empty());
     assert_eq!(asked, Some(vec![2]));
@@ -144,7 +144,7 @@ fn memory_that_is_steady_or_comes_to_rest_is_nobodys_business() {
     let mut lab = Lab::two(GROWS, patient(1), patient(2));
     for step in 0..40 {
         let taken = [2_000, 9_000, 15_000, 20_000].get(step).copied().unwrap_or(20_000 + step as u64 % 2);
-        assert_eq!(moved(&lab.uses(20, &[(1, taken), (2, 18_000)])), NOBODY);
+        assert_eq!(moved(&lab.uses(20, &[(1, taken), (2, 18_000)])), NONE);
         assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().corrected, None);
     }
 }

@@ -40,7 +40,7 @@ fn patience_with_a_newcomer_that_is_never_seen_ends() {
 }
 
 #[test]
-fn promised_memory_counts_before_it_is_taken() {
+fn reserved_memory_counts_before_it_is_used() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 30_000));
     lab.settle(1, 500);
@@ -52,7 +52,7 @@ fn promised_memory_counts_before_it_is_taken() {
 }
 
 #[test]
-fn published_presets_promise_nothing() {
+fn published_presets_reserve_nothing() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 30_000));
     lab.settle(1, 500);
@@ -61,20 +61,20 @@ fn published_presets_promise_nothing() {
 }
 
 #[test]
-fn a_job_that_takes_more_than_promised_counts_with_what_it_took() {
+fn a_job_that_uses_more_than_reserved_counts_with_what_it_uses() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(known(1, 10_000));
     lab.settle(1, 25_000);
     lab.load(0, 25_300, 0.1);
     let device = lab.scheduler.fleet().device(gpu(0)).unwrap();
-    assert_eq!(device.counted_as_used(true), MiB(25_300), "25,000 of ours and 300 that nobody owns to");
+    assert_eq!(device.counted_as_used(true), MiB(25_300), "25,000 of ours and 300 without an owner");
 }
 
 #[test]
 fn memory_of_a_job_of_unknown_need_is_its_floor() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.submit(job(1));
-    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().promised(), MiB(5_120));
+    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().reserved(), MiB(5_120));
 }
 
 #[test]
@@ -156,11 +156,11 @@ fn an_outsider_does_not_hide_behind_memory_the_driver_hides() {
     let theirs = ProcessUse { owner: Owner::Foreign { pid: 5 }, memory: Some(MiB(14_000)) };
     lab.event(Event::ProcessesSeen { device: gpu(0), processes: vec![ours, theirs] });
     lab.load(0, 15_000, 0.1);
-    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().counted_as_used(true), MiB(29_000), "1,000 taken so far, 15,000 promised");
+    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().counted_as_used(true), MiB(29_000), "1,000 used so far, 15,000 reserved");
 }
 
 #[test]
-fn reservations_that_are_switched_on_count_for_those_who_run() {
+fn reservations_that_are_switched_on_count_for_running_jobs() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
     lab.submit(known(1, 30_000));
     lab.settle(1, 500);
@@ -214,7 +214,7 @@ fn a_host_that_is_short_takes_nothing() {
     assert_eq!(lab.obstacles(1, 0), [Obstacle::HostShort]);
     assert_eq!(lab.submit(JobSpec { gpus: 0, ..job(2) }), []);
     assert_eq!(lab.scheduler.explain(JobId(2)).unwrap().reason, WaitReason::NoHost);
-    let started = launches(&lab.event(Event::HostFine { server: ServerId(0) }));
+    let started = launches(&lab.event(Event::HostRecovered { server: ServerId(0) }));
     assert_eq!(started, [(1, vec![0]), (2, vec![])]);
 }
 
@@ -224,33 +224,33 @@ fn mps(exclusive_process: bool) -> Lab {
     lab
 }
 
-fn of_user(id: u64, user: u32, mode: ModeWish) -> JobSpec {
+fn of_user(id: u64, user: u32, mode: RequestedMode) -> JobSpec {
     JobSpec { user: UserId(user), mode, ..known(id, 2_000) }
 }
 
 #[test]
 fn an_mps_server_serves_one_user_at_a_time() {
     let mut lab = mps(true);
-    lab.submit(of_user(1, 7, ModeWish::Auto));
+    lab.submit(of_user(1, 7, RequestedMode::Auto));
     lab.settle(1, 2_000);
-    assert_eq!(lab.submit(of_user(2, 8, ModeWish::Auto)), []);
+    assert_eq!(lab.submit(of_user(2, 8, RequestedMode::Auto)), []);
     assert_eq!(lab.obstacles(2, 0), [Obstacle::MpsOtherUser { serves: UserId(7) }]);
     lab.event(Event::JobHeld { job: JobId(2) });
-    assert_eq!(lab.submit(of_user(3, 7, ModeWish::Mps)), [(3, vec![0])], "the same user may share");
+    assert_eq!(lab.submit(of_user(3, 7, RequestedMode::Mps)), [(3, vec![0])], "the same user may share");
 }
 
 #[test]
 fn exclusive_process_mode_keeps_plain_processes_and_outsiders_out() {
     let mut lab = mps(true);
-    assert_eq!(lab.submit(of_user(1, 7, ModeWish::Streams)), []);
+    assert_eq!(lab.submit(of_user(1, 7, RequestedMode::Streams)), []);
     assert!(matches!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::TooLarge { .. }), "no GPU here ever will");
     assert!(lab.obstacles(1, 0).contains(&Obstacle::MpsClientsOnly));
     foreign(&mut lab, 0, Some(10));
-    assert_eq!(lab.submit(of_user(2, 7, ModeWish::Auto)), []);
+    assert_eq!(lab.submit(of_user(2, 7, RequestedMode::Auto)), []);
     assert_eq!(lab.obstacles(2, 0), [Obstacle::ForeignProcesses { count: 1 }]);
 
     let mut open = mps(false);
-    assert_eq!(open.submit(of_user(1, 7, ModeWish::Streams)), [(1, vec![0])], "in default compute mode a plain process may");
+    assert_eq!(open.submit(of_user(1, 7, RequestedMode::Streams)), [(1, vec![0])], "in default compute mode a plain process may");
     assert_eq!(open.state(1).active().unwrap().placement.devices[0].limits, Limits::Streams);
 }
 
@@ -306,9 +306,9 @@ fn instances_of_a_drained_or_lost_gpu_are_drained_or_lost() {
 #[test]
 fn only_mps_clients_go_with_their_server() {
     let mut lab = mps(false);
-    lab.submit(of_user(1, 7, ModeWish::Streams));
+    lab.submit(of_user(1, 7, RequestedMode::Streams));
     lab.settle(1, 2_000);
-    assert_eq!(lab.submit(of_user(2, 8, ModeWish::Auto)), [(2, vec![0])], "a plain process of another user is no client");
+    assert_eq!(lab.submit(of_user(2, 8, RequestedMode::Auto)), [(2, vec![0])], "a plain process of another user is no client");
     let died = lab.event(Event::MpsServerDied { device: gpu(0) });
     assert!(matches!(died[..], [Action::Signal { attempt, .. }] if attempt.job == JobId(2)), "{died:?}");
 }
@@ -326,8 +326,8 @@ impl Lab {
 #[test]
 fn jobs_that_want_a_mode_get_it_or_wait() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
-    assert_eq!(lab.submit(of_user(1, 7, ModeWish::Mps)), []);
-    assert!(lab.obstacles(1, 0).contains(&Obstacle::WrongMode { wanted: ModeWish::Mps }));
+    assert_eq!(lab.submit(of_user(1, 7, RequestedMode::Mps)), []);
+    assert!(lab.obstacles(1, 0).contains(&Obstacle::WrongMode { wanted: RequestedMode::Mps }));
     let mode = CollocationMode::Mps { exclusive_process: true };
     assert_eq!(launches(&lab.event(Event::GpuModeChanged { device: gpu(0), mode })), [(1, vec![0])]);
     let back = Event::GpuModeChanged { device: gpu(0), mode: CollocationMode::Streams };

@@ -1,4 +1,4 @@
-//! Cores and memory of hosts: booked while jobs run that claim them, waited for, kept for whoever is first.
+//! Cores and memory of hosts: booked by running jobs, waited for, kept for the first job.
 
 use carma_core::*;
 
@@ -43,7 +43,7 @@ fn a_job_waits_until_its_cores_are_free() {
     assert_eq!(lab.submit(cores(2, 1, 3)), []);
     assert_eq!(lab.obstacles(2, 1), [Obstacle::HostCores { needed: 3, free: 2, all: 8 }]);
     assert_eq!(lab.submit(JobSpec { cpus: None, ..cores(3, 1, 0) }), [(3, vec![2])], "a GPU is kept for the head, and no core is claimed");
-    assert_eq!(lab.submit(JobSpec { gpus: 0, ..job(4) }), [(4, vec![])], "nothing is kept from those who claim nothing");
+    assert_eq!(lab.submit(JobSpec { gpus: 0, ..job(4) }), [(4, vec![])], "jobs that claim nothing are not held up");
     assert_eq!(done(&mut lab, 1), [(2, vec![0])]);
     assert_eq!(lab.scheduler.fleet().servers()[0].host.booked, HostClaim { cores: 3, memory: MiB::ZERO });
 }
@@ -73,7 +73,7 @@ fn an_attempt_that_ends_before_the_next_look_gives_back_what_it_was_counted_on_t
 }
 
 #[test]
-fn a_claim_beyond_every_host_blocks_nobody_and_says_never() {
+fn a_claim_beyond_every_host_blocks_no_job_and_says_never() {
     let mut lab = lab(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(cores(1, 0, 9)), []);
     assert_eq!(lab.submit(cores(2, 1, 9)), []);
@@ -110,7 +110,7 @@ fn the_head_of_the_queue_is_not_starved_by_jobs_without_gpus() {
 }
 
 #[test]
-fn who_is_gone_in_time_or_leaves_enough_may_pass_a_head_that_claims() {
+fn a_job_that_ends_in_time_or_leaves_enough_may_pass_a_head_that_claims() {
     let mut lab = lab(Config::from(Preset::Standard), 2);
     lab.submit(JobSpec { time_limit: Some(secs(100)), ..cores(1, 1, 2) });
     assert_eq!(lab.submit(cores(2, 2, 4)), [], "it waits for a GPU until 1100");

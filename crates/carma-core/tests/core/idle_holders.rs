@@ -42,16 +42,16 @@ fn it_is_flagged_then_lent_and_keeps_its_memory() {
     assert_eq!(actions[0], Action::Idle { job: JobId(1), idle: Some(Idle { since, lent: true }) });
     assert_eq!(launches(&actions), [(2, vec![0])]);
     let device = lab.scheduler.fleet().device(gpu(0)).unwrap();
-    assert_eq!(device.promised(), MiB(14_000), "its 10,000, no longer the whole GPU, and 4,000");
+    assert_eq!(device.reserved(), MiB(14_000), "its 10,000, no longer the whole GPU, and 4,000");
 }
 
 #[test]
-fn when_it_works_again_those_who_came_stay_and_nobody_else_comes() {
+fn when_it_works_again_jobs_that_came_stay_and_no_other_comes() {
     let mut lab = idle_lab();
     lab.submit(known(2, 4_000));
     tick(&mut lab, 1800);
     lab.settle(2, 4_000);
-    assert_eq!(lab.load(0, 13_000, 0.5), [], "who works cannot be told, and is taken to be the one that came");
+    assert_eq!(lab.load(0, 13_000, 0.5), [], "which job works is unknown, and is taken to be the one that came");
     assert_eq!(standing(&lab), Some(true));
     let attempts = vec![(lab.attempt(1), share(0.6)), (lab.attempt(2), share(0.3))];
     let actions = lab.event(Event::ActivitySeen { device: gpu(0), attempts });
@@ -69,7 +69,7 @@ fn alone_on_its_gpu_it_is_seen_to_work_by_the_gpu() {
     lab.load(0, 9_000, 0.7);
     assert_eq!(standing(&lab), None);
     lab.load(0, 9_000, 0.01);
-    assert_eq!(tick(&mut lab, 599), [], "it is counted anew");
+    assert_eq!(tick(&mut lab, 599), [], "it is counted again");
     assert_eq!(tick(&mut lab, 1).len(), 1);
 }
 

@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, gpu, job, known, launches, secs};
+use crate::lab::{Lab, Launched, gpu, job, known, launches, secs};
 
 fn signals(actions: &[Action]) -> Vec<(Signal, StopReason)> {
     let signal = |action: &Action| match action {
@@ -43,12 +43,69 @@ fn jobs_without_gpus_are_not_blocked_by_gpus() {
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)), [(4, vec![])]);
 }
 
+fn estimated(lab: &mut Lab, id: u64, memory: u64) -> Vec<Launched> {
+    let memory = Some(PerRank::Same(MemoryEstimate::exactly(MiB(memory))));
+    launches(&lab.event(Event::EstimateReady { job: JobId(id), estimate: Box::new(Estimate { memory, ..Estimate::default() }) }))
+}
+
+#[test]
+fn a_job_is_queued_when_its_estimate_is_ready() {
+    let mut lab = Lab::new(Config::default(), 2);
+    let waits = |id| JobSpec { awaits_estimate: true, ..job(id) };
+    assert_eq!(lab.submit(waits(1)), []);
+    assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().to_string(), "job 1 is being estimated");
+    assert_eq!(lab.scheduler.queue().count(), 0, "it blocks no job");
+    assert_eq!(lab.submit(job(2)), [(2, vec![0])]);
+    assert_eq!(estimated(&mut lab, 1, 9_000), [(1, vec![1])]);
+    assert_eq!(estimated(&mut lab, 1, 9_500), [], "a later estimate changes nothing about where it runs");
+}
+
+#[test]
+fn a_held_job_whose_estimate_arrives_stays_held() {
+    let mut lab = Lab::new(Config::default(), 4);
+    let waits = |id| JobSpec { awaits_estimate: true, ..job(id) };
+    lab.submit(waits(1));
+    lab.event(Event::JobHeld { job: JobId(1) });
+    assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::Held);
+    assert_eq!(estimated(&mut lab, 1, 9_000), []);
+    assert_eq!(*lab.state(1), State::Held { since: lab.now, resumes: Resumes::Queued });
+    assert_eq!(launches(&lab.event(Event::JobReleased { job: JobId(1) })), [(1, vec![0])]);
+    // Released before its estimate arrives, it waits for that again.
+    lab.submit(JobSpec { hold: true, ..waits(2) });
+    lab.event(Event::JobReleased { job: JobId(2) });
+    assert_eq!(*lab.state(2), State::Estimating { since: lab.now });
+    assert_eq!(estimated(&mut lab, 2, 9_000), [(2, vec![1])]);
+    // A job that is not held starts without its estimate when it is released.
+    lab.submit(waits(3));
+    assert_eq!(launches(&lab.event(Event::JobReleased { job: JobId(3) })), [(3, vec![2])]);
+    // It can be cancelled like any other.
+    lab.submit(waits(4));
+    lab.event(Event::JobCancelled { job: JobId(4) });
+    assert_eq!(*lab.outcome(4), Outcome::Cancelled);
+}
+
+#[test]
+fn a_job_that_is_estimated_comes_back_as_it_was() {
+    let mut lab = Lab::new(Config::default(), 1);
+    lab.submit(JobSpec { awaits_estimate: true, ..job(1) });
+    lab.submit(JobSpec { awaits_estimate: true, hold: true, ..job(2) });
+    let jobs: Vec<Job> = lab.scheduler.jobs().cloned().collect();
+    let written = serde_json::to_string(&jobs).unwrap();
+    assert!(written.contains(r#""state":"estimating""#) && written.contains(r#""resumes":"estimating""#), "{written}");
+    let mut after = Lab::new(Config::default(), 1);
+    assert_eq!(after.event(Event::JobsRestored { jobs: serde_json::from_str(&written).unwrap() }), []);
+    assert_eq!((after.state(1), after.state(2)), (lab.state(1), lab.state(2)));
+    assert_eq!(estimated(&mut after, 1, 9_000), [(1, vec![0])]);
+    let held: State = serde_json::from_str(r#"{"state":"held","since":5.0,"resumes":"recovering"}"#).unwrap();
+    assert_eq!(held, State::Held { since: Time::from_secs(5), resumes: Resumes::Recovering }, "as written before");
+}
+
 #[test]
 fn hold_and_release() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     assert_eq!(lab.submit(JobSpec { hold: true, ..job(1) }), []);
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::Held);
-    assert_eq!(lab.submit(job(2)), [(2, vec![0])], "a held job blocks nobody");
+    assert_eq!(lab.submit(job(2)), [(2, vec![0])], "a held job blocks no other");
     assert_eq!(lab.refused(Event::JobHeld { job: JobId(2) }), "job 2: a job that is starting cannot be held");
     assert_eq!(lab.refused(Event::JobReleased { job: JobId(2) }), "job 2: a job that is starting cannot be released");
     lab.exit(2, Verdict::Succeeded);
@@ -241,7 +298,7 @@ fn an_estimate_above_every_gpu_asks_for_the_largest_a_known_need_does_not() {
     let too_large = WaitReason::TooLarge { gpus: 1, memory: MiB(41_000), largest: MiB(40_960) };
     assert_eq!(lab.scheduler.explain(JobId(1)).unwrap().reason, too_large);
     let estimated = JobSpec { memory: MemoryNeed::estimated(MiB(41_000), MiB(50_000)), ..job(2) };
-    assert_eq!(lab.submit(estimated), [(2, vec![0])], "estimates err; it also shows that job 1 blocks nobody");
+    assert_eq!(lab.submit(estimated), [(2, vec![0])], "estimates err; it also shows that job 1 blocks no other");
     let large = DeviceSpec::new(gpu(1), MiB(81_920));
     lab.event(Event::GpuAttached(large));
     let sample = Sample::new(lab.now, MiB(0));
@@ -277,7 +334,7 @@ fn time_never_runs_backwards() {
 }
 
 #[test]
-fn jobs_handed_back_are_where_they_were_before_anybody_is_placed() {
+fn restored_jobs_are_where_they_were_before_any_job_is_placed() {
     let gpu = DeviceId::gpu(ServerId(0), 0);
     let now = Time::from_secs(10);
     let started = || {
@@ -295,12 +352,12 @@ fn jobs_handed_back_are_where_they_were_before_anybody_is_placed() {
     let jobs: Vec<Job> = before.jobs().cloned().collect();
     assert!(jobs[0].state.active().is_some() && jobs[1].state.waiting().is_some());
     let mut after = started();
-    // The one that waits is named first, and finds the memory promised all the same.
+    // The one that waits is named first, and finds the memory reserved all the same.
     let jobs = vec![jobs[1].clone(), jobs[0].clone()];
     assert_eq!(after.handle(Event::JobsRestored { jobs: jobs.clone() }, now).unwrap(), []);
     let later = Time::from_secs(100);
     let sample = Event::GpuSampled { device: gpu, sample: Sample::new(later, MiB(4)) };
-    assert_eq!(after.handle(sample, later).unwrap(), [], "nobody is placed into promised memory");
+    assert_eq!(after.handle(sample, later).unwrap(), [], "no job is placed into reserved memory");
     assert_eq!(after.handle(Event::JobsRestored { jobs: jobs.clone() }, later), Err(EventError::DuplicateJob(JobId(1))));
     let mut without = Scheduler::new(Config::from(Preset::Standard));
     assert_eq!(without.handle(Event::JobsRestored { jobs }, now), Err(EventError::UnknownDevice(gpu)));

@@ -38,9 +38,10 @@ pub(crate) fn window(used: u64, smact: f64, smocc: f64, drama: f64) -> Box<Windo
     Box::new(WindowSummary {
         full: true,
         memory_used: MiB(used),
-        smact: steady(smact),
-        smocc: steady(smocc),
-        drama: steady(drama),
+        statistics: PerMetric::NONE
+            .with(Metric::Smact, steady(smact))
+            .with(Metric::Smocc, steady(smocc))
+            .with(Metric::Drama, steady(drama)),
         ..WindowSummary::default()
     })
 }
@@ -102,7 +103,7 @@ impl Lab {
         self.scheduler.job(JobId(id)).unwrap().state.active().unwrap().attempt
     }
 
-    /// Shows a job's processes on all of its GPUs, beside whoever else of ours is there, each using this much.
+    /// Shows a job's processes on all of its GPUs, beside our other attempts there, each using this much.
     pub(crate) fn seen(&mut self, id: u64, memory: u64) {
         let placement = self.scheduler.job(JobId(id)).unwrap().state.active().unwrap().placement.clone();
         for granted in placement.devices {

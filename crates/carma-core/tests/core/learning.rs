@@ -2,11 +2,11 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, job, share};
+use crate::lab::{Lab, job};
 
 /// A small job of middling activity: two of them are predicted to be about 1.2 times as slow together as alone.
 fn small(id: u64) -> JobSpec {
-    let utilisation = Utilisation { smact: Some(share(0.5)), ..Utilisation::default() };
+    let utilisation = Utilisation::of([(Metric::Smact, 0.5)]);
     JobSpec { utilisation, memory: MemoryNeed::known(MiB(4_000)), ..job(id) }
 }
 
@@ -30,7 +30,7 @@ fn beside(config: Config, speed: f64) -> Lab {
 
 fn predicted(lab: &Lab, of: u64, beside: u64) -> f64 {
     let character = |id| Character::of(&lab.scheduler.job(JobId(id)).unwrap().spec);
-    Company::of([character(beside)]).slowdown(character(of), CollocationMode::Streams)
+    CoRunners::of([character(beside)]).slowdown(character(of), CollocationMode::Streams)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_goes_better_than_predicted_is_learned_too() {
 }
 
 #[test]
-fn who_turned_out_to_press_hard_is_given_no_more_company() {
+fn a_job_with_high_measured_pressure_gets_no_more_neighbours() {
     let joins = |speed| {
         let mut lab = beside(Config::default(), speed);
         lab.settle(2, 4_000);
@@ -82,7 +82,7 @@ fn a_job_comes_with_what_earlier_runs_have_shown() {
 }
 
 #[test]
-fn nothing_is_learned_where_that_is_not_wanted_or_nobody_goes_by_it() {
+fn nothing_is_learned_where_that_is_switched_off_or_unused() {
     let quiet = ForecastSettings { learn: Some(false), ..ForecastSettings::default() };
     for settings in
         [Settings { forecast: Some(quiet), ..Settings::default() }, Settings { policy: Some("magm".to_owned()), ..Settings::default() }]
@@ -95,9 +95,9 @@ fn nothing_is_learned_where_that_is_not_wanted_or_nobody_goes_by_it() {
 #[test]
 fn bounds_are_kept_further_from_jobs_of_which_nothing_is_known() {
     let unknown = JobSpec { utilisation: Utilisation::default(), ..small(1) };
-    let as_active = Utilisation { smact: Some(share(Character::of(&unknown).smact)), ..Utilisation::default() };
+    let as_active = Utilisation::of([(Metric::Smact, Character::of(&unknown).smact)]);
     let known = JobSpec { utilisation: as_active, ..small(1) };
-    let [unknown, known] = [&unknown, &known].map(|spec| Company::of([Character::of(spec)]));
+    let [unknown, known] = [&unknown, &known].map(|spec| CoRunners::of([Character::of(spec)]));
     let me = Character::of(&small(2));
     let mode = CollocationMode::Streams;
     assert!((unknown.slowdown(me, mode) / known.slowdown(me, mode) - 1.0).abs() < 1e-9);

@@ -22,6 +22,6 @@ mod queueing;
 mod quotas;
 mod recovery;
 mod risk;
-mod slots;
+mod time_slices;
 mod turns;
 mod worked_examples;

@@ -8,7 +8,7 @@ const ALL: [SharingMode; 3] = [SharingMode::Streams, SharingMode::Mps, SharingMo
 
 fn rules(allowed: &[SharingMode], every: f64) -> Settings {
     let modes = ModeSettings { allowed: Some(allowed.to_vec()), every: Some(every), ..ModeSettings::default() };
-    // GPUs are kept for whoever waits, at once.
+    // GPUs are kept for a waiting head at once.
     let queue = QueueSettings { reserve_after: Some(0.0), ..QueueSettings::default() };
     Settings { modes: Some(modes), queue: Some(queue), ..Settings::default() }
 }
@@ -47,7 +47,7 @@ fn made_whole(lab: &mut Lab, ordinal: u16, mode: CollocationMode) -> Vec<Action>
 }
 
 #[test]
-fn instances_that_are_free_are_joined_rather_than_waiting_for_somebody_without_a_limit() {
+fn free_instances_are_joined_rather_than_waiting_for_a_job_without_a_limit() {
     let mut lab = lab(2, 1);
     submit(&mut lab, JobSpec { exclusive: true, ..known(1, 30_000) });
     assert_eq!(switches(&submit(&mut lab, wide(2))), [(2, GpuMode::Streams)], "GPU 1 is idle, GPU 0 is not and may never be");
@@ -59,14 +59,14 @@ fn a_gpu_is_kept_until_its_instances_are_free_and_joined_then() {
     let mut lab = lab(1, 1);
     submit(&mut lab, JobSpec { exclusive: true, time_limit: Some(secs(500)), ..known(1, 30_000) });
     submit(&mut lab, JobSpec { time_limit: Some(secs(300)), ..known(2, 1_000) });
-    assert_eq!(switches(&submit(&mut lab, wide(3))), [], "somebody is on one of the halves");
+    assert_eq!(switches(&submit(&mut lab, wide(3))), [], "a job is on one of the halves");
     let kept = lab.scheduler.head_reservation().unwrap();
     assert_eq!((kept.devices, kept.from), (vec![gpu(0), gpu(1)], Some(lab.now + secs(500))));
     assert_eq!(switches(&lab.exit(2, Verdict::Succeeded)), [(1, GpuMode::Streams)]);
 }
 
 #[test]
-fn a_gpu_is_joined_as_soon_as_its_own_readings_say_that_nobody_is_on_it() {
+fn a_gpu_is_joined_as_soon_as_its_own_readings_show_that_it_is_empty() {
     let mut lab = lab(1, 1);
     submit(&mut lab, known(1, 1_000));
     lab.exit(1, Verdict::Succeeded);
@@ -83,7 +83,7 @@ fn a_gpu_that_had_mps_before_it_was_cut_is_joined_in_the_mode_that_the_head_asks
         lab.event(Event::GpuModeChanged { device: gpu(ordinal), mode: CollocationMode::Mps { exclusive_process: false } });
     }
     lab.wait(60);
-    let switched = submit(&mut lab, JobSpec { mode: ModeWish::Mps, ..wide(1) });
+    let switched = submit(&mut lab, JobSpec { mode: RequestedMode::Mps, ..wide(1) });
     assert_eq!(switches(&switched), [(0, GpuMode::Mps), (1, GpuMode::Mps)]);
     lab.event(Event::ModeRefused { device: gpu(0), reason: "no MPS program".to_owned() });
     assert!(matches!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::TooLarge { .. }), "made whole, it would not do");
@@ -92,7 +92,7 @@ fn a_gpu_that_had_mps_before_it_was_cut_is_joined_in_the_mode_that_the_head_asks
 #[test]
 fn for_one_job_one_gpu_is_cut() {
     let mut lab = lab(2, 0);
-    let asked = submit(&mut lab, JobSpec { mode: ModeWish::Mig, ..known(1, 2_000) });
+    let asked = submit(&mut lab, JobSpec { mode: RequestedMode::Mig, ..known(1, 2_000) });
     let [(ordinal, GpuMode::Mig(layout))] = switches(&asked)[..] else { panic!("{asked:?}") };
     let other = Event::GpuWindow { device: gpu(1 - ordinal), window: window(0, 0.0, 0.0, 0.0) };
     let cut = gpu(ordinal);

@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{A100, Lab, gpu, job, known, share};
+use crate::lab::{A100, Lab, gpu, job, known};
 
 #[test]
 fn every_policy_is_known_by_its_name_and_three_kinds_of_knowledge() {
@@ -57,7 +57,7 @@ fn round_robin_with_known_need_looks_at_memory_but_not_at_load() {
 }
 
 fn utilised(id: u64, utilisation: f64) -> JobSpec {
-    JobSpec { utilisation: Utilisation { gpu: Some(share(utilisation)), ..Utilisation::default() }, ..known(id, 1_000) }
+    JobSpec { utilisation: Utilisation::of([(Metric::Utilisation, utilisation)]), ..known(id, 1_000) }
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn ranks_of_different_need_each_find_their_gpu() {
     }
     let memory = MemoryNeed { known: Some(PerRank::Each(vec![MiB(8_000), MiB(28_000), MiB(15_000)])), estimated: None };
     assert_eq!(lab.submit(JobSpec { gpus: 3, memory: memory.clone(), ..job(1) }), [(1, vec![2, 1, 0])], "rank by rank");
-    let promised: Vec<u64> = lab.state(1).active().unwrap().placement.devices.iter().map(|granted| granted.promised.0).collect();
-    assert_eq!(promised, [8_000, 28_000, 15_000]);
+    let reserved: Vec<u64> = lab.state(1).active().unwrap().placement.devices.iter().map(|granted| granted.reserved.0).collect();
+    assert_eq!(reserved, [8_000, 28_000, 15_000]);
 }
 
 fn linked(links: Vec<(u16, u16, Link)>, gpus: u16) -> Lab {

@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{A100, Lab, gpu, known, launches, share};
+use crate::lab::{A100, Lab, gpu, known, launches};
 
 fn rules(power: PowerConfig) -> Config {
     Config { power, ..Config::from(Preset::Standard) }
@@ -12,7 +12,7 @@ const FREE: PowerConfig = PowerConfig { budget: None, cap: None, prefer: PowerPr
 
 /// A job that draws 228 W above an A100's idle 52.
 fn hungry(id: u64) -> JobSpec {
-    let utilisation = Utilisation { smact: Some(share(0.9)), drama: Some(share(0.419)), ..Utilisation::default() };
+    let utilisation = Utilisation::of([(Metric::Smact, 0.9), (Metric::Drama, 0.419)]);
     JobSpec { utilisation, ..known(id, 4_000) }
 }
 
@@ -43,12 +43,12 @@ fn what_is_measured_beyond_the_forecast_counts() {
 }
 
 #[test]
-fn a_job_that_no_budget_suffices_for_says_so_and_keeps_nobody_waiting() {
+fn a_job_that_no_budget_suffices_for_says_so_and_blocks_no_job() {
     let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(300.0)), ..FREE }), 2);
     assert_eq!(lab.submit(hungry(1)), []);
     let why = lab.scheduler.explain(JobId(1)).unwrap().to_string();
     assert!(why.contains("would draw 332 W, and the budget is 300 W; raise power.budget, or set power.cap"), "{why}");
-    let light = JobSpec { utilisation: Utilisation { smact: Some(share(0.3)), ..Utilisation::default() }, ..known(2, 4_000) };
+    let light = JobSpec { utilisation: Utilisation::of([(Metric::Smact, 0.3)]), ..known(2, 4_000) };
     assert_eq!(lab.submit(light), [(2, vec![0])]);
     // A limit that is set makes it possible.
     lab.exit(2, Verdict::Succeeded);
@@ -58,7 +58,7 @@ fn a_job_that_no_budget_suffices_for_says_so_and_keeps_nobody_waiting() {
 #[test]
 fn those_behind_the_head_leave_it_the_power_it_waits_for() {
     let mut lab = Lab::new(rules(PowerConfig { budget: Some(Watts(500.0)), ..FREE }), 3);
-    let mild = |id| JobSpec { utilisation: Utilisation { smact: Some(share(0.3)), ..Utilisation::default() }, ..known(id, 4_000) };
+    let mild = |id| JobSpec { utilisation: Utilisation::of([(Metric::Smact, 0.3)]), ..known(id, 4_000) };
     assert_eq!(lab.submit(hungry(1)), [(1, vec![0])]);
     assert_eq!(lab.submit(hungry(2)), [], "384 W and 228 W more");
     assert_eq!(lab.submit(mild(3)), [], "it would fit, but then the head would wait for it too");
@@ -74,7 +74,7 @@ fn a_limit_is_asked_for_once_and_taken_back_with_the_rule() {
     assert_eq!(lab.event(Event::GpuAttached(DeviceSpec::new(device, A100))), [limit(Some(250.0))]);
     assert_eq!(lab.event(Event::Tick), []);
     lab.event(Event::GpuLost { device });
-    assert_eq!(lab.event(Event::GpuBack { device }), [limit(Some(250.0))], "a GPU that was reset has forgotten it");
+    assert_eq!(lab.event(Event::GpuRecovered { device }), [limit(Some(250.0))], "a GPU that was reset has forgotten it");
     let cap = |cap: f64| Settings { power: Some(PowerSettings { cap: Some(cap), ..PowerSettings::default() }), ..Settings::default() };
     assert_eq!(lab.event(Event::ConfigurationChanged(Box::new(cap(250.0)))), []);
     assert_eq!(lab.event(Event::ConfigurationChanged(Box::new(cap(0.0)))), [limit(None)]);
@@ -84,7 +84,7 @@ fn a_limit_is_asked_for_once_and_taken_back_with_the_rule() {
 fn packing_shares_before_it_wakes_an_idle_gpu_where_that_pays() {
     let second = |prefer, smact: f64, memory| {
         let mut lab = Lab::new(rules(PowerConfig { prefer, ..FREE }), 2);
-        let job = |id| JobSpec { utilisation: Utilisation { smact: Some(share(smact)), ..Utilisation::default() }, ..known(id, memory) };
+        let job = |id| JobSpec { utilisation: Utilisation::of([(Metric::Smact, smact)]), ..known(id, memory) };
         lab.submit(job(1));
         lab.settle(1, memory);
         lab.load(0, memory, smact);

@@ -2,7 +2,7 @@
 
 use carma_core::*;
 
-use crate::lab::{Lab, gpu, job, launches, secs, share};
+use crate::lab::{Lab, gpu, job, launches, secs};
 
 fn ours(gpus: u16) -> Lab {
     Lab::new(Config::default(), gpus)
@@ -10,7 +10,7 @@ fn ours(gpus: u16) -> Lab {
 
 /// A job of this SM activity and memory.
 fn busy(id: u64, smact: f64, memory: u64) -> JobSpec {
-    let utilisation = Utilisation { smact: Some(share(smact)), drama: Some(share(0.1)), ..Utilisation::default() };
+    let utilisation = Utilisation::of([(Metric::Smact, smact), (Metric::Drama, 0.1)]);
     JobSpec { utilisation, memory: MemoryNeed::known(MiB(memory)), ..job(id) }
 }
 
@@ -39,7 +39,7 @@ fn a_job_goes_where_it_adds_most() {
 }
 
 #[test]
-fn nobody_is_slowed_down_beyond_the_bound() {
+fn no_job_is_slowed_down_beyond_the_bound() {
     let mut lab = heavy_and_light();
     let settings =
         Settings { forecast: Some(ForecastSettings { slowdown: Some(1.3), ..ForecastSettings::default() }), ..Settings::default() };
@@ -125,7 +125,7 @@ fn long_one_after(wide: u64, seconds: u64) -> Lab {
 }
 
 #[test]
-fn nothing_is_kept_for_the_longest_and_it_passes_nobody_who_is_due() {
+fn nothing_is_kept_for_the_longest_and_it_passes_no_job_that_is_due() {
     let freed = |mut lab: Lab| launches(&lab.exit(2, Verdict::Succeeded));
     assert_eq!(freed(long_one_after(100, 60)), [(4, vec![1])]);
     assert_eq!(freed(long_one_after(100, 8 * 3600)), [], "the GPU is kept for the one that came before");
@@ -137,7 +137,7 @@ fn nothing_is_kept_for_the_longest_and_it_passes_nobody_who_is_due() {
 }
 
 #[test]
-fn the_gate_opens_sooner_behind_who_does_what_was_forecast() {
+fn the_gate_opens_sooner_behind_a_job_that_behaves_as_forecast() {
     let opens = |memory| {
         let mut lab = ours(1);
         lab.submit(busy(1, 0.5, 10_000));

@@ -10,11 +10,11 @@ mod power;
 mod restart;
 mod search;
 mod shares;
-mod slots;
 mod starvation;
 mod stepping;
 mod stream;
 mod switches;
+mod time_slices;
 mod world;
 
 use proptest::prelude::*;
@@ -25,11 +25,11 @@ use world::World;
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
-    /// After every event: the books agree, promises fit, wide jobs are whole, order and gates and floors are kept, and
+    /// After every event: the books agree, reserved memory fits, wide jobs are whole, order and gates and floors are kept, and
     /// refused events change nothing. At the end: the log replays, a scheduler that is handed the jobs back has them all, and when events
-    /// dry up nobody is forgotten.
+    /// dry up no job is forgotten.
     #[test]
-    fn whatever_happens_the_promises_hold(setup in setups(), steps in prop::collection::vec(steps(), 0..120)) {
+    fn whatever_happens_the_guarantees_hold(setup in setups(), steps in prop::collection::vec(steps(), 0..120)) {
         let mut world = World::new(&setup);
         for step in &steps {
             world.step(step);

@@ -13,7 +13,7 @@ fn limited(id: u64, gpus: u32, seconds: u64) -> JobSpec {
 }
 
 #[test]
-fn strict_fifo_lets_nobody_pass() {
+fn strict_fifo_lets_no_job_pass() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 2);
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
@@ -72,7 +72,7 @@ fn an_array_runs_so_many_at_once() {
     let launched: Vec<_> = (1..=5).flat_map(|id| lab.submit(member(id))).collect();
     assert_eq!(launched, [(1, vec![0]), (2, vec![1])]);
     assert_eq!(lab.scheduler.explain(JobId(3)).unwrap().reason, WaitReason::ArrayLimit { at_most: 2 });
-    assert_eq!(lab.submit(exclusive(9)), [(9, vec![2])], "an array that has its share blocks nobody");
+    assert_eq!(lab.submit(exclusive(9)), [(9, vec![2])], "an array at its limit blocks no job");
     lab.event(Event::JobChanged { job: JobId(5), priority: Some(Priority(1)), time_limit: LimitChange::Keep });
     assert_eq!(launches(&lab.exit(1, Verdict::Succeeded)), [(5, vec![0])], "the next of the array by priority");
     lab.event(Event::JobHeld { job: JobId(3) });
@@ -110,7 +110,7 @@ fn backfill_keeps_the_soonest_gpus_for_the_head() {
 }
 
 #[test]
-fn backfill_lets_pass_who_is_gone_in_time() {
+fn backfill_lets_a_job_pass_that_ends_in_time() {
     let mut lab = waiting_head();
     assert_eq!(lab.submit(limited(4, 1, 101)), [], "1 s too long for GPU 3");
     let reserved = Obstacle::ReservedForHead { head: JobId(3), from: Some(lab.now + secs(100)) };
@@ -143,7 +143,7 @@ fn backfill_uses_freely_what_is_not_kept() {
 }
 
 #[test]
-fn nobody_passes_on_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
+fn no_job_takes_what_is_kept_for_a_head_that_waits_for_an_endless_job() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 2);
     lab.submit(exclusive(1));
     assert_eq!(lab.submit(JobSpec { gpus: 2, ..exclusive(2) }), []);
@@ -157,7 +157,7 @@ fn backfill_goes_on_when_nothing_can_be_kept_for_the_head() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     lab.event(Event::GpuDrained { device: gpu(3) });
     assert_eq!(lab.submit(JobSpec { gpus: 4, ..exclusive(1) }), []);
-    assert_eq!(lab.submit(limited(2, 1, 10)), [(2, vec![0])], "who knows when the fourth GPU is resumed");
+    assert_eq!(lab.submit(limited(2, 1, 10)), [(2, vec![0])], "it is unknown when the fourth GPU is resumed");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn the_server_that_is_soonest_is_found_behind_one_that_looks_sooner() {
 }
 
 #[test]
-fn backfill_looks_further_once_somebody_has_passed() {
+fn backfill_looks_further_once_a_job_has_passed() {
     let settings = Settings {
         queue: Some(QueueSettings { backfill: Some(1.0), ..QueueSettings::default() }),
         preset: Some(Preset::Standard),
@@ -219,7 +219,7 @@ fn backfill_looks_further_once_somebody_has_passed() {
     lab.submit(JobSpec { gpus: 3, ..exclusive(2) });
     lab.submit(limited(3, 1, 10));
     lab.submit(limited(4, 1, 10));
-    assert_eq!(launches(&lab.event(Event::HostFine { server: ServerId(0) })), [(3, vec![1]), (4, vec![2])]);
+    assert_eq!(launches(&lab.event(Event::HostRecovered { server: ServerId(0) })), [(3, vec![1]), (4, vec![2])]);
 }
 
 #[test]

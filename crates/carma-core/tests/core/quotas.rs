@@ -1,4 +1,4 @@
-//! Quotas: what a user may have at once, and that nobody else waits for it.
+//! Quotas: what a user may have at once, and that no other user waits for it.
 
 use carma_core::*;
 
@@ -25,14 +25,14 @@ fn reason(lab: &Lab, id: u64) -> WaitReason {
 }
 
 #[test]
-fn whoever_is_over_quota_waits_and_others_pass_in_whatever_discipline() {
+fn a_user_over_quota_waits_and_others_pass_in_any_discipline() {
     for backfill in [0, 100] {
         let mut lab = lab(&format!(r#"{{"quotas":{{"jobs":1}},"queue":{{"backfill":{backfill}}}}}"#), 4);
         assert_eq!(lab.submit(of(1, job(1))), [(1, vec![0])]);
         assert_eq!(lab.submit(of(1, job(2))), []);
         assert_eq!(lab.submit(of(1, JobSpec { gpus: 0, ..job(3) })), [], "a job without GPUs is a job");
         assert_eq!(lab.submit(of(2, job(4))), [(4, vec![1])]);
-        assert_eq!(lab.scheduler.queue().count(), 0, "it is nobody's head");
+        assert_eq!(lab.scheduler.queue().count(), 0, "it is not the head");
         assert_eq!(reason(&lab, 2), WaitReason::Quota { over: OverQuota::Jobs { limit: 1, used: 1 } });
         insta::allow_duplicates!(insta::assert_snapshot!(lab.scheduler.explain(JobId(3)).unwrap()));
         assert_eq!(done(&mut lab, 1), [(2, vec![0])]);
@@ -69,7 +69,7 @@ fn jobs_submitted_together_are_accepted_together_or_not_at_all() {
 }
 
 #[test]
-fn promised_memory_counts() {
+fn reserved_memory_counts() {
     let mut lab = lab(r#"{"quotas":{"memory":50000}}"#, 3);
     let shared = |id, memory| JobSpec { exclusive: false, ..of(1, known(id, memory)) };
     lab.submit(shared(1, 30_000));
@@ -103,7 +103,7 @@ fn a_user_can_have_another_quota() {
 }
 
 #[test]
-fn a_lowered_quota_stops_nobody_and_a_raised_one_wakes_the_waiting() {
+fn a_lowered_quota_stops_no_job_and_a_raised_one_wakes_the_waiting() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 4);
     let tell = |json: &str, lab: &mut Lab| launches(&lab.event(Event::ConfigurationChanged(Box::new(settings(json)))));
     for id in 1..=3 {
@@ -121,7 +121,7 @@ fn a_lowered_quota_stops_nobody_and_a_raised_one_wakes_the_waiting() {
 }
 
 #[test]
-fn quotas_and_arrays_count_whoever_runs_before_anybody_gets_a_turn_after_a_restart() {
+fn quotas_and_arrays_count_running_jobs_before_any_job_gets_a_turn_after_a_restart() {
     let config = || settings(r#"{"quotas":{"jobs":1}}"#).check().unwrap();
     let member = |id| JobSpec { array: Some(ArrayMember { array: ArrayId(1), index: 0, at_most: Some(1) }), ..of(1, job(id)) };
     let mut before = Lab::new(config(), 2);
@@ -139,12 +139,12 @@ fn quotas_and_arrays_count_whoever_runs_before_anybody_gets_a_turn_after_a_resta
 #[test]
 fn bad_quotas_are_refused() {
     let wrong = |json: &str| settings(json).check().unwrap_err().to_string();
-    assert_eq!(wrong(r#"{"quotas":{"gpus":-1}}"#), "quotas.gpus = -1 is not allowed: give 0 to 1000000");
+    assert_eq!(wrong(r#"{"quotas":{"gpus":-1}}"#), "quotas.gpus = -1 is not allowed: give a whole number from 0 to 1000000");
     assert_eq!(
         wrong(r#"{"quotas":{"users":[{"uid":1,"jobs":0.5}]}}"#),
-        "quotas.users.jobs = 0.5 is not allowed: give a whole number from 0 to 1000000"
+        "quotas.users[0].jobs = 0.5 is not allowed: give a whole number from 0 to 1000000"
     );
-    assert_eq!(wrong(r#"{"quotas":{"users":[{"uid":1},{"uid":1}]}}"#), "quotas.users.uid = 1 is not allowed: give each user once");
+    assert_eq!(wrong(r#"{"quotas":{"users":[{"uid":1},{"uid":1}]}}"#), "quotas.users[1].uid = 1 is not allowed: give each user once");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn only_out_of_memory_climbs() {
     lab.exit(1, Verdict::HostOutOfMemory);
     assert_eq!(lab.scheduler.job(JobId(1)).unwrap().climb, Climb::default());
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(8_072, false)], "our ladder: the 6,024 MiB it had and 2,048 more");
-    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().promised(), MiB(8_072));
+    assert_eq!(lab.scheduler.fleet().device(gpu(0)).unwrap().reserved(), MiB(8_072));
     assert_eq!(requeues(&lab.exit(1, Verdict::OutOfMemory)), [(10_240, false)], "then buckets");
 }
 
@@ -82,7 +82,7 @@ fn every_step_of_the_successor_asks_for_more_than_before() {
 }
 
 #[test]
-fn who_was_joined_on_its_whole_gpu_gets_one_again() {
+fn a_job_that_was_joined_on_its_whole_gpu_gets_one_again() {
     let mut lab = Lab::with_policy(Preset::Paper, "or-magm", 1);
     lab.submit(job(1));
     lab.exit(1, Verdict::OutOfMemory);
@@ -131,7 +131,7 @@ fn the_retry_budget_ends_the_climb() {
 }
 
 #[test]
-fn whoever_ran_out_alone_needs_a_larger_gpu() {
+fn a_job_that_ran_out_alone_needs_a_larger_gpu() {
     let mut lab = Lab::new(Config::from(Preset::Standard), 1);
     lab.attach(DeviceSpec::new(gpu(1), MiB(81_920)));
     lab.submit(JobSpec { exclusive: true, ..job(1) });
@@ -155,7 +155,7 @@ fn victims_of_a_lost_gpu_are_put_back_a_bounded_number_of_times() {
             assert_eq!(requeues(&back), [(0, false)], "no step on the ladder");
             assert_eq!(launches(&back).len(), 1, "the other GPU takes it");
         }
-        lab.event(Event::GpuBack { device: granted });
+        lab.event(Event::GpuRecovered { device: granted });
         lab.event(Event::GpuWindow { device: granted, window: crate::lab::window(0, 0.0, 0.0, 0.0) });
     }
     assert_eq!(*lab.outcome(1), Outcome::GpuLost);
@@ -169,7 +169,7 @@ fn a_lost_gpu_takes_its_instances_with_it() {
     assert_eq!(lab.event(Event::GpuLost { device: gpu(0) }).len(), 1);
     lab.exit(1, Verdict::GpuLost);
     assert!(matches!(lab.scheduler.explain(JobId(1)).unwrap().reason, WaitReason::TooLarge { .. }), "there is no GPU left");
-    lab.event(Event::GpuBack { device: gpu(0) });
+    lab.event(Event::GpuRecovered { device: gpu(0) });
     let window = crate::lab::window(0, 0.0, 0.0, 0.0);
     assert_eq!(launches(&lab.event(Event::GpuWindow { device: gpu(0).instance(3), window })), [(1, vec![0])]);
 }

@@ -53,7 +53,12 @@ fn without_profiling_metrics_utilisation_has_a_bound_of_its_own() {
         for (utilisation, expected) in [(0.69, true), (0.70, false), (0.71, false)] {
             let mut lab = Lab::with_policy(preset, "magm", 1);
             let steady = Some(Statistics::steady(utilisation));
-            let window = WindowSummary { full: true, memory_used: MiB(5_000), utilisation: steady, ..WindowSummary::default() };
+            let window = WindowSummary {
+                full: true,
+                memory_used: MiB(5_000),
+                statistics: PerMetric::NONE.with(Metric::Utilisation, steady),
+                ..WindowSummary::default()
+            };
             lab.event(Event::GpuWindow { device: gpu(0), window: Box::new(window) });
             assert_eq!(!lab.submit(known(1, 1_000)).is_empty(), expected, "{preset:?} {utilisation}");
         }
@@ -63,7 +68,12 @@ fn without_profiling_metrics_utilisation_has_a_bound_of_its_own() {
 #[test]
 fn with_smact_alone_smact_decides() {
     let mut lab = Lab::with_policy(Preset::Paper, "magm", 1);
-    let window = WindowSummary { full: true, memory_used: MiB(5_000), smact: Some(Statistics::steady(0.8)), ..WindowSummary::default() };
+    let window = WindowSummary {
+        full: true,
+        memory_used: MiB(5_000),
+        statistics: PerMetric::NONE.with(Metric::Smact, Some(Statistics::steady(0.8))),
+        ..WindowSummary::default()
+    };
     lab.event(Event::GpuWindow { device: gpu(0), window: Box::new(window) });
     assert_eq!(lab.submit(known(1, 1_000)), []);
     let busy = Obstacle::Busy { metric: Metric::Smact, score: share(0.8), limit: share(0.8), and: None };
@@ -73,9 +83,9 @@ fn with_smact_alone_smact_decides() {
 #[test]
 fn the_weights_of_each_preset() {
     let of = Statistics { mean: 0.1, median: 0.2, p95: 0.9, ema: 0.4 };
-    assert_eq!(RiskWeights::FIRST.score(&of), share(0.1));
-    assert_eq!(RiskWeights::PAPER.score(&of), share(0.43));
-    assert_eq!(RiskWeights::AEGIS.score(&of), share(0.4));
+    assert_eq!(RiskWeights::preset(Preset::First).score(&of), share(0.1));
+    assert_eq!(RiskWeights::preset(Preset::Paper).score(&of), share(0.43));
+    assert_eq!(RiskWeights::preset(Preset::Aegis).score(&of), share(0.4));
 }
 
 #[test]
@@ -114,19 +124,33 @@ fn a_cap_on_utilisation_can_change_at_run_time() {
 }
 
 #[test]
+fn tensor_activity_influences_no_decision() {
+    for preset in Preset::ALL {
+        let survey = |tensor: Option<f64>| {
+            let mut lab = Lab::with_policy(preset, "magm", 1);
+            let mut window = crate::lab::window(5_000, 0.5, 0.2, 0.2);
+            window.statistics[Metric::Tensor] = tensor.map(Statistics::steady);
+            lab.event(Event::GpuWindow { device: gpu(0), window });
+            let report = lab.scheduler.survey().next().unwrap();
+            (report, lab.submit(known(1, 1_000)))
+        };
+        assert_eq!(survey(None), survey(Some(1.0)), "{preset:?}");
+    }
+}
+
+#[test]
 fn a_finished_window_does_what_its_samples_do() {
     let sample = |second: u64| {
         let wave = (second % 7) as f64 / 10.0;
         Sample {
-            smact: Some(share(0.4 + wave)),
-            smocc: Some(share(wave)),
-            drama: (!second.is_multiple_of(3)).then(|| share(1.0 - wave)),
+            utilisation: Utilisation::of([(Metric::Smact, 0.4 + wave), (Metric::Smocc, wave)])
+                .with(Metric::Drama, (!second.is_multiple_of(3)).then(|| share(1.0 - wave))),
             ..Sample::new(Time::from_secs(second), MiB(5_000 + second))
         }
     };
     let mut fed = Lab::with_policy(Preset::Paper, "magm", 2);
     let mut told = Lab::with_policy(Preset::Paper, "magm", 2);
-    let mut window = Window::new(fed.scheduler.config().window.rule);
+    let mut window = Window::new(fed.scheduler.config().window.rule());
     for second in 1000..1075 {
         fed.now = Time::from_secs(second);
         fed.event(Event::GpuSampled { device: gpu(0), sample: sample(second) });
@@ -135,7 +159,7 @@ fn a_finished_window_does_what_its_samples_do() {
         told.event(Event::GpuWindow { device: gpu(0), window: Box::new(window.summary().unwrap()) });
         assert!(fed.scheduler.survey().eq(told.scheduler.survey()), "at {second} s");
     }
-    assert!(fed.scheduler.survey().next().unwrap().risk.smact > Some(share(0.7)));
+    assert!(fed.scheduler.survey().next().unwrap().risk.score(Metric::Smact) > Some(share(0.7)));
 }
 
 #[test]
@@ -202,8 +226,8 @@ fn the_survey_says_which_gpus_are_out_and_why() {
         })
         .collect();
     insta::assert_snapshot!(report.join("\n"), @r"
-    s0/gpu0: 40448 MiB available; 
-    s0/gpu1: 31448 MiB available; is busy: SMACT 0.90 (limit 0.80) and SMOCC 0.50 (limit 0.45)
-    s0/gpu2: 40448 MiB available; is drained
+    s0/gpu0: 39.5 GiB available; 
+    s0/gpu1: 30.7 GiB available; is busy: SMACT 0.90 (limit 0.80) and SMOCC 0.50 (limit 0.45)
+    s0/gpu2: 39.5 GiB available; is drained
     ");
 }

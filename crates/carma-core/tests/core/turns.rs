@@ -44,7 +44,7 @@ fn the_shortest_goes_first_until_others_have_waited_long_enough() {
 }
 
 #[test]
-fn who_has_had_least_goes_first() {
+fn the_user_who_used_least_goes_first() {
     let mut lab = Lab::new(config(ordered(QueueOrder::LeastAttained)), 1);
     lab.submit(JobSpec { retries: RetryBudget { failure: 3, ..RetryBudget::default() }, ..job(1) });
     lab.submit(job(2));
@@ -58,7 +58,7 @@ fn who_has_had_least_goes_first() {
         queue: Some(QueueSettings { ageing: Some(0.1), ..ordered(QueueOrder::LeastAttained) }),
         ..Settings::default()
     })));
-    assert_eq!(queue(&lab), [3, 1], "other rules sort the queue anew");
+    assert_eq!(queue(&lab), [3, 1], "other rules sort the queue again");
     assert_eq!(
         lab.scheduler.explain(JobId(1)).unwrap().reason.to_string(),
         "waits behind job 3; 1 ahead of it: it has had less GPU time, or waits longer"
@@ -80,7 +80,7 @@ fn users_alternate_by_what_their_jobs_cost() {
 }
 
 #[test]
-fn whoever_has_had_more_waits_and_is_told_so() {
+fn a_user_who_used_more_waits_and_is_told_so() {
     let mut lab = Lab::new(config(fair()), 1);
     lab.submit(of(1, lasting(1, 100)));
     lab.submit(of(1, lasting(2, 100)));
@@ -113,7 +113,7 @@ fn a_group_has_its_turn_before_its_users() {
 }
 
 #[test]
-fn room_is_left_to_who_has_less() {
+fn gpus_are_kept_for_users_below_their_share() {
     let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
     let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 5);
     let busy = |user, id| of(user, known(id, 30_000));
@@ -126,11 +126,11 @@ fn room_is_left_to_who_has_less() {
     assert_eq!(lab.submit(busy(1, 6)), [(6, vec![4])], "and it may have it");
     assert_eq!(launches(&lab.exit(2, Verdict::Succeeded)).len(), 1, "as soon as user 2 holds less than half, it goes on");
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
-    assert_eq!(lab.submit(busy(2, 1)).len() + lab.submit(busy(2, 2)).len(), 2, "as long as nobody has less, nothing is kept");
+    assert_eq!(lab.submit(busy(2, 1)).len() + lab.submit(busy(2, 2)).len(), 2, "as long as no user has less, nothing is kept");
 }
 
 #[test]
-fn room_is_left_for_no_longer_than_courtesy_asks() {
+fn gpus_are_kept_for_an_absent_user_for_a_limited_time() {
     let mut lab = Lab::new(config(QueueSettings { fair_share: Some(true), ..QueueSettings::default() }), 2);
     assert_eq!(lab.submit(of(2, lasting(1, 100_000))), [(1, vec![0])]);
     lab.wait(1_000);
@@ -161,11 +161,11 @@ fn of_jobs_that_are_as_long_the_first_is_next() {
     let mut lab = Lab::new(config(QueueSettings { critical: Some(1.0), ..ordered(QueueOrder::Shortest) }), 2);
     lab.event(Event::HostShort { server: ServerId(0) });
     (1..=3).for_each(|id| drop(lab.submit(job(id))));
-    assert_eq!(launches(&lab.event(Event::HostFine { server: ServerId(0) })), [(1, vec![0]), (2, vec![1])]);
+    assert_eq!(launches(&lab.event(Event::HostRecovered { server: ServerId(0) })), [(1, vec![0]), (2, vec![1])]);
 }
 
 #[test]
-fn who_is_overdue_takes_nothing_off_the_work_of_others() {
+fn an_overdue_job_takes_nothing_off_the_work_of_others() {
     let queue = QueueSettings { critical: Some(1.0), reserve_after: Some(1e6), backfill: Some(100.0), ..ordered(QueueOrder::Shortest) };
     let mut lab = Lab::new(config(queue), 2);
     lab.submit(lasting(1, 100));
@@ -183,7 +183,7 @@ fn who_is_overdue_takes_nothing_off_the_work_of_others() {
 }
 
 #[test]
-fn beside_who_has_had_less_a_user_has_a_job_for_each_gpu_of_its_share() {
+fn beside_a_user_who_used_less_a_user_has_a_job_for_each_gpu_of_its_share() {
     let queue = QueueSettings { fair_share: Some(true), ..QueueSettings::default() };
     let mut lab = Lab::new(Settings { queue: Some(queue), ..Settings::default() }.check().unwrap(), 4);
     assert_eq!(lab.submit(of(1, lasting(1, 36_000))).len(), 1);
@@ -193,7 +193,7 @@ fn beside_who_has_had_less_a_user_has_a_job_for_each_gpu_of_its_share() {
     for gpu in 0..4 {
         assert!(lab.obstacles(4, gpu).contains(&Obstacle::HostLeftToOthers), "on no GPU of the server");
     }
-    assert_eq!(lab.submit(of(2, lasting(5, 60))).len(), 1, "who has had less is not bound");
+    assert_eq!(lab.submit(of(2, lasting(5, 60))).len(), 1, "a user who used less is exempt");
     assert_eq!(launches(&lab.exit(3, Verdict::Succeeded)), []);
     assert_eq!(launches(&lab.exit(5, Verdict::Succeeded)).len(), 1, "alone again, it goes on");
 }

@@ -12,14 +12,14 @@ use super::program::{Rank, context};
 use crate::profile::Profile;
 use crate::state::{ContextKind, ContextRecord, GpuRecord, Place, SharedState, State, started};
 
-/// A job on its way through its phases, by a process that only has to be there.
+/// A job in its phases, in a process that only has to exist.
 struct Job<'a> {
     workload: &'a Workload,
     draw: Draw,
     training: f64,
     process: Child,
     phase: Phase,
-    /// When the phase ends; of training that depends on the others.
+    /// When the phase ends; for training that depends on the others.
     until: f64,
 }
 
@@ -33,7 +33,7 @@ enum Phase {
 }
 
 impl Job<'_> {
-    /// When something is next to be done for it.
+    /// Time of its next action.
     fn due(&self, state: &State<'_>, now: f64) -> f64 {
         match self.phase {
             Phase::Training => {
@@ -114,7 +114,7 @@ fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, as_kind: Con
         Job { workload, draw, training, process, phase: Phase::StartingUp, until: launched + draw.start_up }
     };
     let mut jobs: Vec<Job<'_>> = jobs.iter().enumerate().map(begin).collect();
-    let look = |state: &mut State<'_>| {
+    let run_all = |state: &mut State<'_>| {
         let (zero, before) = (state.header.now, state.gpus[0].engine);
         let mut now = 0.0;
         while let Some((due, job)) =
@@ -128,7 +128,7 @@ fn emulated(catalogue: &Catalogue, jobs: &[(&str, u64)], run: &Run, as_kind: Con
         let gained = |index: usize| state.gpus[0].engine.level_seconds[index] - before.level_seconds[index];
         [state.gpus[0].engine.joules - before.joules, gained(0), gained(2)]
     };
-    let totals = machine.with(look).unwrap();
+    let totals = machine.with(run_all).unwrap();
     (jobs.iter().map(|job| job.until).collect(), totals)
 }
 

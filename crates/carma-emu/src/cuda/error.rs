@@ -1,4 +1,4 @@
-//! What goes wrong for a CUDA program, in the words PyTorch gives it.
+//! Errors of a CUDA program, in PyTorch's words.
 
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub enum CudaError {
     OutOfMemory {
         /// The GPU as the program numbers it.
         ordinal: usize,
-        /// Bytes that were asked for.
+        /// Requested bytes.
         wanted: u64,
         /// Bytes of the device.
         total: u64,
@@ -31,13 +31,13 @@ pub enum CudaError {
         /// Other processes there and their bytes.
         processes: Vec<(u32, u64)>,
     },
-    /// There was not even memory for a context.
+    /// There was no memory even for a context.
     #[error("CUDA error: out of memory")]
     NoContext,
     /// No GPU is visible to the program.
     #[error("No CUDA GPUs are available")]
     NoDevice,
-    /// A child that was forked uses what its parent has.
+    /// A forked child uses its parent's context.
     #[error("Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method")]
     Forked,
     /// Another process has the GPU, and it may be had by one only.
@@ -58,10 +58,10 @@ pub enum CudaError {
     /// The MPS server waits for clients of an earlier failure, or is about to end.
     #[error("CUDA error: the MPS server is not ready to accept new MPS client requests")]
     MpsNotReady,
-    /// The MPS server has as many clients as it can have.
+    /// The MPS server has reached its limit of clients.
     #[error("CUDA error: the hardware resources required to create MPS client have been exhausted")]
     MpsFull,
-    /// The MPS server was told to end this client.
+    /// The MPS server was ordered to end this client.
     #[error("CUDA error: the MPS client has been terminated by the server")]
     MpsTerminated,
     /// An error the driver reported by number.
@@ -90,7 +90,7 @@ impl CudaError {
         }
     }
 
-    /// By the number CUDA gives it.
+    /// From CUDA's number.
     pub const fn from_code(code: u32) -> Self {
         match code {
             2 => Self::NoContext,
@@ -108,7 +108,7 @@ impl CudaError {
     }
 }
 
-/// What CUDA says to its number of an error.
+/// CUDA's message for an error number.
 const fn words(code: u32) -> &'static str {
     match code {
         101 => "invalid device ordinal",

@@ -1,16 +1,16 @@
-//! How this process comes to its GPUs: by what its environment lets it see.
+//! The GPUs of this process, as its environment makes them visible.
 
 use super::error::CudaError;
 use super::mps::{MpsConnection, MpsSettings};
 use super::program::{Program, Rank};
-use super::visible::visible;
 use crate::machine::Machine;
+use crate::state::visible;
 
 /// `cudaErrorInvalidDevice`.
 const INVALID_DEVICE: u32 = 101;
 
-/// Opens a context for each rank, as a CUDA program of this process would: on the GPUs its environment lets it see, in their order,
-/// and as a client of MPS where a daemon listens.
+/// Opens a context for each rank, as a CUDA program of this process would: on its visible GPUs, in their order,
+/// and as a client of MPS if a daemon listens.
 pub fn launch<'a>(machine: &'a Machine, ranks: &[Rank<'_>]) -> Result<Program<'a>, CudaError> {
     let [devices, order] = ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"].map(|name| std::env::var(name).ok());
     let seen = machine.with(|state| visible(state, devices.as_deref(), order.as_deref()))?;

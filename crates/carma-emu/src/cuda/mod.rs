@@ -1,4 +1,4 @@
-//! What a CUDA program does to the GPUs: which it sees, memory it takes, kernels it runs, errors it meets.
+//! A CUDA program on the GPUs: its visible GPUs, its memory, its kernels, its errors.
 
 #[cfg(test)]
 mod against_simulation;
@@ -6,11 +6,9 @@ mod error;
 mod launch;
 mod mps;
 mod program;
-mod visible;
 
+pub use crate::state::visible;
 pub use error::CudaError;
 pub use launch::launch;
 pub use mps::{MpsConnection, MpsSettings};
-pub(crate) use program::is_open_to;
 pub use program::{Program, Rank};
-pub use visible::visible;

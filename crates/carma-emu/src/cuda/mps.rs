@@ -1,4 +1,4 @@
-//! A CUDA program's side of MPS: it becomes a client where a daemon listens.
+//! A CUDA program's side of MPS: it becomes a client if a daemon listens.
 
 use std::env;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use crate::mps::Folders;
 use crate::mps::message::{Connection, Reply, Request};
 use crate::mps::provision::Provision;
 
-/// What a program finds out about MPS before it begins.
+/// The MPS settings of a program.
 #[derive(Debug, Clone)]
 pub struct MpsSettings {
     /// The folder of the daemon's pipes.
@@ -21,19 +21,19 @@ pub struct MpsSettings {
     pub threads: Option<String>,
     /// The value of `CUDA_MPS_PINNED_DEVICE_MEM_LIMIT`.
     pub memory: Option<String>,
-    /// How long the daemon has to show that it lives.
-    pub patience: Duration,
+    /// Timeout for the daemon's first answer.
+    pub timeout: Duration,
 }
 
 impl MpsSettings {
-    /// By this process's environment.
+    /// From this process's environment.
     pub fn of_environment(machine: &Machine) -> Self {
         let [threads, memory] = ["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"].map(|name| env::var(name).ok());
-        Self { pipes: Folders::of(machine.folder()).pipes, threads, memory, patience: Duration::from_secs(10) }
+        Self { pipes: Folders::of(machine.folder()).pipes, threads, memory, timeout: Duration::from_secs(10) }
     }
 }
 
-/// This process as a client of an MPS server, for as long as it is kept.
+/// This process as a client of an MPS server, until this is dropped.
 #[derive(Debug)]
 pub struct MpsConnection {
     server: u32,
@@ -49,7 +49,7 @@ impl MpsConnection {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
             connected => connected.map_err(|_| CudaError::MpsUnreachable)?,
         };
-        match ask(Connection::new(stream), settings.patience) {
+        match ask(Connection::new(stream), settings.timeout) {
             Ok((Some(Reply::Served { server, provision }), connection)) => {
                 let own = Provision::of_client(settings.threads.as_deref(), settings.memory.as_deref());
                 Ok(Some(Self { server, provision: own.narrowed(&provision), _connection: connection }))
@@ -75,9 +75,9 @@ impl MpsConnection {
     }
 }
 
-/// The daemon's last word on our wish to be served.
-fn ask(mut connection: Connection, patience: Duration) -> io::Result<(Option<Reply>, Connection)> {
-    connection.stream().set_read_timeout(Some(patience))?;
+/// The daemon's final answer to a request to connect.
+fn ask(mut connection: Connection, timeout: Duration) -> io::Result<(Option<Reply>, Connection)> {
+    connection.stream().set_read_timeout(Some(timeout))?;
     connection.send(&Request::Connect)?;
     let mut reply = connection.receive()?;
     if reply == Some(Reply::Heard) {

@@ -1,4 +1,4 @@
-//! A program on GPUs: it takes memory, runs, and gets done what its neighbours let it.
+//! A program on GPUs: it takes memory, runs, and progresses at the speed that its neighbours allow.
 
 use carma_core::Fraction;
 use carma_sim::{RankFacts, RankProfile, Workload, slice_slowdown};
@@ -6,24 +6,21 @@ use carma_sim::{RankFacts, RankProfile, Workload, slice_slowdown};
 use super::error::CudaError;
 use super::mps::MpsConnection;
 use crate::machine::Machine;
-use crate::state::{ContextKind, ContextRecord, MODEL, NONE, PHYSICS, Place, State, started};
+use crate::state::{ContextKind, ContextRecord, MODEL, NONE, PHYSICS, Place, State, is_open_to, started};
 
-/// Memory of a CUDA context with the libraries a training script loads; nothing runs without it.
+/// Memory of a CUDA context with the libraries of a training script, which every program needs.
 const CONTEXT: u64 = 420 << 20;
-/// NVML's numbers of the compute modes that keep processes out.
-const PROHIBITED: u32 = 2;
-const EXCLUSIVE_PROCESS: u32 = 3;
 
-/// What a program does on one of its GPUs.
+/// The work of a program on one of its GPUs.
 #[derive(Debug, Clone, Copy)]
 pub struct Rank<'a> {
-    /// Its counters and peak when alone: those of a workload on the reference GPU, as the catalogue has them; else as monitors are to read them.
+    /// Its counters and peak when alone: for a workload, those of the catalogue on the reference GPU; otherwise the values that monitors read.
     pub profile: &'a RankProfile,
-    /// The workload, where it is one of the catalogue.
+    /// The workload, if it is one of the catalogue.
     pub workload: Option<&'a Workload>,
 }
 
-/// This process on its GPUs. It is taken off when this is dropped, or when the process ends in whatever way.
+/// This process on its GPUs. It is removed when this is dropped, or when the process ends in any way.
 #[derive(Debug)]
 pub struct Program<'a> {
     machine: &'a Machine,
@@ -51,7 +48,7 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// Takes memory up to so many bytes in all on one of its GPUs, by its own number for it; gives back what is more.
+    /// Sets the memory held on one of its GPUs, by its own number for it: allocates or frees the difference.
     pub fn hold(&self, ordinal: usize, bytes: u64) -> Result<(), CudaError> {
         self.with(ordinal, |state, place, index| {
             let held = state.contexts()[index].bytes;
@@ -73,7 +70,7 @@ impl<'a> Program<'a> {
         self.with(ordinal, |state, _, index| Ok(state.contexts()[index].bytes))
     }
 
-    /// Emulated seconds since the machine was made, and how many there are to a second.
+    /// Emulated seconds since the machine was made, and how many pass per real second.
     pub fn clock(&self) -> Result<(f64, f64), CudaError> {
         Ok(self.machine.clock()?)
     }
@@ -86,7 +83,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Begins or ends running kernels, on all its GPUs.
+    /// Starts or stops kernels, on all its GPUs.
     pub fn run(&self, busy: bool) -> Result<(), CudaError> {
         self.check_process()?;
         self.machine.with(|state| {
@@ -96,7 +93,7 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// Seconds of work done so far and done a second now, as a catalogue counts work: in emulated seconds.
+    /// Seconds of work done so far and the present rate, in the catalogue's unit of work: emulated seconds.
     pub fn work(&self) -> Result<(f64, f64), CudaError> {
         self.with(0, |state, _, index| {
             let context = &state.contexts()[index];
@@ -104,12 +101,12 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Does something with one of the contexts, unless it has met an error since.
+    /// Runs a closure on one of the contexts, unless it has met an error since.
     fn with<R>(&self, ordinal: usize, act: impl FnOnce(&mut State<'_>, Place, usize) -> Result<R, CudaError>) -> Result<R, CudaError> {
         self.check_process()?;
         let place = *self.places.get(ordinal).ok_or(CudaError::NoDevice)?;
         self.machine.with(|state| {
-            // Or not there at all: the machine was taken down, and another put up.
+            // Or it does not exist: the machine was removed, and another was made.
             if self.places.iter().any(|place| state.gpus.get(place.gpu).is_none_or(|gpu| gpu.lost != 0)) {
                 return Err(CudaError::Lost);
             }
@@ -124,7 +121,7 @@ impl<'a> Program<'a> {
         })?
     }
 
-    /// A forked child has a copy of this, which is of no use to it.
+    /// A forked child has a useless copy of this.
     fn check_process(&self) -> Result<(), CudaError> {
         if std::process::id() == self.pid { Ok(()) } else { Err(CudaError::Forked) }
     }
@@ -136,20 +133,10 @@ impl<'a> Program<'a> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // A forked child must not take its parent off.
+        // A forked child must not detach its parent.
         if self.check_process().is_ok() {
             let _ = self.machine.with(|state| state.detach(|context| self.is_mine(context)));
         }
-    }
-}
-
-/// Whether the compute mode lets a process open a context here.
-pub(crate) fn is_open_to(state: &State<'_>, place: Place, pid: u32) -> bool {
-    let taken = || state.contexts_at(place).any(|other| other.pid != pid && other.kind() != ContextKind::Graphics);
-    match state.gpus[place.gpu].compute_mode {
-        PROHIBITED => false,
-        EXCLUSIVE_PROCESS => !taken(),
-        _ => true,
     }
 }
 
@@ -161,11 +148,11 @@ pub(super) fn context(
     (ordinal, mps): (usize, Option<&MpsConnection>),
     pid: u32,
 ) -> Result<ContextRecord, CudaError> {
-    // What was visible a moment ago may be gone.
+    // A visible device may have disappeared.
     if !state.places().contains(&place) || state.gpus[place.gpu].lost != 0 {
         return Err(CudaError::NoDevice);
     }
-    // To the GPU, the process of a client is its server.
+    // On the GPU, the process of a client is its server.
     let server = |mps: &MpsConnection| {
         state.contexts_at(place).any(|context| context.pid == mps.server() && context.kind() == ContextKind::MpsServer)
     };
@@ -181,11 +168,11 @@ pub(super) fn context(
     let profile = state.profile(place.gpu);
     let share = place.instance.map_or(Fraction::ONE, |instance| profile.share(state.instance_profile(place.gpu, instance)));
     let facts = RankFacts::new(&MODEL, rank.workload, rank.profile, profile.kind, share);
-    // A client that may use a part of the multiprocessors is as fast as on an instance of that size, and leaves the others as much.
+    // A client with a part of the multiprocessors is as fast as on an instance of that size, and leaves the rest to the others.
     let threads = mps.map_or(100, MpsConnection::threads).clamp(1, 100);
     let part = Fraction::clamped(f64::from(threads) / 100.0);
     let slice = if part < Fraction::ONE { slice_slowdown(&facts.profile, part) } else { 1.0 };
-    // Monitors read less SMACT and SMOCC than a catalogue has. What a stranger's counters are to read is given, wherever it runs.
+    // Monitors read less SMACT and SMOCC than a catalogue has. The counters of a process without a workload are the values to be read.
     let (here, reading) = if rank.workload.is_some() { (&facts.profile, PHYSICS.reading) } else { (rank.profile, 1.0) };
     let counters = [here.smact.get() * reading, here.smocc.get() * reading, here.drama.get(), here.utilisation.get()];
     let kind = if mps.is_some() { ContextKind::MpsClient } else { ContextKind::Compute };

@@ -1,4 +1,4 @@
-//! What `dcgmi` is asked to do.
+//! The arguments of `dcgmi`.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) enum Command {
 /// Why a command is not carried out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// In the words of the real program.
+    /// The text of the real program.
     Said(String),
     /// Something that only the real program has.
     NotEmulated(String),
@@ -35,19 +35,19 @@ impl From<String> for Refusal {
     }
 }
 
-/// What is to be watched.
+/// The watched devices and fields.
 #[derive(Debug, PartialEq)]
 pub(super) struct Watch {
     pub(super) fields: Vec<&'static Field>,
     pub(super) interval: Duration,
-    /// Ticks to show; without a number, all to come.
+    /// Number of ticks to show; unset: no limit.
     pub(super) count: Option<u64>,
-    /// Whom to show; nobody named: all GPUs.
+    /// The entities to show; empty: all GPUs.
     pub(super) entities: Vec<Entity>,
 }
 
 impl Command {
-    /// Reads the words after the program's name.
+    /// Parses the arguments after the program's name.
     pub(super) fn read(arguments: &[String]) -> Result<Self, Refusal> {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words.as_slice() {

@@ -1,4 +1,4 @@
-//! `dcgmi discovery`: which of DCGM's numbers are which devices.
+//! `dcgmi discovery`: the devices by DCGM's numbers.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) fn gpus(state: &State<'_>) -> String {
     list_of_gpus(&gpus)
 }
 
-/// `dcgmi discovery -c`: GPUs, their instances, and the compute instances of those.
+/// `dcgmi discovery -c`: GPUs, their instances, and their compute instances.
 pub(super) fn hierarchy(state: &State<'_>) -> String {
     let mut rows: Vec<Vec<(String, String)>> = Vec::new();
     for (gpu, record) in state.gpus.iter().enumerate() {

@@ -10,8 +10,8 @@ use carma_gpu::profiling::dcgmi::Entity;
 use carma_gpu::profiling::fields::{FIELDS, Field, Measure};
 
 use super::arguments::Watch;
-use super::look;
 use super::observation::{Observation, observe};
+use super::read_state;
 use crate::machine::Machine;
 
 /// Widths of the columns.
@@ -20,14 +20,14 @@ const VALUE: usize = 13;
 /// Ticks between two heads.
 const TICKS_A_HEAD: u64 = 14;
 
-/// Watches until it has shown as many ticks as wanted, or nobody reads any more; answers with a message where it cannot.
+/// Prints the requested ticks, or until the output is closed; returns a message on failure.
 pub(super) fn run(machine: &Machine, watch: &Watch, out: &mut impl Write) -> io::Result<Result<(), String>> {
     let mut next = Instant::now();
     let mut before: Vec<Observation> = Vec::new();
     for tick in 0..watch.count.unwrap_or(u64::MAX) {
         thread::sleep(next.saturating_duration_since(Instant::now()));
         next += watch.interval;
-        let mut seen = match look(machine, observe) {
+        let mut seen = match read_state(machine, observe) {
             Ok(seen) => seen,
             Err(message) => return Ok(Err(message)),
         };
@@ -97,7 +97,7 @@ fn line(first: &str, cells: impl Iterator<Item = impl AsRef<str>>) -> String {
     line + "\n"
 }
 
-/// The fields there are.
+/// The list of fields.
 pub(super) fn list() -> String {
     let rule = "_".repeat(62) + "\n";
     let rows = FIELDS.iter().map(|field| format!("{:<30}{:>16}{:>16}\n", field.long_name, field.short_name, field.id));

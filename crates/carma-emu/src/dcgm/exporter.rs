@@ -1,4 +1,4 @@
-//! dcgm-exporter's page over the state, for whoever scrapes it.
+//! dcgm-exporter's page over the state.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,35 +15,35 @@ use super::observation::{Observation, observe};
 use crate::machine::{Machine, MachineError};
 use crate::state::State;
 
-/// Looks nearer to each other than this would show chance.
-const NEAREST: Duration = Duration::from_millis(100);
-/// Long for a request from this machine.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Between looks at whether the machine is still there.
-const GLANCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// The least time between two observations: counters over shorter times are noise.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// Ample for a request from this machine.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval of checks that the machine still exists.
+const POLL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const LONGEST_REQUEST: u64 = 16 << 10;
 
-/// What ends the page.
+/// Errors that end the page.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// Nobody can be listened to.
+    /// The listener failed.
     #[error(transparent)]
     Listener(#[from] io::Error),
-    /// There is nothing more to show.
+    /// The machine is gone.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
 
-/// Answers `/metrics` and `/health` over HTTP until the machine is taken down.
+/// Serves `/metrics` and `/health` over HTTP until the machine is removed.
 pub fn serve(machine: &Machine, listener: &TcpListener) -> Result<(), ServeError> {
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let mut collector = Collector { machine, hostname: hostname.trim().to_owned(), before: Vec::new(), now: Vec::new(), looked: None };
-    // Counters tell what happened between two looks.
-    let _ = collector.look();
+    let mut collector = Collector { machine, hostname: hostname.trim().to_owned(), before: Vec::new(), now: Vec::new(), observed: None };
+    // Counters are means between two observations.
+    let _ = collector.page();
     loop {
-        let asked = retry_on_intr(|| poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&GLANCE))).map_err(io::Error::from)?;
+        let asked = retry_on_intr(|| poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&POLL))).map_err(io::Error::from)?;
         if asked > 0 {
-            // Whoever goes away early harms nobody else.
+            // A client that disconnects early affects no other.
             let _ = answer(&listener.accept()?.0, &mut collector);
         }
         machine.clock()?;
@@ -51,14 +51,14 @@ pub fn serve(machine: &Machine, listener: &TcpListener) -> Result<(), ServeError
 }
 
 fn answer(connection: &TcpStream, collector: &mut Collector<'_>) -> io::Result<()> {
-    connection.set_read_timeout(Some(PATIENCE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
+    connection.set_read_timeout(Some(TIMEOUT))?;
+    connection.set_write_timeout(Some(TIMEOUT))?;
     let mut request = BufReader::new(connection.take(LONGEST_REQUEST)).lines();
     let first = request.next().transpose()?.unwrap_or_default();
     while request.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let mut words = first.split_whitespace();
     let (status, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => match collector.look() {
+        (Some("GET"), Some("/metrics")) => match collector.page() {
             Ok(page) => ("200 OK", page),
             Err(message) => ("500 Internal Server Error", message),
         },
@@ -74,13 +74,13 @@ fn answer(connection: &TcpStream, collector: &mut Collector<'_>) -> io::Result<(
     )
 }
 
-/// What was seen last and before.
+/// The last two observations.
 struct Collector<'a> {
     machine: &'a Machine,
     hostname: String,
     before: Vec<Seen>,
     now: Vec<Seen>,
-    looked: Option<Instant>,
+    observed: Option<Instant>,
 }
 
 /// A device with its labels.
@@ -90,14 +90,14 @@ struct Seen {
 }
 
 impl Collector<'_> {
-    /// Looks again, unless that was done a moment ago, and writes the page.
-    fn look(&mut self) -> Result<String, String> {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= NEAREST) {
+    /// Observes again, unless that was done a moment ago, and writes the page.
+    fn page(&mut self) -> Result<String, String> {
+        if self.observed.is_none_or(|observed| observed.elapsed() >= MIN_INTERVAL) {
             let now = self.machine.with(|state| seen(state, &self.hostname)).map_err(|error| format!("{error}\n"))?;
             self.before = std::mem::replace(&mut self.now, now);
-            self.looked = Some(Instant::now());
+            self.observed = Some(Instant::now());
         }
-        Ok(page(&self.now, &self.before))
+        Ok(text(&self.now, &self.before))
     }
 }
 
@@ -129,8 +129,8 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The page: fields that nobody has a value of are left out.
-fn page(now: &[Seen], before: &[Seen]) -> String {
+/// The page: fields without any value are left out.
+fn text(now: &[Seen], before: &[Seen]) -> String {
     let mut page = String::new();
     for field in &FIELDS {
         let mut rows = String::new();

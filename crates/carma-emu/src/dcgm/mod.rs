@@ -26,13 +26,13 @@ const HELP: &str = "\
 ";
 const KNOWN: &str = "dmon with -e, -d, -c and -i, dmon -l, discovery -l and discovery -c";
 const VERSION: &str = "dcgmi  version: 3.3.9 (emulated by carma)\n";
-/// What the program says where no host engine runs; here, where there are no emulated GPUs.
+/// The program's message without a host engine; here, without emulated GPUs.
 const NO_HOST_ENGINE: &str = "\
 Error: unable to establish a connection to the specified host: localhost
 Error: Unable to connect to host engine. Host engine connection invalid/disconnected.
 ";
 
-/// Plays `dcgmi`.
+/// Runs as `dcgmi`.
 pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String], out: &mut impl Write) -> io::Result<ExitCode> {
     let machine = machine.map_err(|error| no_host_engine(&error));
     let answer = match Command::read(arguments) {
@@ -44,8 +44,8 @@ pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String],
         Ok(Command::Help) => Ok(HELP.to_owned()),
         Ok(Command::Version) => Ok(VERSION.to_owned()),
         Ok(Command::Fields) => Ok(dmon::list()),
-        Ok(Command::Gpus) => machine.and_then(|machine| look(&machine, discovery::gpus)),
-        Ok(Command::Hierarchy) => machine.and_then(|machine| look(&machine, discovery::hierarchy)),
+        Ok(Command::Gpus) => machine.and_then(|machine| read_state(&machine, discovery::gpus)),
+        Ok(Command::Hierarchy) => machine.and_then(|machine| read_state(&machine, discovery::hierarchy)),
         Ok(Command::Watch(watch)) => match machine {
             Ok(machine) => dmon::run(&machine, &watch, out)?.map(|()| String::new()),
             Err(message) => Err(message),
@@ -56,12 +56,12 @@ pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String],
     Ok(code)
 }
 
-/// Looks at the state, or says what the program says when its host engine goes.
-fn look<R>(machine: &Machine, act: impl FnOnce(&crate::state::State<'_>) -> R) -> Result<R, String> {
+/// Reads the state; the error is the program's message when its host engine is gone.
+fn read_state<R>(machine: &Machine, act: impl FnOnce(&crate::state::State<'_>) -> R) -> Result<R, String> {
     machine.with(|state| act(state)).map_err(|error| no_host_engine(&error))
 }
 
-/// The same, and for people why.
+/// The same message, with the reason on stderr.
 fn no_host_engine(error: &MachineError) -> String {
     let _ = writeln!(io::stderr(), "{error}");
     NO_HOST_ENGINE.to_owned()

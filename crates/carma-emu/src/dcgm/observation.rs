@@ -1,17 +1,19 @@
-//! What a host engine sees of each device when it looks.
+//! The observations of a host engine on each device.
 
+use carma_core::Metric;
 use carma_gpu::profiling::dcgmi::Entity;
 use carma_gpu::profiling::fields::Field;
+use carma_sim::Levels;
 
 use crate::profile::Profiling;
 use crate::readings::percent;
 use crate::state::{Engine, INSTANCES, Place, State};
 
-/// One look at one device.
+/// One observation of one device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observation {
     pub(super) entity: Entity,
-    /// The device; a compute instance has all of its GPU instance.
+    /// The device; a compute instance spans its GPU instance.
     pub(super) place: Place,
     /// When, in emulated seconds.
     at: f64,
@@ -22,11 +24,11 @@ pub(super) struct Observation {
     profiling: bool,
 }
 
-/// Looks at all GPUs, their instances, and the compute instances of those.
+/// Observes all GPUs, their instances, and their compute instances.
 pub(super) fn observe(state: &State<'_>) -> Vec<Observation> {
     let mut seen = Vec::new();
     for (gpu, record) in state.gpus.iter().enumerate() {
-        let look = |entity: fn(u32) -> Entity, number: usize, place: Place| Observation {
+        let observation = |entity: fn(u32) -> Entity, number: usize, place: Place| Observation {
             entity: entity(number as u32),
             place,
             at: state.header.now,
@@ -35,12 +37,12 @@ pub(super) fn observe(state: &State<'_>) -> Vec<Observation> {
             lost: record.lost != 0,
             profiling: state.profile(gpu).facts.profiling != Profiling::None,
         };
-        seen.push(look(Entity::Gpu, gpu, Place::gpu(gpu)));
+        seen.push(observation(Entity::Gpu, gpu, Place::gpu(gpu)));
         for (instance, there) in record.instances.iter().enumerate().filter(|(_, there)| there.used != 0) {
             let (number, place) = (instance_number(gpu, instance), Place { gpu, instance: Some(instance) });
-            seen.push(look(Entity::Instance, number, place));
+            seen.push(observation(Entity::Instance, number, place));
             if there.computes != 0 {
-                seen.push(look(Entity::ComputeInstance, number, place));
+                seen.push(observation(Entity::ComputeInstance, number, place));
             }
         }
     }
@@ -53,7 +55,7 @@ pub(super) const fn instance_number(gpu: usize, instance: usize) -> usize {
 }
 
 impl Observation {
-    /// A field's value. Profiling counters tell what happened since the look before; what no model gives is not made up.
+    /// A field's value. Profiling counters are means since an earlier observation; values that no model gives are absent.
     pub(super) fn value(&self, field: &Field, before: Option<&Self>) -> Option<f64> {
         if self.lost {
             return None;
@@ -66,16 +68,15 @@ impl Observation {
             203 => whole.then(|| percent(utilisation).into()),
             204 => whole.then(|| percent(drama).into()),
             252 => Some(self.used_mebibytes as f64),
-            1001 => self.mean(3, before),
-            1002 => self.mean(0, before),
-            1003 => self.mean(1, before),
-            1005 => self.mean(2, before),
-            _ => None,
+            // While a kernel runs, the engine is active.
+            1001 => self.mean(Metric::Utilisation, before),
+            _ => self.mean(field.counter.as_ref()?.metric?, before),
         }
     }
 
-    /// The mean of a level since an earlier look.
-    fn mean(&self, level: usize, before: Option<&Self>) -> Option<f64> {
+    /// The mean of a metric since an earlier observation; unset if no model gives it.
+    fn mean(&self, metric: Metric, before: Option<&Self>) -> Option<f64> {
+        let level = Levels::place(metric)?;
         let before = before.filter(|before| self.profiling && before.at < self.at)?;
         let gained = self.engine.level_seconds[level] - before.engine.level_seconds[level];
         // Less than before: an instance that was destroyed and made again.

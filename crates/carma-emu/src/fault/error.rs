@@ -1,26 +1,26 @@
-//! Why a fault cannot strike.
+//! Why a fault cannot be injected.
 
 use thiserror::Error;
 
 use super::NvmlCode;
 
-/// What is wrong with a fault.
+/// Errors of fault injection.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FaultError {
     /// No such GPU.
     #[error("there is no GPU {name}: give a number from 0 to {} or a UUID, as `carma emu show` prints them", gpus.saturating_sub(1))]
     NoSuchGpu {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// How many there are.
+        /// The number of GPUs.
         gpus: usize,
     },
     /// No such process.
     #[error("process {pid} is not on GPU {gpu}")]
     NoSuchProcess {
-        /// Which.
+        /// The process.
         pid: u32,
-        /// Where.
+        /// The GPU.
         gpu: usize,
     },
     /// Not every Xid is an application's.
@@ -29,10 +29,10 @@ pub enum FaultError {
     /// Its memory does not correct errors.
     #[error("GPU {0} has no ECC memory")]
     NoEcc(usize),
-    /// There is not so much memory to leak.
+    /// The GPU has less memory than the leak.
     #[error("GPU {gpu} has only {} MiB left to leak", free >> 20)]
     TooLargeALeak {
-        /// Which.
+        /// The GPU.
         gpu: usize,
         /// Bytes that are free.
         free: u64,

@@ -1,12 +1,12 @@
-//! Faults on demand: what can go wrong with GPUs and their driver, as changes of the state.
+//! Fault injection: faults of GPUs and their driver, as changes of the state.
 
 mod error;
+mod inject;
 mod nvml_code;
-mod strike;
 
 pub use error::FaultError;
+pub use inject::{bring_back, clear};
 pub use nvml_code::NvmlCode;
-pub use strike::{bring_back, clear};
 
 use std::fmt;
 
@@ -17,49 +17,49 @@ use crate::state::{ContextKind, Place, State};
 pub enum Fault {
     /// A GPU falls off the bus.
     Lost {
-        /// Which.
+        /// The GPU.
         gpu: usize,
     },
     /// The driver reports an Xid.
     Xid {
-        /// On which GPU.
+        /// The GPU.
         gpu: usize,
         /// Its number.
         code: u64,
-        /// The process whose fault it is; its calls fail from then on.
+        /// The process at fault; its calls fail from then on.
         pid: Option<u32>,
     },
     /// A GPU's memory has errors.
     Ecc {
-        /// Which GPU.
+        /// The GPU.
         gpu: usize,
-        /// Whether they could be corrected; if not, programs there fail.
+        /// Whether they were corrected; if not, programs there fail.
         corrected: bool,
-        /// How many.
+        /// The number of errors.
         count: u64,
     },
     /// Calls of the driver go wrong.
     Call {
-        /// Those about this GPU, or about any.
+        /// Calls about this GPU, or about any.
         gpu: Option<usize>,
         /// The call of this name, or any.
         call: Option<String>,
-        /// How.
+        /// The answer.
         answer: CallAnswer,
     },
     /// Memory is in use that belongs to no process.
     Leak {
-        /// On which GPU.
+        /// The GPU.
         gpu: usize,
-        /// How much more.
+        /// The additional memory.
         bytes: u64,
     },
 }
 
-/// How a call of the driver goes wrong.
+/// The failure of a driver call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallAnswer {
-    /// It does not come back while the fault stands.
+    /// It does not return while the fault is active.
     Hangs,
     /// It answers this error.
     Fails(NvmlCode),

@@ -1,4 +1,4 @@
-//! What programs need in their environment to meet a machine.
+//! The environment of programs on a machine.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,23 +10,23 @@ use super::{Machine, VARIABLE};
 const PATHS: [(&str, &str); 3] = [("LD_LIBRARY_PATH", "lib"), ("PATH", "bin"), ("PYTHONPATH", "lib/python")];
 
 impl Machine {
-    /// What a program needs in its environment to meet this machine.
+    /// The environment of a program on this machine.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let before = |(name, part): (&'static str, &str)| {
             let first = self.folder.join(part);
-            // Where it stands already, it is not put once more.
+            // A present entry is not repeated.
             let others = others(name, &first);
             (name, env::join_paths(std::iter::once(first).chain(others)).unwrap_or_default())
         };
         [(VARIABLE, self.folder.clone().into())].into_iter().chain(PATHS.map(before)).collect()
     }
 
-    /// Folders that belong in front of what these variables list, for whoever makes up the environment of others.
+    /// Folders to put in front of the lists in these variables, for callers that build environments of other processes.
     pub fn search_paths(&self) -> [(&'static str, PathBuf); 3] {
         PATHS.map(|(name, part)| (name, self.folder.join(part)))
     }
 
-    /// The environment without the machine of this folder; what is not set then has no value.
+    /// The environment without the machine of this folder; unset variables have no value.
     pub fn environment_without(folder: &Path) -> Vec<(&'static str, Option<OsString>)> {
         let without = |(name, part): (&'static str, &str)| {
             (name, env::join_paths(others(name, &folder.join(part))).ok().filter(|paths| !paths.is_empty()))

@@ -1,4 +1,4 @@
-//! What is wrong with a machine.
+//! Errors of a machine.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,39 +8,39 @@ use thiserror::Error;
 use super::{MOST_GPUS, Machine};
 use crate::state::StateError;
 
-/// What is wrong with a machine.
+/// Errors of a machine.
 #[derive(Debug, Error)]
 pub enum MachineError {
     /// Its state.
     #[error(transparent)]
     State(#[from] StateError),
-    /// There is one already.
+    /// There is already a machine.
     #[error("there are emulated GPUs in {0} already: `{advice}` removes them", advice = Machine::command("down", .0))]
     Exists(PathBuf),
-    /// There is none.
+    /// There is no machine.
     #[error("there are no emulated GPUs in {0}: `{advice}` makes some", advice = Machine::command("up", .0))]
     Absent(PathBuf),
-    /// There was one.
+    /// The machine was removed.
     #[error("the emulated GPUs in {0} have been taken down")]
     Gone(PathBuf),
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("the emulated GPUs in {0} are not yours, though they lie where yours would: name another folder in CARMA_EMU")]
     Foreign(PathBuf),
-    /// Only some may change it.
+    /// Only root and its owner may change it.
     #[error("permission denied: only root and the owner of the emulated GPUs in {0} may do this to them")]
     Forbidden(PathBuf),
-    /// The stand-in library is not where it should be.
+    /// The emulated library is missing.
     #[error("the stand-in driver library is missing (`make install` installs it): looked for {}", .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
     NoLibrary(Vec<PathBuf>),
     /// A file cannot be made or removed.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
-    /// It cannot stand in a list of folders.
+    /// A path with a colon cannot be part of a list of folders.
     #[error("{0} has a colon in its name, and so could not stand in PATH: name another folder")]
     Colon(PathBuf),
     /// Time cannot run like that.

@@ -1,4 +1,4 @@
-//! What the daemon answers to commands, in MPS's words.
+//! The daemon's answers to commands, in MPS's words.
 
 use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
@@ -14,7 +14,7 @@ use super::provision::{Provision, amount};
 use super::roster::{Roster, Server};
 
 impl Daemon {
-    /// Does what a command of this user says. An error is what is printed for a command that could not be done.
+    /// Runs a command of this user. An error is the printed text of a failed command.
     pub(super) fn answer(self: &Arc<Self>, line: &str, user: u32) -> Result<String, String> {
         let command = Command::parse(line).ok_or_else(|| format!("Invalid command: {line}\n"))?;
         if !command.is_question() && user != 0 && user != self.owner.as_raw() {
@@ -83,7 +83,7 @@ impl Daemon {
         end.unwrap_or(false)
     }
 
-    /// Lets nobody in any more, and waits for those who are served: for so long, if that is given.
+    /// Accepts no more clients, and waits for the present ones: for this long, if given.
     fn quit(&self, seconds: Option<u64>) {
         let mut shared = self.shared();
         shared.roster.quitting = true;
@@ -117,7 +117,7 @@ impl Daemon {
     }
 }
 
-/// Whom the limits are for: a server, or those to come.
+/// The limits of a server, or the defaults for later servers.
 fn provision(roster: &mut Roster, server: Option<u32>) -> Result<&mut Provision, String> {
     match server {
         None => Ok(&mut roster.defaults),
@@ -129,7 +129,7 @@ fn server_of(roster: &mut Roster, pid: u32) -> Result<&mut Server, String> {
     roster.server(pid).ok_or_else(|| format!("Server {pid} not found\n"))
 }
 
-/// Ends a server at once. It is our child, so its number is nobody else's until we have noticed.
+/// Kills a server. It is our child, so its pid is not reused until it is reaped.
 fn kill(server: u32) {
     if let Some(pid) = server.try_into().ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::KILL);

@@ -2,7 +2,7 @@
 
 use super::provision::{bytes, percentage};
 
-/// A command. Where a server can be named and is not, servers to come are meant.
+/// A command. Without an optional server, it applies to later servers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     ServerList,
@@ -20,7 +20,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether it only asks, which everybody may.
+    /// Whether it only reads; every user may do so.
     pub(super) const fn is_question(&self) -> bool {
         matches!(
             self,
@@ -33,7 +33,7 @@ impl Command {
         )
     }
 
-    /// Reads a line; nothing if there is no such command, or not with these words after it.
+    /// Parses a line; none if there is no such command, or not with these arguments.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |word: &str| word.parse().ok();

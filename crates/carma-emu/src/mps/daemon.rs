@@ -24,13 +24,13 @@ use crate::machine::{Machine, VARIABLE};
 /// Why there is no daemon.
 #[derive(Debug, Error)]
 pub(super) enum DaemonError {
-    /// There is one already.
+    /// A daemon is already running.
     #[error("An instance of this daemon is already running")]
     AlreadyRunning,
     /// One of its files cannot be made.
     #[error("Cannot start the daemon: {path}: {error}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -41,17 +41,17 @@ pub(super) enum DaemonError {
 #[derive(Debug)]
 pub(super) struct Daemon {
     pub(super) machine: Machine,
-    /// Whose it is.
+    /// Its user.
     pub(super) owner: Uid,
     folders: Folders,
     log: Log,
-    /// Held by us for as long as we run.
+    /// Held while the daemon runs.
     _lock: File,
     shared: Mutex<Shared>,
     pub(super) changed: Condvar,
 }
 
-/// What all its threads know.
+/// The state that all its threads share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) roster: Roster,
@@ -63,9 +63,9 @@ pub(super) struct Shared {
 const LOCK: &str = "control_lock";
 const PID: &str = "nvidia-cuda-mps-control.pid";
 
-/// Runs a daemon until it is told to quit.
+/// Runs a daemon until it receives `quit`.
 pub(super) fn run(machine: Machine, folders: Folders) -> Result<(), DaemonError> {
-    // Clients of all users must get to what we make, whatever our own habits are.
+    // Clients of all users need access to our files, independent of our umask.
     umask(Mode::from_raw_mode(0o022));
     let in_file = |path: &Path| {
         let path = path.to_owned();
@@ -81,14 +81,14 @@ pub(super) fn run(machine: Machine, folders: Folders) -> Result<(), DaemonError>
     let log = Log::open(&folders.logs, "control.log", "Control").map_err(in_file(&folders.logs))?;
     // Servers write to theirs as the users they serve.
     Log::open(&folders.logs, SERVER_LOG, "Server").map_err(in_file(&folders.logs))?.open_to_all();
-    // What a daemon left behind that was killed.
+    // The socket of a killed daemon.
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(in_file(&socket))?;
     fs::set_permissions(&socket, Permissions::from_mode(0o666)).map_err(in_file(&socket))?;
     fs::write(&pid, format!("{}\n", process::id())).map_err(in_file(&pid))?;
     log.line(format_args!("Starting control daemon using socket {}", socket.display()));
     log.line(format_args!("To connect CUDA applications to this daemon, set env CUDA_MPS_PIPE_DIRECTORY={}", folders.pipes.display()));
-    // Whoever started us waits for this line, and need not listen to any other.
+    // The parent waits for this line, and may stop reading after it.
     let _ = writeln!(io::stdout(), "Listening on {}", socket.display());
     let daemon =
         Arc::new(Daemon { machine, owner: getuid(), folders, log, _lock: held, shared: Mutex::default(), changed: Condvar::new() });
@@ -135,7 +135,7 @@ impl Daemon {
             Ok(joined) => joined,
             Err(code) => return connection.send(&Reply::Refused(code)),
         };
-        // It says nothing more: what comes next is its end.
+        // A client sends nothing more: the next event is its end.
         let parted = connection.send(&Reply::Served { server, provision }).and_then(|()| connection.receive::<Request>());
         let mut shared = self.shared();
         shared.roster.leave(client);
@@ -143,9 +143,9 @@ impl Daemon {
         parted.map(drop)
     }
 
-    /// Waits until a server is there that can take a client of this user; else the number of CUDA's error.
+    /// Waits for a server that can accept a client of this user; the error is a CUDA error number.
     pub(super) fn server_for(self: &Arc<Self>, user: u32) -> Result<MutexGuard<'_, Shared>, u32> {
-        // Only root can start a server that runs as somebody else.
+        // Only root can start a server that runs as another user.
         if !self.owner.is_root() && user != self.owner.as_raw() {
             return Err(CONNECTION_FAILED);
         }
@@ -173,7 +173,7 @@ impl Daemon {
         self.machine.with(|state| state.contexts().iter().any(|context| context.server == server && faulty(context.fault))).unwrap_or(false)
     }
 
-    /// The server takes no more clients, and ends with its last.
+    /// The server accepts no more clients, and ends with its last.
     pub(super) fn close(&self, shared: &mut Shared) {
         if let Some(server) = &mut shared.roster.server {
             server.closing = true;
@@ -192,7 +192,7 @@ impl Daemon {
         let mut command = process::Command::new(self.machine.programs().join(SERVER));
         command.env(VARIABLE, self.machine.folder()).env("CUDA_MPS_LOG_DIRECTORY", &self.folders.logs);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // A server runs as the user it serves. Its group matters to nothing here, as long as it is not root's.
+        // A server runs as the user it serves. Its group does not matter, as long as it is not root's.
         if user != self.owner.as_raw() {
             command.uid(user).gid(user);
         }
@@ -227,7 +227,7 @@ impl Daemon {
         self.changed.notify_all();
     }
 
-    /// Ends the process when it was told to quit and nobody is served any more.
+    /// Ends the process once it received `quit` and serves no client.
     fn exit_if_done(&self) {
         let shared = self.shared();
         if shared.roster.quitting && shared.roster.server.is_none() {

@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// A log file. What cannot be written is lost: nobody stops serving for it.
+/// A log file. Failed writes are ignored: the daemon continues to serve.
 #[derive(Debug)]
 pub(super) struct Log {
     file: File,
-    /// Who writes: `Control` or `Server`.
+    /// The writer: `Control` or `Server`.
     writer: &'static str,
 }
 
@@ -21,14 +21,14 @@ impl Log {
         Ok(Self { file: File::options().create(true).append(true).open(folder.join(name))?, writer })
     }
 
-    /// Lets other users write too, where it is ours.
+    /// Lets other users write too, if it is ours.
     pub(super) fn open_to_all(&self) {
         let _ = self.file.set_permissions(Permissions::from_mode(0o666));
     }
 
     pub(super) fn line(&self, text: impl Display) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        // In one piece, because several write to one file.
+        // One write, because several processes write to one file.
         let line = format!("[{} {} {}] {text}\n", moment(now), self.writer, std::process::id());
         let _ = (&self.file).write_all(line.as_bytes());
     }

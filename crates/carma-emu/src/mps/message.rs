@@ -1,4 +1,4 @@
-//! What is said between the daemon and those who connect to it: a line of JSON each.
+//! Messages between the daemon and its peers: a line of JSON each.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::provision::Provision;
 
-/// To the daemon. Who asks, it knows from the system.
+/// To the daemon, which gets the sender from the system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// A command, as the control program takes it.
+    /// A command of the control program.
     Command(String),
     /// To become a client.
     Connect,
@@ -22,18 +22,18 @@ pub(crate) enum Request {
 pub(crate) enum Reply {
     /// To a command.
     Answer {
-        /// What is printed.
+        /// The printed text.
         text: String,
-        /// Whether it could be done.
+        /// Whether it succeeded.
         done: bool,
     },
-    /// To a client: it was heard.
+    /// To a client: its request was received.
     Heard,
-    /// To a client: it is served for as long as it stays connected.
+    /// To a client: it is served while it stays connected.
     Served {
         /// The server's process.
         server: u32,
-        /// What the server lets it use.
+        /// Its limits on the server.
         provision: Provision,
     },
     /// To a client: it is not served, with CUDA's number of the error.
@@ -60,7 +60,7 @@ impl Connection {
         self.0.get_mut().write_all(line.as_bytes())
     }
 
-    /// The next message; nothing when the other end is closed.
+    /// The next message; none when the other end is closed.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let mut line = String::new();
         if self.0.read_line(&mut line)? == 0 { Ok(None) } else { Ok(Some(serde_json::from_str(&line)?)) }

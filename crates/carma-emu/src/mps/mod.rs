@@ -21,10 +21,10 @@ mod server;
 use std::env;
 use std::path::{Path, PathBuf};
 
-pub(crate) use program::{control, take_down};
+pub(crate) use program::control;
 pub(crate) use server::serve;
 
-/// CUDA's numbers of what goes wrong with MPS.
+/// CUDA's error numbers for MPS.
 const CONNECTION_FAILED: u32 = 805;
 const SERVER_NOT_READY: u32 = 807;
 const MAX_CLIENTS_REACHED: u32 = 808;
@@ -39,7 +39,7 @@ const CONTROL_SOCKET: &str = "control";
 /// The log that servers write.
 const SERVER_LOG: &str = "server.log";
 
-/// Where a daemon has its pipes and logs.
+/// The folders of a daemon's pipes and logs.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders {
     pub(crate) pipes: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// Those that the variables name, or the machine's own.
+    /// The folders in the variables, or the machine's own.
     pub(crate) fn of(machine: &Path) -> Self {
         let own = Self::in_machine(machine);
         let folder = |name: &str, own: PathBuf| env::var_os(name).filter(|value| !value.is_empty()).map_or(own, PathBuf::from);

@@ -11,15 +11,14 @@ use std::time::Duration;
 
 use super::message::{Connection, Reply, Request};
 use super::{CONTROL, CONTROL_SOCKET, Folders, daemon};
-use crate::machine::{Machine, VARIABLE};
-use crate::programs::folder_of;
+use crate::machine::{Machine, MachineError, VARIABLE};
 
-/// Where `carma mps` has a folder for the daemon of each GPU, within a machine's.
+/// The folder within a machine's where `carma mps` keeps the daemon of each GPU.
 const OF_GPUS: &str = "mps";
 
-/// Plays `nvidia-cuda-mps-control`. It exits with 1 where something could not be done.
+/// Runs as `nvidia-cuda-mps-control`. Its exit code is 1 if a command failed.
 pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
-    let folder = folder_of(name);
+    let folder = Machine::folder_of(name);
     let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let done = match words.as_slice() {
         [] => pass_commands(&Folders::of(&folder), io::stdin().lock(), &mut io::stdout()),
@@ -32,17 +31,17 @@ pub(crate) fn control(name: &Path, arguments: &[OsString]) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            // Nobody may be there to read it.
+            // It may have no reader.
             let _ = writeln!(io::stderr(), "{text}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Starts a daemon in the background, and comes back when it listens.
+/// Starts a daemon in the background, and returns when it listens.
 fn start(machine: &Path) -> Result<(), String> {
     let mut command = Command::new(machine.join("bin").join(CONTROL));
-    // In a group of its own, what is typed at our terminal does not end it.
+    // In its own process group, signals of our terminal do not end it.
     command.arg("-f").env(VARIABLE, machine).process_group(0);
     let daemon = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
     let mut line = String::new();
@@ -55,8 +54,18 @@ fn start(machine: &Path) -> Result<(), String> {
     Err(error.trim_end().to_owned())
 }
 
-/// Stops the daemons in a machine's folder, takes away what they leave, and returns how many there were.
-pub(crate) fn take_down(machine: &Path) -> usize {
+impl Machine {
+    /// Removes the machine in a folder, and returns the number of stopped MPS daemons. Processes on it continue until their next access.
+    pub fn remove(folder: &Path) -> Result<usize, MachineError> {
+        Self::remove_state(folder)?;
+        let daemons = take_down(folder);
+        Self::remove_files(folder);
+        Ok(daemons)
+    }
+}
+
+/// Stops the daemons in a machine's folder, removes their files, and returns their number.
+fn take_down(machine: &Path) -> usize {
     let (own, of_gpus) = (Folders::in_machine(machine).pipes, machine.join(OF_GPUS));
     let pipes = fs::read_dir(&of_gpus).into_iter().flatten().flatten().map(|gpu| gpu.path().join("pipes"));
     let stopped = pipes.chain([own.clone()]).filter(|pipes| stop(pipes)).count();
@@ -69,7 +78,7 @@ pub(crate) fn take_down(machine: &Path) -> usize {
 /// Stops the daemon with these pipes; returns whether there was one.
 fn stop(pipes: &Path) -> bool {
     let Ok(stream) = UnixStream::connect(pipes.join(CONTROL_SOCKET)) else { return false };
-    // One that hangs is left to itself.
+    // A daemon that hangs is left alone.
     let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
     let mut connection = Connection::new(stream);
     let answered = connection.send(&Request::Command("quit -t 0".to_owned())).and_then(|()| connection.receive());

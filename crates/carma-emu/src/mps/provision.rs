@@ -1,10 +1,10 @@
-//! What clients may use of a GPU, as MPS writes it.
+//! Limits of clients on a GPU, in the format of MPS.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What clients may use.
+/// Limits of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Provision {
     /// Share of the multiprocessors in percent.
@@ -20,7 +20,7 @@ impl Default for Provision {
 }
 
 impl Provision {
-    /// What a client asks for itself, by the values of its variables. Like CUDA, it passes over what it cannot read.
+    /// A client's own limits, from its variables. Like CUDA, it ignores invalid values.
     pub(crate) fn of_client(threads: Option<&str>, memory: Option<&str>) -> Self {
         let limit = |text: &str| {
             let (device, amount) = text.split_once('=')?;
@@ -32,7 +32,7 @@ impl Provision {
         }
     }
 
-    /// What remains when both are to be kept.
+    /// The stricter of both limits.
     pub(crate) fn narrowed(mut self, other: &Self) -> Self {
         for (device, most) in &other.memory {
             self.memory.entry(*device).and_modify(|mine| *mine = (*mine).min(*most)).or_insert(*most);

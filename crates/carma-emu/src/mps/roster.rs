@@ -1,4 +1,4 @@
-//! Who is served: one server at a time, for one user.
+//! The servers and their clients: one server at a time, for one user.
 
 use super::provision::Provision;
 use super::{MAX_CLIENTS_REACHED, SERVER_NOT_READY};
@@ -6,13 +6,13 @@ use super::{MAX_CLIENTS_REACHED, SERVER_NOT_READY};
 /// Most clients of a server, on GPUs from Volta to Hopper.
 const MOST_CLIENTS: usize = 48;
 
-/// What a daemon knows.
+/// The state of a daemon.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    /// For servers to come.
+    /// For later servers.
     pub(super) defaults: Provision,
     pub(super) server: Option<Server>,
-    /// Whether the daemon is to end.
+    /// Whether the daemon should end.
     pub(super) quitting: bool,
     /// Servers that ended before they could serve.
     pub(super) failed_starts: u64,
@@ -26,7 +26,7 @@ pub(super) struct Server {
     pub(super) user: u32,
     /// Whether it has started up.
     pub(super) ready: bool,
-    /// Whether it ends with its last client, and takes no more.
+    /// Whether it ends with its last client, and accepts no more.
     pub(super) closing: bool,
     pub(super) provision: Provision,
     pub(super) clients: Vec<Client>,
@@ -40,23 +40,23 @@ pub(super) struct Client {
     pub(super) id: u32,
 }
 
-/// What is to be done for one who wants to be served.
+/// The next step for a process that wants to be a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// It can be served.
     Serve,
     /// A server must be started for it.
     Start,
-    /// The server that is there has nobody to serve, and must end first.
+    /// The present server has no clients, and must end first.
     Replace,
     /// Until something changes.
     Wait,
-    /// It is turned away with this error of CUDA's.
+    /// Refuse it with this CUDA error.
     Refuse(u32),
 }
 
 impl Roster {
-    /// What is to be done next for this user.
+    /// The next step for this user.
     pub(super) fn step(&self, user: u32) -> Step {
         match &self.server {
             _ if self.quitting => Step::Refuse(SERVER_NOT_READY),
@@ -87,7 +87,7 @@ impl Roster {
         self.server.as_mut().filter(|server| server.pid == pid)
     }
 
-    /// A client is served from now on; returns the server's process and what it allows.
+    /// Adds a client; returns the server's process and its limits.
     pub(super) fn join(&mut self, pid: u32) -> Option<(Client, u32, Provision)> {
         let server = self.server.as_mut()?;
         let client = Client { pid, id: self.clients_so_far };
@@ -103,7 +103,7 @@ impl Roster {
         }
     }
 
-    /// Whether the server is to end now.
+    /// Whether the server should end now.
     pub(super) fn is_over(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.closing && server.clients.is_empty())
     }

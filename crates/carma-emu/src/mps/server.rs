@@ -7,17 +7,15 @@ use std::{env, fmt};
 
 use super::log::Log;
 use super::{Folders, SERVER_LOG};
-use crate::cuda::{is_open_to, visible};
 use crate::machine::Machine;
-use crate::programs::folder_of;
-use crate::state::{ContextKind, ContextRecord, NONE, State, started};
+use crate::state::{ContextKind, ContextRecord, NONE, State, is_open_to, started, visible};
 
 /// Memory of a server on each GPU.
 const MEMORY: u64 = 30 << 20;
 
-/// Plays `nvidia-cuda-mps-server`.
+/// Runs as `nvidia-cuda-mps-server`.
 pub(crate) fn serve(name: &Path) -> ExitCode {
-    let folder = folder_of(name);
+    let folder = Machine::folder_of(name);
     let Ok(log) = Log::open(&Folders::of(&folder).logs, SERVER_LOG, "Server") else { return ExitCode::FAILURE };
     log.line("Startup");
     match serve_until_told(&folder, &log) {
@@ -37,7 +35,7 @@ fn serve_until_told(folder: &Path, log: &Log) -> Result<(), String> {
     }
     log.line("Server has started");
     writeln!(io::stdout(), "ready").map_err(text)?;
-    // The daemon says nothing: it closes our input, or is gone.
+    // The daemon sends nothing: it closes our input, or ends.
     io::stdin().read_to_end(&mut Vec::new()).map_err(text)?;
     let pid = process::id();
     machine.with(|state| state.detach(|context| context.pid == pid)).map_err(text)?;

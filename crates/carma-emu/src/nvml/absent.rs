@@ -1,10 +1,10 @@
-//! Calls that are there, and answer that this GPU does not support it: what no model gives is not made up.
+//! Calls that exist, and answer "not supported": values that no model gives are not made up.
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
 
 use super::answer::{Answer, Code, finish, guarded, of_device, of_system};
 
-/// Callers give more arguments, which C allows nobody to look at.
+/// Callers pass more arguments, which C does not let us read.
 macro_rules! absent {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -24,19 +24,19 @@ macro_rules! absent_of_system {
 }
 
 absent! {
-    // What goes over PCIe.
+    // PCIe traffic.
     nvmlDeviceGetPcieThroughput
-    // Only Windows has driver models, and only it.
+    // Only Windows has driver models.
     nvmlDeviceGetDriverModel_v2 nvmlDeviceGetDriverModel nvmlDeviceSetDriverModel
     // Accounting of processes that have ended.
     nvmlDeviceGetAccountingStats nvmlDeviceGetAccountingPids nvmlDeviceGetAccountingBufferSize nvmlDeviceSetAccountingMode
     nvmlDeviceClearAccountingPids
-    // Clocks that somebody sets.
+    // Setting clocks.
     nvmlDeviceSetApplicationsClocks nvmlDeviceResetApplicationsClocks nvmlDeviceSetGpuLockedClocks nvmlDeviceResetGpuLockedClocks
     nvmlDeviceSetMemoryLockedClocks nvmlDeviceResetMemoryLockedClocks nvmlDeviceGetAutoBoostedClocksEnabled
     nvmlDeviceSetAutoBoostedClocksEnabled nvmlDeviceGetGpcClkVfOffset nvmlDeviceSetGpcClkVfOffset nvmlDeviceGetMemClkVfOffset
     nvmlDeviceSetMemClkVfOffset nvmlDeviceGetClockOffsets nvmlDeviceSetClockOffsets nvmlDeviceGetAPIRestriction nvmlDeviceSetAPIRestriction
-    // Fans that somebody sets.
+    // Setting fans.
     nvmlDeviceSetFanSpeed_v2 nvmlDeviceSetDefaultFanSpeed_v2 nvmlDeviceGetFanControlPolicy_v2 nvmlDeviceSetFanControlPolicy
     nvmlDeviceGetFanSpeedRPM nvmlDeviceSetTemperatureThreshold
     // Parts of boards.
@@ -46,7 +46,7 @@ absent! {
     nvmlDeviceSetEccMode
     // Video.
     nvmlDeviceGetEncoderCapacity nvmlDeviceGetEncoderSessions nvmlDeviceGetFBCStats nvmlDeviceGetFBCSessions
-    // Which CPUs are near.
+    // CPU affinity.
     nvmlDeviceGetCpuAffinity nvmlDeviceGetCpuAffinityWithinScope nvmlDeviceGetMemoryAffinity nvmlDeviceSetCpuAffinity
     nvmlDeviceClearCpuAffinity nvmlDeviceGetNumaNodeId
     // Virtual machines and confidential computing.
@@ -54,7 +54,7 @@ absent! {
     nvmlDeviceGetConfComputeProtectedMemoryUsage nvmlDeviceGetGpuFabricInfo nvmlDeviceGetGpuFabricInfoV
     // Traffic on NVLink.
     nvmlDeviceGetNvLinkUtilizationCounter nvmlDeviceGetNvLinkUtilizationControl
-    // Profiling that runs by itself.
+    // Streaming profiling.
     nvmlGpmQueryIfStreamingEnabled nvmlGpmSetStreamingEnabled
     nvmlDeviceGetPerformanceModes nvmlDeviceGetPowerMizerMode_v1 nvmlDeviceSetPowerMizerMode_v1 nvmlDeviceGetDynamicPstatesInfo
 }

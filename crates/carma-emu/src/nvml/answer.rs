@@ -28,10 +28,10 @@ impl Code {
     pub(super) const UNKNOWN: Self = Self(999);
 }
 
-/// What a call answers.
+/// The answer of a call.
 pub(super) type Answer<T> = Result<T, Code>;
 
-/// A device's handle is its place: the GPU from 1 in the low byte, the instance from 1 above it. Nobody follows it as a pointer.
+/// A device's handle is its place: the GPU from 1 in the low byte, the instance from 1 above it. It is never followed as a pointer.
 pub(super) fn handle(place: Place) -> nvmlDevice_t {
     let number = (place.gpu + 1) | place.instance.map_or(0, |instance| (instance + 1) << 8);
     std::ptr::without_provenance_mut(number)
@@ -61,12 +61,12 @@ pub(super) fn of_device<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&m
     })
 }
 
-/// Answers a call about a whole GPU, which has no answer for an instance.
+/// Answers a call about a whole GPU; instances are not supported.
 pub(super) fn of_gpu<T>(call: &str, device: nvmlDevice_t, act: impl FnOnce(&mut State<'_>, usize) -> Answer<T>) -> Answer<T> {
     of_device(call, device, |state, place| if place.instance.is_some() { Err(Code::NOT_SUPPORTED) } else { act(state, place.gpu) })
 }
 
-/// Whether the caller may set up GPUs, which only root may do with real ones.
+/// Whether the caller may configure GPUs; with real ones, only root may.
 pub(super) fn permitted() -> Answer<()> {
     machine()?.check_rights().map_err(|_| Code::NO_PERMISSION)
 }
@@ -76,7 +76,7 @@ pub(super) fn of_gpu_as_root<T>(call: &str, device: nvmlDevice_t, act: impl FnOn
     of_gpu(call, device, |state, gpu| permitted().and_then(|()| act(state, gpu)))
 }
 
-/// Answers a call with the error that is set for it; hangs for as long as that is what is set; else does what it asks for.
+/// Applies the fault that is set for a call: returns its error, or hangs while it is set. Otherwise runs the call.
 fn answer<T>(
     call: &str,
     find: impl Fn(&State<'_>) -> Answer<Option<Place>>,
@@ -102,7 +102,7 @@ fn answer<T>(
     }
 }
 
-/// The code of the fault that is set for a call about a device, or about none. A name without a version stands for all versions.
+/// The code of the fault that is set for a call about a device, or about none. A name without a version means all versions.
 fn fault(state: &State<'_>, call: &str, place: Option<Place>) -> Option<u32> {
     let names = ["", call, call.rsplit_once("_v").map_or(call, |(name, _)| name)];
     let meant = |fault: &&CallFault| {
@@ -113,12 +113,12 @@ fn fault(state: &State<'_>, call: &str, place: Option<Place>) -> Option<u32> {
     state.faults.iter().find(meant).filter(|_| !call.is_empty()).map(|fault| fault.code)
 }
 
-/// Answers a call whatever happens: what unwinds must not reach the program that called.
+/// Catches panics: unwinding must not reach the calling program.
 pub(super) fn guarded(call: impl FnOnce() -> nvmlReturn_t) -> nvmlReturn_t {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(Code::UNKNOWN.0)
 }
 
-/// Writes an answer where the caller wants it.
+/// Writes an answer to the caller's pointer.
 pub(super) unsafe fn put<T>(out: *mut T, answer: Answer<T>) -> nvmlReturn_t {
     let put = |value| {
         // SAFETY: the caller gives null or a place for one value, as NVML demands.
@@ -141,7 +141,7 @@ pub(super) unsafe fn put_pair<A, B>((first, second): (*mut A, *mut B), answer: A
     finish(answer.and_then(put))
 }
 
-/// Writes a list into room for `count`, which becomes its length; where the room is too small, it says how much is needed.
+/// Writes a list into room for `count`, which becomes its length; if the room is too small, `count` becomes the needed length.
 pub(super) unsafe fn put_list<T>(count: *mut c_uint, out: *mut T, answer: Answer<Vec<T>>) -> nvmlReturn_t {
     let put = |list: Vec<T>| {
         // SAFETY: as in `put`.
@@ -160,7 +160,7 @@ pub(super) unsafe fn put_list<T>(count: *mut c_uint, out: *mut T, answer: Answer
     finish(answer.and_then(put))
 }
 
-/// A structure of the caller that says which version of it this is, in its first field.
+/// A structure of the caller with its version in its first field.
 pub(super) unsafe fn versioned<'a, T>(out: *mut T, version: u32) -> Answer<&'a mut T> {
     if out.is_null() {
         return Err(Code::INVALID_ARGUMENT);
@@ -172,7 +172,7 @@ pub(super) unsafe fn versioned<'a, T>(out: *mut T, version: u32) -> Answer<&'a m
     }
 }
 
-/// Writes a text with its closing zero into room for so many characters.
+/// Writes a text with its closing zero into a buffer of this many characters.
 pub(super) unsafe fn put_text(out: *mut c_char, room: u32, answer: Answer<impl AsRef<str>>) -> nvmlReturn_t {
     let put = |text: &str| {
         if out.is_null() {

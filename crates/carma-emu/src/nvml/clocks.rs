@@ -1,4 +1,4 @@
-//! Clocks, performance states, and what keeps them low.
+//! Clocks, performance states, and throttle reasons.
 
 use std::ffi::{c_uint, c_ulonglong};
 
@@ -98,7 +98,7 @@ calls! {
         put_pair((least, most), answer)
     }
 
-    // The room is in bytes; what is left of it is filled with "unknown".
+    // The room is in bytes; the rest of it is filled with "unknown".
     fn nvmlDeviceGetSupportedPerformanceStates(device: nvmlDevice_t, states: *mut c_uint, room: c_uint) {
         const UNKNOWN: c_uint = 32;
         let mut count = room / 4;

@@ -1,4 +1,4 @@
-//! How calls of the C interface are written down here: the name once, and what it answers.
+//! Macros that declare calls of the C interface: the name once, and the answer.
 
 /// Calls in full: `fn name(arguments) { what it answers }`. Within it `CALL` is its name, by which faults are set.
 macro_rules! calls {

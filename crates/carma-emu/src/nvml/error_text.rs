@@ -1,10 +1,10 @@
-//! NVML's words for its numbers of errors.
+//! NVML's texts of its error numbers.
 
 use std::ffi::{CStr, c_char};
 
 use nvml_wrapper_sys::bindings::nvmlReturn_t;
 
-/// The words for each number from 0 on.
+/// The texts by number, from 0.
 const WORDS: [&CStr; 28] = [
     c"Success",
     c"Uninitialized",

@@ -1,4 +1,4 @@
-//! What the driver reports: errors by their Xid, errors of memory, changed partitions.
+//! Events of the driver: Xid errors, memory errors, changed partitions.
 
 use std::ffi::{c_uint, c_ulonglong};
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use crate::state::{EventRecord, NONE, Place, State};
 const WITHOUT_ECC: c_ulonglong = 4 | 8 | 16 | 256;
 const ECC: c_ulonglong = 1 | 2;
 const XID: c_ulonglong = 8;
-/// How often a waiter looks whether there is anything new to see.
-const GLANCE: Duration = Duration::from_millis(20);
-/// How often it looks in any case: for faults of its own call, and GPUs that are lost.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval of checks for new events.
+const POLL: Duration = Duration::from_millis(20);
+/// Interval of checks for faults of its own call and lost GPUs.
+const FULL_CHECK: Duration = Duration::from_millis(500);
 
 /// Types of events that are awaited from a GPU, from an event on.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ struct Registration {
     from: u64,
 }
 
-/// A set: what is awaited, and the number of the event to look at next.
+/// A set: the awaited events, and the number of the next event.
 #[derive(Debug, Clone, Default)]
 struct EventSet {
     awaited: Vec<Registration>,
@@ -37,7 +37,7 @@ struct EventSet {
 
 static SETS: Held<EventSet> = Held::new();
 
-/// Gives back what nobody can ask for any more.
+/// Frees all sets: their handles become invalid.
 pub(super) fn forget() {
     SETS.clear();
 }
@@ -48,7 +48,7 @@ impl EventSet {
         self.awaited.iter().any(is_it)
     }
 
-    /// The next event that is awaited. What was reported comes before the news that a GPU is lost.
+    /// The next awaited event. Reported events come before the loss of a GPU.
     fn take(&mut self, state: &State<'_>) -> Answer<Option<EventRecord>> {
         while let Some((number, event)) = state.event_from(self.next) {
             self.next = number + 1;
@@ -65,7 +65,7 @@ fn supported(state: &State<'_>, gpu: usize) -> c_ulonglong {
     WITHOUT_ECC | if state.profile(gpu).facts.ecc { ECC } else { 0 }
 }
 
-/// Waits for an event. Each look is a call of its own, so that nobody else has to wait meanwhile.
+/// Waits for an event. Each check locks the state by itself, so that other calls do not wait meanwhile.
 fn wait(call: &str, set: nvmlEventSet_t, milliseconds: c_uint) -> Answer<nvmlEventData_t> {
     let until = Instant::now() + Duration::from_millis(milliseconds.into());
     loop {
@@ -77,15 +77,15 @@ fn wait(call: &str, set: nvmlEventSet_t, milliseconds: c_uint) -> Answer<nvmlEve
         match event {
             Some(event) => return Ok(event),
             None if Instant::now() >= until => return Err(Code::TIMEOUT),
-            None => wait_for_news(seen, until.min(Instant::now() + LOOK))?,
+            None => wait_for_news(seen, until.min(Instant::now() + FULL_CHECK))?,
         }
     }
 }
 
-/// Waits until something was reported beyond what was seen, or until this time.
+/// Waits until there is an event after the last seen one, or until this time.
 fn wait_for_news(seen: Option<u64>, until: Instant) -> Answer<()> {
     while Instant::now() < until && machine()?.events() == seen {
-        std::thread::sleep(GLANCE.min(until.saturating_duration_since(Instant::now())));
+        std::thread::sleep(POLL.min(until.saturating_duration_since(Instant::now())));
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ fn data(state: &State<'_>, event: &EventRecord) -> nvmlEventData_t {
     }
 }
 
-/// What callers of the first version of the wait give room for.
+/// The structure of the first version of the wait.
 #[repr(C)]
 pub struct FirstEventData {
     device: nvmlDevice_t,

@@ -1,4 +1,4 @@
-//! Values asked for by number.
+//! Values by field number.
 
 use std::ffi::c_int;
 

@@ -10,7 +10,7 @@ use super::held::Held;
 use crate::profile::Profiling;
 use crate::state::{Place, State};
 
-/// The version of its structures, which is all their first field says.
+/// The version of its structures, as in their first field.
 const VERSION: c_uint = 1;
 
 /// A metric that the models give.
@@ -22,7 +22,7 @@ struct Metric {
     description: &'static CStr,
 }
 
-/// SMACT, SMOCC, DRAMA and GRACT. What pipes do, PCIe and NVLink are in no model, and not made up.
+/// SMACT, SMOCC, DRAMA and GRACT. Pipes, PCIe and NVLink are in no model, and not made up.
 const METRICS: [Metric; 4] = [
     Metric { id: 1, level: 3, name: c"Graphics Util", description: c"Percentage of time any compute or graphics app was active" },
     Metric { id: 2, level: 0, name: c"SM Util", description: c"Percentage of SMs that were busy" },
@@ -42,7 +42,7 @@ struct Sample {
 /// Samples that callers hold; empty until they are taken.
 static SAMPLES: Held<Option<Sample>> = Held::new();
 
-/// Gives back what nobody can ask for any more.
+/// Frees all samples: their handles become invalid.
 pub(super) fn forget() {
     SAMPLES.clear();
 }
@@ -65,7 +65,7 @@ fn between(first: &Sample, second: &Sample, level: usize) -> Answer<f64> {
     if first.place != second.place {
         return Err(Code::INVALID_ARGUMENT);
     }
-    // Counters that went backwards are of an instance that was made anew.
+    // Counters that went backwards are of an instance that was made again.
     let done = second.level_seconds[level] - first.level_seconds[level];
     if span > 0.0 && done >= 0.0 { Ok((100.0 * done / span).clamp(0.0, 100.0)) } else { Err(Code::NO_DATA) }
 }
@@ -115,7 +115,7 @@ calls! {
 
     fn nvmlGpmMetricsGet(request: *mut nvmlGpmMetricsGet_t) {
         finish(of_system(CALL, |_| Ok(())).and_then(|()| {
-            // Drivers know more metrics than earlier ones, so there may be room for fewer or more than we think: only what is asked for is touched.
+            // The number of metrics depends on the driver version, so the caller's room may differ from ours: only requested metrics are touched.
             if request.is_null() {
                 return Err(Code::INVALID_ARGUMENT);
             }

@@ -10,7 +10,7 @@ use crate::state::State;
 
 /// NVML's number of the architecture from which rows are remapped instead of pages retired.
 const AMPERE: u32 = 7;
-/// NVML's numbers of places where errors can be: all are in the memory here.
+/// NVML's numbers of error locations: all are in the memory here.
 const MEMORY: c_uint = 2;
 const PLACES: c_uint = 8;
 
@@ -18,7 +18,7 @@ fn with_ecc(state: &State<'_>, gpu: usize) -> Answer<()> {
     if state.profile(gpu).facts.ecc { Ok(()) } else { Err(Code::NOT_SUPPORTED) }
 }
 
-/// Errors of a kind: 0 are those that were corrected, 1 those that were not.
+/// Errors of a kind: 0 is corrected, 1 is uncorrected.
 pub(super) fn errors(state: &State<'_>, gpu: usize, kind: c_uint) -> Answer<c_ulonglong> {
     with_ecc(state, gpu)?;
     match kind {
@@ -48,7 +48,7 @@ calls! {
         put_pair((current, pending), of_gpu(CALL, device, |state, gpu| with_ecc(state, gpu).map(|()| (1, 1))))
     }
 
-    // Counters since the last reset and since ever are the same: nobody has reset these GPUs.
+    // Counters since the last reset and over the lifetime are the same: these GPUs are never reset.
     fn nvmlDeviceGetTotalEccErrors(device: nvmlDevice_t, kind: c_uint, _counter: c_uint, count: *mut c_ulonglong) {
         put(count, of_gpu(CALL, device, |state, gpu| errors(state, gpu, kind)))
     }
@@ -86,7 +86,7 @@ calls! {
     }
 }
 
-/// When each page was retired goes with the pages, of which there are none.
+/// There are no retired pages, and so no times of retirement.
 unsafe fn retired_pages(
     device: nvmlDevice_t,
     cause: c_uint,

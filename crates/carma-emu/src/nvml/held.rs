@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::answer::{Answer, Code};
 
-/// What is held. A handle is a number that nobody had before, so one that was given back is known as such instead of being followed.
+/// Objects by handle. A handle is a number that is never used again, so one that was freed is recognised instead of being followed.
 pub(super) struct Held<T>(Mutex<(Option<HashMap<usize, T>>, usize)>);
 
 impl<T: Clone> Held<T> {
@@ -26,17 +26,17 @@ impl<T: Clone> Held<T> {
         std::ptr::without_provenance_mut(number)
     }
 
-    /// What a handle stands for.
+    /// The value of a handle.
     pub(super) fn get<H>(&self, handle: *mut H) -> Answer<T> {
         self.with(handle, |thing| thing.clone())
     }
 
-    /// Does something with what a handle stands for.
+    /// Runs a closure on the value of a handle.
     pub(super) fn with<H, R>(&self, handle: *mut H, act: impl FnOnce(&mut T) -> R) -> Answer<R> {
         self.all().0.as_mut().and_then(|all| all.get_mut(&handle.addr())).map(act).ok_or(Code::INVALID_ARGUMENT)
     }
 
-    /// Forgets what a handle stands for.
+    /// Drops the value of a handle.
     pub(super) fn free<H>(&self, handle: *mut H) -> Answer<()> {
         self.all().0.as_mut().and_then(|all| all.remove(&handle.addr())).map(drop).ok_or(Code::INVALID_ARGUMENT)
     }

@@ -1,4 +1,4 @@
-//! Which devices there are, and which is which.
+//! The list of devices, and their identities.
 
 use std::ffi::{CStr, c_char, c_uint};
 
@@ -9,7 +9,7 @@ use super::declare::{aliases, calls, device_texts, device_values};
 use crate::profile::Facts;
 use crate::state::{Place, State};
 
-/// The device for which this holds; an instance is found like a GPU.
+/// The first device that matches; instances are found like GPUs.
 fn find(call: &str, is_it: impl Fn(&State<'_>, Place) -> bool) -> Answer<nvmlDevice_t> {
     of_system(call, |state| {
         let gpus = (0..state.gpus.len()).map(Place::gpu);
@@ -31,13 +31,13 @@ fn uuid(state: &State<'_>, place: Place) -> String {
     place.instance.map_or(gpu.uuid.get(), |instance| gpu.instances[instance].uuid.get()).to_owned()
 }
 
-/// Boards with ECC are those of servers and workstations, which have serial numbers. It is made up: the same for the same UUID.
+/// Boards with ECC are those of servers and workstations, which have serial numbers. It is made up, but constant for a UUID.
 fn serial(state: &State<'_>, gpu: usize) -> Answer<String> {
     let digits = state.gpus[gpu].uuid.get().bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
     if state.profile(gpu).facts.ecc { Ok(format!("1{:012}", digits % 1_000_000_000_000)) } else { Err(Code::NOT_SUPPORTED) }
 }
 
-/// NVML's number of the brand that a product's name tells.
+/// NVML's number of the brand in a product's name.
 fn brand(facts: &Facts) -> c_uint {
     let brands = [("Tesla", 2), ("GeForce RTX", 15), ("NVIDIA RTX", 13)];
     brands.into_iter().find(|(words, _)| facts.product.contains(words)).map_or(14, |(_, brand)| brand)
@@ -56,7 +56,7 @@ calls! {
     }
 
     fn nvmlDeviceGetHandleByUUIDV(given: *const nvmlUUID_t, device: *mut nvmlDevice_t) {
-        // As text; nobody gives the bytes alone.
+        // As text; the raw bytes are not supported.
         const ASCII: c_uint = 1;
         let wanted = versioned(given.cast_mut(), 1).and_then(|given| match given.type_ {
             ASCII => text(given.value.str_.as_ptr()),
@@ -104,12 +104,12 @@ device_texts! {
         let facts = &state.profile(place.gpu).facts;
         if facts.ecc { Ok(format!("EMULATED-{:04X}", facts.device_id >> 16)) } else { Err(Code::NOT_SUPPORTED) }
     };
-    // Nobody has burnt one.
+    // There is none.
     nvmlDeviceGetVbiosVersion = |_, _| Ok("00.00.00.00.00");
 }
 
 device_values! {
-    // The number among its kind: GPUs among GPUs, instances among those of their GPU.
+    // The index among its kind: GPUs among GPUs, instances among those of their GPU.
     nvmlDeviceGetIndex(c_uint) = |state, place| Ok(match place.instance {
         None => place.gpu,
         Some(_) => state.places().into_iter().filter(|other| other.gpu == place.gpu).position(|other| other == place).unwrap_or_default(),

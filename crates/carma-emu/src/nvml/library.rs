@@ -12,7 +12,7 @@ use super::declare::{aliases, calls};
 use super::{events, gpm};
 use crate::machine::Machine;
 
-/// What we claim to be: the driver whose interface this follows, marked as emulated in the text that people see.
+/// The emulated version of the driver, marked as emulated in the text for people.
 pub(crate) const DRIVER: &str = "575.57.08";
 const NVML: &str = "12.575.57.08";
 /// CUDA 12.9.
@@ -26,7 +26,7 @@ pub(super) fn machine() -> Answer<Arc<Machine>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner).0.clone().ok_or(Code::UNINITIALIZED)
 }
 
-/// The folder of the machine this library lies in, by where it was loaded from.
+/// The folder of this library's machine, by the path it was loaded from.
 pub(crate) fn own_folder() -> Option<PathBuf> {
     let address: *const () = own_folder as fn() -> Option<PathBuf> as *const ();
     // SAFETY: the address is one of ours, and what is found out about it stays valid while we are loaded.
@@ -97,7 +97,7 @@ calls! {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).map_err(|_| Code::NOT_FOUND)?;
             let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
             let text = String::from_utf8_lossy(program).into_owned();
-            // The driver cuts what does not fit.
+            // The driver truncates text that does not fit.
             Ok(text.chars().scan(0, |length, each| { *length += each.len_utf8(); (*length < room as usize).then_some(each) }).collect::<String>())
         });
         put_text(name, room, answer)

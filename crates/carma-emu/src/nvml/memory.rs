@@ -6,14 +6,14 @@ use super::answer::{finish, of_device, versioned};
 use super::declare::{calls, device_values};
 use crate::state::{Memory, Place, State};
 
-/// Memory at a place, in use up to what there is: a leak that is set may be larger.
+/// Memory at a place; used memory is capped at the total, as an injected leak may be larger.
 fn memory(state: &State<'_>, place: Place) -> Memory {
     let memory = state.memory(place);
     Memory { used: memory.used.min(memory.total - memory.reserved), ..memory }
 }
 
 device_values! {
-    // The first version counts what the driver keeps as used.
+    // The first version counts the driver's reserve as used.
     nvmlDeviceGetMemoryInfo(nvmlMemory_t) = |state, place| {
         let memory = memory(state, place);
         Ok(nvmlMemory_t { total: memory.total, free: memory.free(), used: memory.used + memory.reserved })

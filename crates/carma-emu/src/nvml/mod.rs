@@ -1,8 +1,8 @@
-//! NVML's C interface over the state: what `libnvidia-ml.so.1` exports.
+//! NVML's C interface over the state: the exports of `libnvidia-ml.so.1`.
 //!
-//! Every call goes the same way: find the machine, find the device, meet the faults that are set, then ask the state.
+//! Every call takes the same path: find the machine, find the device, apply the faults that are set, then query the state.
 
-// The names and arguments are NVIDIA's; what each does is in NVIDIA's documentation of it.
+// The names and arguments are NVIDIA's, and documented there.
 #![expect(unsafe_code, unreachable_pub, reason = "a C interface whose names and pointers are NVIDIA's")]
 
 mod absent;

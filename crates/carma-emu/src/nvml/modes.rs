@@ -1,4 +1,4 @@
-//! How GPUs are set up: compute mode, persistence, displays.
+//! Settings of GPUs: compute mode, persistence, displays.
 
 use std::ffi::c_uint;
 

@@ -1,4 +1,4 @@
-//! Where GPUs are plugged in.
+//! PCI addresses and links of GPUs.
 
 use std::ffi::{c_char, c_uint};
 
@@ -10,7 +10,7 @@ use crate::state::State;
 
 /// Lanes of a link.
 const LANES: c_uint = 16;
-/// Memory that a CPU sees of a GPU that does not show it all.
+/// BAR1 memory of a GPU that does not map all its memory.
 const SMALL_WINDOW: u64 = 256 << 20;
 
 fn characters<const N: usize>(text: &str) -> [c_char; N] {
@@ -43,7 +43,7 @@ device_values! {
     nvmlDeviceGetPciInfo_v3(nvmlPciInfo_t) = |state, place| Ok(pci_info(state, place.gpu));
 }
 
-/// What callers of earlier versions give room for: the short id, and four or nine numbers.
+/// The structure of earlier versions: the short id, and four or nine numbers.
 #[repr(C)]
 pub struct EarlierPciInfo<const N: usize> {
     bus_id: [c_char; 16],

@@ -9,7 +9,7 @@ use super::declare::{calls, gpu_values};
 use crate::readings::power_limits;
 use crate::state::State;
 
-/// NVML's number of the architecture whose GPUs first counted energy.
+/// NVML's number of the first architecture that counts energy.
 const VOLTA: u32 = 5;
 
 /// Millijoules since the machine was made.

@@ -1,4 +1,4 @@
-//! Processes on devices, their memory, and what they do.
+//! Processes on devices, their memory, and their activity.
 
 use std::ffi::{c_uint, c_ulonglong};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use super::declare::{aliases, calls};
 use crate::readings::{part, percent};
 use crate::state::{ContextKind, ContextRecord, NONE, Place, State};
 
-/// Which processes a list is of.
+/// The kind of processes in a list.
 #[derive(Clone, Copy)]
 enum Of {
     Compute,
@@ -48,7 +48,7 @@ fn details(state: &State<'_>, place: Place, of: Of) -> Vec<nvmlProcessDetail_v1_
             pid: context.pid,
             usedGpuMemory: context.bytes,
             gpuInstanceId: instance.unwrap_or(NONE),
-            // There is one compute instance in each GPU instance.
+            // Each GPU instance has one compute instance.
             computeInstanceId: instance.map_or(NONE, |_| 0),
             usedGpuCcProtectedMemory: 0,
         }
@@ -65,7 +65,7 @@ fn first(detail: &nvmlProcessDetail_v1_t) -> nvmlProcessInfo_v1_t {
     nvmlProcessInfo_v1_t { pid: detail.pid, usedGpuMemory: detail.usedGpuMemory }
 }
 
-/// Lists of one kind of processes, in each version that there has been: `first, second, third = kind, structure of the first, of the others;`
+/// Lists of one kind of processes, in each version: `first, second, third = kind, structure of the first, of the others;`
 macro_rules! lists {
     ($($first:ident, $second:ident, $third:ident = $of:expr;)*) => { $(
         lists! { $first(nvmlProcessInfo_v1_t, first) = $of; }
@@ -122,7 +122,7 @@ pub(super) fn timestamp() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
-/// What each process does now. The driver keeps no such samples of partitioned GPUs, nor of processes that do nothing.
+/// The present activity of each process. The driver keeps no such samples of partitioned GPUs, or of idle processes.
 fn utilisation(state: &State<'_>, gpu: usize, since: u64) -> Answer<Vec<nvmlProcessUtilizationInfo_v1_t>> {
     let now = timestamp();
     let own = |context: &ContextRecord, counter: usize| context.counters[counter] * context.activity;

@@ -10,7 +10,7 @@ use crate::state::State;
 
 /// The only sensor: the die.
 const DIE: c_uint = 0;
-/// Degrees at which GPUs shut down, slow down, and are as hot as they should get.
+/// Temperatures in degrees: shutdown, slowdown, and highest operating temperature.
 const SHUTDOWN: u32 = 92;
 const SLOWDOWN: u32 = 89;
 const HOTTEST: u32 = 85;

@@ -1,4 +1,4 @@
-//! How GPUs are connected: PCIe switches, sockets, NVLink. A plausible server, not a measured one.
+//! Connections of GPUs: PCIe switches, sockets, NVLink. A plausible server, not a measured one.
 
 use std::ffi::{c_int, c_uint, c_ulonglong};
 
@@ -9,7 +9,7 @@ use super::declare::{aliases, calls};
 use super::pci::pci_info;
 use crate::state::{Place, State};
 
-/// NVML's numbers of what two GPUs have in common.
+/// NVML's numbers of the common ancestor of two GPUs.
 const INTERNAL: c_uint = 0;
 const SWITCHES: c_uint = 20;
 const NODE: c_uint = 40;
@@ -18,7 +18,7 @@ const SYSTEM: c_uint = 50;
 const SOCKET: usize = 4;
 /// Cards with fewer links than this are bridged in pairs; others reach as many as their links allow.
 const MESH: u32 = 6;
-/// NVML's numbers of what one GPU may do with another's memory, and of the answers.
+/// NVML's numbers of peer-to-peer capabilities, and of the answers.
 const NVLINK: c_uint = 2;
 const CAPABILITIES: c_uint = 5;
 const OK: c_uint = 0;
@@ -37,7 +37,7 @@ pub(super) const fn common_ancestor(first: usize, second: usize) -> c_uint {
     }
 }
 
-/// Which of `peers` GPUs of one kind lies at the other end of a link of GPU `me`. The link is as far from the one as from the other.
+/// Which of `peers` GPUs of one kind is at the other end of a link of GPU `me`. Links are symmetric.
 fn remote(me: usize, peers: usize, links: u32, link: u32) -> Option<usize> {
     if peers < 2 || link >= links {
         return None;
@@ -45,7 +45,7 @@ fn remote(me: usize, peers: usize, links: u32, link: u32) -> Option<usize> {
     if links < MESH {
         return Some(me ^ 1).filter(|other| *other < peers);
     }
-    // As far ahead as behind: 1, -1, 2, -2, ...; each as often as the others.
+    // Alternately ahead and behind: 1, -1, 2, -2, ...; each equally often.
     let (links, link) = (links as usize, link as usize);
     let reached = if links < peers - 1 { links / 2 * 2 } else { peers - 1 };
     let offset = match link % reached {
@@ -134,7 +134,7 @@ calls! {
     }
 
     fn nvmlDeviceGetNvLinkCapability(device: nvmlDevice_t, link: c_uint, capability: c_uint, offered: *mut c_uint) {
-        // Reads, writes and atomics between GPUs, and that the link is valid; nothing with the CPU's memory.
+        // Reads, writes and atomics between GPUs, and a valid link; no access to the CPU's memory.
         let offers = |capability| match capability {
             0 | 2 | 5 => Ok(1),
             1 | 3 | 4 => Ok(0),

@@ -1,4 +1,4 @@
-//! How busy GPUs are.
+//! Utilisation of GPUs.
 
 use std::ffi::{c_uint, c_ulonglong};
 
@@ -10,17 +10,17 @@ use super::processes::timestamp;
 use crate::readings::Readings;
 use crate::state::State;
 
-/// Microseconds over which the driver counts.
+/// The driver's averaging period in microseconds.
 const PERIOD: c_uint = 167_000;
 /// NVML's number of a value that is a whole number.
 const UNSIGNED: nvmlValueType_t = 1;
 
-/// What the driver counts of a whole GPU; it does not of one that is partitioned.
+/// The driver's counters of a whole GPU; a partitioned one has none.
 fn busyness(state: &State<'_>, gpu: usize) -> Answer<Readings> {
     if state.gpus[gpu].mig == 0 { Ok(state.readings(gpu)) } else { Err(Code::NOT_SUPPORTED) }
 }
 
-/// Engines for video, which nothing here uses.
+/// Video engines, which are always idle here.
 macro_rules! video {
     ($($name:ident)*) => { calls! { $(
         fn $name(device: nvmlDevice_t, utilisation: *mut c_uint, period: *mut c_uint) {
@@ -45,7 +45,7 @@ calls! {
         }
     }
 
-    // The driver keeps many; here there is the latest, since nothing changes between what happens.
+    // The driver keeps many; here there is only the latest, since values change only at events.
     fn nvmlDeviceGetSamples(
         device: nvmlDevice_t, kind: c_uint, since: c_ulonglong, value_type: *mut nvmlValueType_t, count: *mut c_uint, samples: *mut nvmlSample_t,
     ) {

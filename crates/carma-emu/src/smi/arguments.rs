@@ -1,4 +1,4 @@
-//! What `nvidia-smi` is asked to show.
+//! The arguments of `nvidia-smi`.
 
 use super::gpu::Gpu;
 use super::query::{AppField, Csv, GpuField};
@@ -20,14 +20,14 @@ pub(super) enum Command {
     Show(Wanted),
 }
 
-/// What is to be shown, and of which GPUs; none named: all.
+/// The requested view, and the GPUs; empty: all.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) view: View,
     pub(super) gpus: Vec<String>,
 }
 
-/// How it is to be shown.
+/// The form of the output.
 #[derive(Debug)]
 pub(super) enum View {
     Table,
@@ -48,7 +48,7 @@ impl View {
 }
 
 impl Command {
-    /// Reads the words after the program's name.
+    /// Parses the arguments after the program's name.
     pub(super) fn read(arguments: &[String]) -> Result<Self, Refusal> {
         let (mut gpus, mut format, mut of_gpus, mut of_apps, mut list) = (Vec::new(), None, None, None, false);
         let mut words = arguments.iter().flat_map(|word| match word.split_once('=') {

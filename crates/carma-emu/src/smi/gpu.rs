@@ -1,4 +1,4 @@
-//! What `nvidia-smi` shows of a GPU.
+//! The values of a GPU in `nvidia-smi`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,12 +17,12 @@ pub(super) struct Gpu {
     pub(super) facts: &'static Facts,
     pub(super) memory: Memory,
     pub(super) readings: Readings,
-    /// In milliwatts: the limit that is set, and the highest there is.
+    /// In milliwatts: the present and the highest limit.
     pub(super) power_limit: u32,
     pub(super) highest_limit: u32,
     /// NVML's number of the compute mode.
     pub(super) compute_mode: u32,
-    /// Whether MIG is on, where there is MIG.
+    /// Whether MIG is on, if supported.
     pub(super) mig: Option<bool>,
     pub(super) persistence: bool,
     pub(super) display: bool,
@@ -101,7 +101,7 @@ impl Gpu {
         text
     }
 
-    /// The compute mode in words.
+    /// The compute mode as text.
     pub(super) const fn mode(&self) -> &'static str {
         match self.compute_mode {
             1 => "Exclusive_Thread",
@@ -112,7 +112,7 @@ impl Gpu {
     }
 }
 
-/// The name that a process was called by. The programs that we play are called by ours, and shown by their own.
+/// The name of a process's program. Emulated programs are shown by their own names.
 fn program(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let called = String::from_utf8_lossy(line.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();

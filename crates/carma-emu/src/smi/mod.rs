@@ -15,32 +15,32 @@ use gpu::Gpu;
 
 const NO_DRIVER: &str = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is \
                          installed and running.\n\n";
-/// The program's numbers for what goes wrong.
+/// The program's exit codes.
 const INVALID_ARGUMENT: u8 = 2;
 const NOT_FOUND: u8 = 6;
 const DRIVER_NOT_LOADED: u8 = 9;
 const GPU_IS_LOST: u8 = 15;
 
-/// Why nothing is shown.
+/// Why there is no output.
 #[derive(Debug, PartialEq, Eq)]
 enum Refusal {
-    /// The exit code of the real program, and its words.
+    /// The exit code of the real program, and its message.
     Said(u8, String),
     /// An option that only the real program has.
     NotEmulated(String),
 }
 
-/// Plays `nvidia-smi`.
+/// Runs as `nvidia-smi`.
 pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String], out: &mut impl Write) -> io::Result<ExitCode> {
     let no_driver = |error| {
-        // For people, why.
+        // The reason, for people.
         let _ = writeln!(io::stderr(), "{error}");
         Refusal::Said(DRIVER_NOT_LOADED, NO_DRIVER.to_owned())
     };
-    let look = |wanted: Wanted| machine.and_then(|machine| machine.with(|state| answer(state, &wanted))).map_err(no_driver)?;
+    let shown = |wanted: Wanted| machine.and_then(|machine| machine.with(|state| answer(state, &wanted))).map_err(no_driver)?;
     let answer = Command::read(arguments).and_then(|command| match command {
         Command::Help => Ok(arguments::HELP.to_owned()),
-        Command::Show(wanted) => look(wanted),
+        Command::Show(wanted) => shown(wanted),
     });
     let (code, text) = match answer {
         Ok(text) => (0, text),

@@ -36,7 +36,7 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// A field: the names it can be asked by, the first of which it is shown under; its unit; and how it is had.
+/// A field: its names, the first of which is shown; its unit; and how to get it.
 #[derive(Debug)]
 pub(super) struct Field<T> {
     names: &'static [&'static str],
@@ -78,7 +78,7 @@ fn number(number: u32) -> Value<'static> {
     Number(number.into())
 }
 
-/// Utilisation is not told of a GPU in MIG mode.
+/// The utilisation of a GPU in MIG mode is unknown.
 fn busy(gpu: &Gpu, percent: u32) -> Value<'static> {
     if gpu.mig == Some(true) { Absent } else { number(percent) }
 }
@@ -145,7 +145,7 @@ fn fields<T>(all: &'static [Field<T>], names: &str) -> Result<Vec<&'static Field
     names.split(',').map(|name| find(name.trim())).collect()
 }
 
-/// How values are written.
+/// The format of values.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Csv {
     header: bool,

@@ -88,7 +88,7 @@ fn processes(gpus: &[&Gpu]) -> String {
                 ContextKind::Compute | ContextKind::MpsServer => "C",
             };
             let (gi, ci) = instance.map_or_else(|| ("N/A".to_owned(), "N/A"), |instance| (instance.to_string(), "0"));
-            // The end of a long path says more than its beginning.
+            // The end of a long path is more useful than its beginning.
             let cut = name.char_indices().rev().nth(31).filter(|(place, _)| *place > 0);
             let name = cut.map_or_else(|| name.clone(), |(place, _)| format!("...{}", &name[place..]));
             let row = format!("  {:>3}   {gi:<4} {ci:<4}  {pid:>13} {kind:>6}   {name:<35} {:>7}MiB ", gpu.index, bytes >> 20);

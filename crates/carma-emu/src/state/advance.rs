@@ -1,4 +1,4 @@
-//! Time: everything is counted up to now whenever somebody looks.
+//! Time: each access advances the state to now.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use carma_gpu::process_standing;
 use super::records::{ContextKind, ContextRecord, Engine};
 use super::{INSTANCES, State};
 
-/// Seconds between looks for processes that are gone: at least, and for each process on a GPU, since each look takes its time.
+/// Seconds between checks for ended processes: at least, and for each process on a GPU, since each check takes time.
 const SWEEP: f64 = 0.005;
 const SWEEP_EACH: f64 = 0.0002;
-/// What a client's calls answer when its MPS server is gone: `cudaErrorMpsRpcFailure`.
+/// The error of a client's calls when its MPS server is gone: `cudaErrorMpsRpcFailure`.
 const MPS_RPC_FAILURE: u32 = 806;
 
 impl Engine {
@@ -21,9 +21,9 @@ impl Engine {
 }
 
 impl State<'_> {
-    /// Counts up to the time of the system's clock, and takes off the processes that have gone.
+    /// Advances to the time of the system's clock, and removes processes that have ended.
     pub(crate) fn catch_up(&mut self, clock: f64) {
-        // A clock that went backwards is one of another boot: time goes on from where it was.
+        // A clock that went backwards is from another boot: time continues from its last value.
         if clock < self.header.swept {
             self.header.born = clock - self.header.now / self.header.speed;
             self.header.swept = f64::NEG_INFINITY;
@@ -103,12 +103,12 @@ mod tests {
         machine
             .with(|state| {
                 assert!((later(state, 100.0) - 100.0).abs() < 1e-6);
-                // The clock begins anew.
+                // The clock starts again.
                 state.catch_up(3.0);
                 assert!((state.header.now - 100.0).abs() < 1e-6);
                 state.catch_up(5.0);
                 assert!((state.header.now - 102.0).abs() < 1e-6);
-                // For the look that this is part of, it is the real clock's again.
+                // For this access, use the real clock again.
                 state.header.born = super::super::clock() - state.header.now;
             })
             .unwrap();
@@ -121,15 +121,15 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         let (pid, raw) = (child.id(), Pid::from_child(&child));
         machine.with(|state| state.attach(ContextRecord { bytes: 1 << 30, ..busy(pid) }, started(pid).unwrap())).unwrap().unwrap();
-        // What comes of a minute, without a wait for it.
+        // The result of a minute, without a wait for it.
         let minute = |seen: fn(&State<'_>) -> (f64, f64, f64)| {
-            let look = |state: &mut State<'_>| {
+            let check = |state: &mut State<'_>| {
                 let before = seen(state);
                 state.advance(state.header.now + 60.0);
                 let after = seen(state);
                 (after.0 - before.0, after.1 - before.1, after.2)
             };
-            machine.with(look).unwrap()
+            machine.with(check).unwrap()
         };
         let seen = |state: &State<'_>| (state.contexts()[0].work, state.gpus[0].engine.joules, state.gpus[0].engine.levels[0]);
         let idle = crate::profile::Profile::all()[0].kind.idle_watts;

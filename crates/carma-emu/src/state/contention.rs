@@ -1,4 +1,4 @@
-//! What processes on a GPU do to each other, by the simulator's models: speeds, counters, power.
+//! Interference of processes on a GPU, by the simulator's models: speeds, counters, power.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use carma_sim::{InterferenceModel, Levels, Neighbours, Physics, RankProfile, cap
 use super::records::{ContextKind, ContextRecord};
 use super::{Place, State};
 
-/// How processes slow each other down.
+/// The interference model.
 pub(crate) static MODEL: LazyLock<InterferenceModel> = LazyLock::new(InterferenceModel::shipped);
 pub(crate) static PHYSICS: LazyLock<Physics> = LazyLock::new(Physics::default);
 
@@ -19,7 +19,7 @@ impl ContextRecord {
         RankProfile { peak: MiB(self.bytes >> 20), smact, smocc, drama, utilisation, power: None }
     }
 
-    /// Whether anything of it can run.
+    /// Whether it can run.
     const fn runs(&self) -> bool {
         self.fault == 0 && self.halted == 0
     }
@@ -30,7 +30,7 @@ impl ContextRecord {
 }
 
 impl State<'_> {
-    /// Works out what follows from a change, if there was one.
+    /// Recalculates after a change.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.header.changed) == 0 {
             return;
@@ -59,9 +59,9 @@ impl State<'_> {
         }
     }
 
-    /// How much longer each process's steps take than in the catalogue.
+    /// The slowdown of each process's steps against the catalogue.
     fn slowdowns(&self) -> Vec<f64> {
-        // Only those at one place slow each other down.
+        // Only processes at one place slow each other down.
         let mut places: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
         for (number, context) in self.contexts().iter().enumerate() {
             places.entry((context.gpu, context.instance)).or_default().push(number);
@@ -81,11 +81,11 @@ impl State<'_> {
         slowdowns
     }
 
-    /// Makes all on a GPU slower that would draw more than its limit of power without.
+    /// Slows down all processes on a GPU that would exceed its power limit.
     fn throttle(&self, slowdowns: &mut [f64]) {
         let mut draws: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.gpus.len()];
         for (context, slowdown) in self.contexts().iter().zip(&*slowdowns).filter(|(context, _)| context.runs()) {
-            // The simulator's rule goes by how much neighbours leave to each, and so does this.
+            // As in the simulator, the speed depends on the share that neighbours leave to each process.
             let speed = if context.is_busy() { context.stretch * self.header.host / slowdown } else { PHYSICS.quiet };
             draws[context.gpu as usize].push((context.watts, speed));
         }
@@ -97,7 +97,7 @@ impl State<'_> {
         slowdowns.iter_mut().zip(self.contexts()).for_each(|(slowdown, context)| *slowdown /= speeds[context.gpu as usize]);
     }
 
-    /// The most that a GPU may draw in watts. However low it is set, an idle GPU draws what it does.
+    /// The power limit of a GPU in watts, at least its idle power.
     fn power_limit(&self, gpu: usize) -> f64 {
         (f64::from(self.gpus[gpu].power_limit) / 1000.0).max(self.profile(gpu).kind.idle_watts)
     }

@@ -15,13 +15,13 @@ use super::image::{next, size, view};
 use super::records::{GpuRecord, Header, LAYOUT, Lead, MAGIC};
 use super::{State, clock};
 
-/// What is wrong with a state.
+/// Errors of a state file.
 #[derive(Debug, Error)]
 pub enum StateError {
     /// The file is not there or cannot be used.
     #[error("cannot use the emulated GPUs' state {path}: {error}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -29,22 +29,22 @@ pub enum StateError {
     /// Made by another version.
     #[error("the emulated GPUs' state {path} was made by another version of carma: run `carma emu down` and `carma emu up` again")]
     Layout {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
 }
 
 /// A machine's state, shared with all processes that use it.
 ///
-/// The file holds two images of it. A change is made in the one that does not count, which then counts: whoever is killed while at it leaves
-/// the state as it was.
+/// The file holds two images of it. A change is made in the inactive one, which then becomes active: a process that is killed meanwhile leaves
+/// the state unchanged.
 #[derive(Debug)]
 pub struct SharedState {
     path: PathBuf,
     mapped: Mutex<Mapped>,
 }
 
-/// A file in memory, and which file it is.
+/// A mapped file, and its identity.
 #[derive(Debug)]
 struct Mapped {
     map: MmapMut,
@@ -56,13 +56,13 @@ struct Mapped {
 struct Lock(File);
 
 impl Lock {
-    /// Waits for it. The kernel gives it back when its holder dies, wherever it was. The file is opened anew each time, because a lock belongs
+    /// Waits for it. The kernel gives it back when its holder dies, wherever it was. The file is opened again each time, because a lock belongs
     /// to an open file, and threads must not share it.
     fn take(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         loop {
             match file.lock() {
-                // By a signal, whose handler is the program's and says nothing about us.
+                // Interrupted by a signal.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 locked => return locked.map(|()| Self(file)),
             }
@@ -72,13 +72,13 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // To close the file is not enough: a child that was forked meanwhile has it open too.
+        // Closing the file is not enough: a forked child may have it open too.
         let _ = self.0.unlock();
     }
 }
 
 impl SharedState {
-    /// Makes a state with these GPUs, or fails where there is one.
+    /// Makes a state with these GPUs, or fails if it exists.
     pub fn create(path: &Path, gpus: &[GpuRecord], speed: f64) -> Result<Self, StateError> {
         let lead = Lead { magic: MAGIC, layout: LAYOUT, gpus: gpus.len() as u32, current: 0, events: 0 };
         let header = Header { speed, born: clock(), host: 1.0, changed: 1, ..Header::zeroed() };
@@ -86,8 +86,8 @@ impl SharedState {
         let state = view(&mut image, gpus.len());
         *state.header = header;
         state.gpus.copy_from_slice(gpus);
-        // Nobody may see it half made: it gets its name when it is whole. Written out, so that all its room is there: memory that is mapped and
-        // then not to be had would end whoever touches it.
+        // It gets its name when it is complete, so that no process sees a part of it. Written out, so that its memory is allocated: mapped memory
+        // that is not available would kill the process that touches it.
         let unfinished = path.with_extension(format!("{}", std::process::id()));
         let write = || {
             let mut file = File::create_new(&unfinished)?;
@@ -104,12 +104,12 @@ impl SharedState {
         Self::open(path)
     }
 
-    /// Opens one that is there.
+    /// Opens an existing one.
     pub fn open(path: &Path) -> Result<Self, StateError> {
         Ok(Self { path: path.to_owned(), mapped: Mutex::new(mapped(path)?) })
     }
 
-    /// Looks at the state, or changes it, with everything counted up to now and processes that are gone taken off. Nobody else is at it meanwhile.
+    /// Reads or changes the state under its lock, with time advanced to now and ended processes removed.
     pub fn with<R>(&self, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, StateError> {
         let failed = |error| StateError::File { path: self.path.clone(), error };
         let lock = Lock::take(&self.path).map_err(failed)?;
@@ -117,19 +117,19 @@ impl SharedState {
         match self.mapped.try_lock() {
             Ok(mut here) => self.at(&mut here, &found, act),
             Err(TryLockError::Poisoned(here)) => self.at(&mut here.into_inner(), &found, act),
-            // Nobody else can be at it: we are a forked child, and whoever was is a thread that only our parent has.
+            // No other thread can hold it: this is a forked child, and the holder is a thread of the parent.
             Err(TryLockError::WouldBlock) => self.at(&mut mapped(&self.path)?, &found, act),
         }
     }
 
-    /// Driver events so far, without waiting for anybody: a hint whether it is worth looking. Unset where somebody of ours is at the state.
+    /// Driver events so far, without locking: a hint whether to read the state. Unset if this process holds the lock.
     pub fn events(&self) -> Option<u64> {
         let here = self.mapped.try_lock().ok()?;
         here.map.get(..size_of::<Lead>()).map(|lead| bytemuck::pod_read_unaligned::<Lead>(lead).events)
     }
 
     fn at<R>(&self, here: &mut Mapped, found: &Metadata, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, StateError> {
-        // The machine was taken down and put up again, or its file cut: what we have is of the old one.
+        // The machine was removed and made again, or its file was truncated: our mapping is of the old one.
         if here.file != found.ino() || here.map.len() as u64 != found.len() {
             *here = mapped(&self.path)?;
         }
@@ -140,7 +140,7 @@ impl SharedState {
         let result = act(&mut state);
         state.settle();
         lead.events = state.header.events;
-        // All of it must be written before it counts.
+        // All of it must be written before it becomes active.
         fence(Ordering::SeqCst);
         lead.current ^= 1;
         Ok(result)
@@ -153,7 +153,7 @@ fn mapped(path: &Path) -> Result<Mapped, StateError> {
     let file = File::options().read(true).write(true).open(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     let wrong = || StateError::Layout { path: path.to_owned() };
-    // An empty file cannot be mapped at all.
+    // An empty file cannot be mapped.
     let map = if found.len() == 0 { return Err(wrong()) } else { map(&file).map_err(failed)? };
     let lead: Lead = bytemuck::pod_read_unaligned(map.get(..size_of::<Lead>()).ok_or_else(wrong)?);
     let gpus = lead.gpus as usize;
@@ -225,13 +225,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (state, born) = (state(folder.path()), started(std::process::id()).unwrap());
         state.with(|state| state.attach(own(1), born)).unwrap().unwrap();
-        let harm = |state: &mut State<'_>| {
-            for stranger in [own(77), ContextRecord { instance: 7, ..own(0) }] {
-                state.attach(stranger, born).unwrap();
+        let damage = |state: &mut State<'_>| {
+            for context in [own(77), ContextRecord { instance: 7, ..own(0) }] {
+                state.attach(context, born).unwrap();
             }
             state.header.changed = 0;
         };
-        state.with(harm).unwrap();
+        state.with(damage).unwrap();
         assert_eq!(state.with(|state| state.contexts().iter().map(|context| context.gpu).collect::<Vec<_>>()).unwrap(), [1]);
         state.with(|state| (state.header.contexts, state.header.changed) = (1 << 30, 0)).unwrap();
         state.with(|_| ()).unwrap();

@@ -1,9 +1,9 @@
-//! An image of the state: what lies where in it.
+//! The memory layout of an image of the state.
 
 use super::records::{CallFault, ContextRecord, EventRecord, GpuRecord, Header, INSTANCES, NONE};
 use super::{CONTEXTS, EVENTS, FAULTS, State};
 
-/// Up to where an image is always in use: beyond it are the contexts, of which there may be few.
+/// The size that an image always uses: the contexts follow, of which only the first are used.
 const fn fixed(gpus: usize) -> usize {
     size_of::<Header>() + gpus * size_of::<GpuRecord>() + EVENTS * size_of::<EventRecord>() + FAULTS * size_of::<CallFault>()
 }
@@ -28,8 +28,8 @@ pub(super) fn view(image: &mut [u8], gpus: usize) -> State<'_> {
     }
 }
 
-/// Of two images, the one that does not count, made the same as the one that does. Anybody may have written anything into that: what would
-/// lead out of the tables is left behind.
+/// The inactive one of two images, as a copy of the active one. Any process may have written anything into it: entries that would
+/// lead out of the tables are dropped.
 pub(super) fn next(images: &mut [u8], current: u64, gpus: usize) -> State<'_> {
     let (first, second) = images.split_at_mut(images.len() / 2);
     let (from, to) = if current & 1 == 0 { (first, second) } else { (second, first) };

@@ -1,20 +1,19 @@
-//! MIG: a GPU cut into instances, and put together again.
+//! MIG: creates and destroys instances of a GPU.
 
 use bytemuck::Zeroable;
 use thiserror::Error;
 
 use super::records::{EventRecord, InstanceRecord, NONE, Text};
-use super::{Place, State};
-use crate::machine::uuid;
+use super::{Place, State, uuid};
 use crate::profile::MigProfile;
 
-/// NVML's bit for the event that a GPU was cut otherwise.
+/// NVML's bit for the event that a GPU's partition changed.
 const CONFIGURATION_CHANGED: u64 = 0x100;
 
-/// Why a GPU cannot be cut as asked.
+/// Why a GPU cannot be partitioned as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MigError {
-    /// This kind of GPU cannot be cut.
+    /// This kind of GPU does not support MIG.
     #[error("this GPU cannot be cut into instances")]
     Unsupported,
     /// The GPU is whole.
@@ -23,13 +22,13 @@ pub enum MigError {
     /// Processes run there, or an instance still has its compute instance.
     #[error("it is in use")]
     InUse,
-    /// There is no room for one more, or not at that place.
+    /// No room for one more, or not at that place.
     #[error("there is no room for the instance")]
     NoRoom,
     /// This kind of GPU has no such instances.
     #[error("there is no such kind of instance, or it may not begin there")]
     NoSuchProfile,
-    /// There is none.
+    /// There is no such instance.
     #[error("there is no such instance")]
     NoSuchInstance,
 }
@@ -39,7 +38,7 @@ impl MigProfile {
         start < other_start + other.span && other_start < start + self.span
     }
 
-    /// How many fit side by side where they may begin, with so many compute slices.
+    /// How many fit at these starts, with this many compute slices.
     pub(crate) fn most(&self, starts: &[u32], slices: u32) -> u32 {
         let next = |(count, free), start: &u32| if *start >= free { (count + 1, start + self.span) } else { (count, free) };
         let (count, _) = starts.iter().fold((0, 0), next);
@@ -48,7 +47,7 @@ impl MigProfile {
 }
 
 impl State<'_> {
-    /// Cuts a GPU, or makes it whole; either takes a reset, which no process survives and no instance does.
+    /// Switches MIG on or off; either takes a reset, which ends all processes and instances.
     pub fn set_mig(&mut self, gpu: usize, on: bool) -> Result<(), MigError> {
         if self.profile(gpu).mig.is_empty() {
             return Err(MigError::Unsupported);
@@ -72,7 +71,7 @@ impl State<'_> {
         all
     }
 
-    /// Where an instance of a kind could begin now.
+    /// The free starts for an instance of a profile.
     pub fn open_starts(&self, gpu: usize, profile: &MigProfile) -> Vec<u32> {
         let there = self.gpus[gpu].instances.iter().enumerate().filter(|(_, instance)| instance.used != 0);
         let there: Vec<(u32, &MigProfile)> = there.map(|(place, instance)| (instance.start, self.instance_profile(gpu, place))).collect();
@@ -84,13 +83,13 @@ impl State<'_> {
         profile.starts.iter().copied().filter(open).collect()
     }
 
-    /// How many more instances of a kind there can be.
+    /// How many more instances of a profile fit.
     pub fn remaining_instances(&self, gpu: usize, profile: &MigProfile) -> u32 {
         let used: u32 = self.instances(gpu).iter().map(|(place, _)| self.instance_profile(gpu, *place).slices).sum();
         profile.most(&self.open_starts(gpu, profile), self.profile(gpu).slices() - used)
     }
 
-    /// Makes a GPU instance, at a given memory slice or where the driver thinks best, and tells its place.
+    /// Creates a GPU instance, at a given memory slice or at the driver's choice, and returns its place.
     pub fn create_instance(&mut self, gpu: usize, profile: &MigProfile, start: Option<u32>) -> Result<usize, MigError> {
         let profiles = &self.profile(gpu).mig;
         if self.gpus[gpu].mig == 0 {
@@ -101,7 +100,7 @@ impl State<'_> {
             return Err(MigError::NoSuchProfile);
         }
         let open = self.open_starts(gpu, profile);
-        // Left to itself the driver spoils as few places for other instances as it can.
+        // By default the driver blocks as few placements of other instances as possible.
         let spoils = |start: u32| {
             let spoilt = |other: &MigProfile| self.open_starts(gpu, other).iter().filter(|at| other.overlaps(**at, profile, start)).count();
             profiles.iter().map(spoilt).sum::<usize>()
@@ -111,7 +110,7 @@ impl State<'_> {
             None => open.into_iter().min_by_key(|start| (spoils(*start), *start)),
         };
         let start = start.ok_or(MigError::NoRoom)?;
-        // As the driver numbers them: the GPU is 0, its halves 1 and 2, its quarters 3 to 6, and so on.
+        // The driver's numbering: the GPU is 0, its halves 1 and 2, its quarters 3 to 6, and so on.
         let whole = profiles.iter().map(|other| other.span).max().unwrap_or(profile.span);
         let id = whole / profile.span - 1 + start / profile.span;
         let place = self.gpus[gpu].instances.iter().position(|instance| instance.used == 0).ok_or(MigError::NoRoom)?;
@@ -120,7 +119,7 @@ impl State<'_> {
         Ok(place)
     }
 
-    /// Gives a GPU instance its compute instance, which makes it a device with a UUID of its own.
+    /// Creates the compute instance of a GPU instance, which makes it a device with its own UUID.
     pub fn create_compute_instance(&mut self, gpu: usize, instance: usize) -> Result<(), MigError> {
         if self.instance(gpu, instance)?.computes != 0 {
             return Err(MigError::NoRoom);
@@ -133,7 +132,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Takes the compute instance from a GPU instance.
+    /// Destroys the compute instance of a GPU instance.
     pub fn destroy_compute_instance(&mut self, gpu: usize, instance: usize) -> Result<(), MigError> {
         if self.instance(gpu, instance)?.computes == 0 {
             return Err(MigError::NoSuchInstance);
@@ -147,7 +146,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Destroys a GPU instance, which must have no compute instance any more.
+    /// Destroys a GPU instance, which must not have a compute instance.
     pub fn destroy_instance(&mut self, gpu: usize, instance: usize) -> Result<(), MigError> {
         if self.instance(gpu, instance)?.computes != 0 {
             return Err(MigError::InUse);
@@ -174,7 +173,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    /// Does something with a GPU of a kind that is cut.
+    /// Runs a closure on a GPU of a kind in MIG mode.
     fn cut<R>(kind: &str, act: impl FnOnce(&mut State<'_>, &'static [MigProfile]) -> R) -> R {
         let folder = tempfile::tempdir().unwrap();
         let place = Profile::all().iter().position(|profile| profile.kind.name == kind).unwrap();
@@ -192,7 +191,7 @@ mod tests {
         profiles.iter().find(|profile| profile.name == name).unwrap()
     }
 
-    /// What `nvidia-smi mig -cgi 19,14,5` does on an A100, by NVIDIA's user guide.
+    /// The result of `nvidia-smi mig -cgi 19,14,5` on an A100, by NVIDIA's user guide.
     #[test]
     fn the_driver_leaves_room_for_larger_instances_and_numbers_them_by_where_they_are() {
         let made = cut("A100-40GB", |state, profiles| {

@@ -6,20 +6,25 @@ mod file;
 mod image;
 mod mig;
 mod records;
+mod uuid;
+mod visible;
 
 pub use carma_gpu::process_started as started;
 pub(crate) use contention::{MODEL, PHYSICS};
 pub use file::{SharedState, StateError};
 pub use mig::MigError;
 pub use records::{CallFault, ContextKind, ContextRecord, Engine, EventRecord, GpuRecord, Header, INSTANCES, InstanceRecord, NONE, Text};
+pub(crate) use uuid::uuid;
+pub(crate) use visible::is_open_to;
+pub use visible::visible;
 
 use crate::profile::{MigProfile, Profile};
 
-/// Most processes on GPUs at once; one that uses several GPUs counts for each.
+/// Limit of processes on GPUs; one that uses several GPUs counts for each.
 const CONTEXTS: usize = 8192;
 /// Driver events kept.
 const EVENTS: usize = 256;
-/// Faults of driver calls at once.
+/// Limit of simultaneous faults of driver calls.
 const FAULTS: usize = 32;
 
 /// The system's monotonic clock in seconds: the same for all processes.
@@ -28,7 +33,7 @@ pub(crate) fn clock() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-/// A state while nobody else is at it.
+/// The locked state.
 #[derive(Debug)]
 pub struct State<'a> {
     /// The whole of it.
@@ -41,7 +46,7 @@ pub struct State<'a> {
     pub faults: &'a mut [CallFault],
 }
 
-/// Where a process can run: a GPU, or an instance of it.
+/// A place for processes: a GPU, or an instance of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The GPU's place.
@@ -60,22 +65,22 @@ impl Place {
 /// Memory of a GPU or an instance, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// All there is.
+    /// The total.
     pub total: u64,
-    /// What the driver keeps.
+    /// The driver's reserve.
     pub reserved: u64,
-    /// In use, without what the driver keeps.
+    /// In use, without the driver's reserve.
     pub used: u64,
 }
 
 impl Memory {
-    /// What a process can still have.
+    /// Memory that a process can still allocate.
     pub const fn free(self) -> u64 {
         self.total.saturating_sub(self.reserved).saturating_sub(self.used)
     }
 }
 
-/// There is no more room for a process.
+/// The table has no room for another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableFull;
 
@@ -85,20 +90,20 @@ impl State<'_> {
         &self.table[..self.header.contexts as usize]
     }
 
-    /// The same, to be changed; what follows from the change is worked out afterwards.
+    /// The same, mutable; the consequences of a change are calculated afterwards.
     pub fn contexts_mut(&mut self) -> &mut [ContextRecord] {
         self.header.changed = 1;
         &mut self.table[..self.header.contexts as usize]
     }
 
-    /// Processes at a place; on a GPU those on its instances too.
+    /// Processes at a place; for a GPU, including those on its instances.
     pub fn contexts_at(&self, place: Place) -> impl Iterator<Item = &ContextRecord> {
         self.contexts().iter().filter(move |context| {
             context.gpu as usize == place.gpu && place.instance.is_none_or(|instance| context.instance as usize == instance)
         })
     }
 
-    /// A process arrives. `born` is when it was started, as [`started`] tells.
+    /// A process arrives. `born` is when it was started, by [`started`].
     pub fn attach(&mut self, mut context: ContextRecord, born: u64) -> Result<(), TableFull> {
         let place = self.header.contexts as usize;
         context.born = born;
@@ -108,7 +113,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Takes off the processes that are not to be kept.
+    /// Removes the processes that match.
     pub fn detach(&mut self, gone: impl Fn(&ContextRecord) -> bool) {
         let mut place = 0;
         while place < self.header.contexts as usize {
@@ -123,12 +128,12 @@ impl State<'_> {
         }
     }
 
-    /// What a GPU is by its data sheet.
+    /// The data sheet of a GPU.
     pub fn profile(&self, gpu: usize) -> &'static Profile {
         &Profile::all()[self.gpus[gpu].profile as usize % Profile::all().len()]
     }
 
-    /// What an instance is.
+    /// The profile of an instance.
     pub fn instance_profile(&self, gpu: usize, instance: usize) -> &'static MigProfile {
         let profiles = &self.profile(gpu).mig;
         &profiles[self.gpus[gpu].instances[instance].profile as usize % profiles.len().max(1)]
@@ -148,13 +153,13 @@ impl State<'_> {
         }
     }
 
-    /// What goes on at a place.
+    /// The activity at a place.
     pub fn engine(&self, place: Place) -> &Engine {
         let gpu = &self.gpus[place.gpu];
         place.instance.map_or(&gpu.engine, |instance| &gpu.instances[instance].engine)
     }
 
-    /// All places that processes can run at now.
+    /// All places where processes can run now.
     pub fn places(&self) -> Vec<Place> {
         let of = |gpu: usize| {
             let record = &self.gpus[gpu];
@@ -177,13 +182,13 @@ impl State<'_> {
         (first < self.header.events).then(|| (first, self.ring[first as usize % EVENTS]))
     }
 
-    /// A number that nobody had before.
+    /// A number that was not used before.
     pub fn next_serial(&mut self) -> u64 {
         self.header.serial += 1;
         self.header.serial
     }
 
-    /// What follows from a change of GPUs or their instances is worked out afterwards.
+    /// Marks a change of GPUs or their instances; its consequences are calculated afterwards.
     pub fn touch(&mut self) {
         self.header.changed = 1;
     }

@@ -1,16 +1,16 @@
-//! What is kept in shared memory, byte for byte.
+//! The records in shared memory, byte for byte.
 
 use std::fmt;
 
 use bytemuck::{Pod, Zeroable};
 
-/// The number of a layout; another layout gets another number.
+/// The version of the layout.
 pub(super) const LAYOUT: u32 = 3;
 /// The first bytes of a state.
 pub(super) const MAGIC: [u8; 8] = *b"carmaemu";
 /// Most MIG instances of a GPU.
 pub const INSTANCES: usize = 7;
-/// Stands for no instance, or any GPU.
+/// Means no instance, or any GPU.
 pub const NONE: u32 = u32::MAX;
 
 /// A short text of fixed room.
@@ -19,7 +19,7 @@ pub const NONE: u32 = u32::MAX;
 pub struct Text<const N: usize>([u8; N]);
 
 impl<const N: usize> Text<N> {
-    /// The text, cut where there is no more room.
+    /// The text, truncated to the room.
     pub fn new(text: &str) -> Self {
         let mut bytes = [0; N];
         let most = text.len().min(N - 1);
@@ -27,7 +27,7 @@ impl<const N: usize> Text<N> {
         Self(bytes)
     }
 
-    /// What it says.
+    /// The text.
     pub fn get(&self) -> &str {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(N);
         std::str::from_utf8(&self.0[..end]).unwrap_or_default()
@@ -40,7 +40,7 @@ impl<const N: usize> fmt::Debug for Text<N> {
     }
 }
 
-/// What a state's file begins with; two images of the state follow.
+/// The beginning of a state file; two images of the state follow.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Lead {
@@ -49,7 +49,7 @@ pub(super) struct Lead {
     pub(super) gpus: u32,
     /// The image that counts, the first or the second.
     pub(super) current: u64,
-    /// Driver events so far, where it can be seen without the lock.
+    /// Driver events so far, readable without the lock.
     pub(super) events: u64,
 }
 
@@ -64,19 +64,19 @@ pub struct Header {
     pub speed: f64,
     /// When the machine was made, on the system's monotonic clock, in seconds.
     pub born: f64,
-    /// Emulated seconds since then up to which everything is counted.
+    /// Emulated seconds since then; everything is counted up to here.
     pub now: f64,
-    /// When processes were last looked for that have gone, on the same clock as `born`.
+    /// When ended processes were last checked for, on the same clock as `born`.
     pub(super) swept: f64,
-    /// How much longer every step takes because of how many run on the host.
+    /// Slowdown of every step by the number of processes on the host.
     pub host: f64,
     /// Driver events so far; the last of them are in the ring.
     pub events: u64,
-    /// For what needs a number of its own.
+    /// Source of unique numbers.
     pub serial: u64,
 }
 
-/// What a GPU or an instance does, now and so far.
+/// The activity of a GPU or an instance, now and so far.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct Engine {
@@ -90,11 +90,11 @@ pub struct Engine {
     pub joules: f64,
 }
 
-/// A MIG instance: a GPU instance with one compute instance that has all of it.
+/// A MIG instance: a GPU instance with one compute instance that spans it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct InstanceRecord {
-    /// Whether it is there.
+    /// Whether this entry is in use.
     pub used: u32,
     /// The GPU instance's number, unique within its GPU.
     pub id: u32,
@@ -102,12 +102,12 @@ pub struct InstanceRecord {
     pub profile: u32,
     /// The memory slice it begins at.
     pub start: u32,
-    /// Whether it has its compute instance, without which nothing can run.
+    /// Whether it has its compute instance, which is needed to run anything.
     pub computes: u32,
     pub(super) padding: u32,
     /// Its UUID, `MIG-...`.
     pub uuid: Text<48>,
-    /// What it does.
+    /// Its activity.
     pub engine: Engine,
 }
 
@@ -117,7 +117,7 @@ pub struct InstanceRecord {
 pub struct GpuRecord {
     /// Its UUID, `GPU-...`.
     pub uuid: Text<48>,
-    /// The place of its kind in [`crate::Profile::all`].
+    /// The index of its kind in [`crate::Profile::all`].
     pub profile: u32,
     /// Its PCI bus.
     pub bus: u32,
@@ -135,11 +135,11 @@ pub struct GpuRecord {
     pub power_limit: u32,
     /// Errors its memory corrected.
     pub ecc_corrected: u64,
-    /// And those it could not.
+    /// And the uncorrected ones.
     pub ecc_uncorrected: u64,
     /// Memory in use that belongs to no process.
     pub leaked: u64,
-    /// What it does.
+    /// Its activity.
     pub engine: Engine,
     /// Its MIG instances.
     pub instances: [InstanceRecord; INSTANCES],
@@ -174,29 +174,29 @@ pub struct ContextRecord {
     pub born: u64,
     /// Memory in bytes.
     pub bytes: u64,
-    /// The most it may take, in bytes.
+    /// Its memory limit in bytes.
     pub limit: u64,
     /// The process number of the MPS server it is a client of; 0: none.
     pub server: u32,
-    /// Whether kernels run; else it holds memory and does little.
+    /// Whether kernels run; otherwise it holds memory and does little.
     pub busy: u32,
-    /// What ended it for its process: a CUDA error number; 0: nothing.
+    /// The CUDA error number that ended it for its process; 0: none.
     pub fault: u32,
     /// The share of the multiprocessors it may use, in percent.
     pub threads: u32,
-    /// Whether its process is stopped by a signal: it keeps its memory, and runs nothing.
+    /// Whether a signal has stopped its process: it keeps its memory, and runs nothing.
     pub halted: u64,
     /// Counters when alone, as monitors read them: SMACT, SMOCC, DRAMA, GPU utilisation.
     pub counters: [f64; 4],
     /// Power above idle when alone.
     pub watts: f64,
-    /// What it does to others.
+    /// Its slowdown of others.
     pub pressure: f64,
-    /// What others do to it.
+    /// Its sensitivity to others.
     pub sensitivity: f64,
-    /// How much longer its steps take here than in the catalogue, when alone.
+    /// Slowdown of its steps here against the catalogue, when alone.
     pub stretch: f64,
-    /// How much it does of what it does alone.
+    /// Its activity relative to running alone.
     pub activity: f64,
     /// Seconds of work a second, as a catalogue counts work.
     pub speed: f64,
@@ -214,11 +214,11 @@ pub struct EventRecord {
     pub instance: u32,
     /// NVML's bit for the type of event.
     pub kind: u64,
-    /// What it carries: the number of an Xid.
+    /// Its data: the number of an Xid.
     pub data: u64,
 }
 
-/// A driver call that goes wrong on purpose.
+/// An injected fault of a driver call.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct CallFault {
@@ -226,10 +226,10 @@ pub struct CallFault {
     pub used: u32,
     /// The GPU's place, or [`NONE`] for any.
     pub gpu: u32,
-    /// What the call answers, as NVML's number; 0: it hangs for as long as this is set.
+    /// The call's NVML error number; 0: it hangs while this is set.
     pub code: u32,
     pub(super) padding: u32,
-    /// The call's name, or nothing for any.
+    /// The call's name; empty: any call.
     pub call: Text<56>,
 }
 
@@ -251,7 +251,7 @@ impl ContextRecord {
         }
     }
 
-    /// One that does nothing yet.
+    /// A context without activity.
     pub fn new(kind: ContextKind) -> Self {
         Self { kind: kind as u32, instance: NONE, limit: u64::MAX, threads: 100, stretch: 1.0, ..Self::zeroed() }
     }

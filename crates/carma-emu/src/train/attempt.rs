@@ -1,4 +1,4 @@
-//! One run of a job: what is due next, and doing it.
+//! One run of a job: its next step, and how it is done.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use super::{Job, TrainError};
 use crate::cuda::{Program, Rank, launch};
 use crate::machine::Machine;
 
-/// Where a run is in its life; times are in emulated seconds.
+/// The phase of a run; times are in emulated seconds.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// On the CPU; no GPU has seen anything of it.
+    /// On the CPU, before it uses any GPU.
     StartingUp { until: f64 },
     /// On its GPUs, not yet training.
     Loading { until: f64 },
@@ -24,16 +24,16 @@ enum Phase {
     WindingDown { until: f64 },
 }
 
-/// What is to be waited for.
+/// The next thing to wait for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Next {
     /// This time, or a little earlier or later.
     At(f64),
-    /// Nothing: all is done.
+    /// Nothing: the work is done.
     Over,
 }
 
-/// A job under way.
+/// A running job.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     job: &'a Job<'a>,
@@ -46,14 +46,14 @@ pub(super) struct Attempt<'a> {
     /// Training done before and in this run, in seconds as a catalogue counts them.
     before: f64,
     done: f64,
-    /// Requests for memory so far, and when the next is due.
+    /// Requests for memory so far, and the time of the next.
     requests: u32,
     grows_at: f64,
     progress: Progress,
 }
 
 impl<'a> Attempt<'a> {
-    /// A run that begins now, of a job of which so much was done before.
+    /// A run that starts now, with this much done by earlier runs.
     pub(super) fn new(job: &'a Job<'a>, machine: &'a Machine, (seed, done): (u64, f64), now: f64) -> Self {
         let physics = Physics::default();
         let (draw, training) = Draw::new(&physics, seed, 0, 0).for_job(job.workload.seconds.get());
@@ -79,18 +79,18 @@ impl<'a> Attempt<'a> {
         self.progress.epoch(self.done)
     }
 
-    /// Whether nothing is left to train.
+    /// Whether the training is complete.
     pub(super) fn is_done(&self) -> bool {
-        // What a checkpoint keeps is not exact to the last digit.
+        // A checkpoint is not exact to the last digit.
         self.progress.total() - self.done < 1e-6
     }
 
-    /// Does what is due, and says what is next.
+    /// Does the due steps, and returns the next.
     pub(super) fn step(&mut self, now: f64, output: &mut impl Write) -> Result<Next, TrainError> {
         self.grow(now)?;
         let next = match self.phase {
             Phase::StartingUp { until } | Phase::Loading { until } | Phase::WindingDown { until } if now < until => {
-                // A GPU that is lost or an error in its memory is met while waiting, too.
+                // A lost GPU or a memory error also ends a waiting job.
                 self.program.as_ref().map_or(Ok(0), |program| program.held(0))?;
                 until
             }
@@ -111,21 +111,21 @@ impl<'a> Attempt<'a> {
         Ok(Next::At(next.min(self.grows_at)))
     }
 
-    /// Is told to stop: keeps how far it is, and tells it. What is kept must not depend on whether anybody listens.
+    /// Stops: saves the progress, and prints it. Saving must not depend on a reader of the output.
     pub(super) fn stop(&mut self, now: f64, output: &mut impl Write) -> Result<(), TrainError> {
-        let told = if matches!(self.phase, Phase::Training) { self.train(now, output).map(drop) } else { Ok(()) };
+        let printed = if matches!(self.phase, Phase::Training) { self.train(now, output).map(drop) } else { Ok(()) };
         self.save()?;
-        told
+        printed
     }
 
-    /// Keeps how far it is, where it is to be kept.
+    /// Saves the progress, if it has a checkpoint.
     pub(super) fn save(&self) -> Result<(), TrainError> {
         let Some(file) = self.job.checkpoint else { return Ok(()) };
         let Self { seed, done, .. } = *self;
         Ok(write(file, &Checkpoint { workload: self.job.workload.name.clone(), epoch: self.epoch(), done, seed })?)
     }
 
-    /// Reaches its GPUs and takes its first memory.
+    /// Attaches to its GPUs and takes its first memory.
     fn arrive(&mut self, now: f64, output: &mut impl Write) -> Result<(), TrainError> {
         let workload = self.job.workload;
         let ranks: Vec<Rank<'_>> = workload.ranks.iter().map(|profile| Rank { profile, workload: Some(workload) }).collect();
@@ -140,7 +140,7 @@ impl<'a> Attempt<'a> {
         self.grow(now)
     }
 
-    /// Asks for its next part of memory on all its GPUs, if that is due.
+    /// Allocates its next part of memory on all its GPUs, if due.
     fn grow(&mut self, now: f64) -> Result<(), TrainError> {
         let Some(program) = self.program.as_ref().filter(|_| now >= self.grows_at) else { return Ok(()) };
         let share = self.physics.memory_share(self.requests);
@@ -153,7 +153,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Sees how far training is; returns when to look again.
+    /// Updates the progress; returns when to update it next.
     fn train(&mut self, now: f64, output: &mut impl Write) -> Result<f64, TrainError> {
         let Some(program) = &self.program else { return Ok(now) };
         let (work, rate) = program.work()?;

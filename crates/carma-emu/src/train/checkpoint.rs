@@ -1,4 +1,4 @@
-//! How far a job is, kept in a file.
+//! The progress of a job, saved in a file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a job needs to go on where it was.
+/// The data that a job needs to resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The workload.
@@ -16,17 +16,17 @@ pub struct Checkpoint {
     pub epoch: u32,
     /// Training done, in seconds as a catalogue counts them.
     pub done: f64,
-    /// What chance follows: how much there is to do is drawn once for a job.
+    /// The random seed: the amount of work is drawn once per job.
     pub seed: u64,
 }
 
-/// What is wrong with a checkpoint.
+/// Errors of a checkpoint.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
     /// It cannot be read or written.
     #[error("checkpoint {path}: {error}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -34,28 +34,28 @@ pub enum CheckpointError {
     /// It is of another workload.
     #[error("checkpoint {path} is of {found}, not of {wanted}: give another file")]
     OfAnother {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What it is of.
+        /// Its workload.
         found: String,
-        /// What it should be of.
+        /// The expected workload.
         wanted: String,
     },
 }
 
-/// Refuses a file that could not be written later, when there is something to lose.
+/// Refuses a file that is not writable, before there is progress to lose.
 pub(super) fn check(file: &Path) -> Result<(), CheckpointError> {
     let beside = beside(file);
     let made = File::create(&beside).and_then(|_| fs::remove_file(&beside));
     made.map_err(|error| CheckpointError::File { path: file.to_owned(), error })
 }
 
-/// Where it is written before it takes the file's place.
+/// The temporary file that replaces the checkpoint.
 fn beside(file: &Path) -> PathBuf {
     file.with_extension(format!("{}.tmp", std::process::id()))
 }
 
-/// The checkpoint in a file, if there is one; it must be of this workload.
+/// The checkpoint in a file, if any; it must be of this workload.
 pub(super) fn read(file: &Path, workload: &str) -> Result<Option<Checkpoint>, CheckpointError> {
     let failed = |error| CheckpointError::File { path: file.to_owned(), error };
     let text = match fs::read(file) {
@@ -70,7 +70,7 @@ pub(super) fn read(file: &Path, workload: &str) -> Result<Option<Checkpoint>, Ch
     }
 }
 
-/// Replaces the checkpoint in a file. Whoever reads it sees the old or the new one, whatever happens meanwhile.
+/// Replaces the checkpoint in a file. A reader always sees either the old or the new one.
 pub(super) fn write(file: &Path, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
     let beside = beside(file);
     let write = || {

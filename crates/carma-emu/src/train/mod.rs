@@ -27,32 +27,32 @@ use crate::machine::Machine;
 use attempt::{Attempt, Next};
 use checkpoint::{check, read};
 
-/// The longest sleep: a signal is met, and a change of speed seen, within this time.
+/// The longest sleep: signals and changes of speed take effect within this time.
 const NAP: Duration = Duration::from_millis(100);
-/// The shortest: however fast emulated time runs, nobody waits for it in a busy loop.
+/// The shortest: a busy loop is avoided however fast emulated time runs.
 const BLINK: Duration = Duration::from_millis(1);
 
 /// A training job.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// What it does, for how long when alone, and in how many epochs; without a number of epochs it is one.
+    /// Its activity, its duration alone, and its number of epochs; the default is one.
     pub workload: &'a Workload,
     /// The same seed draws the same phases; without one it is the checkpoint's, or another each time.
     pub seed: Option<u64>,
-    /// Where it keeps how far it is, at the end of each epoch and when it is told to stop; it goes on from there when it begins.
+    /// The file where it saves its progress, after each epoch and when it is stopped; it resumes from there.
     pub checkpoint: Option<&'a Path>,
 }
 
-/// How a job ended that met no error.
+/// How a job without an error ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// All its training is done.
     Finished,
-    /// It was told to stop, by the signal of this number.
+    /// It was stopped by the signal of this number.
     Stopped(u8),
 }
 
-/// What ends a job before its time.
+/// Errors that end a job early.
 #[derive(Debug, Error)]
 pub enum TrainError {
     /// Its GPUs.
@@ -61,7 +61,7 @@ pub enum TrainError {
     /// Its checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Nobody reads what it prints.
+    /// Its output has no reader.
     #[error(transparent)]
     Output(#[from] io::Error),
 }
@@ -82,7 +82,7 @@ impl Job<'_> {
             writeln!(output, "resuming from epoch {}", attempt.epoch())?;
         }
         let ended = self.go_on(&mut attempt, machine, stop, output);
-        // Without a driver or anybody who listens there is still what was done.
+        // Even without a driver or a reader, the progress is saved.
         if matches!(ended, Err(TrainError::Cuda(CudaError::DriverGone) | TrainError::Output(_))) {
             attempt.save()?;
         }

@@ -1,8 +1,8 @@
-//! What a Python script leaves on its standard error when an error of CUDA ends it.
+//! The error output of a Python script that a CUDA error ends.
 
 use crate::cuda::CudaError;
 
-/// What PyTorch adds to every error of CUDA but that of memory.
+/// PyTorch's addition to every CUDA error except out of memory.
 const HINTS: &str = "\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.\n\
     For debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n";
 

@@ -56,7 +56,7 @@ fn gpus_that_cannot_be_opened_are_left_out_and_not_counted() {
     // The driver may refuse by itself.
     let answer = CallAnswer::Fails("NO_PERMISSION".parse().unwrap());
     let fault = Fault::Call { gpu: Some(0), call: None, answer };
-    emulated.with(|state| fault.strike(state)).unwrap();
+    emulated.with(|state| fault.inject(state)).unwrap();
     let inventory = inventory(&emulated, &[("CUDA_VISIBLE_DEVICES", "0")], everything);
     assert_eq!((used(&inventory), &inventory.left_out[0].reason), (vec![1], &Unfit::Excluded(Exclusion::CannotBeOpened)));
 }
@@ -68,7 +68,7 @@ fn a_gpu_that_is_lost_or_hangs_leaves_the_others_their_numbers_and_names() {
     emulated.with(|state| state.gpus[1].lost = 1);
     assert_eq!(used(&inventory(&emulated, &[("CUDA_VISIBLE_DEVICES", "1,2")], everything)), [2]);
     assert_eq!(used(&inventory(&emulated, &[("CUDA_VISIBLE_DEVICES", &uuids[1..3].join(","))], everything)), [2]);
-    emulated.with(|state| Fault::Call { gpu: Some(0), call: None, answer: CallAnswer::Hangs }.strike(state)).unwrap();
+    emulated.with(|state| Fault::Call { gpu: Some(0), call: None, answer: CallAnswer::Hangs }.inject(state)).unwrap();
     assert_eq!(used(&inventory(&emulated, &[("CUDA_VISIBLE_DEVICES", "0,1,2")], everything)), [2]);
 }
 

@@ -6,19 +6,16 @@ use std::process::{Command, Stdio};
 
 use carma_emu::readings::power_limits;
 use carma_emu::state::{ContextKind, ContextRecord, Place};
+use carma_testing::{Missing, need};
 use serde_json::{Value, json};
 
 use crate::support::{Emulated, MIB, Sleeper, training};
 
-/// Where the programs are: `CARMA_CLIENTS`, else where `make clients` puts them. Without them nothing is tested, and that is said.
-fn programs() -> Option<PathBuf> {
+/// Where the programs are: `CARMA_CLIENTS`, else where `make clients` puts them.
+fn programs() -> Result<PathBuf, Missing> {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients");
     let folder = std::env::var_os("CARMA_CLIENTS").map_or_else(built, PathBuf::from).join("bin");
-    if folder.join("nvitop").exists() {
-        return Some(folder);
-    }
-    eprintln!("not run: there is no nvitop in {}; `make clients` installs it", folder.display());
-    None
+    if folder.join("nvitop").exists() { Ok(folder) } else { Err(Missing::PythonClients(folder)) }
 }
 
 /// What a program prints when it meets the machine.
@@ -64,7 +61,7 @@ fn processes(emulated: &Emulated, gpu: usize, kinds: &[ContextKind]) -> Value {
 
 #[test]
 fn nvidia_ml_py_and_nvitop_show_every_number_as_it_is() {
-    let Some(programs) = programs() else { return };
+    let programs = need!(programs());
     let (emulated, _running) = server();
     let joules = |gpu: usize| emulated.with(|state| state.gpus[gpu].engine.joules);
     let before: Vec<f64> = (0..4).map(joules).collect();
@@ -147,7 +144,7 @@ fn merged(first: &Value, second: &Value) -> Value {
 
 #[test]
 fn gpustat_shows_every_number_as_it_is() {
-    let Some(programs) = programs() else { return };
+    let programs = need!(programs());
     let (emulated, _running) = server();
     let seen: Value = serde_json::from_str(&output(&emulated, &programs.join("gpustat"), &["--json".as_ref()])).unwrap();
     for gpu in 0..4 {
@@ -190,7 +187,7 @@ fn nvitop(emulated: &Emulated, programs: &Path) -> (String, String) {
 
 #[test]
 fn a_partitioned_gpu_is_shown_with_its_instances() {
-    let Some(programs) = programs() else { return };
+    let programs = need!(programs());
     let emulated = Emulated::new("2xA100-40GB");
     emulated.partition(0, &["3g.20gb", "1g.5gb"]);
     let running = [0, 1].map(|instance: u32| {
@@ -209,7 +206,7 @@ fn a_partitioned_gpu_is_shown_with_its_instances() {
 
 #[test]
 fn nvitop_draws_its_table() {
-    let Some(programs) = programs() else { return };
+    let programs = need!(programs());
     let (emulated, running) = server();
     let (table, gpus) = nvitop(&emulated, &programs);
     insta::assert_snapshot!(gpus);

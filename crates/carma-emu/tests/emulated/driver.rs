@@ -33,14 +33,14 @@ impl Bench {
         self.with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().parse().unwrap()).collect())
     }
 
-    fn strike(&self, fault: &Fault) {
-        self.with(|state| fault.strike(state)).unwrap();
+    fn inject(&self, fault: &Fault) {
+        self.with(|state| fault.inject(state)).unwrap();
     }
 
     /// Calls go wrong: those of this name, or all.
     fn fault(&self, gpu: Option<usize>, call: Option<&str>, answer: CallAnswer) {
         self.with(|state| fault::clear(state, None));
-        self.strike(&Fault::Call { gpu, call: call.map(str::to_owned), answer });
+        self.inject(&Fault::Call { gpu, call: call.map(str::to_owned), answer });
     }
 }
 
@@ -66,7 +66,7 @@ fn processes_of_all_kinds_are_seen_with_their_memory() {
     for (process, (kind, bytes)) in all.iter().zip(kinds) {
         bench.emulated.attach(ContextRecord { kind: kind as u32, ..training(process.pid(), 0, bytes) });
     }
-    let (observations, events) = Monitor::default().look(&bench.driver, &bench.uuids());
+    let (observations, events) = Monitor::default().sample(&bench.driver, &bench.uuids());
     assert!(events.is_empty());
     let reading = observations[0].reading.as_ref().unwrap();
     let mut seen: Vec<_> = reading.processes.iter().map(|process| (process.kind, process.memory)).collect();
@@ -78,7 +78,7 @@ fn processes_of_all_kinds_are_seen_with_their_memory() {
     assert_eq!((idle.memory_used, idle.processes.len()), (MiB::ZERO, 0));
     drop(all);
     // Those that ended are noticed within milliseconds.
-    let used = || Monitor::default().look(&bench.driver, &bench.uuids()).0[0].reading.as_ref().unwrap().memory_used;
+    let used = || Monitor::default().sample(&bench.driver, &bench.uuids()).0[0].reading.as_ref().unwrap().memory_used;
     until(|| (used() == MiB::ZERO).then_some(()));
 }
 
@@ -98,9 +98,9 @@ fn who_works_and_who_only_holds_memory_is_told_apart() {
     assert_eq!(ask(0).unwrap().of(works.pid()), Some(Fraction::ZERO));
     // Drivers tell nothing of GPUs that are cut, and old ones of none.
     bench.emulated.partition(1, &["3g.20gb"]);
-    assert_eq!(ask(1).unwrap(), ProcessActivity::Untold);
+    assert_eq!(ask(1).unwrap(), ProcessActivity::Unknown);
     bench.fault(Some(0), Some("nvmlDeviceGetProcessUtilization"), fails("FUNCTION_NOT_FOUND"));
-    assert_eq!(ask(0).unwrap(), ProcessActivity::Untold);
+    assert_eq!(ask(0).unwrap(), ProcessActivity::Unknown);
     bench.fault(Some(0), None, fails("GPU_IS_LOST"));
     assert!(matches!(ask(0), Err(DriverError::Lost(_))));
 }
@@ -111,7 +111,7 @@ fn a_gpu_at_its_limit_of_power_draws_no_more_and_is_slower() {
     let (uuid, process) = (bench.uuids().remove(0), Sleeper::new());
     bench.emulated.attach(training(process.pid(), 0, 3 << 30));
     let seen = || {
-        let reading = Monitor::default().look(&bench.driver, std::slice::from_ref(&uuid)).0.remove(0).reading.unwrap();
+        let reading = Monitor::default().sample(&bench.driver, std::slice::from_ref(&uuid)).0.remove(0).reading.unwrap();
         (reading.power.unwrap(), bench.with(|state| state.contexts()[0].speed))
     };
     let (watts, speed) = seen();
@@ -130,10 +130,10 @@ fn a_gpu_at_its_limit_of_power_draws_no_more_and_is_slower() {
 fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() {
     let bench = Bench::new("3xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
-    monitor.look(&bench.driver, &uuids);
+    monitor.sample(&bench.driver, &uuids);
     bench.fault(Some(1), None, CallAnswer::Hangs);
     let began = Instant::now();
-    let (observations, events) = monitor.look(&bench.driver, &uuids);
+    let (observations, events) = monitor.sample(&bench.driver, &uuids);
     // Twice the deadline, for a busy machine; the call itself hangs for as long as the fault is set.
     assert!(began.elapsed() < 2 * SHORT, "{:?}", began.elapsed());
     assert!(observations[0].reading.is_ok() && observations[2].reading.is_ok());
@@ -143,10 +143,10 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
         [(Some(&uuids[1]), Incident::Hanging)]
     );
     // From now on nobody waits for it.
-    let (observations, events) = monitor.look(&bench.driver, &uuids);
+    let (observations, events) = monitor.sample(&bench.driver, &uuids);
     assert!(matches!(observations[1].reading, Err(DriverError::Hanging { .. })) && events.is_empty());
     bench.with(|state| fault::clear(state, None));
-    let back = until(|| monitor.look(&bench.driver, &uuids).1.pop());
+    let back = until(|| monitor.sample(&bench.driver, &uuids).1.pop());
     assert_eq!((back.device.as_ref(), back.incident), (Some(&uuids[1]), Incident::Back));
 }
 
@@ -154,15 +154,15 @@ fn a_call_that_hangs_costs_its_caller_the_deadline_and_the_other_gpus_nothing() 
 fn a_lost_gpu_is_said_once_and_so_is_its_return() {
     let bench = Bench::new("2xA100-40GB");
     let (uuids, mut monitor) = (bench.uuids(), Monitor::default());
-    monitor.look(&bench.driver, &uuids);
-    bench.strike(&Fault::Lost { gpu: 0 });
-    let (_, events) = monitor.look(&bench.driver, &uuids);
+    monitor.sample(&bench.driver, &uuids);
+    bench.inject(&Fault::Lost { gpu: 0 });
+    let (_, events) = monitor.sample(&bench.driver, &uuids);
     assert_eq!((events.len(), events[0].device.as_ref(), events[0].incident), (1, Some(&uuids[0]), Incident::Lost));
-    assert!(monitor.look(&bench.driver, &uuids).1.is_empty());
+    assert!(monitor.sample(&bench.driver, &uuids).1.is_empty());
     let left_out = bench.driver.inventory().unwrap().left_out;
     assert!(matches!(&left_out[..], [gpu] if gpu.index == 0 && gpu.reason == Unfit::Lost));
     bench.with(|state| fault::bring_back(state, 0));
-    let (_, events) = monitor.look(&bench.driver, &uuids);
+    let (_, events) = monitor.sample(&bench.driver, &uuids);
     assert_eq!(events.iter().map(|event| event.incident).collect::<Vec<_>>(), [Incident::Back]);
 }
 
@@ -187,7 +187,7 @@ fn gpus_are_found_although_a_lost_one_makes_the_driver_refuse_their_uuids() {
     bench.with(|state| state.gpus[0].lost = 1);
     let instance = bench.with(|state| state.gpus[1].instances[0].uuid.get().parse().unwrap());
     let [lost, well] = [0, 1].map(|gpu| bench.uuids()[gpu].clone());
-    let (observations, _) = Monitor::default().look(&bench.driver, &[lost, well, instance]);
+    let (observations, _) = Monitor::default().sample(&bench.driver, &[lost, well, instance]);
     let found: Vec<bool> = observations.iter().map(|observation| observation.reading.is_ok()).collect();
     assert_eq!(found, [false, true, true], "{observations:?}");
 }
@@ -195,7 +195,7 @@ fn gpus_are_found_although_a_lost_one_makes_the_driver_refuse_their_uuids() {
 #[test]
 fn errors_of_single_calls_are_told_apart() {
     let bench = Bench::new("1xA100-40GB");
-    let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading;
+    let read = || Monitor::default().sample(&bench.driver, &bench.uuids()).0.remove(0).reading;
     // What is not supported is absent, what is not permitted too; the rest is still read.
     bench.fault(Some(0), Some("nvmlDeviceGetPowerUsage"), fails("NOT_SUPPORTED"));
     let reading = read().unwrap();
@@ -226,7 +226,7 @@ fn what_the_driver_reports_arrives_as_events() {
     let uuids = bench.uuids();
     let watch = bench.driver.watch(&uuids).unwrap();
     let instances = |bench: &Bench| bench.with(|state| state.set_mig(0, true)).unwrap();
-    let strike = |fault: Fault| move |bench: &Bench| bench.strike(&fault);
+    let strike = |fault: Fault| move |bench: &Bench| bench.inject(&fault);
     let ecc = |corrected| strike(Fault::Ecc { gpu: 1, corrected, count: 1 });
     let cases: [(Happening, usize, &[Incident]); 6] = [
         (Box::new(strike(Fault::Xid { gpu: 1, code: 31, pid: None })), 1, &[Incident::Xid(Xid(31))]),
@@ -254,7 +254,7 @@ fn a_gpu_that_hangs_keeps_no_other_from_being_watched() {
     bench.fault(Some(1), None, CallAnswer::Hangs);
     let watch = bench.driver.watch(&uuids).unwrap();
     assert_eq!(watch.silent, [uuids[1].clone()]);
-    bench.strike(&Fault::Xid { gpu: 2, code: 31, pid: None });
+    bench.inject(&Fault::Xid { gpu: 2, code: 31, pid: None });
     assert_eq!(watch.next(LONG).unwrap().device.as_ref(), Some(&uuids[2]));
 }
 
@@ -263,9 +263,9 @@ fn memory_that_belongs_to_nobody_is_seen() {
     let bench = Bench::new("1xA100-40GB");
     let process = Sleeper::new();
     bench.emulated.attach(training(process.pid(), 0, 3 << 30));
-    let read = || Monitor::default().look(&bench.driver, &bench.uuids()).0.remove(0).reading.unwrap();
+    let read = || Monitor::default().sample(&bench.driver, &bench.uuids()).0.remove(0).reading.unwrap();
     assert_eq!(read().unaccounted(), Some(MiB::ZERO));
-    bench.strike(&Fault::Leak { gpu: 0, bytes: 4 << 30 });
+    bench.inject(&Fault::Leak { gpu: 0, bytes: 4 << 30 });
     let reading = read();
     assert_eq!((reading.memory_used, reading.unaccounted()), (MiB(7 * 1024), Some(MiB(4 * 1024))));
 }
@@ -286,7 +286,7 @@ fn a_machine_that_is_taken_down_is_an_error_and_not_an_end() {
     let folder = bench.emulated.machine.folder().to_owned();
     let uuids = bench.uuids();
     Machine::remove(&folder).unwrap();
-    let read = || Monitor::default().look(&bench.driver, &uuids).0.remove(0).reading;
+    let read = || Monitor::default().sample(&bench.driver, &uuids).0.remove(0).reading;
     assert!(read().is_err());
     // Put up again in the same place, it is seen by those who had it open.
     Machine::create(&folder, &"1xA100-40GB".parse().unwrap(), 1.0, None).unwrap();

@@ -1,6 +1,6 @@
-//! Blocks of segments, linked to their neighbours by position in one vector.
+//! Blocks of segments, linked to their neighbours by index in one vector.
 
-/// Position of a block; `u32` keeps blocks small and there are never four billion.
+/// Index of a block; `u32` keeps blocks small, and there are never four billion.
 pub(super) type Slot = u32;
 
 /// No block.
@@ -12,10 +12,10 @@ pub(super) struct Block {
     pub(super) size: u64,
     previous: Slot,
     next: Slot,
-    /// Neighbours among the free blocks of about its size.
+    /// Neighbours among the free blocks of similar size.
     pub(super) smaller: Slot,
     pub(super) larger: Slot,
-    /// How many searches there had been in its pool when it was put back; only garbage collection asks.
+    /// Number of searches in its pool when it was freed; only garbage collection uses it.
     pub(super) put_back: u64,
     pub(super) free: bool,
     pub(super) small: bool,
@@ -27,7 +27,7 @@ impl Block {
     }
 }
 
-/// All blocks, with the slots of vanished ones used again.
+/// All blocks; slots of removed blocks are reused.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     blocks: Vec<Block>,
@@ -63,7 +63,7 @@ impl Blocks {
         self.vacant.push(slot);
     }
 
-    /// Shortens a block to `size`; what is left becomes a free block behind it.
+    /// Shortens a block to `size`; the rest becomes a free block after it.
     pub(super) fn cut(&mut self, slot: Slot, size: u64) -> Slot {
         let whole = *self.get(slot);
         let behind = Block::segment(whole.address + size, whole.size - size, whole.small);
@@ -77,7 +77,7 @@ impl Blocks {
         rest
     }
 
-    /// Puts a free block at the end of a segment.
+    /// Appends a free block to a segment.
     pub(super) fn append(&mut self, last: Slot, size: u64) -> Slot {
         let Block { address, size: before, small, .. } = *self.get(last);
         let block = Block { previous: last, ..Block::segment(address + before, size, small) };
@@ -86,7 +86,7 @@ impl Blocks {
         slot
     }
 
-    /// Lets `first` swallow its neighbour behind it.
+    /// Merges `first` with the neighbour after it.
     pub(super) fn join(&mut self, first: Slot, second: Slot) {
         self.get_mut(first).size += self.get(second).size;
         self.remove(second);

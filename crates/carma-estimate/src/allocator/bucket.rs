@@ -1,4 +1,4 @@
-//! Free blocks of about the same size, in order.
+//! Sorted free blocks of similar size.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use super::block::{Block, Blocks, NONE, Slot};
 /// Orders blocks by size and then address; the slot makes it unique.
 type Rank = (u64, u64, Slot);
 
-/// As many as are found faster by going through them than in a tree.
+/// Up to this many, a linear search is faster than a tree.
 const FEW: u32 = 64;
 
-/// Real programs leave a handful of blocks in each bucket: they are linked to each other, so that any can leave at once. A tree bounds what
-/// thousands cost.
+/// Real programs leave a few blocks in each bucket. These are a linked list, so that any can be removed at once. A tree bounds the cost
+/// of thousands.
 #[derive(Debug, Clone)]
 pub(super) enum Bucket {
     Chain { first: Slot, length: u32 },
@@ -56,7 +56,7 @@ impl Bucket {
         }
     }
 
-    /// Removes a block that is there; whether the bucket is empty now.
+    /// Removes a block; returns whether the bucket is now empty.
     pub(super) fn remove(&mut self, blocks: &mut Blocks, slot: Slot) -> bool {
         match self {
             Self::Chain { first, length } => {
@@ -79,7 +79,7 @@ impl Bucket {
         }
     }
 
-    /// The first block that is at least so large.
+    /// The first block of at least this size.
     pub(super) fn first_from(&self, blocks: &Blocks, size: u64) -> Option<Slot> {
         match *self {
             Self::Chain { mut first, .. } => {
@@ -92,7 +92,7 @@ impl Bucket {
         }
     }
 
-    /// The blocks that are at least so large, in order.
+    /// The blocks of at least this size, in order.
     pub(super) fn iter_from(&self, blocks: &Blocks, size: u64) -> impl Iterator<Item = Slot> {
         let (first, ranks) = match self {
             Self::Chain { first, .. } => (*first, None),
@@ -104,7 +104,7 @@ impl Bucket {
     }
 }
 
-/// Makes `slot` the one behind `smaller`, or the first.
+/// Links `slot` after `smaller`, or as the first.
 fn link(blocks: &mut Blocks, first: &mut Slot, smaller: Slot, slot: Slot) {
     if smaller == NONE {
         *first = slot;

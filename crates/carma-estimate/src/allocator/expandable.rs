@@ -1,11 +1,11 @@
-//! Expandable segments: one segment per pool grows page by page at its end, and free pages at the end go back when memory is short.
+//! Expandable segments: one segment per pool grows page by page; free pages at its end are released when memory is short.
 
 use super::CachingAllocator;
 use super::block::{Block, Blocks, Slot};
 use super::pool::Pool;
 use super::settings::{LARGE_BUFFER, SMALL_BUFFER};
 
-/// The free block at the end counts as large as it could grow, so any other block that is large enough goes first.
+/// The free block at the end counts with its possible growth, so any other block that is large enough is used first.
 pub(super) fn best_fit(pool: &Pool, blocks: &Blocks, size: u64) -> Option<Slot> {
     let mut fitting = pool.candidates(blocks, size);
     let first = fitting.next()?;
@@ -13,7 +13,7 @@ pub(super) fn best_fit(pool: &Pool, blocks: &Blocks, size: u64) -> Option<Slot> 
 }
 
 impl CachingAllocator {
-    /// Maps as many pages behind the last block as `size` needs together with a free block that is there already.
+    /// Maps enough pages after the last block for `size`, including a free block at the end.
     pub(super) fn expand(&mut self, size: u64, small: bool) -> Option<Slot> {
         let page = if small { SMALL_BUFFER } else { LARGE_BUFFER };
         let (pool, blocks) = self.parts(small);
@@ -33,14 +33,14 @@ impl CachingAllocator {
                 slot
             }
             (None, Some(last)) => blocks.append(last, mapped),
-            // Each pool's segment lives in an address range of its own.
+            // Each pool's segment has its own address range.
             (None, None) => blocks.add(Block::segment(if small { 1 << 60 } else { 1 << 61 }, mapped, small)),
         };
         pool.tail = Some(slot);
         Some(slot)
     }
 
-    /// Unmaps whole pages of free blocks at the segments' ends.
+    /// Unmaps whole free pages at the ends of the segments.
     pub(super) fn release_tails(&mut self) {
         for (small, page) in [(true, SMALL_BUFFER), (false, LARGE_BUFFER)] {
             let (pool, blocks) = self.parts(small);

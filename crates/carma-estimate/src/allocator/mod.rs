@@ -1,6 +1,6 @@
-//! A model of PyTorch's CUDA caching allocator: the same rounding, pools, best fit, splits and merges, on addresses that mean nothing.
+//! A model of PyTorch's CUDA caching allocator: the same rounding, pools, best fit, splits and merges, on artificial addresses.
 //!
-//! What `nvidia-smi` shows of a training process is what this allocator has reserved plus the CUDA context, so the peak of *reserved*
+//! `nvidia-smi` shows for a training process what this allocator has reserved plus the CUDA context. So the peak of *reserved*
 //! memory, not of live tensors, decides whether a job fits.
 
 mod block;
@@ -15,19 +15,19 @@ use block::{Blocks, Slot};
 use pool::Pool;
 use settings::{LARGE_BUFFER, MIN_LARGE_ALLOCATION, ROUND_LARGE, ROUNDING, SMALL_BUFFER, SMALL_SIZE};
 
-/// A live allocation; give it back to [`CachingAllocator::free`].
+/// A live allocation; free it with [`CachingAllocator::free`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation(Slot);
 
-/// The driver has no memory left for a new segment, even with every cached one given back.
+/// The driver has no memory for a new segment, even after all cached ones are released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("out of memory: {requested} bytes asked for, {reserved} of {capacity} reserved and none to give back")]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub requested: u64,
     /// Bytes reserved at that moment.
     pub reserved: u64,
-    /// Bytes that the driver would give in all.
+    /// Total bytes of the driver.
     pub capacity: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct CachingAllocator {
 }
 
 impl CachingAllocator {
-    /// An allocator that has reserved nothing yet.
+    /// An allocator without reserved memory.
     pub fn new(settings: AllocatorSettings) -> Self {
         Self {
             settings,
@@ -77,22 +77,22 @@ impl CachingAllocator {
         self.live
     }
 
-    /// Bytes taken from the driver.
+    /// Bytes reserved from the driver.
     pub fn reserved(&self) -> u64 {
         self.reserved
     }
 
-    /// The most bytes that were ever live.
+    /// Peak of live bytes.
     pub fn peak_live(&self) -> u64 {
         self.peak_live
     }
 
-    /// The most bytes that were ever reserved.
+    /// Peak of reserved bytes.
     pub fn peak_reserved(&self) -> u64 {
         self.peak_reserved
     }
 
-    /// Gives memory to a tensor's storage.
+    /// Allocates memory for a tensor's storage.
     pub fn allocate(&mut self, bytes: u64) -> Result<Allocation, OutOfMemory> {
         let size = bytes.max(1).saturating_add(ROUNDING - 1) / ROUNDING * ROUNDING;
         let small = size <= SMALL_SIZE;
@@ -108,7 +108,7 @@ impl CachingAllocator {
         Ok(Allocation(found))
     }
 
-    /// Takes a block back and merges it with free neighbours; its segment stays reserved.
+    /// Frees a block and merges it with free neighbours; its segment stays reserved.
     pub fn free(&mut self, allocation: Allocation) {
         let Allocation(slot) = allocation;
         let block = self.blocks.get_mut(slot);
@@ -130,7 +130,7 @@ impl CachingAllocator {
         let (pool, blocks) = self.parts(small);
         let slot = if expandable_segments { expandable::best_fit(pool, blocks, size) } else { pool.best_fit(blocks, size) }?;
         let found = blocks.get(slot).size;
-        // Blocks above the limit are for requests above it, and not much smaller than they are.
+        // Blocks above the limit serve only requests above it that are not much smaller.
         if !expandable_segments && ((size < limit && found >= limit) || (size >= limit && found >= size.saturating_add(LARGE_BUFFER))) {
             return None;
         }
@@ -138,7 +138,7 @@ impl CachingAllocator {
         Some(slot)
     }
 
-    /// A new segment from the driver, giving cached ones back when it has no more.
+    /// A new segment from the driver; releases cached ones if the driver has no more.
     fn take_new(&mut self, size: u64, small: bool) -> Result<Slot, OutOfMemory> {
         let segment = segment_size(size);
         self.collect_garbage();
@@ -175,7 +175,7 @@ impl CachingAllocator {
         self.peak_reserved = self.peak_reserved.max(self.reserved);
     }
 
-    /// Cuts what is not needed off a block, unless the rest would be too small to be of use.
+    /// Splits off the unused part of a block, unless it is too small to be useful.
     fn split(&mut self, slot: Slot, size: u64, small: bool) {
         let rest = self.blocks.get(slot).size - size;
         let worth = if small || self.settings.expandable_segments {
@@ -208,7 +208,7 @@ impl CachingAllocator {
         merged
     }
 
-    /// Gives whole free segments back to the driver.
+    /// Releases whole free segments to the driver.
     fn release_cached(&mut self) {
         if self.settings.expandable_segments {
             return self.release_tails();
@@ -230,11 +230,11 @@ impl CachingAllocator {
         self.reserved -= size;
     }
 
-    /// With a threshold set: once more is reserved than that share of the capacity, whole segments that have lain unused for longer than
-    /// the average go back, until enough is given.
+    /// With a threshold set: if more than that share of the capacity is reserved, releases whole segments that have been unused for longer
+    /// than the average, until enough is free.
     fn collect_garbage(&mut self) {
         let (Some(threshold), Some(capacity)) = (self.settings.garbage_collection_threshold, self.settings.capacity) else { return };
-        // An expandable segment is in one piece: there is nothing whole to give back.
+        // An expandable segment is one piece: no whole segment can be released.
         let allowed = if self.settings.expandable_segments { u64::MAX } else { (capacity as f64 * threshold) as u64 };
         while self.reserved > allowed {
             let unused: Vec<Slot> = self.large.iter(&self.blocks).filter(|&slot| self.blocks.is_whole_segment(slot)).collect();
@@ -251,7 +251,7 @@ impl CachingAllocator {
     }
 }
 
-/// How much is taken from the driver for a request.
+/// Bytes to reserve from the driver for a request.
 fn segment_size(size: u64) -> u64 {
     if size <= SMALL_SIZE {
         SMALL_BUFFER

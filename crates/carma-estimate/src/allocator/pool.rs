@@ -4,19 +4,19 @@ use super::block::{Blocks, Slot};
 use super::bucket::Bucket;
 use super::settings::ROUNDING;
 
-/// Each power of two is divided into so many buckets, as a power of two itself.
+/// Base-2 logarithm of the number of buckets per power of two.
 const DETAIL: u32 = 3;
-/// Words in which each bucket has a bit: enough for a block of any size.
+/// Words of the bitmap with one bit per bucket: enough for a block of any size.
 const WORDS: usize = 7;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool {
-    /// By magnitude: blocks of a bucket are larger than all of those before, so only a few have to be compared.
+    /// By size: all blocks of a bucket are larger than those of earlier buckets, so a search compares only a few.
     buckets: Vec<Bucket>,
-    /// A bit for each bucket that holds a block.
+    /// One bit per bucket: whether it holds a block.
     occupied: [u64; WORDS],
     searches: u64,
-    /// The growing segment's last block, whether free or not; only with expandable segments.
+    /// The last block of the growing segment, free or not; only with expandable segments.
     pub(super) tail: Option<Slot>,
 }
 
@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// The smallest block that is large enough.
+    /// The smallest block of at least this size.
     pub(super) fn best_fit(&mut self, blocks: &Blocks, size: u64) -> Option<Slot> {
         self.searches += 1;
         let bucket = bucket_of(size);
@@ -47,7 +47,7 @@ impl Pool {
         alike.or_else(|| self.buckets[self.next_occupied(bucket + 1)?].first_from(blocks, 0))
     }
 
-    /// Blocks that are large enough, smallest first.
+    /// Blocks of at least this size, smallest first.
     pub(super) fn candidates(&self, blocks: &Blocks, size: u64) -> impl Iterator<Item = Slot> {
         let buckets = std::iter::successors(self.next_occupied(bucket_of(size)), |bucket| self.next_occupied(bucket + 1));
         buckets.flat_map(move |bucket| self.buckets[bucket].iter_from(blocks, size))
@@ -57,7 +57,7 @@ impl Pool {
         self.candidates(blocks, 0)
     }
 
-    /// The first bucket from this one on that holds a block.
+    /// The first bucket with a block, from this one on.
     fn next_occupied(&self, bucket: usize) -> Option<usize> {
         let (first, bit) = (bucket / 64, bucket % 64);
         let begun = self.occupied.get(first)? & (u64::MAX << bit);
@@ -68,12 +68,12 @@ impl Pool {
         Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
     }
 
-    /// Searches since a block was put back.
+    /// Number of searches since a block was freed.
     pub(super) fn age(&self, blocks: &Blocks, slot: Slot) -> u64 {
         self.searches - blocks.get(slot).put_back
     }
 
-    /// A cut or a merge has put another block at the segment's end.
+    /// Updates the tail after a split or a merge.
     pub(super) fn tail_moved(&mut self, from: Slot, to: Slot) {
         if self.tail == Some(from) {
             self.tail = Some(to);
@@ -81,7 +81,7 @@ impl Pool {
     }
 }
 
-/// The bucket of a size: its power of two and the bits below the highest.
+/// The bucket of a size: its power of two and the next lower bits.
 fn bucket_of(size: u64) -> usize {
     let units = size / ROUNDING;
     let magnitude = units.max(1 << DETAIL).ilog2() - DETAIL;

@@ -1,30 +1,30 @@
-//! The allocator's constants, and the settings of `PYTORCH_CUDA_ALLOC_CONF` that change what is reserved.
+//! The allocator's constants, and the settings of `PYTORCH_CUDA_ALLOC_CONF` that change reserved memory.
 
 use serde::{Deserialize, Serialize};
 
-/// Every size is rounded up to a multiple of this.
+/// Sizes are rounded up to a multiple of this.
 pub(super) const ROUNDING: u64 = 512;
-/// Requests up to this come from the pool of small blocks.
+/// Requests up to this size come from the small pool.
 pub(super) const SMALL_SIZE: u64 = 1 << 20;
 /// Segment of the small pool.
 pub(super) const SMALL_BUFFER: u64 = 2 << 20;
 /// Segment for requests below [`MIN_LARGE_ALLOCATION`].
 pub(super) const LARGE_BUFFER: u64 = 20 << 20;
-/// Requests from this size on get a segment of their own size ...
+/// Requests of at least this size get a segment of their own size ...
 pub(super) const MIN_LARGE_ALLOCATION: u64 = 10 << 20;
 /// ... rounded up to a multiple of this.
 pub(super) const ROUND_LARGE: u64 = 2 << 20;
 
-/// What people set in `PYTORCH_CUDA_ALLOC_CONF`, and how much memory there is.
+/// Settings of `PYTORCH_CUDA_ALLOC_CONF`, and the memory capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AllocatorSettings {
     /// One growing segment per pool instead of many fixed ones.
     pub expandable_segments: bool,
-    /// Blocks of this many bytes and more are not split.
+    /// Blocks of at least this many bytes are not split.
     pub max_split_size: u64,
-    /// Share of the capacity above which unused segments are given back early.
+    /// Share of the capacity above which unused segments are released early.
     pub garbage_collection_threshold: Option<f64>,
-    /// Bytes that the driver can give; `None` is without end.
+    /// Bytes of the driver; `None` is unlimited.
     pub capacity: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Default for AllocatorSettings {
     }
 }
 
-/// A setting that is not understood.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No `key:value`.
@@ -45,12 +45,12 @@ pub enum SettingsError {
     Value {
         /// The setting.
         key: String,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What would be right.
+        /// The expected value.
         expected: &'static str,
     },
-    /// A key that is not known.
+    /// An unknown key.
     #[error(
         "the allocator has no setting `{0}` that changes how much is reserved (known: expandable_segments, max_split_size_mb, garbage_collection_threshold)"
     )]
@@ -58,7 +58,7 @@ pub enum SettingsError {
 }
 
 impl AllocatorSettings {
-    /// Reads the text of `PYTORCH_CUDA_ALLOC_CONF`.
+    /// Parses the text of `PYTORCH_CUDA_ALLOC_CONF`.
     ///
     /// ```
     /// use carma_estimate::allocator::AllocatorSettings;
@@ -83,7 +83,7 @@ impl AllocatorSettings {
                     }
                 }
                 "max_split_size_mb" => {
-                    // PyTorch refuses a limit within its largest shared segment.
+                    // PyTorch refuses a limit below its largest shared segment.
                     let megabytes = value.parse::<u64>().ok().filter(|megabytes| (21..1 << 40).contains(megabytes));
                     settings.max_split_size = megabytes.ok_or_else(|| wrong("a number of MiB above 20"))? << 20;
                 }

@@ -1,4 +1,4 @@
-//! Estimates by a formula over totals.
+//! Analytic estimates, by formulas over totals.
 
 use crate::training::{Parallel, Precision};
 
@@ -6,7 +6,7 @@ use super::{Answer, Question, Unanswered};
 
 const MIB: u64 = 1 << 20;
 
-/// Horus: activations, parameters and the gradients of every sample in four-byte floats, and 800 MiB for the framework.
+/// Horus: activations, parameters and gradients of every sample in four-byte floats, plus 800 MiB for the framework.
 pub(super) fn horus(question: &Question<'_>) -> Result<Answer, Unanswered> {
     let model = question.model()?;
     let (activations, parameters, batch) = (model.activations(), model.parameters(), question.training.batch);
@@ -15,7 +15,7 @@ pub(super) fn horus(question: &Question<'_>) -> Result<Answer, Unanswered> {
     Ok(Answer::plain(question.gpu.map_or(bytes, |gpu| bytes.min(gpu))))
 }
 
-/// DeepSpeed's helper: model states per rank by stage of `ZeRO`, with Adam.
+/// DeepSpeed's helper: model states per rank by `ZeRO` stage, with Adam.
 pub(super) fn zero(question: &Question<'_>) -> Result<Answer, Unanswered> {
     let model = question.model()?;
     let parameters = model.parameters();

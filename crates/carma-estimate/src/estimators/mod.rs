@@ -1,9 +1,9 @@
-//! Estimators of memory: ours, and those of the field, each as published.
+//! Memory estimators: our own, and published ones. A stand-in for a published method has its own name.
 
 mod analytic;
 mod growth;
 mod learned;
-mod llmem;
+mod llm_formula;
 mod replayed;
 
 use std::fmt;
@@ -11,19 +11,19 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::allocator::AllocatorSettings;
-use crate::learning::gpumemnet::Architecture;
+use crate::learned::gpumemnet::Architecture;
 use crate::model::{LayerKind, Model};
 use crate::stack::Stack;
 use crate::trace::{Breakdown, Recording};
 use crate::training::Training;
 
-/// A way to estimate memory.
+/// A memory estimator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// Ours: events made up from the layer graph, replayed through the allocator (the way of `DNNMem`).
+    /// Our own: events synthesized from the layer graph, replayed through the allocator (the method of `DNNMem`).
     Static,
-    /// Ours: events recorded from the user's own script, replayed through the allocator.
+    /// Our own: events recorded from the user's script, replayed through the allocator.
     DryRun,
     /// Peak of live tensors in forward and backward pass.
     FakeTensor,
@@ -31,10 +31,12 @@ pub enum Estimator {
     Horus,
     /// Parameters, gradients and optimizer state per rank, as DeepSpeed's helper counts them.
     Zero,
-    /// Fine-tuning of language models by a formula, with data parallelism, `ZeRO` and low-rank adapters.
-    Llmem,
-    /// A learner over features of the layer graph.
-    Dnnperf,
+    /// Fine-tuning of language models by a formula, with data parallelism, `ZeRO` and low-rank adapters. Called `llmem` before 0.2.
+    #[serde(alias = "llmem")]
+    LlmFormula,
+    /// Boosted trees over features of the layer graph. Called `dnnperf` before 0.2.
+    #[serde(alias = "dnnperf")]
+    BoostedTrees,
     /// Classes of memory from global features.
     GpumemnetMlp,
     /// Classes of memory from the sequence of layers.
@@ -42,14 +44,14 @@ pub enum Estimator {
 }
 
 impl Estimator {
-    /// All of them, ours first.
+    /// All estimators, our own first.
     pub const ALL: [Self; 9] = [
         Self::DryRun,
         Self::Static,
-        Self::Dnnperf,
+        Self::BoostedTrees,
         Self::GpumemnetMlp,
         Self::GpumemnetTransformer,
-        Self::Llmem,
+        Self::LlmFormula,
         Self::Zero,
         Self::Horus,
         Self::FakeTensor,
@@ -63,20 +65,25 @@ impl Estimator {
             Self::FakeTensor => "fake-tensor",
             Self::Horus => "horus",
             Self::Zero => "zero",
-            Self::Llmem => "llmem",
-            Self::Dnnperf => "dnnperf",
+            Self::LlmFormula => "llm-formula",
+            Self::BoostedTrees => "boosted-trees",
             Self::GpumemnetMlp => "gpumemnet-mlp",
             Self::GpumemnetTransformer => "gpumemnet-transformer",
         }
     }
 
-    /// The estimator of this name; `dnnmem` is another name of the static one.
+    /// The estimator of this name. `dnnmem` (its method), `dnnperf` and `llmem` (names before 0.2) are accepted too.
     pub fn named(name: &str) -> Option<Self> {
-        let wanted = if name == "dnnmem" { "static" } else { name };
+        let wanted = match name {
+            "dnnmem" => "static",
+            "dnnperf" => "boosted-trees",
+            "llmem" => "llm-formula",
+            name => name,
+        };
         Self::ALL.into_iter().find(|estimator| estimator.name() == wanted)
     }
 
-    /// What it looks at, in a few words.
+    /// Short description of its inputs.
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Static => "layer graph -> made-up events -> allocator (as DNNMem)",
@@ -84,14 +91,14 @@ impl Estimator {
             Self::FakeTensor => "peak of live tensors, nothing else",
             Self::Horus => "4 (A B + P + B P) + 800 MiB",
             Self::Zero => "parameters, gradients, optimizer state per rank",
-            Self::Llmem => "formula for fine-tuning language models",
-            Self::Dnnperf => "learned from features of the layer graph",
+            Self::LlmFormula => "formula for fine-tuning language models, after LLMem",
+            Self::BoostedTrees => "learned from graph features, stands in for DNNPerf",
             Self::GpumemnetMlp => "learned classes, global features",
             Self::GpumemnetTransformer => "learned classes, sequence of layers",
         }
     }
 
-    /// Answers a question, or says what it would need.
+    /// Estimates, or says which input is missing.
     pub fn estimate(self, question: &Question<'_>) -> Result<Answer, Unanswered> {
         match self {
             Self::Static => replayed::from_graph(question),
@@ -99,8 +106,8 @@ impl Estimator {
             Self::FakeTensor => replayed::live_peak(question),
             Self::Horus => analytic::horus(question),
             Self::Zero => analytic::zero(question),
-            Self::Llmem => llmem::estimate(question),
-            Self::Dnnperf => learned::dnnperf(question),
+            Self::LlmFormula => llm_formula::estimate(question),
+            Self::BoostedTrees => learned::boosted_trees(question),
             Self::GpumemnetMlp => learned::gpumemnet(question, Architecture::Mlp),
             Self::GpumemnetTransformer => learned::gpumemnet(question, Architecture::Transformer),
         }
@@ -113,22 +120,22 @@ impl fmt::Display for Estimator {
     }
 }
 
-/// What is known about a job.
+/// Everything known about a job.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'job> {
-    /// Its layers, where a description was given.
+    /// Its layers, if described.
     pub model: Option<&'job Model>,
     /// How it is trained.
     pub training: &'job Training,
-    /// Events of a dry run, where there was one.
+    /// Events of a dry run, if any.
     pub recording: Option<&'job Recording>,
-    /// The software it runs on.
+    /// The software stack.
     pub stack: &'job Stack,
     /// Settings of the allocator.
     pub allocator: AllocatorSettings,
-    /// Bytes of the GPU, where it is known which it will be.
+    /// Bytes of the GPU, if known.
     pub gpu: Option<u64>,
-    /// How sure the upper bound shall be.
+    /// Confidence of the upper bound.
     pub confidence: f64,
 }
 
@@ -138,16 +145,16 @@ impl<'job> Question<'job> {
     }
 }
 
-/// What an estimator says of one rank, before its own record is taken into account.
+/// Estimate for one rank, before its record is taken into account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
-    /// Bytes that the GPU will show.
+    /// Bytes that `nvidia-smi` will show.
     pub bytes: u64,
-    /// Where they go, as far as the estimator distinguishes.
+    /// Breakdown of the bytes, if the estimator has one.
     pub breakdown: Option<(Breakdown, u64)>,
-    /// Whether it would run out of memory on the GPU in question.
+    /// Whether it would run out of memory on the given GPU.
     pub out_of_memory: bool,
-    /// The upper bound that a learner itself gives at the question's confidence.
+    /// The estimator's own upper bound at the question's confidence.
     pub own_bound: Option<u64>,
 }
 
@@ -157,7 +164,7 @@ impl Answer {
     }
 }
 
-/// Why an estimator has no answer.
+/// Why an estimator cannot answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
     /// No description.
@@ -166,7 +173,7 @@ pub enum Unanswered {
     /// No dry run.
     #[error("needs a dry run: carma trace-memory")]
     NeedsRecording,
-    /// Made for others.
+    /// Not for this kind of model.
     #[error("is for language models only")]
     LanguageModelsOnly,
     /// No weights.
@@ -174,7 +181,7 @@ pub enum Unanswered {
     NotTrained,
 }
 
-/// Whether a model has convolutions: their library is loaded only then.
+/// Whether a model has convolutions: only then cuDNN is loaded.
 pub(crate) fn convolves(model: &Model) -> bool {
     model.layers.iter().any(|layer| matches!(layer.kind, LayerKind::Convolution { .. }))
 }

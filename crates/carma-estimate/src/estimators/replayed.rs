@@ -1,4 +1,4 @@
-//! Estimates by replay: of made-up events, of recorded ones, and the live peak alone.
+//! Estimates by replay: of synthesized events, of recorded events, and of the live peak only.
 
 use crate::allocator::{AllocatorSettings, OutOfMemory};
 use crate::stack::Allocation;
@@ -32,13 +32,13 @@ pub(super) fn from_recording(question: &Question<'_>) -> Result<Answer, Unanswer
     Ok(replayed(run, question, question.stack.context_bytes(convolves)))
 }
 
-/// What a fake-tensor run would see: no optimizer, no allocator, no context.
+/// Peak of a fake-tensor run: without optimizer, allocator and context.
 pub(super) fn live_peak(question: &Question<'_>) -> Result<Answer, Unanswered> {
     let peak = replay(busiest(question)?.iter().copied(), AllocatorSettings::default(), question.stack);
     Ok(Answer::plain(peak.map_or(u64::MAX, |peak| peak.peak_tensors_before_optimizer)))
 }
 
-/// The device that needs most decides.
+/// The device with the highest need.
 fn busiest<'job>(question: &Question<'job>) -> Result<&'job [Event], Unanswered> {
     let devices = &question.recording.ok_or(Unanswered::NeedsRecording)?.devices;
     let peak = |events: &&Vec<Event>| {
@@ -48,7 +48,7 @@ fn busiest<'job>(question: &Question<'job>) -> Result<&'job [Event], Unanswered>
     busiest.map(Vec::as_slice).ok_or(Unanswered::NeedsRecording)
 }
 
-/// Replays within the GPU's memory, and without bounds where it does not suffice: then that says how much would.
+/// Replays within the GPU's memory. If that is not enough, replays without a limit to find the need.
 fn replayed(run: impl Fn(AllocatorSettings) -> Result<Replay, OutOfMemory>, question: &Question<'_>, context: u64) -> Answer {
     let bounded = AllocatorSettings { capacity: question.gpu.map(|gpu| gpu.saturating_sub(context)), ..question.allocator };
     let unbounded = AllocatorSettings { capacity: None, ..question.allocator };

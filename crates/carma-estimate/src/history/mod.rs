@@ -1,74 +1,73 @@
-//! What earlier runs of a job took: better than any estimate, where there are any.
+//! Measurements of earlier runs of a job: better than any estimate.
 
 mod signature;
 mod table;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use carma_core::{Fraction, Interference, MiB, Seconds, Utilisation, Watts};
+use carma_core::{Fraction, Interference, Metric, MiB, Seconds, Utilisation, Watts, percentile};
 
 pub use signature::{NotASignature, Signature};
 pub use table::HistoryError;
 
-/// Runs of a job that are kept; of more, the oldest are forgotten, for scripts change under the same command.
+/// Maximum number of runs kept per job. Older runs are dropped, because scripts change under the same command.
 pub const MOST_RUNS: usize = 64;
 
-/// Share by which a single run's peak is exceeded at most by others of the same job.
+/// Maximum share by which other runs of the same job exceed a single run's peak.
 const MARGIN: f64 = 0.05;
-/// The same in MiB, for small jobs.
+/// Minimum margin in MiB, for small jobs.
 const LEAST_MARGIN: f64 = 256.0;
 
-/// What one run took on its fullest GPU.
+/// The stored metrics: those that decisions use, except GPU utilisation, which cannot be attributed to one of several jobs.
+pub(crate) const METRICS: [Metric; 3] = [Metric::Smact, Metric::Smocc, Metric::Drama];
+
+/// Measurements of one run on its fullest GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
     /// Peak memory.
     pub memory: MiB,
-    /// Share of time that multiprocessors had work.
-    pub smact: Option<Fraction>,
-    /// Share of warp slots in use.
-    pub smocc: Option<Fraction>,
-    /// Share of time that memory was busy.
-    pub drama: Option<Fraction>,
+    /// Mean utilisation of the GPU. Only SMACT, SMOCC and DRAMA are stored.
+    pub utilisation: Utilisation,
     /// Mean power.
     pub watts: Option<Watts>,
-    /// From start to end, of runs that came to their end.
+    /// From start to end, for completed runs.
     pub seconds: Option<Seconds>,
-    /// What the scheduler learned of its part in interference, where it did.
+    /// Interference that the scheduler learned, if any.
     pub interference: Option<Interference>,
     /// How it ended.
     pub end: RunEnd,
 }
 
-/// How a run ended, as far as it matters for later ones.
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunEnd {
-    /// It completed: its peak is what the job needs.
+    /// It completed: its peak is the job's need.
     #[default]
     Completed,
     /// It ran out of memory: the job needs more than its peak.
     OutOfMemory,
 }
 
-/// What earlier runs let expect.
+/// Expectation from earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recalled {
     /// The highest peak of all runs.
     pub memory: MiB,
-    /// A bound above it; the more runs, the closer.
+    /// An upper bound; more runs make it tighter.
     pub memory_upper: MiB,
-    /// Medians of the counters that were recorded.
+    /// Medians of the recorded counters.
     pub utilisation: Utilisation,
     /// Median power.
     pub watts: Option<Watts>,
     /// Median duration.
     pub duration: Option<Seconds>,
-    /// Median of what was learned of its part in interference.
+    /// Median of the learned interference.
     pub interference: Option<Interference>,
-    /// Runs that this is from.
+    /// Number of runs.
     pub runs: usize,
 }
 
-/// Earlier runs by what they ran.
+/// Earlier runs by job signature.
 ///
 /// ```
 /// use carma_core::MiB;
@@ -89,10 +88,11 @@ pub struct History {
 }
 
 impl History {
-    /// Adds a run. A power that is none is left out, and so are factors that nobody can have learned.
+    /// Adds a run. Drops invalid power values and invalid interference factors.
     pub fn record(&mut self, signature: Signature, mut run: Measured) {
         run.watts = run.watts.filter(|watts| watts.0.is_finite() && watts.0 >= 0.0);
         run.interference = run.interference.filter(Interference::is_sensible);
+        run.utilisation = Utilisation::from_fn(|metric| run.utilisation[metric].filter(|_| METRICS.contains(&metric)));
         let runs = self.runs.entry(signature).or_default();
         if runs.len() == MOST_RUNS {
             runs.pop_front();
@@ -100,7 +100,7 @@ impl History {
         runs.push_back(run);
     }
 
-    /// What completed runs of a job let expect, where there were any.
+    /// Expectation from completed runs of a job, if any.
     pub fn recall(&self, signature: &Signature) -> Option<Recalled> {
         let runs: Vec<&Measured> = self.runs.get(signature)?.iter().filter(|run| run.end == RunEnd::Completed).collect();
         let memory = runs.iter().map(|run| run.memory).max()?;
@@ -108,16 +108,11 @@ impl History {
         let factor = |of: fn(&Interference) -> f64| median(runs.iter().filter_map(|run| run.interference.as_ref().map(of)));
         let interference = factor(|seen| seen.pressure).zip(factor(|seen| seen.sensitivity));
         let share =
-            |of: fn(&Measured) -> Option<Fraction>| median(runs.iter().filter_map(|run| of(run).map(Fraction::get))).map(Fraction::clamped);
+            |metric: Metric| median(runs.iter().filter_map(|run| run.utilisation[metric].map(Fraction::get))).map(Fraction::clamped);
         Some(Recalled {
             memory,
             memory_upper: memory + MiB(margin.ceil() as u64),
-            utilisation: Utilisation {
-                smact: share(|run| run.smact),
-                smocc: share(|run| run.smocc),
-                drama: share(|run| run.drama),
-                gpu: None,
-            },
+            utilisation: Utilisation::from_fn(share),
             watts: median(runs.iter().filter_map(|run| run.watts.map(|watts| watts.0))).map(Watts),
             duration: median(runs.iter().filter_map(|run| run.seconds.map(Seconds::get))).and_then(|seconds| Seconds::new(seconds).ok()),
             interference: interference.map(|(pressure, sensitivity)| Interference { pressure, sensitivity }),
@@ -125,28 +120,16 @@ impl History {
         })
     }
 
-    /// The most memory with which a job ran out of it since it last completed: it needs more than this.
+    /// Highest memory with which a job ran out of memory since it last completed: it needs more.
     pub fn ran_out_with(&self, signature: &Signature) -> Option<MiB> {
         let since_completed = self.runs.get(signature)?.iter().rev().take_while(|run| run.end == RunEnd::OutOfMemory);
         since_completed.map(|run| run.memory).max()
     }
-
-    /// Different jobs.
-    pub fn len(&self) -> usize {
-        self.runs.len()
-    }
-
-    /// Whether nothing has been recorded.
-    pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
-    }
 }
 
-/// The middle value, or half way between the two middle ones.
+/// The median; none without values.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let upper = sorted.get(middle)?;
-    Some(if sorted.len() % 2 == 1 { *upper } else { f64::midpoint(sorted[middle - 1], *upper) })
+    (!sorted.is_empty()).then(|| percentile(&sorted, 0.5))
 }

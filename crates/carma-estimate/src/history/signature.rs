@@ -1,17 +1,13 @@
-//! What tells jobs apart that should use a GPU alike.
+//! Signatures of jobs: equal signatures should mean equal use of a GPU.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::model::Model;
-use crate::training::Training;
-
-/// A stable hash of what decides how a job uses its GPUs. Equal jobs have equal signatures, on any machine and in any later run.
+/// A stable hash of everything that decides how a job uses its GPUs. Equal jobs have equal signatures, on any machine and in any later run.
 ///
 /// ```
 /// use carma_estimate::history::Signature;
@@ -29,21 +25,7 @@ pub struct Signature([u8; 16]);
 pub struct NotASignature(String);
 
 impl Signature {
-    /// Of layers and all that is said about their training: batch, optimizer, precision, GPUs ... Names do not count.
-    pub fn of_model(model: &Model, training: &Training) -> Self {
-        let mut hash = Hash::new("model");
-        hash.add(&model.inputs);
-        for layer in &model.layers {
-            // The unit of recomputation, and of nothing else.
-            let block = layer.block.as_ref().filter(|_| training.checkpointing);
-            let shape = (&layer.kind, &layer.inputs, &layer.output, layer.element);
-            hash.add(&(shape, layer.parameters, &layer.tensors, layer.in_place, block));
-        }
-        hash.add(training);
-        hash.finish()
-    }
-
-    /// Of a command line and the directory it runs in, where nothing is known of the model.
+    /// Signature of a command line and its directory, if nothing is known about the model.
     pub fn of_command(command: &[String], directory: &Path) -> Self {
         let mut hash = Hash::new("command");
         hash.bytes(directory.as_os_str().as_encoded_bytes());
@@ -53,7 +35,7 @@ impl Signature {
         hash.finish()
     }
 
-    /// The same job on so many GPUs, where its command does not say so.
+    /// The same job on this many GPUs, if its command does not state them.
     #[must_use]
     pub fn on_gpus(self, gpus: u64) -> Self {
         let mut hash = Hash::new("gpus");
@@ -81,7 +63,7 @@ impl FromStr for Signature {
     }
 }
 
-/// Pieces, each with its length before it: no two lists of pieces look the same in a row.
+/// Hashes length-prefixed pieces: different lists never give the same bytes.
 struct Hash(Sha256);
 
 impl Hash {
@@ -94,11 +76,6 @@ impl Hash {
     fn bytes(&mut self, bytes: &[u8]) {
         self.0.update((bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
-    }
-
-    fn add(&mut self, piece: &impl Serialize) {
-        // None of what is added can fail to be written: no map, no foreign type.
-        self.bytes(&serde_json::to_vec(piece).unwrap_or_default());
     }
 
     fn finish(self) -> Signature {

@@ -1,45 +1,45 @@
-//! A history as a table: a line for each run, the oldest run of a job first.
+//! A history as a table: one line per run, the oldest run of a job first.
 
 use std::io::{Read, Write};
 
-use carma_core::{Fraction, Interference, MiB, Seconds, Watts};
+use carma_core::{Fraction, Interference, MiB, Seconds, Utilisation, Watts};
 use csv::StringRecord;
 use thiserror::Error;
 
-use super::{History, Measured, RunEnd, Signature};
+use super::{History, METRICS, Measured, RunEnd, Signature};
 
 /// The columns, in order.
 const HEADER: [&str; 10] = ["signature", "memory_mib", "smact", "smocc", "drama", "watts", "seconds", "pressure", "sensitivity", "end"];
-/// Columns that every table has; older ones have no more.
+/// Columns of every table; older tables have only these.
 const FIRST_COLUMNS: usize = 7;
 
-/// The last column of a run that ran out of memory; that of a completed run is empty.
+/// Last column of a run that ran out of memory; empty for completed runs.
 const OUT_OF_MEMORY: &str = "out_of_memory";
 
-/// Memory in MiB that no GPU has: a petabyte.
+/// Upper limit of memory in MiB: a petabyte.
 const MOST_MIB: u64 = 1 << 30;
 
-/// What is wrong with a table of runs.
+/// Error in a table of runs.
 #[derive(Debug, Error)]
 pub enum HistoryError {
-    /// Not a table at all, or one that cannot be written.
+    /// The CSV cannot be read or written.
     #[error(transparent)]
     Form(#[from] csv::Error),
-    /// Other columns.
+    /// Wrong columns.
     #[error("line 1: the columns are {0:?} instead of {expected:?}", expected = HEADER.join(","))]
     Header(String),
-    /// A line that makes no sense.
+    /// An invalid line.
     #[error("line {line}: {problem}")]
     Line {
-        /// Which.
+        /// Line number.
         line: u64,
-        /// What is wrong with it.
+        /// Description of the error.
         problem: String,
     },
 }
 
 impl History {
-    /// Reads what [`Self::write`] wrote; a cell is empty where nothing was measured.
+    /// Reads a table that [`Self::write`] wrote; a cell without a measurement is empty.
     pub fn read(table: impl Read) -> Result<Self, HistoryError> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(table);
         let headers = reader.headers()?;
@@ -59,7 +59,7 @@ impl History {
         Ok(history)
     }
 
-    /// Writes all runs under a header.
+    /// Writes all runs with a header.
     pub fn write(&self, table: impl Write) -> Result<(), HistoryError> {
         fn cell<T>(value: Option<T>, number: impl Fn(T) -> f64) -> String {
             value.map_or_else(String::new, |value| number(value).to_string())
@@ -68,7 +68,7 @@ impl History {
         writer.write_record(HEADER)?;
         for (signature, runs) in &self.runs {
             for run in runs {
-                let [smact, smocc, drama] = [run.smact, run.smocc, run.drama].map(|share| cell(share, Fraction::get));
+                let [smact, smocc, drama] = METRICS.map(|metric| cell(run.utilisation[metric], Fraction::get));
                 let (watts, seconds) = (cell(run.watts, |watts| watts.0), cell(run.seconds, Seconds::get));
                 let (signature, memory) = (signature.to_string(), run.memory.0.to_string());
                 let [pressure, sensitivity] =
@@ -109,12 +109,15 @@ fn run(record: &StringRecord) -> Result<(Signature, Measured), String> {
     if interference.is_some_and(|seen| !seen.is_sensible()) {
         return Err("pressure and sensitivity are no factors that can be learned".to_owned());
     }
-    let [smact, smocc, drama] = [share(2)?, share(3)?, share(4)?];
+    let mut utilisation = Utilisation::NONE;
+    for (metric, column) in METRICS.into_iter().zip(2..) {
+        utilisation[metric] = share(column)?;
+    }
     let end = match text(9) {
         "" => RunEnd::Completed,
         OUT_OF_MEMORY => RunEnd::OutOfMemory,
         other => return Err(format!("end is {:?}, neither empty nor {OUT_OF_MEMORY}", other.chars().take(40).collect::<String>())),
     };
-    let run = Measured { memory: MiB(memory), smact, smocc, drama, watts: watts.map(Watts), seconds, interference, end };
+    let run = Measured { memory: MiB(memory), utilisation, watts: watts.map(Watts), seconds, interference, end };
     Ok((signature, run))
 }

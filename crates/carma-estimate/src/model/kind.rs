@@ -1,26 +1,26 @@
-//! What a layer does, as far as memory and compute are concerned.
+//! Kinds of layers, as far as they affect memory and compute.
 
 use serde::{Deserialize, Serialize};
 
-/// What a layer does.
+/// Kind of a layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum LayerKind {
     /// A convolution over images (1-d ones have a height of 1; 3-d ones fold their depth into the height).
     Convolution {
         /// Height and width of the filter.
         kernel: [u64; 2],
-        /// Steps of the filter.
+        /// Stride of the filter.
         stride: [u64; 2],
-        /// Groups of channels; as many as channels: depthwise.
+        /// Groups of channels; one group per channel is depthwise.
         groups: u64,
-        /// Whether it enlarges (`ConvTranspose2d`).
+        /// Whether it is transposed (`ConvTranspose2d`).
         transposed: bool,
     },
     /// A matrix product with weights.
     Linear,
     /// A product of two tensors that are both activations.
     MatrixProduct,
-    /// A table looked up by index.
+    /// An embedding: a table lookup by index.
     Embedding,
     /// Normalisation over some dimensions.
     Normalisation(Normalisation),
@@ -31,30 +31,30 @@ pub enum LayerKind {
         /// Share of elements that are zeroed.
         probability: f64,
     },
-    /// Maximum over windows: remembers where each maximum was.
+    /// Maximum over windows: saves the indices of the maxima.
     MaxPool,
     /// Mean over windows or over everything.
     AveragePool,
     /// Softmax or log-softmax over a dimension.
     Softmax,
-    /// Attention by a fused kernel (flash or memory-efficient) over query, key and value, given as three inputs or one that holds them.
+    /// Attention by a fused kernel (flash or memory-efficient) over query, key and value, as three inputs or one joint input.
     Attention {
         /// Attention heads.
         heads: u64,
-        /// Share of scores that are dropped.
+        /// Dropout probability of the scores.
         dropout: f64,
     },
-    /// Sum or difference of tensors: nothing needs to be kept for the backward pass.
+    /// Sum or difference of tensors: saves nothing for the backward pass.
     Add,
-    /// Product or quotient of tensors: both are kept.
+    /// Product or quotient of tensors: saves both.
     Multiply,
-    /// Joins tensors.
+    /// Concatenates tensors.
     Concatenate,
     /// Reduces dimensions by sum or mean.
     Reduce,
     /// Enlarges by repetition or interpolation.
     Upsample,
-    /// Only another look at the same elements.
+    /// Changes the shape, not the elements.
     Reshape(Reshaping),
     /// A recurrent layer run by cuDNN (LSTM, GRU, RNN).
     Recurrent {
@@ -65,7 +65,7 @@ pub enum LayerKind {
         /// Stacked layers times directions.
         layers: u64,
     },
-    /// Not known: counted as one output that is kept, and listed to the user.
+    /// Unknown: counted as one saved output, and reported to the user.
     Unknown,
 }
 
@@ -84,35 +84,35 @@ pub enum Normalisation {
     LocalResponse,
 }
 
-/// Elementwise functions, grouped by what the backward pass needs.
+/// Elementwise functions, grouped by what they save for the backward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activation {
-    /// Keeps its output: ReLU, tanh, sigmoid.
+    /// Saves its output: ReLU, tanh, sigmoid.
     KeepsOutput,
-    /// Keeps its input: GELU, `SiLU`, hardswish, `ReLU6` ... In place, it keeps a copy of what it overwrites.
+    /// Saves its input: GELU, `SiLU`, hardswish, `ReLU6` ... In place, it saves a copy of the overwritten input.
     KeepsInput,
-    /// Keeps its input or, in place, its output: ELU and leaky ReLU.
+    /// Saves its input or, in place, its output: ELU and leaky ReLU.
     KeepsEither,
-    /// Composed of several elementwise operators that each keep something (GELU by its formula as in GPT-2): elements kept per element.
+    /// Composed of several elementwise operators that each save a tensor (such as GPT-2's GELU formula).
     Composed {
-        /// Tensors of the output's size that are kept.
+        /// Number of saved tensors of the output's size.
         kept: u64,
     },
-    /// A gate: the input's features are halved, one half multiplies the other (`GLU`, `GEGLU`).
+    /// A gate: splits the features in half and multiplies the halves (`GLU`, `GEGLU`).
     Gated,
 }
 
-/// Ways of looking at the same elements.
+/// Kinds of reshaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reshaping {
-    /// A view: costs nothing.
+    /// A view: no cost.
     View,
-    /// Has to copy (`contiguous`, `roll`, `permute` followed by `reshape`, padding).
+    /// A copy (`contiguous`, `roll`, `permute` followed by `reshape`, padding).
     Copy,
 }
 
 impl LayerKind {
-    /// What PyTorch's class or function of this name does, where the name alone decides; a convolution gets a 1x1 filter, stride 1.
+    /// The kind of PyTorch's class or function of this name, if the name is sufficient; a convolution gets a 1x1 filter and stride 1.
     ///
     /// ```
     /// use carma_estimate::model::LayerKind;

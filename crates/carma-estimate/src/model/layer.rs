@@ -1,45 +1,45 @@
-//! One layer: an operator, what it reads, and what it makes.
+//! One layer: an operator, its inputs and its output.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ElementType, LayerKind, Shape};
 
-/// Where a layer's input comes from.
+/// Source of a layer's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Source {
-    /// The model's own input of this number.
+    /// The model's input with this index.
     Input(usize),
-    /// The output of the layer at this position.
+    /// The output of the layer with this index.
     Layer(usize),
 }
 
 /// One operator of the forward pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
-    /// Unique name within the model.
+    /// Its name, unique within the model.
     pub name: String,
-    /// The class or function as the description writes it, such as `Conv2d`.
+    /// Its class or function in the description, such as `Conv2d`.
     pub class: String,
-    /// What it does, as far as memory and compute are concerned.
+    /// Its kind, for memory and compute.
     pub kind: LayerKind,
-    /// What it reads, in order.
+    /// Its inputs, in order.
     pub inputs: Vec<Source>,
     /// Shape of its output.
     pub output: Shape,
-    /// Type of the output's elements; `None` is the precision of the training.
+    /// Element type of the output; `None` is the training precision.
     pub element: Option<ElementType>,
-    /// Trainable parameters of its own (a shared tensor counts at its first user only).
+    /// Its own trainable parameters (a shared tensor counts only at its first layer).
     pub parameters: u64,
-    /// Elements of each parameter tensor, largest first, where known; they add up to `parameters`.
+    /// Elements of each parameter tensor, largest first, if known; their sum is `parameters`.
     pub tensors: Vec<u64>,
     /// Whether it overwrites its first input.
     pub in_place: bool,
-    /// The enclosing block, such as `layer1.0`, where known: the unit of gradient checkpointing.
+    /// The enclosing block, such as `layer1.0`, if known: the unit of gradient checkpointing.
     pub block: Option<String>,
 }
 
 impl Layer {
-    /// A layer that reads the given sources; everything else as if absent.
+    /// A layer with these inputs and defaults for the rest.
     pub fn new(name: impl Into<String>, class: impl Into<String>, kind: LayerKind, inputs: Vec<Source>, output: Shape) -> Self {
         Self {
             name: name.into(),
@@ -55,7 +55,7 @@ impl Layer {
         }
     }
 
-    /// The same with parameter tensors of these sizes.
+    /// The layer with parameter tensors of these sizes.
     #[must_use]
     pub fn with_tensors(mut self, tensors: impl Into<Vec<u64>>) -> Self {
         self.tensors = tensors.into();

@@ -1,4 +1,4 @@
-//! A model as a list of layers with shapes and edges, whatever it was described in.
+//! A model as a list of layers with shapes and edges, independent of the format of its description.
 
 mod kind;
 mod layer;
@@ -10,18 +10,18 @@ pub use shape::{ElementType, Shape};
 
 use serde::{Deserialize, Serialize};
 
-/// Layers in the order in which the forward pass runs them.
+/// A model: its layers in order of execution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Model {
-    /// What the description calls it.
+    /// Its name in the description.
     pub name: Option<String>,
     /// One tensor for each input of the model, in order.
     pub inputs: Vec<Tensor>,
-    /// The layers, in order of execution; an edge points backwards only.
+    /// The layers, in order of execution; edges only point backwards.
     pub layers: Vec<Layer>,
-    /// Trainable parameters that the description states in total, where it does.
+    /// Total of trainable parameters in the description, if stated.
     pub stated_parameters: Option<u64>,
-    /// Batch size that the description states, where it does.
+    /// Batch size in the description, if stated.
     pub stated_batch: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ pub struct Model {
 pub struct Tensor {
     /// Its dimensions.
     pub shape: Shape,
-    /// What an element is; `None` is the precision of the training.
+    /// Element type; `None` is the training precision.
     pub element: Option<ElementType>,
 }
 
@@ -40,12 +40,12 @@ impl Model {
         self.layers.iter().map(|layer| layer.parameters).sum()
     }
 
-    /// Elements of all layers' outputs for one sample: what the field calls a model's activations.
+    /// Elements of all layers' outputs for one sample: the model's activations.
     pub fn activations(&self) -> u64 {
         self.layers.iter().map(|layer| layer.output.per_sample()).sum()
     }
 
-    /// Class names of layers whose memory behaviour is not known, each once, in order of appearance.
+    /// Class names of layers of unknown kind, each once, in order of appearance.
     pub fn unknown_layers(&self) -> Vec<&str> {
         let mut unknown: Vec<&str> = Vec::new();
         for layer in &self.layers {

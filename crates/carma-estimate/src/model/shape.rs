@@ -1,8 +1,8 @@
-//! Dimensions of tensors, with the batch apart, and the types of their elements.
+//! Dimensions of tensors without the batch, and their element types.
 
 use serde::{Deserialize, Serialize};
 
-/// The dimensions of a tensor. The batch dimension, where there is one, is not among them, so one description serves every batch size.
+/// The dimensions of a tensor, without the batch dimension, so that one description serves every batch size.
 ///
 /// ```
 /// use carma_estimate::model::Shape;
@@ -16,18 +16,18 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A tensor with a leading batch dimension, which `dimensions` leaves out.
+    /// A tensor with a leading batch dimension, which is not part of `dimensions`.
     pub fn batched(dimensions: impl Into<Vec<u64>>) -> Self {
         Self { batched: true, dimensions: dimensions.into() }
     }
 
-    /// A tensor of the same size whatever the batch.
+    /// A tensor whose size does not depend on the batch.
     pub fn fixed(dimensions: impl Into<Vec<u64>>) -> Self {
         Self { batched: false, dimensions: dimensions.into() }
     }
 
-    /// A shape as written for batches of `batch`: the leading dimension is the batch when it is a multiple of it (attention windows and
-    /// folded heads multiply it), `-1` having been replaced by `batch` before.
+    /// A shape as printed for batches of `batch`: the leading dimension is the batch if it is a multiple of it (attention windows and
+    /// folded heads multiply it). The caller has replaced `-1` by `batch`.
     pub fn written(dimensions: &[u64], batch: u64) -> Self {
         match dimensions.split_first() {
             Some((&first, rest)) if batch > 0 && first >= batch && first % batch == 0 => {
@@ -49,7 +49,7 @@ impl Shape {
         self.batched
     }
 
-    /// Elements for one sample (for a fixed tensor, all of them). Saturates rather than overflowing on hostile sizes.
+    /// Elements for one sample (for a fixed tensor, all elements). Saturates instead of overflowing on hostile sizes.
     pub fn per_sample(&self) -> u64 {
         self.dimensions.iter().fold(1, |product, &dimension| u64::saturating_mul(product, dimension))
     }
@@ -59,7 +59,7 @@ impl Shape {
         self.per_sample().saturating_mul(if self.batched { batch } else { 1 })
     }
 
-    /// Channels, height and width where it is an image (`[C, H, W]`); a signal (`[C, L]`) has a height of 1.
+    /// Channels, height and width of an image (`[C, H, W]`); a signal (`[C, L]`) has a height of 1.
     pub fn image(&self) -> Option<[u64; 3]> {
         match *self.dimensions.as_slice() {
             [channels, height, width] => Some([channels, height, width]),
@@ -74,7 +74,7 @@ impl Shape {
     }
 }
 
-/// What an element of a tensor is.
+/// Type of an element of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
@@ -107,7 +107,7 @@ impl ElementType {
         }
     }
 
-    /// By PyTorch's name, with or without `torch.`; also safetensors' short names (`F32`, `BF16`).
+    /// The type of this PyTorch name, with or without `torch.`, or safetensors' short name (`F32`, `BF16`).
     pub fn named(name: &str) -> Option<Self> {
         Some(match name.trim_start_matches("torch.").to_ascii_lowercase().as_str() {
             "float64" | "double" | "f64" => Self::Float64,

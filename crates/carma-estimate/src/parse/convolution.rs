@@ -1,18 +1,18 @@
-//! The arithmetic of convolutions and pools, forwards (sizes from arguments) and backwards (filters from parameter counts).
+//! Arithmetic of convolutions and pools: sizes from arguments, and filters from parameter counts.
 
-/// A convolution's filter, as its parameters allow it.
+/// A convolution's filter, inferred from its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Filter {
     pub kernel: [u64; 2],
     pub groups: u64,
     pub bias: bool,
-    /// How unusual it is: 0 for a square odd filter over all channels.
+    /// Penalty for unusual filters: 0 for a square odd filter over all channels.
     pub oddity: u32,
 }
 
-/// The most plausible filter that turns `inputs` channels into `outputs` with this many parameters, if any does.
+/// The most plausible filter from `inputs` to `outputs` channels with this many parameters, if any.
 ///
-/// A weight has outputs x inputs / groups x height x width elements, a bias one more for each output.
+/// A weight has outputs x inputs / groups x height x width elements; a bias has one per output.
 pub(super) fn filter(parameters: u64, inputs: u64, outputs: u64, kernel: Option<[u64; 2]>, groups: Option<u64>) -> Option<Filter> {
     if inputs == 0 || outputs == 0 {
         return None;
@@ -42,7 +42,7 @@ fn filters_of(per_output: u64, inputs: u64, outputs: u64) -> impl Iterator<Item 
     });
     let depthwise = (outputs.is_multiple_of(inputs) && inputs > 1).then_some(per_output).and_then(|area| {
         let (kernel, oddity) = sides(area)?;
-        // Depthwise filters are odd, and not over the few channels of an image; grouped ones (below) are more likely than others.
+        // Depthwise filters are odd, and rarely over the few channels of an image; grouped ones (below) are more likely than others.
         let rare = if inputs < 8 || oddity > 20 { 46 } else { 1 };
         Some(Filter { kernel, groups: inputs, bias: false, oddity: rare + oddity })
     });
@@ -55,31 +55,31 @@ fn filters_of(per_output: u64, inputs: u64, outputs: u64) -> impl Iterator<Item 
     dense.into_iter().chain(depthwise).chain(grouped)
 }
 
-/// Sides of a filter of this area, and how unusual they are.
+/// Sides of a filter of this area, and their penalty.
 fn sides(area: u64) -> Option<([u64; 2], u32)> {
     const LARGEST: u64 = 64;
     let root = area.isqrt();
     if root * root == area && (1..=LARGEST).contains(&root) {
-        // Even filters cut an image into patches; large odd ones are mostly chance.
+        // Even filters cut an image into patches; large odd ones are mostly coincidence.
         return Some(([root, root], if root % 2 == 1 && root <= 11 { 0 } else { 30 }));
     }
     matches!(area, 3 | 5 | 7 | 11 | 13 | 15 | 21 | 31).then_some(([1, area], 20))
 }
 
-/// Output size of a window that slides over `size`.
+/// Output size of a sliding window over `size`.
 pub(super) fn slide(size: u64, kernel: u64, stride: u64, padding: u64, dilation: u64, round_up: bool) -> u64 {
     let reach = dilation.saturating_mul(kernel.saturating_sub(1)).saturating_add(1);
     let room = size.saturating_add(padding.saturating_mul(2)).saturating_sub(reach);
     let stride = stride.max(1);
     let steps = if round_up { room.div_ceil(stride) } else { room / stride };
     let out = steps.saturating_add(1);
-    // A window that would start beyond the input and its left padding is left out.
+    // A window that starts beyond the input and its left padding is dropped.
     if round_up && steps.saturating_mul(stride) >= size.saturating_add(padding) { out - 1 } else { out }.max(1)
 }
 
-/// The stride that led from one size to another.
+/// The stride between an input and an output size.
 pub(super) fn stride(input: u64, output: u64) -> u64 {
-    // Without padding the output is a little smaller than input / stride, with it at most one larger.
+    // Without padding the output is slightly smaller than input / stride, with padding at most one larger.
     if output == 0 { 1 } else { ((input as f64 / output as f64) + 0.25).floor().max(1.0) as u64 }
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a model description, where, and what to do about it.
+//! Errors in model descriptions: the problem, its location and the remedy.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{place}: {problem}")]
 pub struct ParseError {
-    /// Where it stands.
+    /// Location of the problem.
     pub place: Place,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// Where a problem stands.
+/// Location of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A line of a text, counted from 1.
@@ -32,38 +32,38 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// A problem in a description.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// Nothing that is known.
+    /// Unknown format.
     #[error(
         "not a model description that is known: torchsummary, torchinfo, print(model), config.json, ONNX, safetensors, .rad or carma-model TOML"
     )]
     UnknownFormat,
-    /// More bytes than are read.
+    /// The file is too large.
     #[error("the description has {0} bytes; at most {1} are read, so shorten it or give a safetensors file by its header only")]
     TooLarge(usize, usize),
-    /// More layers than any model has.
+    /// Too many layers.
     #[error("there are more than {0} layers, which is the limit: print fewer levels of the model")]
     TooManyLayers(usize),
-    /// Modules within modules within modules.
+    /// Modules are nested too deeply.
     #[error("modules are nested more than {0} deep, which is the limit: print fewer levels of the model")]
     TooDeep(usize),
-    /// Bytes that are no text.
+    /// The bytes are not text.
     #[error("not text in UTF-8: save the description as UTF-8")]
     NotText,
-    /// Something else than what has to stand here.
+    /// Unexpected content.
     #[error("{found:?} is not {expected}")]
     Expected {
-        /// What stands there, cut short where it is long.
+        /// The content, shortened if long.
         found: String,
-        /// What should.
+        /// The expected content.
         expected: &'static str,
     },
-    /// Something that has to be there.
+    /// Required content is missing.
     #[error("{0}")]
     Missing(String),
-    /// No layer at all.
+    /// No layers.
     #[error("there is no layer in it: print the whole model")]
     Empty,
     /// Not JSON or TOML, or not of the expected form.
@@ -72,7 +72,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Something else than what has to stand here.
+    /// Unexpected content.
     pub(super) fn expected(found: &str, expected: &'static str) -> Self {
         Self::Expected { found: shortened(found), expected }
     }
@@ -88,7 +88,7 @@ impl Problem {
     }
 }
 
-/// A line can be long; what is wrong with it need not be.
+/// Shortens a long line for an error message.
 fn shortened(value: &str) -> String {
     const KEPT: usize = 60;
     if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain(['…']).collect() }

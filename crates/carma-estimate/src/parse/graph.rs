@@ -1,22 +1,22 @@
-//! Layers as they are found, within the limits, with what had to be assumed on the way.
+//! Collects layers within limits, with notes on assumptions.
 
 use std::collections::HashSet;
 
 use super::error::{ParseError, Problem};
 use crate::model::{ElementType, Layer, LayerKind, Model, Shape, Source, Tensor};
 
-/// Layers of a model at most: the largest that are trained have a tenth of it.
+/// Maximum number of layers: the largest trained models have a tenth of it.
 pub(super) const MOST_LAYERS: usize = 200_000;
 
-/// A model in the making.
+/// A model under construction.
 pub(super) struct Graph {
     model: Model,
-    /// Whether some layer reads the output of the layer at this position.
+    /// Whether any layer reads the output of the layer at this index.
     read: Vec<bool>,
     notes: Vec<String>,
-    /// The enclosing block of the layers that come next.
+    /// The enclosing block of the next layers.
     pub block: Option<String>,
-    /// The line that is being read, for errors.
+    /// The current line, for errors.
     pub line: usize,
 }
 
@@ -26,30 +26,30 @@ impl Graph {
         Self { model, read: Vec::new(), notes: Vec::new(), block: None, line: 1 }
     }
 
-    /// What the description calls the model.
+    /// Sets the model's name from the description.
     pub(super) fn name(&mut self, name: &str) {
         self.model.name = Some(name.to_owned()).filter(|name| !name.is_empty());
     }
 
-    /// Whether the model is called one of these.
+    /// Whether the model has one of these names.
     pub(super) fn is_named(&self, names: &[&str]) -> bool {
         self.model.name.as_deref().is_some_and(|name| names.contains(&name))
     }
 
-    /// One more input of the model.
+    /// Adds an input of the model.
     pub(super) fn input(&mut self, shape: Shape, element: Option<ElementType>) -> Source {
         self.model.inputs.push(Tensor { shape, element });
         Source::Input(self.model.inputs.len() - 1)
     }
 
-    /// Makes room for layers: growing bit by bit would copy them many times.
+    /// Reserves capacity for layers, to avoid repeated copies.
     pub(super) fn reserve(&mut self, layers: usize) {
         let layers = layers.min(MOST_LAYERS);
         self.model.layers.reserve(layers);
         self.read.reserve(layers);
     }
 
-    /// Whether the model has an input already.
+    /// Whether the model already has an input.
     pub(super) fn has_input(&self) -> bool {
         !self.model.inputs.is_empty()
     }
@@ -59,7 +59,7 @@ impl Graph {
         &self.model.layers
     }
 
-    /// One more layer, in the current block.
+    /// Adds a layer to the current block.
     pub(super) fn push(&mut self, mut layer: Layer) -> Result<Source, ParseError> {
         let position = self.model.layers.len();
         if position >= MOST_LAYERS {
@@ -80,20 +80,20 @@ impl Graph {
         Ok(Source::Layer(position))
     }
 
-    /// One more layer that no module stands for, named after its class and its place.
+    /// Adds a layer without a module, named after its class and index.
     pub(super) fn function(&mut self, class: &str, kind: LayerKind, inputs: Vec<Source>, output: Shape) -> Result<Source, ParseError> {
         let name = format!("{class}.{}", self.model.layers.len());
         self.push(Layer::new(name, class, kind, inputs, output))
     }
 
-    /// The layer that was added last overwrites its first input.
+    /// Marks the last layer as in-place.
     pub(super) fn overwrite_last(&mut self) {
         if let Some(layer) = self.model.layers.last_mut() {
             layer.in_place = true;
         }
     }
 
-    /// The shape that a source has; an input that is not known yet has none.
+    /// The shape of a source; none for an unknown input.
     pub(super) fn shape(&self, source: Source) -> Option<&Shape> {
         match source {
             Source::Input(input) => self.model.inputs.get(input).map(|tensor| &tensor.shape),
@@ -106,19 +106,19 @@ impl Graph {
         if let Source::Layer(layer) = source { self.model.layers.get(layer) } else { None }
     }
 
-    /// Outputs from `first` on that nothing has read yet, in order.
+    /// Outputs from `first` on that no layer reads yet, in order.
     pub(super) fn loose_ends(&self, first: usize) -> Vec<Source> {
         (first..self.read.len()).filter(|&layer| !self.read.get(layer).copied().unwrap_or(true)).map(Source::Layer).collect()
     }
 
-    /// Says, once, what was assumed.
+    /// Adds a note on an assumption, once.
     pub(super) fn note(&mut self, note: &str) {
         if !self.notes.iter().any(|known| known == note) {
             self.notes.push(note.to_owned());
         }
     }
 
-    /// The model and what was assumed; names are made unique.
+    /// The model and the notes; makes names unique.
     pub(super) fn finish(mut self) -> Result<(Model, Vec<String>), ParseError> {
         if self.model.layers.is_empty() {
             return Err(Problem::Empty.at_line(self.line));
@@ -136,7 +136,7 @@ impl Graph {
             let mut taken: HashSet<String> = self.model.layers.iter().map(|layer| layer.name.clone()).collect();
             for place in again {
                 if let Some(layer) = self.model.layers.get_mut(place) {
-                    // Calls of one module are told apart by a number; by the place where that is taken as well.
+                    // Calls of one module get a number as suffix; if that is taken too, their index.
                     let name = (2..9).map(|call| format!("{}#{call}", layer.name)).find(|name| !taken.contains(name));
                     layer.name = name.unwrap_or_else(|| format!("{}#{}", layer.name, place + 9));
                     while !taken.insert(layer.name.clone()) {
@@ -148,7 +148,7 @@ impl Graph {
         Ok((self.model, self.notes))
     }
 
-    /// A quick look, since names are almost always unique: whether two have the same checksum (FNV-1a).
+    /// Fast check, since names are almost always unique: whether two have the same checksum (FNV-1a).
     fn names_may_repeat(&self) -> bool {
         let checksum =
             |name: &str| name.bytes().fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -157,7 +157,7 @@ impl Graph {
         checksums.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
     }
 
-    /// What the description states of the whole.
+    /// Sets the totals that the description states.
     pub(super) fn stated(&mut self, parameters: Option<u64>, batch: Option<u64>) {
         self.model.stated_parameters = parameters;
         self.model.stated_batch = batch;

@@ -1,4 +1,4 @@
-//! `config.json` of Hugging Face: sizes of a transformer by the names that its family gives them.
+//! `config.json` of Hugging Face: sizes of a transformer, by the key names of its family.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
     Ok(graph)
 }
 
-/// The keys of a configuration, under any of several names.
+/// Access to a configuration's keys under alternative names.
 struct Keys<'a>(&'a Map<String, Value>);
 
 impl Keys<'_> {
@@ -39,7 +39,7 @@ impl Keys<'_> {
         self.0.get(name)?.as_bool()
     }
 
-    /// A size that the family cannot do without.
+    /// A required size.
     fn size(&self, names: &[&str]) -> Result<u64, ParseError> {
         self.number(names).filter(|&size| size > 0).ok_or_else(|| {
             let wanted = names.first().copied().unwrap_or_default();
@@ -73,7 +73,7 @@ fn config(keys: &Keys<'_>, training: &Training, graph: &mut Graph) -> Result<Tra
         (positions, _) => positions,
     };
     if config.patches.is_none() {
-        // RoBERTa counts places from two on.
+        // RoBERTa counts positions from two.
         let usable = if family.contains("roberta") { most.map(|rows| rows.saturating_sub(2)) } else { most };
         config.sequence = sequence(training, usable, graph);
     } else if let Some(&[_, height, width]) = training.input.as_deref() {
@@ -82,7 +82,7 @@ fn config(keys: &Keys<'_>, training: &Training, graph: &mut Graph) -> Result<Tra
     Ok(config)
 }
 
-/// Tokens of a sample: as given, or as many as the model can read, within reason.
+/// Sequence length: as given, or the model's maximum within a limit.
 pub(super) fn sequence(training: &Training, most: Option<u64>, graph: &mut Graph) -> u64 {
     if let Some(given) = training.sequence {
         return given;
@@ -148,7 +148,7 @@ fn choices(keys: &Keys<'_>, family: &str, config: &mut TransformerConfig) {
     }
 }
 
-/// The class behind a name of Hugging Face's table of activations.
+/// The class for a name in Hugging Face's table of activations.
 fn activation(name: &str) -> &str {
     match name {
         "gelu" | "gelu_python" => "GELUActivation",

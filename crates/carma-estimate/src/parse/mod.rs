@@ -1,4 +1,4 @@
-//! Model descriptions in: each format becomes one [`Model`].
+//! Parsers of model descriptions: each format becomes one [`Model`].
 
 mod convolution;
 mod error;
@@ -28,26 +28,26 @@ use crate::model::Model;
 use crate::training::{Optimizer, Precision, Training};
 use graph::Graph;
 
-/// Bytes of a description at most. Exported graphs hold weights, which is why it is not less.
+/// Maximum bytes of a description. It is this large because exported graphs contain weights.
 pub const MOST_BYTES: usize = 1 << 30;
 
-/// Bytes of a description in text at most.
+/// Maximum bytes of a text description.
 pub const MOST_TEXT: usize = 64 << 20;
 
-/// What a description says.
+/// A parsed description.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
-    /// What it is written in.
+    /// Its format.
     pub format: Format,
     /// The layers. A `.rad` file has none.
     pub model: Model,
-    /// What it says about training.
+    /// Its hints about training.
     pub hints: Hints,
-    /// What had to be assumed, in plain sentences.
+    /// Assumptions, in plain sentences.
     pub notes: Vec<String>,
 }
 
-/// What a description itself says about training.
+/// Hints about training in a description.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hints {
     /// Samples in a batch.
@@ -56,21 +56,21 @@ pub struct Hints {
     pub sequence: Option<u64>,
     /// Types of weights and activations.
     pub precision: Option<Precision>,
-    /// What updates the weights.
+    /// The optimizer.
     pub optimizer: Option<Optimizer>,
     /// Whether activations are recomputed in the backward pass.
     pub checkpointing: Option<bool>,
     /// Whether elementwise operators are fused.
     pub fusion: Option<bool>,
-    /// The software that it runs on, by name.
+    /// The software stack, by name.
     pub stack: Option<String>,
-    /// GPUs that it asks for.
+    /// Requested GPUs.
     pub gpus: Option<u64>,
-    /// The file with the model's summary, where the description only points to it.
+    /// The file with the model's summary, if the description only refers to it.
     pub summary: Option<String>,
 }
 
-/// Reads a description. The format is told by its content; the file's name only helps where the content is ambiguous.
+/// Parses a description. The content determines the format; the file name is used only if the content is ambiguous.
 ///
 /// ```
 /// use carma_estimate::{parse, training::Training};
@@ -105,7 +105,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, ParseError> {
     Ok(text.trim_start_matches('\u{feff}'))
 }
 
-/// What a format whose only content is layers says.
+/// The description for a format that contains only layers.
 fn description(format: Format, graph: Graph) -> Result<Description, ParseError> {
     let (model, notes) = graph.finish()?;
     let hints = Hints { batch: model.stated_batch, ..Hints::default() };

@@ -1,10 +1,10 @@
-//! The shape that a module gives, by its arguments and what it reads.
+//! The output shape of a module, from its arguments and inputs.
 
 use super::convolution;
 use super::tree::Module;
 use crate::model::{LayerKind, Reshaping, Shape};
 
-/// Dimensions that the window of a convolution or pool slides over, by its class.
+/// Number of dimensions of a convolution's or pool's window, by class.
 pub(super) fn rank(module: &Module<'_>) -> usize {
     match module.class {
         class if class.contains("1d") || class.contains("1D") => 1,
@@ -13,7 +13,7 @@ pub(super) fn rank(module: &Module<'_>) -> usize {
     }
 }
 
-/// The channels of an image of so many dimensions.
+/// The channels of an image with this many dimensions.
 pub(super) fn channels(shape: &Shape, rank: usize) -> Option<u64> {
     let dimensions = shape.dimensions();
     dimensions.len().checked_sub(rank + 1).and_then(|place| dimensions.get(place)).copied()
@@ -39,7 +39,7 @@ pub(super) fn with_features(shape: &Shape, features: u64) -> Shape {
     if shape.is_batched() { Shape::batched(dimensions) } else { Shape::fixed(dimensions) }
 }
 
-/// The output of a module that reads these shapes.
+/// The output shape of a module with these input shapes.
 pub(super) fn of(module: &Module<'_>, inputs: &[&Shape]) -> Shape {
     let attributes = &module.attributes;
     let empty = Shape::batched([]);
@@ -79,7 +79,7 @@ pub(super) fn of(module: &Module<'_>, inputs: &[&Shape]) -> Shape {
             [_, features] => Shape::batched([features]),
             _ => input.clone(),
         },
-        // Query, key and value side by side are three times as wide as what comes out.
+        // Joint query, key and value are three times as wide as the output.
         LayerKind::Attention { .. } if inputs.len() == 1 => with_features(input, input.features() / 3),
         _ => input.clone(),
     }

@@ -1,10 +1,10 @@
-//! How many parameters a module has by its arguments, and in what tensors.
+//! Number of a module's parameters by its arguments, and their tensors.
 
 use super::output::{channels, rank};
 use super::tree::Module;
 use crate::model::{LayerKind, Shape};
 
-/// Channels or features of what a module reads.
+/// Input channels or features of a module.
 pub(super) fn inputs(module: &Module<'_>, shape: &Shape) -> u64 {
     match module.kind {
         LayerKind::Convolution { .. } => channels(shape, rank(module)).unwrap_or(1),
@@ -30,7 +30,7 @@ fn weight(module: &Module<'_>, outputs: u64) -> Option<u64> {
     }
 }
 
-/// Parameters by the arguments alone; a table that is looked up has `rows`.
+/// Parameters from the arguments alone; an embedding table has `rows`.
 pub(super) fn by_arguments(module: &Module<'_>, rows: Option<u64>) -> u64 {
     let attributes = &module.attributes;
     let inputs = attributes.inputs.unwrap_or(0);
@@ -49,7 +49,7 @@ pub(super) fn by_arguments(module: &Module<'_>, rows: Option<u64>) -> u64 {
     }
 }
 
-/// Each layer and direction of a recurrent module has weights from its input and from its state, and two biases, for each gate.
+/// Each layer and direction of a recurrent module has input weights, state weights and two biases, for each gate.
 fn recurrent(module: &Module<'_>, gates: u64) -> u64 {
     let attributes = &module.attributes;
     let (inputs, hidden) = (attributes.inputs.unwrap_or(0), attributes.outputs.unwrap_or(0));
@@ -63,7 +63,7 @@ fn recurrent(module: &Module<'_>, gates: u64) -> u64 {
     layer(inputs).saturating_add(layer(hidden.saturating_mul(directions)).saturating_mul(above))
 }
 
-/// The tensors that so many parameters of a module are in.
+/// The tensors of a module with this many parameters.
 pub(super) fn tensors(module: &Module<'_>, output: &Shape, own: u64) -> Vec<u64> {
     let outputs = match module.kind {
         LayerKind::Convolution { .. } => channels(output, rank(module)).unwrap_or(1),

@@ -1,7 +1,7 @@
-//! CARMA's `.rad` task files: they point to the model's summary and say how it is trained.
+//! CARMA's `.rad` task files: they refer to the model's summary and state how it is trained.
 //!
-//! One fact a line: comment, `conda activate ENV`, command, summary, dataset, batch, mode, GPUs, then known needs. Files with `key = value`
-//! lines are read as well.
+//! One value per line: comment, `conda activate ENV`, command, summary, dataset, batch, mode, GPUs, then known needs. Files with
+//! `key = value` lines are accepted too.
 
 use super::error::{ParseError, Problem};
 use super::text;

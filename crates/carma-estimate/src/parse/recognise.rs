@@ -1,11 +1,11 @@
-//! Which format a description is written in, told by its content.
+//! Recognises the format of a description by its content.
 
 use std::fmt;
 
 use super::MOST_BYTES;
 use super::error::{ParseError, Problem};
 
-/// What a description is written in.
+/// Format of a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// The table of the `torchsummary` package.
@@ -18,7 +18,7 @@ pub enum Format {
     HuggingFaceConfig,
     /// An exported graph.
     Onnx,
-    /// The header of a file of weights.
+    /// The header of a weights file.
     SafeTensors,
     /// A task file of CARMA.
     Rad,
@@ -41,7 +41,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// How far into a text the format is looked for.
+/// Number of bytes to inspect for the format.
 const FAR_ENOUGH: usize = 64 << 10;
 
 /// The format of these bytes.
@@ -69,19 +69,19 @@ pub(super) fn format(bytes: &[u8], file_name: Option<&str>) -> Result<Format, Pa
     }
 }
 
-/// Text that is broken somewhere is still text, and named as such.
+/// The error for binary data; text with invalid bytes gets its own error.
 fn of_binary(bytes: &[u8]) -> ParseError {
     let valid = bytes.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
     let line = bytes.iter().take(valid).filter(|&&byte| byte == b'\n').count() + 1;
     if valid > 0 && line > 1 { Problem::NotText.at_line(line) } else { Problem::UnknownFormat.at_byte(valid) }
 }
 
-/// The beginning as text, if it is text.
+/// The start as text, if it is text.
 fn beginning(bytes: &[u8]) -> Option<&str> {
     let window = bytes.get(..FAR_ENOUGH.min(bytes.len()))?;
     let text = match std::str::from_utf8(window) {
         Ok(text) => text,
-        // A character that the window cuts in two is no sign of binary data.
+        // A character cut by the end of the window does not indicate binary data.
         Err(error) if error.error_len().is_none() && bytes.len() > window.len() => {
             std::str::from_utf8(window.get(..error.valid_up_to())?).ok()?
         }
@@ -120,7 +120,7 @@ fn text_format(text: &str, file_name: Option<&str>) -> Option<Format> {
     (!rad && looks_like_toml(content)).then_some(Format::Toml)
 }
 
-/// `ResNet(` or `(conv1): Conv2d(3, 64, ...)`: a class name with an opening bracket, which a sentence does not have.
+/// `ResNet(` or `(conv1): Conv2d(3, 64, ...)`: a class name with an opening bracket, unlike a sentence.
 fn is_module(line: &str) -> bool {
     let line = line.strip_prefix('(').and_then(|rest| rest.split_once("): ")).map_or(line, |(_, module)| module);
     line.split_once('(').is_some_and(|(class, rest)| {

@@ -1,29 +1,29 @@
-//! What a container of modules does besides running its children, told by its class.
+//! Roles of containers: what they do besides running their children, by class.
 
 /// What a container does besides running its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing, or nothing that is known.
+    /// Nothing, or unknown.
     Plain,
-    /// Only groups a few layers of a block, such as a convolution with its normalisation.
+    /// Only groups some layers of a block, such as a convolution with its normalisation.
     Wrapper,
-    /// As a wrapper, with a ReLU in place that no module stands for (`BasicConv2d` of torchvision).
+    /// A wrapper with an in-place ReLU without a module (`BasicConv2d` of torchvision).
     WrapperWithActivation,
     /// Adds its input to its result.
     Residual,
     /// Multiplies its input by a gate computed from it.
     SqueezeExcite,
-    /// Normalises, then runs its children, an activation among them.
+    /// Normalises, then runs its children, including an activation.
     NormalisedActivation,
     /// Mixes query, key and value.
     Attention,
-    /// Joins the results of branches; the last branch begins with a mean over windows that no module stands for.
+    /// Concatenates branches; the last branch begins with an average pool without a module.
     PooledBranches,
-    /// Joins the results of branches, two of which fork at their end (`InceptionE` of torchvision).
+    /// Concatenates branches, two of which fork at their end (`InceptionE` of torchvision).
     ForkedBranches,
-    /// Joins the results of branches.
+    /// Concatenates branches.
     Branches,
-    /// Has a result of its own that nothing else reads, such as a classifier half way.
+    /// Has a result that no other module reads, such as an auxiliary classifier.
     Aside,
 }
 
@@ -73,12 +73,12 @@ impl Role {
         }
     }
 
-    /// Whether it is one of the blocks that a model repeats: the unit of gradient checkpointing.
+    /// Whether it is a repeated block of a model: the unit of gradient checkpointing.
     pub(super) const fn is_block(self) -> bool {
         matches!(self, Self::Residual | Self::PooledBranches | Self::ForkedBranches | Self::Branches)
     }
 
-    /// Whether it joins branches that read the same input.
+    /// Whether it concatenates branches that read the same input.
     pub(super) const fn joins_branches(self) -> bool {
         matches!(self, Self::PooledBranches | Self::ForkedBranches | Self::Branches)
     }

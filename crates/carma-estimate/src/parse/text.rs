@@ -1,6 +1,6 @@
-//! Numbers, shapes and columns as the printed summaries write them.
+//! Numbers, shapes and columns of printed summaries.
 
-/// A count such as `590,592`, all of `text`.
+/// Parses all of `text` as a count such as `590,592`.
 pub(super) fn count(text: &str) -> Option<u64> {
     let mut number: u64 = 0;
     let mut digits = 0;
@@ -17,17 +17,17 @@ pub(super) fn count(text: &str) -> Option<u64> {
     (digits > 0).then_some(number)
 }
 
-/// The count that follows `label` on a line, such as `Total params: 11,689,512`.
+/// The count after `label` on a line, such as `Total params: 11,689,512`.
 pub(super) fn labelled(line: &str, label: &str) -> Option<u64> {
     count(line.trim().strip_prefix(label)?.trim_start_matches(':').trim())
 }
 
-/// The number of MB that follows `label`.
+/// The number of MB after `label`.
 pub(super) fn megabytes(line: &str, label: &str) -> Option<f64> {
     line.trim().strip_prefix(label)?.trim_start_matches(':').trim().replace(',', "").parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Dimensions such as `[-1, 64, 112, 112]` at the start of `text`, and what follows. `-1` is 0. Of a list of shapes, the first.
+/// Dimensions such as `[-1, 64, 112, 112]` at the start of `text`, and the rest. `-1` becomes 0. For a list of shapes, the first.
 pub(super) fn shape(text: &str) -> Option<(Vec<u64>, &str)> {
     let open = text.strip_prefix(['[', '('])?;
     if open.starts_with(['[', '(']) {
@@ -43,18 +43,18 @@ pub(super) fn shape(text: &str) -> Option<(Vec<u64>, &str)> {
     Some((dimensions, open.get(end + 1..)?))
 }
 
-/// Lists of lists of lists are peeled off here rather than by recursion, whose depth the input would choose.
+/// Opens nested lists iteratively, because recursion depth would depend on the input.
 fn open_inner(text: &str) -> Option<&str> {
     let inner = text.trim_start_matches(['[', '(']);
     text.get(text.len() - inner.len() - 1..)
 }
 
-/// Where the list that was entered last but one ends.
+/// Index of the last closing bracket.
 fn matching_end(text: &str) -> Option<usize> {
     text.rfind([']', ')'])
 }
 
-/// One or two numbers: `3`, `(3, 3)`, `[3, 3]`, `(3,)`; of three, the last two, the first folded into the height.
+/// One or two numbers: `3`, `(3, 3)`, `[3, 3]`, `(3,)`; of three, the first is folded into the height.
 pub(super) fn pair(text: &str) -> Option<[u64; 2]> {
     let text = text.trim();
     if let Some(side) = count(text) {

@@ -1,4 +1,4 @@
-//! Modules within modules, as summaries and `print(model)` list them: the common ground of the text formats.
+//! Trees of modules, as listed by summaries and `print(model)`; shared by the text formats.
 
 use std::borrow::Cow;
 
@@ -7,28 +7,28 @@ use super::graph::MOST_LAYERS;
 use super::role::Role;
 use crate::model::{LayerKind, Shape};
 
-/// Levels of modules at most.
+/// Maximum nesting depth.
 pub(super) const DEEPEST: usize = 64;
 
-/// A module of a tree. The tree is a list in which children follow their parent, so that no depth of nesting needs recursion.
+/// A module of a tree. The tree is a list in which children follow their parent, so that deep nesting needs no recursion.
 #[derive(Debug, Clone)]
 pub(super) struct Module<'t> {
-    /// What its parent calls it, or what the summary does.
+    /// Its name in its parent or in the summary.
     pub name: Cow<'t, str>,
     pub class: &'t str,
     pub kind: LayerKind,
     pub role: Role,
-    /// The position after its last descendant.
+    /// The index after its last descendant.
     pub end: usize,
     pub line: usize,
     pub input: Option<Shape>,
     pub output: Option<Shape>,
-    /// Its own parameters, where known.
+    /// Its own parameters, if known.
     pub parameters: Option<u64>,
     pub attributes: Attributes,
 }
 
-/// What a module was made with, as far as it is written.
+/// Printed arguments of a module.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Attributes {
     /// Input channels or features.
@@ -51,24 +51,24 @@ pub(super) struct Attributes {
     pub probability: Option<f64>,
 }
 
-/// A tree in the making.
+/// A tree under construction.
 #[derive(Default)]
 pub(super) struct Tree<'t> {
     pub modules: Vec<Module<'t>>,
     open: Vec<usize>,
-    /// What each class name means, so that a name is looked up once.
+    /// Cache of known classes, so that each is looked up once.
     classes: Vec<(&'t str, LayerKind, Role)>,
 }
 
 impl<'t> Tree<'t> {
-    /// What a class is.
+    /// The kind and role of a class.
     pub(super) fn class(&mut self, class: &'t str) -> (LayerKind, Role) {
-        // Most summaries have a dozen classes; a hostile one with thousands is not worth remembering.
+        // Most summaries have a dozen classes; thousands, as in a hostile file, are not cached.
         const REMEMBERED: usize = 64;
         if let Some((_, kind, role)) = self.classes.iter().find(|(known, ..)| *known == class) {
             return (kind.clone(), *role);
         }
-        // Hugging Face calls a product with weights a convolution, with a capital D.
+        // Hugging Face's `Conv1D` (capital D) is a linear layer.
         let kind = if class == "Conv1D" { LayerKind::Linear } else { LayerKind::of_class(class) };
         let role = Role::of_class(class);
         if self.classes.len() < REMEMBERED {
@@ -77,13 +77,13 @@ impl<'t> Tree<'t> {
         (kind, role)
     }
 
-    /// Opens a module within those that are open, and returns it to be completed.
+    /// Opens a module within the open ones, and returns it for completion.
     pub(super) fn open(&mut self, name: impl Into<Cow<'t, str>>, class: &'t str, line: usize) -> Result<&mut Module<'t>, ParseError> {
         let known = self.class(class);
         self.open_known(name, class, known, line)
     }
 
-    /// The same for a class that has been looked up.
+    /// The same for a known class.
     pub(super) fn open_known(
         &mut self,
         name: impl Into<Cow<'t, str>>,
@@ -114,7 +114,7 @@ impl<'t> Tree<'t> {
         self.modules.last_mut().ok_or_else(|| Problem::Empty.at_line(line))
     }
 
-    /// Closes the module that was opened last, and returns it.
+    /// Closes the innermost module, and returns it.
     pub(super) fn close(&mut self) -> Option<&mut Module<'t>> {
         let end = self.modules.len();
         let place = self.open.pop()?;
@@ -130,23 +130,23 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// The module that was opened last.
+    /// The innermost open module.
     pub(super) fn innermost(&mut self) -> Option<&mut Module<'t>> {
         self.modules.get_mut(*self.open.last()?)
     }
 
-    /// Whether the module that was opened last has no children so far.
+    /// Whether the innermost module has no children so far.
     pub(super) fn innermost_is_leaf(&self) -> bool {
         self.open.last().is_some_and(|&place| place + 1 == self.modules.len())
     }
 
-    /// Modules that are open.
+    /// Number of open modules.
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
 }
 
-/// Positions of the children of the module at `parent`.
+/// Indices of the children of the module at `parent`.
 pub(super) fn children<'a>(modules: &'a [Module<'_>], parent: usize) -> impl Iterator<Item = usize> + 'a {
     let end = modules.get(parent).map_or(parent, |module| module.end);
     let mut next = parent + 1;

@@ -1,7 +1,9 @@
-//! Software stacks: what CUDA, cuDNN and cuBLAS take beside PyTorch's allocator, and the workspaces they ask it for.
+//! Software stacks: memory of CUDA, cuDNN and cuBLAS outside PyTorch's allocator, and the workspaces they request from it.
 
+mod convolution;
 mod workspace;
 
+pub use convolution::{Convolution, Direction};
 pub use workspace::{Band, ConvolutionWorkspace, Filter};
 
 use std::sync::LazyLock;
@@ -11,33 +13,33 @@ use serde::{Deserialize, Serialize};
 /// Bytes in a mebibyte.
 pub(crate) const MIB: f64 = (1 << 20) as f64;
 
-/// What a stack takes on a generation of GPUs.
+/// Memory of a software stack on a generation of GPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
     /// Its name in the table.
     pub name: String,
-    /// What it is.
+    /// Its description.
     #[serde(default)]
     pub description: String,
-    /// Where the figures are from.
+    /// Source of the numbers.
     pub evidence: Evidence,
-    /// How the framework takes memory from the driver.
+    /// How the framework reserves memory from the driver.
     #[serde(default)]
     pub allocation: Allocation,
-    /// MiB of the CUDA context with the kernels it loads.
+    /// MiB of the CUDA context with its loaded kernels.
     pub context: f64,
-    /// MiB more once a convolution has run: cuDNN's kernels.
+    /// Additional MiB after the first convolution: cuDNN's kernels.
     #[serde(default)]
     pub convolution_context: f64,
-    /// MiB of the workspace that each of cuBLAS' handles gets from PyTorch's allocator.
+    /// MiB of workspace of each cuBLAS handle, from PyTorch's allocator.
     pub matrix_workspace: f64,
     /// Workspace of convolutions.
     #[serde(default)]
     pub convolutions: ConvolutionWorkspace,
 }
 
-/// How a framework takes memory from the driver.
+/// How a framework reserves memory from the driver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allocation {
@@ -48,7 +50,7 @@ pub enum Allocation {
     Growth,
 }
 
-/// Where a stack's figures are from.
+/// Source of a stack's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
@@ -56,7 +58,7 @@ pub enum Evidence {
     Measured,
     /// Derived, not measured.
     Assumed,
-    /// Fitted to the user's own reading.
+    /// Fitted to the user's own measurement.
     Calibrated,
 }
 
@@ -74,7 +76,7 @@ struct Table {
 static BUILT_IN: LazyLock<Vec<Stack>> = LazyLock::new(|| Stack::read(include_str!("stacks.toml")).unwrap_or_default());
 
 impl Stack {
-    /// The stacks that are known, the default first.
+    /// The built-in stacks, the default first.
     ///
     /// ```
     /// use carma_estimate::stack::Stack;
@@ -89,7 +91,7 @@ impl Stack {
         BUILT_IN.iter().find(|stack| stack.name == name)
     }
 
-    /// Reads a table of stacks.
+    /// Parses a table of stacks.
     pub fn read(text: &str) -> Result<Vec<Self>, StackError> {
         Ok(toml::from_str::<Table>(text)?.stack)
     }
@@ -99,13 +101,13 @@ impl Stack {
         toml::to_string(&Table { stack: stacks }).unwrap_or_default()
     }
 
-    /// Bytes beside the allocator for a model with or without convolutions.
+    /// Bytes outside the allocator for a model with or without convolutions.
     pub fn context_bytes(&self, convolutions: bool) -> u64 {
         let context = self.context + if convolutions { self.convolution_context } else { 0.0 };
         (context.max(0.0) * MIB) as u64
     }
 
-    /// The same stack with the context that a reading of the whole process implies, given what the allocator would have reserved.
+    /// The same stack with the context computed from a measurement of the whole process and the reserved bytes.
     #[must_use]
     pub fn calibrated(&self, reading: u64, reserved: u64, convolutions: bool) -> Self {
         let beside = reading.saturating_sub(reserved) as f64 / MIB;

@@ -1,17 +1,17 @@
-//! Workspace that cuDNN asks for while a convolution runs.
+//! Workspace that cuDNN requests during a convolution.
 //!
-//! On GPUs with tensor cores the library copies its operands into the layout it computes in, or transforms them to tiles; either way the
-//! workspace is a multiple of what the call reads and writes. Which algorithm is taken depends on the filter and the width of the layer, so
-//! the multiples are a small table, learned from measured networks.
+//! On GPUs with tensor cores the library copies its operands into its own layout, or transforms them to tiles. In both cases the
+//! workspace is a multiple of the call's input and output. The algorithm depends on the filter and the width of the layer, so the
+//! multiples are a small table, fitted to measured networks.
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::{Convolution, Direction};
+use super::{Convolution, Direction};
 
 /// Channels are padded to a multiple of this in the library's own layout.
 const CHANNEL_ALIGNMENT: u64 = 8;
 
-/// Kinds of filters that the library treats alike.
+/// Kinds of filters that the library treats the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
@@ -21,17 +21,17 @@ pub enum Filter {
     Small,
     /// Larger.
     Large,
-    /// Channels in groups, depthwise ones too.
+    /// Grouped channels, including depthwise.
     Grouped,
 }
 
-/// Multiples for filters of one kind up to a width.
+/// Multiples for one kind of filters up to a width.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
     /// The filters.
     pub filter: Filter,
-    /// Layers narrower than this (geometric mean of input and output channels); absent is any.
+    /// Upper limit of width (geometric mean of input and output channels); absent: no limit.
     pub below: Option<f64>,
     /// Multiples of the input's and the output's bytes in the forward pass.
     pub forward: [f64; 2],
@@ -41,7 +41,7 @@ pub struct Band {
     pub weight: [f64; 2],
 }
 
-/// How much workspace convolutions take.
+/// Workspace of convolutions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ConvolutionWorkspace {
@@ -49,12 +49,7 @@ pub struct ConvolutionWorkspace {
 }
 
 impl ConvolutionWorkspace {
-    /// Of these bands the first that fits a call decides; where none does, no workspace is taken.
-    pub fn new(bands: Vec<Band>) -> Self {
-        Self { bands }
-    }
-
-    /// Bytes that one call takes.
+    /// Bytes of workspace of one call.
     pub fn workspace(&self, call: &Convolution) -> u64 {
         let filter = match call.kernel {
             _ if call.groups > 1 => Filter::Grouped,

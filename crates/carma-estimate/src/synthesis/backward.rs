@@ -1,4 +1,4 @@
-//! The backward pass: layers in reverse order, each turning the gradient of its output into those of its inputs and parameters.
+//! The backward pass: layers in reverse order, each computing the gradients of its inputs and parameters.
 
 use crate::model::{Layer, LayerKind, Reshaping, Source};
 use crate::trace::{Direction, Event, Purpose};
@@ -11,7 +11,7 @@ use super::{Gradient, Synthesis};
 impl<F: FnMut(Event)> Synthesis<'_, F> {
     pub(super) fn backward(&mut self, loss: Loss) {
         let Some(last) = self.model.layers.len().checked_sub(1) else { return };
-        // Gradient of the log-softmax' output, then of its input.
+        // Gradient of the log-softmax's output, then of its input.
         let outer = self.tape.allocate(loss.bytes, Purpose::Temporaries);
         let inner = self.tape.allocate(loss.bytes, Purpose::Temporaries);
         self.tape.release(outer);
@@ -32,7 +32,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         if let Some(gradient) = self.gradients[position].take() {
             let gradient = self.contiguous(layer, gradient);
             self.input_gradients(layer, gradient);
-            // A learned slope (PReLU) gets a gradient for each element, summed up afterwards.
+            // A learned slope (PReLU) gets a gradient per element, which is summed afterwards.
             let slopes = (matches!(layer.kind, LayerKind::Activation(_)) && layer.parameters > 0)
                 .then(|| self.tape.allocate(self.gradient_bytes(layer.output.elements(self.batch)), Purpose::Temporaries));
             self.weight_gradients(position, layer);
@@ -92,7 +92,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         }
     }
 
-    /// A second gradient is added in place where nobody else holds the first.
+    /// A second gradient is added in place if nothing else holds the first.
     fn accumulate(&mut self, position: usize, new: Gradient) {
         let Some(old) = self.gradients[position] else {
             self.gradients[position] = Some(new);
@@ -124,7 +124,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         }
     }
 
-    /// `nn.DataParallel` adds the replicas' gradients up in buckets on the first GPU, beside its own replica's.
+    /// `nn.DataParallel` sums the replicas' gradients in buckets on the first GPU, beside its own replica's.
     fn reduce_replicas(&mut self) {
         if !matches!(self.training.parallel, Parallel::DataParallel { .. }) {
             return;

@@ -1,4 +1,4 @@
-//! Gradient checkpointing: a block's forward pass keeps only what came in, and runs again when the backward pass reaches it.
+//! Gradient checkpointing: a block's forward pass saves only its inputs, and runs again when the backward pass reaches it.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use crate::trace::Event;
 
 use super::{Made, Synthesis};
 
-/// A block whose inside is recomputed.
+/// A block to recompute.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     pub(super) layers: Range<usize>,
-    /// Layers outside that it reads, with what they made.
+    /// Layers outside the block that it reads, with their outputs.
     inputs: Vec<(usize, Made)>,
 }
 
@@ -60,14 +60,14 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         self.checkpoints.push(Checkpoint { layers, inputs });
     }
 
-    /// Runs a block again, keeping what its backward pass needs, when that reaches its last layer.
+    /// Recomputes a block when the backward pass reaches its last layer, and saves what that needs.
     pub(super) fn recompute_before(&mut self, position: usize) {
         let Some(checkpoint) = self.checkpoints.pop_if(|checkpoint| checkpoint.layers.end == position + 1) else { return };
         for &(before, made) in &checkpoint.inputs {
             self.made[before] = Some(made);
         }
         self.forward(checkpoint.layers.clone(), true);
-        // Whatever nobody inside reads any more has no reader left.
+        // Inputs that no layer inside reads any more have no reader left.
         for position in checkpoint.inputs.iter().map(|&(before, _)| before).chain(checkpoint.layers) {
             if let Some(made) = self.made[position].take() {
                 self.tape.release(made.storage);

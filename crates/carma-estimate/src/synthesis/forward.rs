@@ -26,7 +26,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
             None => self.compute(layer, keep),
         };
         let mut rule = saving(&layer.kind, layer.in_place, self.training.fusion);
-        // A mean over everything needs only the shape of its input; one over windows looks at it again.
+        // A mean over everything needs only the shape of its input; a mean over windows reads it again.
         rule.inputs |= layer.kind == LayerKind::AveragePool && layer.output.image().is_some_and(|[_, height, width]| height * width > 1);
         if keep {
             self.keep(layer, made, rule);
@@ -36,7 +36,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         self.drop_read(position);
     }
 
-    /// The storage that a layer's output shares with its first input, where it does.
+    /// The storage that a layer's output shares with its first input, if any.
     fn alias(&self, layer: &Layer) -> Option<Made> {
         let elementwise = matches!(layer.kind, LayerKind::Activation(_) | LayerKind::Dropout { .. });
         let no_dropout = matches!(layer.kind, LayerKind::Dropout { probability } if probability == 0.0);
@@ -72,7 +72,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         Made { storage, element }
     }
 
-    /// Automatic mixed precision works on copies of the weights, and of inputs that are not yet halved.
+    /// Automatic mixed precision uses half-precision copies of the weights and of full-precision inputs.
     fn cast_to_half(&mut self, layer: &Layer, casts: &mut Vec<StorageId>) {
         if layer.parameters > 0 {
             casts.push(self.tape.allocate(layer.parameters.saturating_mul(2), Purpose::Activations));
@@ -90,7 +90,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         let half = self.is_half(&layer.kind);
         if rule.inputs {
             for &source in &layer.inputs {
-                // Where a copy of half the size was made, that is kept instead.
+                // If a half-precision copy exists, it is saved instead.
                 if let Some(input) = self.source(source).filter(|input| !(half && input.element == ElementType::Float32)) {
                     let storage = self.tape.hold(input.storage);
                     self.saved.push(storage);
@@ -112,7 +112,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         }
     }
 
-    /// Small tensors that go with an output: means and deviations, the logarithm of attention's sums, a recurrent layer's reserve.
+    /// Small tensors beside an output: means and deviations, attention's log-sum-exp, a recurrent layer's reserve.
     fn statistics(&self, layer: &Layer) -> [Option<u64>; 2] {
         let features = layer.output.features().max(1);
         match layer.kind {
@@ -133,7 +133,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         }
     }
 
-    /// Lets go of what no later layer reads.
+    /// Releases outputs that no later layer reads.
     fn drop_read(&mut self, position: usize) {
         for number in 0..self.model.layers[position].inputs.len() {
             if let Source::Layer(before) = self.model.layers[position].inputs[number]
@@ -158,7 +158,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
             Precision::Float32 => ElementType::Float32,
             Precision::Mixed if widened => ElementType::Float32,
             Precision::Mixed if self.is_half(&layer.kind) => ElementType::BFloat16,
-            // Whatever is left takes the type of what it reads.
+            // All other layers use the type of their input.
             Precision::Mixed => {
                 let read = layer.inputs.iter().filter_map(|&source| self.source(source)).map(|made| made.element);
                 read.max_by_key(|element| element.bytes()).filter(|element| element.bytes() <= 4).unwrap_or(ElementType::BFloat16)

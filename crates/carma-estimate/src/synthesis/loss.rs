@@ -5,7 +5,7 @@ use crate::training::Parallel;
 
 use super::Synthesis;
 
-/// The loss' own tensors, which live until the backward pass has passed them.
+/// The loss's own tensors; they live until the backward pass has used them.
 pub(super) struct Loss {
     pub(super) saved: Vec<StorageId>,
     pub(super) bytes: u64,

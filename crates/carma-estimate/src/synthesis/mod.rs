@@ -1,7 +1,7 @@
-//! The static estimator's events: what forward pass, backward pass and optimizer would allocate and free, from the layer graph alone.
+//! Events of the static estimator: allocations and frees of forward pass, backward pass and optimizer, from the layer graph alone.
 //!
-//! The passes follow PyTorch's own: a tensor lives while a later layer or the user's code needs it or the backward pass has saved it; gradients
-//! are made in reverse order, accumulated in place where nobody else holds them, and dropped once used.
+//! The passes follow PyTorch: a tensor lives while a later layer or the user's code needs it or the backward pass has saved it; gradients
+//! are made in reverse order, accumulated in place if nothing else holds them, and freed after use.
 
 mod backward;
 mod checkpointing;
@@ -20,8 +20,8 @@ use crate::training::{Optimizer, Parallel, Training};
 use checkpointing::Checkpoint;
 use tape::Tape;
 
-/// Iterations after which the allocator has seen everything: the optimizer's state appears at the end of the first, so the second is the
-/// first whole one, and the third meets the holes that the second left.
+/// Iterations until the allocator is in a steady state: the optimizer's state appears at the end of the first, the second is the first
+/// complete one, and the third meets the holes that the second left.
 pub const ITERATIONS: u32 = 3;
 
 /// Allocation events of [`ITERATIONS`] training iterations on the first GPU.
@@ -31,7 +31,7 @@ pub fn events(model: &Model, training: &Training) -> Vec<Event> {
     events
 }
 
-/// Hands the same events over one by one, as they are made up.
+/// Passes the same events to `take` one by one.
 pub fn each_event(model: &Model, training: &Training, take: impl FnMut(Event)) {
     let mut synthesis = Synthesis::new(model, training, take);
     synthesis.place_weights();
@@ -44,15 +44,15 @@ pub fn each_event(model: &Model, training: &Training, take: impl FnMut(Event)) {
     synthesis.tape.mark(Mark::End);
 }
 
-/// A gradient that waits for its layer.
+/// A pending gradient of a layer's output.
 #[derive(Debug, Clone, Copy)]
 struct Gradient {
     storage: StorageId,
-    /// A slice of a larger one: libraries copy it before they read it.
+    /// Whether it is a slice of a larger one: libraries copy it before they read it.
     slice: bool,
 }
 
-/// A tensor that some layer makes.
+/// A tensor that a layer has produced.
 #[derive(Debug, Clone, Copy)]
 struct Made {
     storage: StorageId,
@@ -62,26 +62,26 @@ struct Made {
 struct Synthesis<'model, F> {
     model: &'model Model,
     training: &'model Training,
-    /// Samples that the first GPU works on.
+    /// Samples on the first GPU.
     batch: u64,
     tape: Tape<F>,
-    /// Elements of each layer's adapters; empty where the layers themselves are trained.
+    /// Elements of each layer's adapters; empty if the layers themselves are trained.
     adapters: Vec<u64>,
-    /// Position of the last layer that reads each layer's output; its own where nobody does.
+    /// Index of the last layer that reads each layer's output; its own index if none does.
     last_reader: Vec<usize>,
     /// Whether gradients flow to each layer's output.
     differentiable: Vec<bool>,
     inputs: Vec<Made>,
     made: Vec<Option<Made>>,
-    /// What the backward pass of each layer needs: the range of each layer in `saved`.
+    /// Storages saved for the backward pass: the range of each layer in `saved`.
     saved: Vec<StorageId>,
     saved_of: Vec<(u32, u32)>,
-    /// Blocks to be recomputed, and those of this iteration that have not been yet.
+    /// Blocks to recompute, and those still pending in this iteration.
     checkpointed: Vec<Range<usize>>,
     checkpoints: Vec<Checkpoint>,
     gradients: Vec<Option<Gradient>>,
     parameter_gradients: Vec<StorageId>,
-    /// The loss and what the user's loop still holds of the last iteration.
+    /// The loss, and other tensors of the last iteration that the user's loop still holds.
     held: Vec<StorageId>,
 }
 
@@ -132,7 +132,7 @@ impl<'model, F: FnMut(Event)> Synthesis<'model, F> {
         }
     }
 
-    /// One forward pass whose results nobody wants.
+    /// One forward pass whose results are discarded.
     fn rehearse(&mut self, samples: u64) {
         let batch = std::mem::replace(&mut self.batch, samples);
         let input = self.model.inputs.iter().map(|input| input.shape.elements(samples)).sum::<u64>();
@@ -170,7 +170,7 @@ impl<'model, F: FnMut(Event)> Synthesis<'model, F> {
         self.step(number == 1);
     }
 
-    /// The loop's variables hold the next batch on the host before it is copied, so the last one is gone by then.
+    /// The loop's variables hold the next batch on the host before it is copied, so the last one is freed by then.
     fn load_batch(&mut self) {
         for old in std::mem::take(&mut self.inputs) {
             self.tape.release(old.storage);

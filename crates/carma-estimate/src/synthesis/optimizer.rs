@@ -1,21 +1,21 @@
-//! The optimizer's step: state that it creates in the first one and what it needs for a moment in each.
+//! The optimizer's step: the state that the first step creates, and the temporaries of each step.
 
 use crate::trace::{Event, Purpose, StorageId};
 use crate::training::Optimizer;
 
 use super::Synthesis;
 
-/// What an optimizer keeps and uses for each parameter.
+/// Memory of an optimizer per parameter.
 struct Needs {
-    /// Bytes of each state tensor for an element.
+    /// Bytes per element of each state tensor.
     state: &'static [u64],
-    /// Bytes of temporaries for an element, all parameters at once: the default for CUDA tensors updates them in groups.
+    /// Bytes of temporaries per element, for all parameters at once: by default CUDA tensors are updated in groups.
     temporary: u64,
 }
 
 const fn needs(optimizer: Optimizer) -> Needs {
     match optimizer {
-        // Adafactor keeps two vectors instead of a matrix, and updates one parameter after another.
+        // Adafactor keeps two vectors instead of a matrix, and updates parameters one by one.
         Optimizer::None | Optimizer::Sgd | Optimizer::Adafactor => Needs { state: &[], temporary: 0 },
         Optimizer::Momentum | Optimizer::Lion => Needs { state: &[4], temporary: 0 },
         Optimizer::Adam | Optimizer::AdamW => Needs { state: &[4, 4], temporary: 4 },
@@ -37,7 +37,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
                 }
             }
         }
-        // Gradients with the weights' share are new tensors.
+        // Gradients with weight decay are new tensors.
         let decayed = if self.training.weight_decay && self.training.optimizer != Optimizer::AdamW { 4 } else { 0 };
         if needs.temporary + decayed > 0 {
             let mut temporaries: Vec<StorageId> = Vec::new();

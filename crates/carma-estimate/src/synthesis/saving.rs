@@ -1,13 +1,13 @@
-//! What each kind of layer keeps for its backward pass, as PyTorch's own operators do.
+//! Tensors that each kind of layer saves for its backward pass, as in PyTorch.
 
 use crate::model::{Activation, LayerKind, Normalisation};
 
-/// What a layer keeps beside its parameters.
+/// What a layer saves beside its parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Saving {
     pub(super) inputs: bool,
     pub(super) output: bool,
-    /// Further bytes for each element of the output.
+    /// Further bytes per element of the output.
     pub(super) bytes_per_element: u64,
     /// Further tensors of the output's size and type.
     pub(super) copies: u64,
@@ -19,7 +19,7 @@ const OUTPUT: Saving = Saving { output: true, ..NOTHING };
 
 pub(super) fn saving(kind: &LayerKind, in_place: bool, fusion: bool) -> Saving {
     match kind {
-        // A compiler recomputes elementwise operators from what their neighbours keep.
+        // A compiler recomputes elementwise operators from tensors that their neighbours save.
         LayerKind::Activation(_) | LayerKind::Dropout { .. } if fusion => NOTHING,
         LayerKind::Activation(Activation::KeepsInput) if in_place => Saving { copies: 1, ..NOTHING },
         LayerKind::Convolution { .. }
@@ -35,9 +35,9 @@ pub(super) fn saving(kind: &LayerKind, in_place: bool, fusion: bool) -> Saving {
         LayerKind::Normalisation(Normalisation::RootMeanSquare) => Saving { copies: 1, ..INPUTS },
         LayerKind::Normalisation(Normalisation::LocalResponse) => Saving { copies: 2, ..INPUTS },
         LayerKind::Activation(Activation::Composed { kept }) => Saving { copies: *kept, ..INPUTS },
-        // The mask is one byte an element.
+        // The mask is one byte per element.
         LayerKind::Dropout { .. } => Saving { bytes_per_element: 1, ..NOTHING },
-        // Positions of the maxima are 64-bit integers.
+        // Indices of the maxima are 64-bit integers.
         LayerKind::MaxPool => Saving { bytes_per_element: 8, ..INPUTS },
         LayerKind::AveragePool
         | LayerKind::Add

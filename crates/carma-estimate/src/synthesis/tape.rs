@@ -1,9 +1,9 @@
-//! Storages that are counted by their holders, told as events.
+//! Reference-counted storages, emitted as events.
 
 use crate::trace::{Convolution, Event, Mark, Purpose, StorageId};
 
 pub(super) struct Tape<F> {
-    /// Gets the events as they happen: thousands of them need not be kept where they are replayed at once.
+    /// Receives the events as they happen, so that they need not be stored.
     take: F,
     holders: Vec<u32>,
 }
@@ -13,7 +13,7 @@ impl<F: FnMut(Event)> Tape<F> {
         Self { take, holders: Vec::with_capacity(storages) }
     }
 
-    /// A new storage with one holder.
+    /// Allocates a storage with one reference.
     pub(super) fn allocate(&mut self, bytes: u64, purpose: Purpose) -> StorageId {
         let storage = self.holders.len() as StorageId;
         self.holders.push(1);
@@ -21,13 +21,13 @@ impl<F: FnMut(Event)> Tape<F> {
         storage
     }
 
-    /// One more holder.
+    /// Adds a reference.
     pub(super) fn hold(&mut self, storage: StorageId) -> StorageId {
         self.holders[storage as usize] += 1;
         storage
     }
 
-    /// One holder less; the last one frees it.
+    /// Drops a reference; the last one frees the storage.
     pub(super) fn release(&mut self, storage: StorageId) {
         let holders = &mut self.holders[storage as usize];
         debug_assert!(*holders > 0, "storage {storage} is released once too often");
@@ -37,7 +37,7 @@ impl<F: FnMut(Event)> Tape<F> {
         }
     }
 
-    /// Allocated and freed at once.
+    /// Allocates and frees at once.
     pub(super) fn pass(&mut self, bytes: u64, purpose: Purpose) {
         let storage = self.allocate(bytes, purpose);
         self.release(storage);

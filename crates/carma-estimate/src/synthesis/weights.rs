@@ -1,4 +1,4 @@
-//! Weights, and the buffers that live as long as they do.
+//! Weights, and buffers with the same lifetime.
 
 use crate::model::{Layer, LayerKind, Normalisation};
 use crate::trace::{Event, Purpose};
@@ -6,7 +6,7 @@ use crate::training::Parallel;
 
 use super::Synthesis;
 
-/// Buckets in which gradients travel between processes (`DistributedDataParallel`'s default).
+/// Size of gradient buckets between processes (`DistributedDataParallel`'s default).
 pub(super) const BUCKET: u64 = 25 << 20;
 
 /// Sizes of a layer's parameter tensors, in elements.
@@ -15,7 +15,7 @@ fn tensors(layer: &Layer) -> &[u64] {
 }
 
 impl<F: FnMut(Event)> Synthesis<'_, F> {
-    /// Sizes of the tensors of a layer that are trained: its own, or those of its adapters.
+    /// Sizes of a layer's trained tensors: its own, or those of its adapters.
     pub(super) fn trained_tensors(&self, position: usize) -> &[u64] {
         match self.adapters.get(position) {
             None => tensors(&self.model.layers[position]),
@@ -29,7 +29,7 @@ impl<F: FnMut(Event)> Synthesis<'_, F> {
         self.model.layers.iter().map(|layer| self.training.trained_elements(layer)).fold(0, u64::saturating_add)
     }
 
-    /// Share of a tensor that this process keeps from a `ZeRO` stage on.
+    /// This process's share of a tensor that is sharded from a `ZeRO` stage on.
     pub(super) fn share(&self, elements: u64, from_stage: u8) -> u64 {
         match self.training.parallel {
             Parallel::Zero { stage, gpus } if stage >= from_stage => elements.div_ceil(gpus.max(1)),

@@ -1,49 +1,49 @@
-//! Allocation events of a few training iterations: what a dry run records and what the static estimator makes up.
+//! Allocation events of a few training iterations: recorded by a dry run or synthesized by the static estimator.
 
-mod convolution;
 mod replay;
 mod text;
 
-pub use convolution::{Convolution, Direction};
 pub(crate) use replay::Replayer;
 pub use replay::{Breakdown, Replay, replay};
 pub use text::{Header, Recording, TraceError};
 
+pub use crate::stack::{Convolution, Direction};
+
 use serde::{Deserialize, Serialize};
 
-/// A storage within one trace; numbers are not used twice.
+/// A storage within one trace; ids are not reused.
 pub type StorageId = u32;
 
-/// One thing that happens to a device's memory.
+/// One event in a device's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A storage is allocated.
     Allocate {
         /// The new storage.
         storage: StorageId,
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
-        /// What it is for.
+        /// Its purpose.
         purpose: Purpose,
     },
     /// A storage is freed.
     Free(StorageId),
-    /// It turns out what a storage is for.
+    /// The purpose of a storage becomes known.
     Reveal {
         /// The storage.
         storage: StorageId,
-        /// What it is for.
+        /// Its purpose.
         purpose: Purpose,
     },
-    /// A convolution runs: the library needs a workspace while it does.
+    /// A convolution runs: the library needs a temporary workspace.
     Convolution(Convolution),
-    /// A matrix product runs: the library takes its workspace at the first.
+    /// A matrix product runs: the first one allocates the library's workspace.
     MatrixProduct,
-    /// A mark of progress.
+    /// A progress mark.
     Mark(Mark),
 }
 
-/// What memory is used for.
+/// Purpose of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -55,13 +55,13 @@ pub enum Purpose {
     Optimizer,
     /// The batch.
     Inputs,
-    /// What the forward pass makes.
+    /// Results of the forward pass.
     Activations,
-    /// What backward pass and optimizer make for a moment.
+    /// Temporary tensors of the backward pass and the optimizer.
     Temporaries,
 }
 
-/// Marks of progress.
+/// Progress marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// An iteration begins; counted from 1.

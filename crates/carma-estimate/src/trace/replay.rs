@@ -1,4 +1,4 @@
-//! Replays allocation events through the allocator and says where the memory went.
+//! Replays allocation events through the allocator and breaks down the memory.
 
 use serde::Serialize;
 
@@ -6,22 +6,22 @@ use super::{Convolution, Event, Mark, Purpose, StorageId};
 use crate::allocator::{Allocation, AllocatorSettings, CachingAllocator, OutOfMemory};
 use crate::stack::{MIB, Stack};
 
-/// What a replay found.
+/// Result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Replay {
-    /// Most bytes reserved from the driver.
+    /// Peak of reserved bytes.
     pub peak_reserved: u64,
-    /// Most bytes in live blocks.
+    /// Peak of bytes in live blocks.
     pub peak_live: u64,
-    /// Most bytes in live tensors, before any rounding and without the libraries' workspaces: what a fake-tensor run sees.
+    /// Peak of bytes in live tensors, without rounding and workspaces: what a fake-tensor run sees.
     pub peak_tensors: u64,
-    /// The same within the forward and backward passes alone.
+    /// The same, within the forward and backward passes only.
     pub peak_tensors_before_optimizer: u64,
-    /// Where the memory was when most was in use.
+    /// Breakdown of memory at the peak of use.
     pub breakdown: Breakdown,
 }
 
-/// Bytes by what they are for, at the moment at which most was in use.
+/// Bytes by purpose, at the peak of use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Breakdown {
     /// Parameters and buffers.
@@ -30,15 +30,15 @@ pub struct Breakdown {
     pub gradients: u64,
     /// State of the optimizer.
     pub optimizer: u64,
-    /// The batch, what the forward pass made and what backward pass and optimizer use for a moment.
+    /// The batch, results of the forward pass, and temporary tensors of the backward pass and the optimizer.
     pub activations: u64,
-    /// Workspaces of the libraries, as far as they come from the allocator.
+    /// Workspaces of the libraries that come from the allocator.
     pub workspace: u64,
-    /// Reserved at the peak of reserved memory, and not in use at that of memory in use.
+    /// Peak of reserved memory minus peak of memory in use.
     pub fragmentation: u64,
 }
 
-/// Replays `events` on an empty device. Fails when the settings name a capacity and it does not suffice.
+/// Replays `events` on an empty device. Fails if the settings have a capacity and it is not enough.
 pub fn replay(events: impl IntoIterator<Item = Event>, settings: AllocatorSettings, stack: &Stack) -> Result<Replay, OutOfMemory> {
     let mut replayer = Replayer::new(settings, stack);
     for event in events {
@@ -56,26 +56,26 @@ struct Storage {
     purpose: Purpose,
 }
 
-/// A replay that goes on event by event.
+/// An incremental replay, event by event.
 pub(crate) struct Replayer<'stack> {
     stack: &'stack Stack,
     allocator: CachingAllocator,
-    /// By storage: numbers are dense, so a vector beats a map.
+    /// By storage id: ids are dense, so a vector is faster than a map.
     storages: Vec<Option<Storage>>,
     tensors: u64,
     peak_tensors: u64,
     peak_tensors_before_optimizer: u64,
     phase: Mark,
-    /// Whether the user's thread and the backward pass' own have taken their handle of cuBLAS.
+    /// Whether the user's thread and the backward thread have created their cuBLAS handles.
     matrix_handles: [bool; 2],
     library_workspace: u64,
     used: [u64; PURPOSES],
-    /// What was in use, by purpose and in workspaces, when most was.
+    /// Memory in use by purpose and in workspaces, at the peak.
     at_peak: ([u64; PURPOSES], u64),
 }
 
 impl<'stack> Replayer<'stack> {
-    /// On an empty device.
+    /// Starts on an empty device.
     pub(crate) fn new(settings: AllocatorSettings, stack: &'stack Stack) -> Self {
         Self {
             stack,
@@ -92,7 +92,7 @@ impl<'stack> Replayer<'stack> {
         }
     }
 
-    /// What was found so far.
+    /// Results so far.
     pub(crate) fn found(&self) -> Replay {
         Replay {
             peak_reserved: self.allocator.peak_reserved(),
@@ -126,13 +126,13 @@ impl<'stack> Replayer<'stack> {
 
     fn convolve(&mut self, convolution: &Convolution) {
         let workspace = self.stack.convolutions.workspace(convolution);
-        // Where there is no room, PyTorch falls back to an algorithm that needs none.
+        // If there is no room, PyTorch falls back to an algorithm without workspace.
         if let Some(allocation) = (workspace > 0).then(|| self.take(workspace, workspace).ok()).flatten() {
             self.allocator.free(allocation);
         }
     }
 
-    /// Each thread's handle of cuBLAS takes its workspace with its first product.
+    /// Each thread's cuBLAS handle allocates its workspace at its first product.
     fn multiply(&mut self) -> Result<(), OutOfMemory> {
         let handle = &mut self.matrix_handles[usize::from(self.phase == Mark::Backward)];
         if !std::mem::replace(handle, true) {
@@ -145,7 +145,7 @@ impl<'stack> Replayer<'stack> {
         Ok(())
     }
 
-    /// Allocates, and notes where the memory is whenever more is in use than before.
+    /// Allocates, and records the breakdown at each new peak.
     fn take(&mut self, bytes: u64, passing_workspace: u64) -> Result<Allocation, OutOfMemory> {
         let before = self.allocator.peak_live();
         let allocation = self.allocator.allocate(bytes)?;
@@ -155,7 +155,7 @@ impl<'stack> Replayer<'stack> {
         Ok(allocation)
     }
 
-    /// What was in use at the peak; whatever else is reserved then or later lies idle at that moment.
+    /// Memory in use at the peak; all other reserved memory counts as idle.
     fn breakdown(&self) -> Breakdown {
         let ([weights, gradients, optimizer, inputs, activations, temporaries], workspace) = self.at_peak;
         let activations = inputs + activations + temporaries;

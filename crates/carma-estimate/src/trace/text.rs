@@ -1,4 +1,4 @@
-//! The text form of a recording: a line that names the format, a line of facts in JSON, then one event a line.
+//! Text format of a recording: a format line, a header line in JSON, then one event per line.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -11,7 +11,7 @@ use crate::model::ElementType;
 /// First line of a recording.
 const FORMAT: &str = "carma-memory-trace 1";
 
-/// Facts about a recording; more may stand there than is read.
+/// Header of a recording; unknown fields are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
@@ -19,11 +19,11 @@ pub struct Header {
     pub torch: Option<String>,
     /// The script.
     pub script: Option<String>,
-    /// Iterations that were recorded.
+    /// Number of recorded iterations.
     pub iterations: Option<u32>,
     /// Class of the optimizer.
     pub optimizer: Option<String>,
-    /// What the user should know about it, such as an optimizer that made no step.
+    /// Notes for the user, such as that the optimizer made no step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub struct Header {
 /// A recording of one process: events for each device it used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recording {
-    /// Facts about it.
+    /// Its header.
     pub header: Header,
     /// Events by device.
     pub devices: Vec<Vec<Event>>,
@@ -40,28 +40,28 @@ pub struct Recording {
 /// Why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// It is something else.
+    /// Not a recording.
     #[error("not a memory trace: the first line must be `{FORMAT}`")]
     NotATrace,
-    /// A line that does not follow the format.
+    /// An invalid line.
     #[error("line {line}: {problem}")]
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
-    /// It could not be read at all.
+    /// An I/O error.
     #[error("cannot read the trace")]
     Read(#[from] std::io::Error),
 }
 
-/// More devices than any server has: a wrong number must not fill the memory.
+/// Upper limit of devices: a wrong number must not exhaust memory.
 const MOST_DEVICES: usize = 1024;
 const MOST_STORAGES: u32 = 200_000_000;
 
 impl Recording {
-    /// Reads the text form.
+    /// Reads the text format.
     pub fn read(reader: impl BufRead) -> Result<Self, TraceError> {
         let mut lines = reader.lines().enumerate();
         let mut next = || lines.next().map(|(number, line)| line.map(|line| (number + 1, line))).transpose();

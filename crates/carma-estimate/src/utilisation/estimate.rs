@@ -1,18 +1,18 @@
-//! The answer: a likely value and a range for each counter.
+//! The estimate: a likely value and a range for each counter.
 
-use carma_core::{Fraction, Watts};
+use carma_core::{Fraction, Metric, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::features::features;
 use super::learned::Learned;
-use crate::data::Family;
+use crate::family::Family;
 use crate::model::Model;
 use crate::training::Training;
 
-/// What is estimated.
+/// The estimated counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
-    /// Share of time that multiprocessors have work.
+    /// Share of time that multiprocessors are active.
     Smact,
     /// Share of warp slots in use.
     Smocc,
@@ -23,32 +23,32 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// All of them.
+    /// All counters.
     pub const ALL: [Self; 4] = [Self::Smact, Self::Smocc, Self::Drama, Self::Power];
 }
 
-/// A likely value, and between which values nine of ten runs lie that the estimator had not seen.
+/// A likely value, and a range that contains nine of ten held-out runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimated<T> {
     /// The likely value.
     pub point: T,
-    /// Seldom less.
+    /// Lower end of the range.
     pub low: T,
-    /// Seldom more.
+    /// Upper end of the range.
     pub high: T,
 }
 
 impl<T> Estimated<T> {
-    /// The same in another unit.
+    /// Converts to another unit.
     pub fn map<U>(self, unit: impl Fn(T) -> U) -> Estimated<U> {
         Estimated { point: unit(self.point), low: unit(self.low), high: unit(self.high) }
     }
 }
 
-/// How busy a job will keep the first of its GPUs when it has it alone, and what that takes in power; means over the run on an A100.
+/// Utilisation and power of a job's first GPU when the job runs alone; means over the run on an A100.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Utilisation {
-    /// Share of time that multiprocessors have work.
+    /// Share of time that multiprocessors are active.
     pub smact: Estimated<Fraction>,
     /// Share of warp slots in use.
     pub smocc: Estimated<Fraction>,
@@ -59,13 +59,16 @@ pub struct Utilisation {
 }
 
 impl From<Utilisation> for carma_core::Utilisation {
-    /// The likely values, as a job's specification states them.
+    /// The likely values, for a job's specification.
     fn from(estimate: Utilisation) -> Self {
-        Self { smact: Some(estimate.smact.point), smocc: Some(estimate.smocc.point), drama: Some(estimate.drama.point), gpu: None }
+        Self::NONE
+            .with(Metric::Smact, Some(estimate.smact.point))
+            .with(Metric::Smocc, Some(estimate.smocc.point))
+            .with(Metric::Drama, Some(estimate.drama.point))
     }
 }
 
-/// Estimates the utilisation of a model as it is trained.
+/// Estimates the utilisation of a model in training.
 pub fn estimate(model: &Model, training: &Training) -> Utilisation {
     Learned::shipped().estimate(&features(model, training), Family::of(model))
 }

@@ -1,59 +1,59 @@
-//! What an iteration asks of a GPU, in a few numbers.
+//! Features of an iteration's work on a GPU.
 
 use super::work::{self, Bound, Device, Kernel, LayerKernels, Pipe};
 use crate::model::{LayerKind, Model};
 use crate::training::{Parallel, Training};
 
-/// What one training iteration asks of an A100.
+/// Work of one training iteration on an A100.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Features {
-    /// Samples that the GPU works on.
+    /// Samples per GPU.
     pub batch: f64,
-    /// Elements of the model's inputs: what has to be loaded and copied to the device.
+    /// Elements of the model's inputs, which are loaded and copied to the device.
     pub inputs: f64,
     /// Trained parameters.
     pub parameters: f64,
     /// Floating point operations of the forward pass.
     pub forward_flops: f64,
-    /// Those of the backward pass.
+    /// Floating point operations of the backward pass.
     pub backward_flops: f64,
-    /// All operations of an iteration, loss and optimizer included.
+    /// All operations of an iteration, including loss and optimizer.
     pub flops: f64,
-    /// Bytes that go to and from memory in an iteration.
+    /// Bytes of memory traffic in an iteration.
     pub bytes: f64,
-    /// Operations for each byte.
+    /// Operations per byte.
     pub intensity: f64,
     /// Kernels of an iteration.
     pub kernels: f64,
-    /// Share of kernels that are too small to give every multiprocessor a thread block.
+    /// Share of kernels that are too small to fill every multiprocessor with a thread block.
     pub unfilled_kernels: f64,
-    /// Share of layers all of whose kernels are.
+    /// Share of layers with only such kernels.
     pub unfilled_layers: f64,
-    /// Roofline time of an iteration in seconds: each kernel takes what its operations, its bytes or its launch take, whichever is most.
+    /// Roofline time of an iteration in seconds: each kernel takes the maximum of its compute, memory and launch time.
     pub seconds: f64,
-    /// Share of it in kernels that the launch decides.
+    /// Share of it in launch-bound kernels.
     pub launch_bound: f64,
-    /// Share of it in kernels that memory decides.
+    /// Share of it in memory-bound kernels.
     pub memory_bound: f64,
-    /// Share of it in kernels that arithmetic decides.
+    /// Share of it in compute-bound kernels.
     pub compute_bound: f64,
-    /// Seconds on the device with its idle multiprocessors counted in.
+    /// Seconds on the device, including idle multiprocessors.
     pub device_seconds: f64,
-    /// Seconds on the host to issue the kernels.
+    /// Seconds on the host to launch the kernels.
     pub issue_seconds: f64,
     /// Share of multiprocessors with a block while a kernel runs.
     pub fill: f64,
-    /// Share of device time in matrix products: they keep few but busy warps.
+    /// Share of device time in matrix products: they have few but busy warps.
     pub products: f64,
     /// Share of device time in matrix products on tensor cores.
     pub tensor: f64,
-    /// Share of time that memory is busy, if nothing waits for the host.
+    /// Share of time that memory is busy, if the device never waits for the host.
     pub memory_busy: f64,
     /// Whether images are loaded.
     pub images: f64,
 }
 
-/// Features of a model as it is trained, on the first of its GPUs.
+/// Features of a model in training, on its first GPU.
 ///
 /// ```
 /// use carma_estimate::{parse, training::Training, utilisation};
@@ -88,7 +88,7 @@ pub fn features(model: &Model, training: &Training) -> Features {
     features
 }
 
-/// Samples that the first GPU works on.
+/// Samples on the first GPU.
 fn samples(training: &Training) -> u64 {
     match training.parallel {
         Parallel::DataParallel { gpus } => training.batch.div_ceil(gpus.max(1)),
@@ -97,13 +97,13 @@ fn samples(training: &Training) -> u64 {
     .max(1)
 }
 
-/// Part of a whole; nothing of nothing.
+/// Part over whole; zero if the whole is zero.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 impl Features {
-    /// Adds a kernel; shares are sums until [`Self::finish`].
+    /// Adds a kernel; shares hold sums until [`Self::finish`].
     fn add(&mut self, kernel: &Kernel, device: &Device) {
         self.kernels += 1.0;
         self.flops += kernel.flops;
@@ -140,13 +140,13 @@ impl Features {
         self.memory_busy = share(self.bytes / device.bandwidth, self.device_seconds).min(1.0);
     }
 
-    /// Share of multiprocessors at work when the device waits for the host's launches and nothing else.
+    /// Share of active multiprocessors if the device waits only for the host's launches.
     pub fn unhindered(&self) -> f64 {
         self.fill * share(self.device_seconds, self.device_seconds.max(self.issue_seconds))
     }
 
-    /// What the learned part sees: logarithms of sizes, and shares.
-    pub(super) fn values(&self) -> Vec<f32> {
+    /// Inputs of the trees: logarithms of sizes, and shares.
+    pub fn values(&self) -> Vec<f32> {
         let sizes = [
             self.batch,
             self.inputs,
@@ -157,7 +157,7 @@ impl Features {
             self.kernels,
             self.seconds * 1e6,
             self.device_seconds * 1e6,
-            // Against what the host needs to issue kernels, and to load samples.
+            // Relative to the host's time to launch kernels and to load samples.
             1e3 * share(self.device_seconds, self.issue_seconds),
             1e9 * share(self.device_seconds, self.inputs),
             1e6 * share(self.device_seconds, self.batch),

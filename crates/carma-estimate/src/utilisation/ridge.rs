@@ -1,84 +1,21 @@
-//! Linear regression on a few numbers, with a pull towards the mean: all that some dozen rows can teach.
+//! Linear regression on a few features.
 
 use serde::{Deserialize, Serialize};
 
-/// How strongly coefficients are pulled towards nothing, in rows that would say so.
-const PULL: f64 = 1.0;
-
-/// A weighted sum of `N` numbers, each against its mean and in units of its spread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Ridge {
-    mean: f64,
-    centres: Vec<f64>,
-    slopes: Vec<f64>,
+/// A weighted sum of features, each relative to its mean.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ridge {
+    /// Mean of the values.
+    pub mean: f64,
+    /// Mean of each feature.
+    pub centres: Vec<f64>,
+    /// Weight of each feature.
+    pub slopes: Vec<f64>,
 }
 
 impl Ridge {
-    /// Learns from rows and their values; from none, that the value is nothing.
-    pub(super) fn fit<const N: usize>(rows: &[[f64; N]], values: &[f64]) -> Self {
-        let count = rows.len().max(1) as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let centres: [f64; N] = std::array::from_fn(|of| rows.iter().map(|row| row[of]).sum::<f64>() / count);
-        let spreads: [f64; N] =
-            std::array::from_fn(|of| (rows.iter().map(|row| (row[of] - centres[of]).powi(2)).sum::<f64>() / count).sqrt().max(1e-9));
-        // Normal equations; the last column is the right-hand side.
-        let mut matrix = [[0.0; N]; N];
-        let mut right = [0.0; N];
-        for (row, value) in rows.iter().zip(values) {
-            let scaled: [f64; N] = std::array::from_fn(|of| (row[of] - centres[of]) / spreads[of]);
-            for of in 0..N {
-                right[of] += scaled[of] * (value - mean);
-                for with in 0..N {
-                    matrix[of][with] += scaled[of] * scaled[with];
-                }
-            }
-        }
-        for (of, line) in matrix.iter_mut().enumerate() {
-            line[of] += PULL;
-        }
-        let solution = solve(matrix, right);
-        // Five digits are enough, and the same on every machine.
-        let digits = |number: f64| format!("{number:.5e}").parse().unwrap_or(number);
-        let slopes = solution.iter().zip(spreads).map(|(slope, spread)| digits(slope / spread)).collect();
-        Self { mean: digits(mean), centres: centres.map(digits).to_vec(), slopes }
-    }
-
-    /// The value for a row.
-    pub(super) fn predict(&self, row: &[f64]) -> f64 {
+    /// The prediction for a row.
+    pub fn predict(&self, row: &[f64]) -> f64 {
         self.mean + row.iter().zip(&self.centres).zip(&self.slopes).map(|((number, centre), slope)| (number - centre) * slope).sum::<f64>()
-    }
-}
-
-/// Elimination without exchange of lines, which a positive definite matrix does not need.
-fn solve<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> [f64; N] {
-    for pivot in 0..N {
-        let line = matrix[pivot];
-        for below in pivot + 1..N {
-            let factor = matrix[below][pivot] / line[pivot];
-            for (to, from) in matrix[below].iter_mut().zip(line) {
-                *to -= factor * from;
-            }
-            right[below] -= factor * right[pivot];
-        }
-    }
-    for pivot in (0..N).rev() {
-        let known: f64 = (pivot + 1..N).map(|after| matrix[pivot][after] * right[after]).sum();
-        right[pivot] = (right[pivot] - known) / matrix[pivot][pivot];
-    }
-    right
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plane_is_found() {
-        let rows: Vec<[f64; 2]> = (0..400).map(|row| [f64::from(row % 20), f64::from(row / 20)]).collect();
-        let values: Vec<f64> = rows.iter().map(|[x, y]| 3.0 + 2.0 * x - y).collect();
-        let ridge = Ridge::fit(&rows, &values);
-        assert!((ridge.predict(&[4.0, 7.0]) - 4.0).abs() < 0.1, "{ridge:?}");
-        assert!(Ridge::fit::<2>(&[], &[]).predict(&[1.0, 1.0]).abs() < 1e-12);
-        assert!((Ridge::fit(&[[5.0]; 4], &[2.0; 4]).predict(&[5.0]) - 2.0).abs() < 1e-9);
     }
 }

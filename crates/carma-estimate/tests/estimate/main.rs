@@ -4,10 +4,8 @@
 #![allow(clippy::format_collect, clippy::naive_bytecount, reason = "inputs of tests are small")]
 
 mod allocator;
-mod data;
 mod history;
 mod hostile;
-mod learning;
 mod parse_agreement;
 mod parse_attributes;
 mod parse_edges;

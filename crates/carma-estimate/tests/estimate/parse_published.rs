@@ -1,10 +1,8 @@
-//! Published summaries. They are not part of the project: this test reads the folder that `CARMA_DATA` names, and says so where it names
-//! none.
-
-use std::path::PathBuf;
+//! Published summaries. They are not part of the project: this test reads the folder that `CARMA_DATA` names.
 
 use carma_estimate::parse;
 use carma_estimate::training::Training;
+use carma_testing::{need, published_data};
 
 use crate::parse_lab::check;
 
@@ -21,11 +19,7 @@ const WRONG: [(&str, u64); 6] = [
 
 #[test]
 fn every_published_summary_has_the_parameters_that_it_states() {
-    let Some(folder) = std::env::var_os("CARMA_DATA").map(|data| PathBuf::from(data).join("summaries")).filter(|folder| folder.is_dir())
-    else {
-        eprintln!("not run: CARMA_DATA names no folder with published summaries");
-        return;
-    };
+    let folder = need!(published_data()).join("summaries");
     let mut read = 0;
     for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_stem().unwrap().to_str().unwrap();

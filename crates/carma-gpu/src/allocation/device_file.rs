@@ -8,13 +8,13 @@ use rustix::io::Errno;
 /// Whether this process may open a GPU's device file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
-    /// It may, or nothing says otherwise: emulated GPUs have no files, and those of a GPU that fell off the bus fail in other ways.
+    /// It may, or it is unknown: emulated GPUs have no files, and those of a GPU that fell off the bus fail in other ways.
     Granted,
     /// The kernel refuses, because of the file's rights or of a device cgroup.
     Refused,
 }
 
-/// Tries to open the device file of the GPU with this minor number. Device cgroups apply to nothing less than an attempt to open it.
+/// Tries to open the device file of the GPU with this minor number. Device cgroups show only in an attempt to open it.
 pub fn open_device_file(minor: u32) -> FileAccess {
     open(Path::new(&format!("/dev/nvidia{minor}")))
 }

@@ -20,12 +20,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::identity::DeviceUuid;
-use crate::inventory::Inventory;
 pub use device_file::{FileAccess, open_device_file};
 use slurm::SlurmGpus;
 pub use visible::{Named, NamedGpu, NamedInstance, VisibleDevices};
 
-/// What this process was given of a machine's GPUs, by its environment. The default is all of them.
+/// The GPUs that the environment grants to this process. The default is all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allocation {
     visible: Option<VisibleDevices>,
@@ -37,7 +36,7 @@ pub struct Allocation {
 /// Limits on the GPUs that a [`crate::Driver`] shows. The default is none.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// By the environment.
+    /// From the environment.
     pub allocation: Allocation,
     /// Whether the device file with this minor number may be opened.
     pub file_access: fn(u32) -> FileAccess,
@@ -74,17 +73,17 @@ impl fmt::Display for Exclusion {
     }
 }
 
-/// A GPU as the driver lists it, with what decides about it.
+/// A GPU as the driver lists it, with the facts that decide about its use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) gpu: NamedGpu,
     pub(crate) file: FileAccess,
 }
 
-/// How much of a GPU may be used.
+/// The usable part of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Grant {
-    /// All of it, with all the MIG instances it has or will have.
+    /// All of it, with all its present and later MIG instances.
     Whole,
     /// Some of its MIG instances.
     Instances(Vec<DeviceUuid>),
@@ -115,7 +114,7 @@ impl Allocation {
         Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// What may be used of each GPU that the driver lists.
+    /// The usable part of each GPU that the driver lists.
     pub(crate) fn grants(&self, listed: &[Listed]) -> Vec<Grant> {
         let openable: Vec<usize> = (0..listed.len()).filter(|gpu| listed[*gpu].file == FileAccess::Granted).collect();
         let of_slurm = self.slurm.as_ref().and_then(|slurm| self.slurm_places(slurm, listed, &openable));
@@ -137,11 +136,11 @@ impl Allocation {
         listed.iter().enumerate().map(grant).collect()
     }
 
-    /// The places of the GPUs that Slurm gave us; unset where its numbers need not or cannot be compared with the driver's.
+    /// The places of the GPUs that Slurm gave us; unset if its numbers need not or cannot be compared with the driver's.
     fn slurm_places(&self, slurm: &SlurmGpus, listed: &[Listed], openable: &[usize]) -> Option<BTreeSet<usize>> {
-        // A device cgroup leaves us exactly those that Slurm gave us. Where it hides the others from NVML too, NVML's numbers are not Slurm's.
+        // A device cgroup leaves us exactly the GPUs that Slurm gave us. If it hides the others from NVML too, NVML's numbers are not Slurm's.
         let by_cgroup = slurm.numbers.len() == openable.len();
-        // Slurm numbers instances along with GPUs, in an order of its own; but it names them by their UUIDs in CUDA_VISIBLE_DEVICES.
+        // Slurm numbers instances along with GPUs, in its own order; but it names them by their UUIDs in CUDA_VISIBLE_DEVICES.
         let by_uuid = matches!(self.visible, Some(VisibleDevices::Instances(_)));
         let numbers_differ = listed.iter().any(|listed| !listed.gpu.instances.is_empty());
         if by_cgroup || by_uuid {
@@ -157,10 +156,8 @@ impl Allocation {
         !numbers.iter().all(|number| places.contains(number)) && numbers.iter().all(|number| *number < places.len())
     }
 
-    /// What people should know about how the environment was read.
-    pub fn warnings(&self, inventory: &Inventory) -> Vec<String> {
-        let mut kinds: Vec<&str> = inventory.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
-        kinds.extend(inventory.left_out.iter().filter_map(|left_out| left_out.name.as_deref()));
+    /// Warnings about the reading of the environment, on a machine with these kinds of GPUs; `used`: any of them is used.
+    pub(crate) fn warnings_among(&self, mut kinds: Vec<&str>, used: bool) -> Vec<String> {
         kinds.sort_unstable();
         kinds.dedup();
         let by_number = matches!(&self.visible, Some(VisibleDevices::Numbers(numbers)) if !numbers.is_empty());
@@ -168,14 +165,14 @@ impl Allocation {
             "numbers in CUDA_VISIBLE_DEVICES are read in the order of nvidia-smi, and CUDA may count different kinds of GPUs in another: \
              use UUIDs, or set CUDA_DEVICE_ORDER=PCI_BUS_ID",
         );
-        let unnamed = (self.in_slurm_job && self.slurm.is_none() && self.visible.is_none() && !inventory.gpus.is_empty()).then_some(
+        let unnamed = (self.in_slurm_job && self.slurm.is_none() && self.visible.is_none() && used).then_some(
             "this Slurm job names no GPUs (neither SLURM_JOB_GPUS nor CUDA_VISIBLE_DEVICES is set): all GPUs that can be opened are used",
         );
         order.into_iter().chain(unnamed).map(str::to_owned).collect()
     }
 }
 
-/// What entries about one GPU grant of it. A number or a GPU's UUID stands for the GPU with all its instances: we may cut it ourselves.
+/// The part of a GPU that its entries grant. A number or a GPU's UUID means the GPU with all its instances: we may partition it ourselves.
 fn visible_part<'a>(gpu: &NamedGpu, named: impl Iterator<Item = &'a Named>) -> Grant {
     let parts: Vec<Option<&NamedInstance>> = named.map(|named| named.instance.and_then(|instance| gpu.instances.get(instance))).collect();
     match parts.iter().copied().collect::<Option<Vec<_>>>() {

@@ -1,8 +1,9 @@
-//! Allocations over many environments: what the variables say, which device files open, and what follows.
+//! Allocations over many environments: the variables, the accessible device files, and the result.
 
 use super::*;
+use crate::Inventory;
 
-/// `aa00` to `aa03`, of which these cannot be opened.
+/// `aa00` to `aa03`; these cannot be opened.
 fn four(refused: &[usize]) -> Vec<Listed> {
     let listed = |gpu: usize| Listed {
         gpu: NamedGpu { uuid: Some(format!("GPU-aa0{gpu}").parse().unwrap()), instances: Vec::new() },
@@ -11,7 +12,7 @@ fn four(refused: &[usize]) -> Vec<Listed> {
     (0..4).map(listed).collect()
 }
 
-/// The same, with the first GPU cut into three instances.
+/// The same, with the first GPU partitioned into three instances.
 fn cut() -> Vec<Listed> {
     let mut listed = four(&[]);
     let instance = |number| NamedInstance { uuid: format!("MIG-{number}").parse().unwrap(), gpu_instance: number, compute_instance: 0 };
@@ -23,7 +24,7 @@ fn allocation(variables: &[(&str, &str)]) -> Allocation {
     Allocation::from_variables(|name| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned()))
 }
 
-/// One letter a GPU: all of it, instances of it, or why not: cannot be opened, not in the Slurm job or step, not visible.
+/// One letter per GPU: all of it, instances of it, or why not: cannot be opened, not in the Slurm job or step, not visible.
 fn letters(grants: &[Grant]) -> String {
     let letter = |grant: &Grant| match grant {
         Grant::Whole => 'W',
@@ -36,7 +37,7 @@ fn letters(grants: &[Grant]) -> String {
     grants.iter().map(letter).collect()
 }
 
-/// In the order: `CUDA_VISIBLE_DEVICES`, `SLURM_JOB_GPUS`, `SLURM_STEP_GPUS`; `-`: it is not set. There is a Slurm job where one of the last two is.
+/// In the order: `CUDA_VISIBLE_DEVICES`, `SLURM_JOB_GPUS`, `SLURM_STEP_GPUS`; `-`: it is not set. With one of the last two, there is a Slurm job.
 fn environment(words: &str) -> Vec<(&'static str, &str)> {
     let words: Vec<&str> = words.split(' ').collect();
     let [visible, job, step] = words[..] else { panic!("{words:?}") };
@@ -50,9 +51,9 @@ fn environment(words: &str) -> Vec<(&'static str, &str)> {
 #[test]
 fn the_environment_and_the_device_files_decide() {
     let cases: [(&str, &[usize], &str); 27] = [
-        // Nothing is said.
+        // Nothing is set.
         ("- - -", &[], "WWWW"),
-        // CUDA alone.
+        // Only CUDA.
         ("0,1 - -", &[], "WWvv"),
         ("3 - -", &[], "vvvW"),
         ("2,9,0 - -", &[], "vvWv"),
@@ -62,7 +63,7 @@ fn the_environment_and_the_device_files_decide() {
         ("1,1 - -", &[], "vvvv"),
         ("GPU-aa02,GPU-aa00 - -", &[], "WvWv"),
         ("GPU-aa0 - -", &[], "vvvv"),
-        // CUDA counts what it can open.
+        // CUDA counts the GPUs that it can open.
         ("- - -", &[1], "WoWW"),
         ("0,1 - -", &[0, 1], "ooWW"),
         ("0,1 - -", &[1], "WoWv"),
@@ -125,7 +126,7 @@ fn instances_are_granted_one_by_one_and_gpus_with_all_of_theirs() {
     assert_eq!(letters(&granted("MIG-5 - -")), "Ivvv");
     assert_eq!(letters(&granted("0 - -")), "Wvvv");
     assert_eq!(letters(&granted("GPU-aa00 - -")), "Wvvv");
-    // Slurm's numbers count instances along with GPUs: only UUIDs say which are meant.
+    // Slurm's numbers count instances along with GPUs: only UUIDs are unambiguous.
     assert_eq!(letters(&granted("MIG-2 1 -")), "Ivvv");
     assert_eq!(letters(&granted("- 1 -")), "jjjj");
 }

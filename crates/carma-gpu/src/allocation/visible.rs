@@ -5,7 +5,7 @@ use crate::identity::DeviceUuid;
 /// A GPU that the variable can name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedGpu {
-    /// Its UUID; unset where the GPU does not answer. Such a GPU is still counted.
+    /// Its UUID; unset if the GPU does not answer. Such a GPU is still counted.
     pub uuid: Option<DeviceUuid>,
     /// Its MIG instances.
     pub instances: Vec<NamedInstance>,
@@ -22,7 +22,7 @@ pub struct NamedInstance {
     pub compute_instance: u32,
 }
 
-/// What an entry of the variable names, by the places in the lists it was looked up in.
+/// The device that an entry of the variable names, by its places in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
     /// The GPU.
@@ -31,8 +31,8 @@ pub struct Named {
     pub instance: Option<usize>,
 }
 
-/// The value of `CUDA_VISIBLE_DEVICES`, up to its first invalid entry: CUDA ignores everything from there on. The first entry decides what the
-/// others have to be: NVIDIA documents no lists that mix numbers and UUIDs, and PyTorch, which reads the variable by itself, ends them there too.
+/// The value of `CUDA_VISIBLE_DEVICES`, up to its first invalid entry: CUDA ignores everything from there on. All entries have the kind of the
+/// first: NVIDIA documents no lists that mix numbers and UUIDs, and PyTorch, which reads the variable by itself, ends them there too.
 ///
 /// ```
 /// use carma_gpu::VisibleDevices;
@@ -41,7 +41,7 @@ pub struct Named {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VisibleDevices {
-    /// GPUs by their numbers. Without an entry that is valid there are none.
+    /// GPUs by their numbers. Without a valid entry there are none.
     Numbers(Vec<usize>),
     /// GPUs by their UUIDs, or by enough of the beginning to be unambiguous.
     Gpus(Vec<String>),
@@ -49,7 +49,7 @@ pub enum VisibleDevices {
     Instances(Vec<String>),
 }
 
-/// What the lookup of one entry came to.
+/// The result of the lookup of one entry.
 enum Lookup {
     Found(Named),
     /// It may be a GPU that does not answer. That one is of no use, and the entries behind it still count.
@@ -72,8 +72,8 @@ impl VisibleDevices {
         }
     }
 
-    /// What is named, in the variable's order. `gpus` are in the order in which numbers count them. A GPU or an instance that is named twice is
-    /// an error to CUDA, and nothing is visible then.
+    /// The named devices, in the variable's order. `gpus` are in the order in which numbers count them. If a device is named twice, CUDA
+    /// fails, and nothing is visible.
     pub fn resolve(&self, gpus: &[NamedGpu]) -> Vec<Named> {
         let lookups: Vec<Lookup> = match self {
             Self::Numbers(numbers) => numbers.iter().map(|number| by_number(*number, gpus)).collect(),
@@ -93,7 +93,7 @@ impl VisibleDevices {
     }
 }
 
-/// A number as C's `strtoul` reads it, which PyTorch found CUDA to do: what follows the digits is ignored.
+/// A number as C's `strtoul` reads it, which is CUDA's behaviour according to PyTorch: text after the digits is ignored.
 fn number(entry: &str) -> Option<usize> {
     let entry = entry.strip_prefix('+').unwrap_or(entry);
     let digits = entry.find(|letter: char| !letter.is_ascii_digit()).map_or(entry, |end| &entry[..end]);

@@ -1,4 +1,4 @@
-//! Cutting a GPU as wanted.
+//! Partitions a GPU.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use crate::driver::Driver;
 use crate::error::DriverError;
 use crate::identity::DeviceUuid;
 
-/// Switching MIG resets the GPU, and instances take their time too.
+/// Switching MIG resets the GPU, and creating instances takes time too.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Why a GPU was not cut as wanted. Unless it says otherwise, the GPU is as it was.
+/// Why a GPU was not partitioned. Unless the error states otherwise, the GPU is unchanged.
 #[derive(Debug, Error)]
 pub enum MigError {
-    /// There is no way to it.
+    /// No plan leads to the layout.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// We may not.
     #[error("changing MIG instances needs more rights ({call} was refused): run it as root, or with CAP_SYS_ADMIN in a container")]
     NoPermission {
-        /// What the driver refused.
+        /// The refused call.
         call: &'static str,
     },
-    /// The driver tells the kinds of instances only when MIG is on, and it is off.
+    /// The driver reports the kinds of instances only when MIG is on, and it is off.
     #[error("this driver tells what MIG instances there can be only when MIG is on: switch it on first with `nvidia-smi -mig 1`")]
     ProfilesHidden,
     /// The driver.
     #[error(transparent)]
     Driver(DriverError),
-    /// An instance was to go, and did not, because something has it open that is no process on it.
+    /// An instance could not be removed, because something other than a process holds it open.
     #[error("a MIG instance could not be destroyed: something has it open, perhaps DCGM")]
     InUse,
     /// The mode was to change, and did not, because something has the GPU open that is no process on it.
@@ -44,18 +44,18 @@ pub enum MigError {
     /// The mode changes with a reset that we cannot make; it stays set for then.
     #[error("MIG is switched with the next reset of the GPU: restart the machine, then cut it again")]
     ResetNeeded,
-    /// The driver said that all was done, and it is not.
+    /// The driver reported success, but the layout differs.
     #[error("the GPU was to be cut into {wanted}, and is cut into {found}")]
     Differs {
-        /// What was asked for.
+        /// The requested layout.
         wanted: Layout,
-        /// What there is.
+        /// The present layout.
         found: Layout,
     },
     /// It went wrong, and so did undoing it.
     #[error("{cause}; and what had been done by then could not be undone: {undoing}")]
     HalfDone {
-        /// What went wrong first.
+        /// The first error.
         cause: Box<Self>,
         /// And then.
         undoing: Box<Self>,
@@ -72,7 +72,7 @@ impl From<DriverError> for MigError {
     }
 }
 
-/// What would be done to cut a GPU as wanted, or why it can't be.
+/// The steps to partition a GPU, or why it is not possible.
 pub fn prepare(driver: &Driver, gpu: &DeviceUuid, layout: &Layout) -> Result<Plan, MigError> {
     let (state, profiles) = (list(driver, gpu)?, profiles(driver, gpu)?);
     if profiles.is_empty() && state.mode == Mode::Off && *layout != Layout::Off {
@@ -81,8 +81,8 @@ pub fn prepare(driver: &Driver, gpu: &DeviceUuid, layout: &Layout) -> Result<Pla
     Ok(plan(&state, layout, &profiles)?)
 }
 
-/// Cuts a GPU as wanted, and tells how it is cut then. What fits already stays, with what runs on it; where a step fails, those before it are
-/// undone, though instances that are made again have other UUIDs.
+/// Partitions a GPU, and returns its layout. Matching instances stay, with their processes; if a step fails, those before it are
+/// undone, though recreated instances have other UUIDs.
 pub fn apply(driver: &Driver, gpu: &DeviceUuid, layout: &Layout) -> Result<MigState, MigError> {
     let mut undo = Vec::new();
     attempt(driver, gpu, layout, &mut undo).map_err(|cause| {
@@ -97,7 +97,7 @@ pub fn apply(driver: &Driver, gpu: &DeviceUuid, layout: &Layout) -> Result<MigSt
 fn attempt(driver: &Driver, gpu: &DeviceUuid, layout: &Layout, undo: &mut Vec<Step>) -> Result<MigState, MigError> {
     let plan = match prepare(driver, gpu, layout) {
         Err(MigError::ProfilesHidden) => {
-            // Whether the layout is possible shows when MIG is on; anything running keeps it off.
+            // Only with MIG on, the driver shows whether the layout is possible; running processes keep it off.
             let on = plan(&list(driver, gpu)?, &Layout::Instances(Vec::new()), &[])?;
             on.steps.into_iter().try_for_each(|step| carry_out(driver, gpu, step).map(|back| undo.push(back)))?;
             prepare(driver, gpu, layout)?
@@ -117,7 +117,7 @@ fn attempt(driver: &Driver, gpu: &DeviceUuid, layout: &Layout, undo: &mut Vec<St
     if found == *layout { Ok(state) } else { Err(MigError::Differs { wanted: layout.clone(), found }) }
 }
 
-/// Does one step, and tells the one that undoes it.
+/// Does one step, and returns the one that undoes it.
 fn carry_out(driver: &Driver, gpu: &DeviceUuid, step: Step) -> Result<Step, MigError> {
     Ok(match step {
         Step::Switch(mode) => {
@@ -136,7 +136,7 @@ fn carry_out(driver: &Driver, gpu: &DeviceUuid, step: Step) -> Result<Step, MigE
 }
 
 fn switch(driver: &Driver, gpu: &DeviceUuid, mode: Mode) -> Result<(), MigError> {
-    // The call succeeds though the mode may not have changed: what came of it is told apart.
+    // The call succeeds though the mode may not have changed: the result is a separate value.
     let set = |mode| driver.device_within(DEADLINE, gpu, "nvmlDeviceSetMigMode", move |device| device.set_mig_mode(mode == Mode::On));
     match set(mode)? {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! How a GPU is to be cut, as people write it.
+//! The wanted partition of a GPU, as text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::profile::{NotAProfile, ProfileName};
 /// More instances than any GPU has.
 const MOST: u32 = 64;
 
-/// How a GPU is to be cut.
+/// The wanted partition of a GPU.
 ///
 /// ```
 /// use carma_gpu::mig::Layout;
@@ -22,7 +22,7 @@ const MOST: u32 = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Layout {
-    /// Not at all: MIG is off.
+    /// Not partitioned: MIG is off.
     Off,
     /// Into these instances, the largest first.
     Instances(Vec<ProfileName>),
@@ -34,7 +34,7 @@ pub enum LayoutError {
     /// It names something else.
     #[error("{0}; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off")]
     Profile(NotAProfile),
-    /// Not so many.
+    /// Too many.
     #[error("{0:?} is no number of MIG instances: write one from 1 to {MOST}, like 7x1g.5gb")]
     Count(String),
 }

@@ -1,4 +1,4 @@
-//! How a GPU is cut, and how it can be.
+//! The present and the possible partition of a GPU.
 
 use carma_core::MiB;
 use nvml_wrapper::Device;
@@ -13,7 +13,7 @@ use crate::error::{DriverError, offered};
 use crate::identity::DeviceUuid;
 use crate::processes::{GpuProcess, processes};
 
-/// Tells how a GPU is cut. Those who are not root are not told of GPU instances without compute instances, nor where instances are.
+/// How a GPU is partitioned. Without root, GPU instances without compute instances and the placement of instances are not known.
 pub fn list(driver: &Driver, gpu: &DeviceUuid) -> Result<MigState, DriverError> {
     let mut state = driver.device(gpu, "nvmlDeviceGetMigMode", |device| read(device))?;
     for process in &mut state.processes {
@@ -23,7 +23,7 @@ pub fn list(driver: &Driver, gpu: &DeviceUuid) -> Result<MigState, DriverError> 
     Ok(state)
 }
 
-/// The kinds of instances a GPU can have; none where it cannot be cut, or tells only when it is.
+/// The instance profiles of a GPU; none if it cannot be partitioned, or reports them only in MIG mode.
 pub fn profiles(driver: &Driver, gpu: &DeviceUuid) -> Result<Vec<Profile>, DriverError> {
     driver.device(gpu, "nvmlDeviceGetGpuInstanceProfileInfo", |device| kinds(device))
 }
@@ -59,7 +59,7 @@ fn read(device: &Device<'_>) -> Result<MigState, NvmlError> {
 
 fn instances(device: &Device<'_>) -> Result<Vec<Instance>, NvmlError> {
     let mut instances = Vec::new();
-    // Whoever is not root is told at least of the devices.
+    // Without root, at least the devices are listed.
     for kind in offered(kinds(device))?.unwrap_or_default() {
         match raw::gpu_instances(device, kind.id, kind.most) {
             Err(NvmlError::NoPermission) => {}
@@ -97,7 +97,7 @@ fn instances(device: &Device<'_>) -> Result<Vec<Instance>, NvmlError> {
     Ok(instances)
 }
 
-/// The instances of a GPU by all their names, as far as it tells.
+/// The instances of a GPU with all their names, as far as it reports them.
 pub(crate) fn named_instances(device: &Device<'_>) -> Vec<NamedInstance> {
     let named = |part: &Device<'_>| {
         let (gpu_instance, compute_instance) = raw::numbers(part).ok()?;
@@ -106,7 +106,7 @@ pub(crate) fn named_instances(device: &Device<'_>) -> Vec<NamedInstance> {
     driver::instances(device).iter().filter_map(named).collect()
 }
 
-/// The kind of instance that a device's name tells: `... MIG 3g.20gb`, or `... MIG 1c.3g.20gb` where it has a part of it.
+/// The profile in a device's name: `... MIG 3g.20gb`, or `... MIG 1c.3g.20gb` if it has a part of it.
 fn named(device: &str) -> Result<ProfileName, NvmlError> {
     let kind = device.rsplit(' ').next().unwrap_or_default();
     let kind = kind.split_once("c.").map_or(kind, |(_, kind)| kind);

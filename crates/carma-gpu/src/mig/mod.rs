@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  list ──► MigState ──┐
-//!  profiles ───────────┼──► plan ──► Plan: steps ──► apply: carried out, undone where one fails, and looked at again
+//!  profiles ───────────┼──► plan ──► Plan: steps ──► apply: carried out, undone where one fails, and read again
 //!  Layout, as written ─┘
 //! ```
 
@@ -28,15 +28,15 @@ pub use plan::{PlanError, plan};
 pub use profile::{NotAProfile, Profile, ProfileName, Variant};
 pub use step::{Part, Plan, Step};
 
-/// Whether a GPU is cut into instances.
+/// The MIG mode of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// It cannot be.
     Unsupported,
-    /// It is whole.
+    /// MIG is off.
     Off,
-    /// It is cut, be it into no instances.
+    /// MIG is on, maybe without any instances.
     On,
 }
 
@@ -45,7 +45,7 @@ pub enum Mode {
 pub struct Placement {
     /// The first.
     pub start: u32,
-    /// How many.
+    /// Number of slices.
     pub size: u32,
 }
 
@@ -69,13 +69,13 @@ pub struct Instance {
     pub gpu_instance: u32,
     /// Its kind.
     pub profile: ProfileName,
-    /// Where it is; only root is told.
+    /// Its placement; only root can read it.
     pub placement: Option<Placement>,
     /// Its memory.
     pub memory: MiB,
     /// Its compute slices.
     pub slices: u32,
-    /// What processes run on: one that has all of it, or several that share its memory.
+    /// Its compute instances: one with all of it, or several that share its memory.
     pub compute: Vec<ComputeInstance>,
 }
 
@@ -91,7 +91,7 @@ pub struct ComputeInstance {
 }
 
 impl Instance {
-    /// The device, where there is one that has all of the instance.
+    /// The device that spans the whole instance, if any.
     pub fn whole(&self) -> Option<&ComputeInstance> {
         self.compute.first().filter(|compute| self.compute.len() == 1 && compute.slices == self.slices)
     }
@@ -102,7 +102,7 @@ impl Instance {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its name, where it can be seen.
+    /// Its name, if visible.
     pub name: Option<String>,
     /// The GPU instance it runs on.
     pub gpu_instance: Option<u32>,
@@ -115,16 +115,16 @@ impl fmt::Display for Process {
     }
 }
 
-/// How a GPU is cut.
+/// The partition of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MigState {
-    /// Whether it is.
+    /// The present mode.
     pub mode: Mode,
-    /// Whether it will be after a reset.
+    /// The mode after a reset.
     pub pending: Mode,
     /// Its instances, in the order of their numbers.
     pub instances: Vec<Instance>,
-    /// What runs on it.
+    /// The processes on it.
     pub processes: Vec<Process>,
 }
 

@@ -1,4 +1,4 @@
-//! From how a GPU is cut to how it is to be cut: what goes, what stays, what is made.
+//! From the present to the wanted partition of a GPU: which instances go, stay, and are created.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -10,55 +10,55 @@ use super::profile::{Profile, ProfileName};
 use super::step::{Part, Plan, Step};
 use super::{Instance, MigState, Mode, Placement, Process};
 
-/// Why there is no way.
+/// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// This GPU cannot be cut.
+    /// This GPU does not support MIG.
     #[error("this GPU cannot be cut into MIG instances")]
     Unsupported,
-    /// The mode changes with the next reset, and nothing can be done before.
+    /// The mode changes with the next reset, and no step is possible before.
     #[error("MIG is switched with the next reset of the GPU: run `nvidia-smi --gpu-reset` as root, or restart the machine")]
     ResetPending,
     /// It has no such instances.
     #[error("this GPU has no MIG instances of kind {name}, but {}", listed(known))]
     UnknownProfile {
-        /// What was asked for.
+        /// The requested profile.
         name: ProfileName,
-        /// What it has.
+        /// The supported profiles.
         known: Vec<ProfileName>,
     },
     /// It has fewer of a kind.
     #[error("this GPU has room for {most} MIG instance(s) of kind {name}, not {wanted}")]
     TooMany {
-        /// Which.
+        /// The profile.
         name: ProfileName,
-        /// So many were asked for.
+        /// The requested number.
         wanted: usize,
-        /// So many there can be.
+        /// The largest possible number.
         most: u32,
     },
-    /// All together are too much.
+    /// The total is too large.
     #[error("{layout} needs {wanted} compute slices, and this GPU has {there}")]
     TooManySlices {
-        /// What was asked for.
+        /// The requested layout.
         layout: Layout,
-        /// What it needs.
+        /// The needed slices.
         wanted: u32,
-        /// What there is.
+        /// The available slices.
         there: u32,
     },
     /// They overlap wherever they are put.
     #[error("{0} cannot be placed: the instances would overlap in memory")]
     NoPlacement(Layout),
-    /// Instances are there, and we are not told where.
+    /// There are instances, and their placement is not known.
     #[error("only root is told where MIG instances are: run it as root")]
     Hidden,
-    /// Something runs on what would go.
+    /// A process runs on an instance that would be removed.
     #[error("{what} is in use by {}: let that end first", listed(processes))]
     Busy {
-        /// What would go.
+        /// The instance.
         what: String,
-        /// Who is on it.
+        /// The processes on it.
         processes: Vec<Process>,
     },
 }
@@ -67,7 +67,7 @@ fn listed<T: fmt::Display>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Finds the steps to a layout that leave as many instances alone as can be, those in use before others.
+/// Finds the steps to a layout that keep as many instances as possible, those in use before others.
 pub fn plan(state: &MigState, layout: &Layout, profiles: &[Profile]) -> Result<Plan, PlanError> {
     if state.mode == Mode::Unsupported {
         return Err(PlanError::Unsupported);
@@ -99,14 +99,14 @@ pub fn plan(state: &MigState, layout: &Layout, profiles: &[Profile]) -> Result<P
         Some(Step::Destroy(instance.gpu_instance, Part { profile: instance.profile, profile_id, placement: instance.placement? }))
     });
     let created = created.into_iter().map(Step::Create);
-    // A GPU is switched on before it is cut, and off when nothing is left of the cuts.
+    // MIG is switched on before instances are created, and off after the last one is destroyed.
     let mut steps: Vec<Step> = destroyed.chain(created).collect();
     let place = if target == Mode::On { 0 } else { steps.len() };
     steps.splice(place..place, switch);
     Ok(Plan { kept, steps })
 }
 
-/// The kinds that are wanted, if there are so many.
+/// The wanted profiles, if there are enough.
 fn check<'a>(layout: &Layout, wanted: &[ProfileName], profiles: &'a [Profile]) -> Result<Vec<&'a Profile>, PlanError> {
     let of_name = |name: &ProfileName| {
         let unknown = || PlanError::UnknownProfile { name: *name, known: profiles.iter().map(|profile| profile.name).collect() };
@@ -127,12 +127,12 @@ fn check<'a>(layout: &Layout, wanted: &[ProfileName], profiles: &'a [Profile]) -
     Ok(kinds)
 }
 
-/// What is kept, and what is made where.
+/// The kept instances, and the new ones with their placements.
 fn arrange(state: &MigState, layout: &Layout, wanted: &[&Profile]) -> Result<(Vec<Instance>, Vec<Part>), PlanError> {
     let mut usable: Vec<&Instance> = state.instances.iter().filter(|instance| instance.whole().is_some()).collect();
     usable.sort_by_key(|instance| state.processes_on(instance).next().is_none());
     let busy = usable.iter().take_while(|instance| state.processes_on(instance).next().is_some()).count();
-    // A GPU has so few instances that all choices of what to keep can be tried, the best first.
+    // A GPU has so few instances that all choices of kept ones can be tried, the best first.
     let mut choices: Vec<u32> = (0..1 << usable.len()).collect();
     choices.sort_by_key(|choice| Reverse(((choice & ((1 << busy) - 1)).count_ones(), choice.count_ones(), choice.reverse_bits())));
     let attempt = |choice: u32| {
@@ -149,11 +149,11 @@ fn arrange(state: &MigState, layout: &Layout, wanted: &[&Profile]) -> Result<(Ve
     choices.into_iter().find_map(attempt).ok_or_else(|| PlanError::NoPlacement(layout.clone()))
 }
 
-/// Places for instances beside what is taken, the largest first.
+/// Placements for instances beside the taken ones, the largest first.
 fn fit(wanted: &mut [&Profile], taken: &[Placement]) -> Option<Vec<Part>> {
     fn search(wanted: &[&Profile], taken: &[Placement], made: &mut Vec<Part>) -> bool {
         let Some((profile, rest)) = wanted.split_first() else { return true };
-        // Of those alike the first comes first: any other order is the same again.
+        // Equal instances are placed in order: any other order gives the same layout.
         let after = made.last().filter(|last| last.profile == profile.name).map(|last| last.placement.start);
         for placement in profile.placements.iter().copied().filter(|placement| after.is_none_or(|after| placement.start > after)) {
             if taken.iter().copied().chain(made.iter().map(|part| part.placement)).any(|other| other.overlaps(placement)) {
@@ -231,7 +231,7 @@ mod tests {
         MigState { mode: Mode::Off, pending: Mode::Off, instances: Vec::new(), processes }
     }
 
-    /// What is to be done, or why it cannot be, in words.
+    /// The plan, or why there is none, as text.
     fn words(state: &MigState, layout: &str) -> String {
         match plan(state, &layout.parse().unwrap(), &profiles()) {
             Ok(plan) => plan.steps.iter().map(Step::to_string).collect::<Vec<_>>().join("; "),
@@ -279,7 +279,7 @@ mod tests {
         2x3g.20gb: MIG instance 1 (1g.5gb) is in use by process 7 (python): let that end first
         off: the GPU is in use by process 7 (python), process 8 (python): let that end first
         "#);
-        // The one in the way is moved, the other is not.
+        // The blocking one is moved, the other is not.
         insta::assert_snapshot!(words(&cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 6, &[])]), "4g.20gb,2x1g.5gb"), @"destroy instance 0: 1g.5gb at 0:1; create 4g.20gb at 0:4; create 1g.5gb at 4:1");
     }
 

@@ -9,14 +9,14 @@ use thiserror::Error;
 
 use super::Placement;
 
-/// What sets a kind of instance apart from others of its size.
+/// The difference between instance profiles of the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
-    /// With its share of the engines for video and pictures.
+    /// With its share of the media engines.
     Plain,
-    /// With an engine for video and pictures that others of its size lack.
+    /// With a media engine that others of its size lack.
     Media,
-    /// With all of these engines.
+    /// With all media engines.
     AllMedia,
     /// Without any.
     NoMedia,
@@ -37,7 +37,7 @@ impl Variant {
         }
     }
 
-    /// By the number that NVML asks for a profile by, one of `NVML_GPU_INSTANCE_PROFILE_*`.
+    /// From NVML's number of a profile, one of `NVML_GPU_INSTANCE_PROFILE_*`.
     pub(super) const fn of_slot(slot: u32) -> Self {
         match slot {
             7 | 8 => Self::Media,
@@ -62,9 +62,9 @@ impl Variant {
 pub struct ProfileName {
     /// Compute slices.
     pub slices: u32,
-    /// Memory, rounded up to the share of the GPU that it stands for.
+    /// Memory, rounded up to its share of the GPU.
     pub gigabytes: u32,
-    /// What else it has, or lacks.
+    /// Its variant.
     pub variant: Variant,
 }
 
@@ -74,7 +74,7 @@ pub struct ProfileName {
 pub struct NotAProfile(pub String);
 
 impl ProfileName {
-    /// As NVIDIA's tools name it: memory counts in eighths of the GPU's, rounded up, because a part of each slice is the driver's.
+    /// The name in NVIDIA's tools: memory counts in eighths of the GPU's, rounded up, because a part of each slice is the driver's.
     pub fn new(slices: u32, memory: MiB, gpu: MiB, variant: Variant) -> Self {
         let eighths = (memory.0 * 8).div_ceil(gpu.0.max(1));
         let gigabytes = (eighths * gpu.0.div_ceil(1024) + 4) / 8;
@@ -126,7 +126,7 @@ pub struct Profile {
     pub memory: MiB,
     /// Most at a time.
     pub most: u32,
-    /// Where they may be.
+    /// Possible placements.
     pub placements: Vec<Placement>,
 }
 

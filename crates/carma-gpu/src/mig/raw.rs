@@ -1,4 +1,4 @@
-//! The calls about instances that nvml-wrapper lacks, made safe. No handle of an instance leaves this file: they are looked up by number.
+//! The calls about instances that nvml-wrapper lacks, made safe. No handle of an instance leaves this file: they are found by number.
 
 #![expect(unsafe_code, reason = "NVML is a C interface")]
 
@@ -15,14 +15,14 @@ use nvml_wrapper_sys::bindings::{
 
 use super::Placement;
 
-/// What the driver says of a GPU instance.
+/// The driver's record of a GPU instance.
 #[derive(Debug)]
 pub(super) struct GpuInstance {
     pub(super) id: u32,
     pub(super) placement: Placement,
 }
 
-/// Calls what answers one value.
+/// Runs a call that returns one value.
 fn value<T>(call: impl FnOnce(*mut T) -> nvmlReturn_t) -> Result<T, NvmlError> {
     let mut value = MaybeUninit::zeroed();
     nvml_try(call(value.as_mut_ptr()))?;
@@ -30,12 +30,12 @@ fn value<T>(call: impl FnOnce(*mut T) -> nvmlReturn_t) -> Result<T, NvmlError> {
     Ok(unsafe { value.assume_init() })
 }
 
-/// Calls what answers at most so many values.
+/// Calls a function that returns at most this many values.
 fn values<T>(most: u32, call: impl FnOnce(*mut T, *mut c_uint) -> nvmlReturn_t) -> Result<Vec<T>, NvmlError> {
     let mut values = Vec::with_capacity(most as usize);
     let mut count = most;
     nvml_try(call(values.as_mut_ptr(), &raw mut count))?;
-    // SAFETY: the call has written so many, and there was room for them.
+    // SAFETY: the call has written this many values, and there was room for them.
     unsafe { values.set_len(count.min(most) as usize) };
     Ok(values)
 }
@@ -49,7 +49,7 @@ const fn placement(raw: nvmlGpuInstancePlacement_t) -> Placement {
     Placement { start: raw.start, size: raw.size }
 }
 
-/// Where instances of a kind may be. nvml-wrapper's own call for it answers an empty list always.
+/// Possible placements of instances of a profile. nvml-wrapper's own call always returns an empty list.
 pub(super) fn placements(device: &Device<'_>, profile: u32) -> Result<Vec<Placement>, NvmlError> {
     let call = nvml_sym(device.nvml().lib().nvmlDeviceGetGpuInstancePossiblePlacements_v2.as_ref())?;
     // SAFETY: without room the call only counts, and then it has the room it asked for.
@@ -60,7 +60,7 @@ pub(super) fn placements(device: &Device<'_>, profile: u32) -> Result<Vec<Placem
     }
 }
 
-/// The instances of a kind, of which there are so many at most.
+/// The instances of a kind, at most this many.
 pub(super) fn gpu_instances(device: &Device<'_>, profile: u32, most: u32) -> Result<Vec<GpuInstance>, NvmlError> {
     let lib = device.nvml().lib();
     let (list, info) = (nvml_sym(lib.nvmlDeviceGetGpuInstances.as_ref())?, nvml_sym(lib.nvmlGpuInstanceGetInfo.as_ref())?);
@@ -83,7 +83,7 @@ pub(super) fn numbers(device: &Device<'_>) -> Result<(u32, u32), NvmlError> {
     unsafe { Ok((value(|id| gpu(handle(device), id))?, value(|id| compute(handle(device), id))?)) }
 }
 
-/// Makes a GPU instance with a compute instance that has all of it, and tells the number of the former.
+/// Creates a GPU instance with a compute instance that spans it, and returns the number of the former.
 pub(super) fn create(device: &Device<'_>, profile: u32, slices: u32, at: Placement) -> Result<u32, NvmlError> {
     let lib = device.nvml().lib();
     let make = nvml_sym(lib.nvmlDeviceCreateGpuInstanceWithPlacement.as_ref())?;
@@ -140,7 +140,7 @@ unsafe fn take_down(device: &Device<'_>, instance: nvmlGpuInstance_t) -> Result<
         nvml_try(end(instance))
     };
     all().inspect_err(|_| {
-        // Whoever watches a GPU instance may keep it alone: it gets back what it was for.
+        // A monitor may hold the GPU instance open: then its compute instance is made again.
         for kind in ended {
             // SAFETY: the instance is still there, and the call writes one handle.
             let _ = value(|out: *mut nvmlComputeInstance_t| unsafe { again(instance, kind, out) });

@@ -1,4 +1,4 @@
-//! What leads from one way of cutting a GPU to another, step by step.
+//! The steps from one partition of a GPU to another.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::profile::ProfileName;
 use super::{Instance, Mode, Placement};
 
-/// A part of a GPU that is, or is to be, an instance.
+/// A part of a GPU for a present or a new instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// Its kind.
     pub profile: ProfileName,
     /// The driver's number of its kind.
     pub profile_id: u32,
-    /// Where it is.
+    /// Its placement.
     pub placement: Placement,
 }
 
@@ -26,16 +26,16 @@ pub enum Step {
     Switch(Mode),
     /// Destroy the GPU instance of this number, with its compute instances.
     Destroy(u32, Part),
-    /// Make a GPU instance, with a compute instance that has all of it.
+    /// Create a GPU instance, with a compute instance that spans it.
     Create(Part),
 }
 
-/// What leads from one layout to another.
+/// The way from one layout to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Instances that stay as they are, with what runs on them.
+    /// Instances that stay, with their processes.
     pub kept: Vec<Instance>,
-    /// To be done in this order.
+    /// The steps in order.
     pub steps: Vec<Step>,
 }
 

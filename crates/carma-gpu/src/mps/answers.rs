@@ -1,13 +1,13 @@
-//! What the control daemon prints, read.
+//! Parses the output of the control daemon.
 
-/// What a server says of itself.
+/// The state that a server reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
     /// It starts up.
     Initializing,
     /// It serves.
     Active,
-    /// A client brought the GPU into an error; all clients must end before new ones are served.
+    /// A client caused a GPU error; all clients must end before new ones are served.
     Fault,
 }
 
@@ -31,12 +31,12 @@ pub(super) fn percentage(answer: &str) -> Option<f64> {
     answer.trim().parse().ok().filter(|percentage| (0.0..=100.0).contains(percentage))
 }
 
-/// What the control program says when there is no daemon.
+/// Whether the control program reports that there is no daemon.
 pub(super) fn says_no_daemon(text: &str) -> bool {
     text.contains("Cannot find MPS control daemon process")
 }
 
-/// What it says when there is one already.
+/// Whether it reports that there is one already.
 pub(super) fn says_already_running(text: &str) -> bool {
     text.contains("An instance of this daemon is already running")
 }

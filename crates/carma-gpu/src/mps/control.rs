@@ -1,4 +1,4 @@
-//! The control daemon of one GPU: started, asked, stopped.
+//! The control daemon of one GPU: start, commands, stop.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -22,13 +22,13 @@ use crate::identity::DeviceUuid;
 use crate::liveness::Process;
 use crate::ownership::process_user;
 
-/// NVIDIA's program for all about MPS.
+/// NVIDIA's control program of MPS.
 pub const PROGRAM: &str = "nvidia-cuda-mps-control";
-/// Where the daemon leaves its process number among its pipes.
+/// The daemon's pid file among its pipes.
 pub(super) const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
 /// The system's longest name of a socket, less that of the daemon's own with the longest name, `control_privileged`.
 const LONGEST_FOLDER: usize = 107 - 19;
-/// Between looks for a daemon that starts.
+/// The time between checks for a daemon that starts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The MPS control daemon of one GPU, whether or not it runs.
@@ -42,26 +42,26 @@ pub struct MpsControl {
 }
 
 impl MpsControl {
-    /// The daemon of this GPU, with folders of its own for pipes and logs.
+    /// The daemon of this GPU, with its own folders for pipes and logs.
     pub fn new(gpu: DeviceUuid, pipes: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
         // The daemon and its clients work elsewhere.
         let [pipes, logs] = [pipes.into(), logs.into()].map(|folder: PathBuf| path::absolute(&folder).unwrap_or(folder));
         Self { gpu, pipes, logs, program: PROGRAM.into(), deadline: DEADLINE }
     }
 
-    /// With the control program of this path instead of the system's.
+    /// Uses the control program at this path instead of the system's.
     #[must_use]
     pub fn with_program(self, program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), ..self }
     }
 
-    /// With so much time for each answer.
+    /// Sets the deadline for each answer.
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
     }
 
-    /// What the daemon and its clients have in their environment.
+    /// The environment of the daemon and its clients.
     pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
         let folders = [("CUDA_MPS_PIPE_DIRECTORY", self.pipes.clone().into()), ("CUDA_MPS_LOG_DIRECTORY", self.logs.clone().into())];
         let devices = environment(std::slice::from_ref(&self.gpu)).into_iter().map(|(name, value)| (name, value.into()));
@@ -115,16 +115,16 @@ impl MpsControl {
         self.command(&format!("start_server -uid {user}")).map(drop)
     }
 
-    /// Stops the daemon and its server. Clients have so long to end by themselves; whatever does not stop then is killed.
-    pub fn stop(&self, patience: Duration) -> Result<(), MpsError> {
+    /// Stops the daemon and its server. Clients have this long to end by themselves; then they are killed.
+    pub fn stop(&self, timeout: Duration) -> Result<(), MpsError> {
         let daemon = self.daemon();
         if let Some(owner) = daemon.as_ref().and_then(foreign_owner) {
             return Err(MpsError::Forbidden { owner });
         }
         let servers = daemon.as_ref().map(Process::children).unwrap_or_default();
         // The daemon counts in whole seconds.
-        let quit = format!("quit -t {}", patience.as_secs_f64().ceil());
-        let asked = self.ask(&quit, patience + self.deadline);
+        let quit = format!("quit -t {}", timeout.as_secs_f64().ceil());
+        let asked = self.ask(&quit, timeout + self.deadline);
         let all = || daemon.iter().chain(&servers);
         match asked {
             Ok(_) | Err(MpsError::NotRunning(_)) => {}
@@ -138,14 +138,14 @@ impl MpsControl {
         left.iter().find(|process| !process.ends_within(self.deadline)).map_or(Ok(()), |stuck| Err(MpsError::Stuck(stuck.pid())))
     }
 
-    /// The daemon's process, by what it left among its pipes.
+    /// The daemon's process, from its pid file.
     pub(super) fn daemon(&self) -> Option<Process> {
         let pid = fs::read_to_string(self.pipes.join(PID_FILE)).ok()?.trim().parse().ok()?;
         let name = self.program.file_name()?.to_str()?.to_owned();
         Process::find(pid).filter(|process| process.name() == Some(name))
     }
 
-    /// Gives the daemon a command, and returns what it answers.
+    /// Sends a command to the daemon, and returns the answer.
     pub fn command(&self, command: &str) -> Result<String, MpsError> {
         self.ask(command, self.deadline)
     }
@@ -182,7 +182,7 @@ impl MpsControl {
 
     fn server_state(&self, server: u32) -> Result<ServerState, MpsError> {
         let answer = self.command(&format!("get_server_status {server}"))?;
-        // Daemons from before 2021 do not know the question; what they list, serves.
+        // Daemons from before 2021 lack this command; a listed server counts as active.
         Ok(server_state(&answer).unwrap_or(ServerState::Active))
     }
 
@@ -204,7 +204,7 @@ impl MpsControl {
     }
 }
 
-/// Makes a folder that clients of all users get to, whatever our own habits are.
+/// Makes a folder that clients of all users can enter, independent of our umask.
 fn make_folder(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
     fs::create_dir_all(path)?;
@@ -215,13 +215,13 @@ fn refused(command: &str, answer: &str) -> MpsError {
     MpsError::Refused { command: command.to_owned(), answer: answer.trim().to_owned() }
 }
 
-/// Runs a program to its end, and returns all it says; nothing if it had to be killed at the deadline.
+/// Runs a program to its end, and returns its output; nothing if it was killed at the deadline.
 fn run(mut call: Command, input: &str, deadline: Duration) -> io::Result<Option<(ExitStatus, String)>> {
-    // A file in memory, because a daemon may keep what it inherits: the end of a pipe would never come.
+    // A file in memory, because a daemon may keep what it inherits: a pipe would never reach its end.
     let mut output = File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?);
     let mut child = call.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not listen says why.
+        // A program that does not read its input explains why.
         let _ = writeln!(stdin, "{input}");
     }
     if Process::find(child.id()).is_some_and(|process| !process.ends_within(deadline)) {
@@ -235,7 +235,7 @@ fn run(mut call: Command, input: &str, deadline: Duration) -> io::Result<Option<
     Ok(Some((status, String::from_utf8_lossy(&said).into_owned())))
 }
 
-/// Kills a child. One that hangs in the driver ends when that lets it go, so nobody waits for it but a thread of its own.
+/// Kills a child. If it hangs in the driver, it ends only when the call returns, so a separate thread waits for it.
 fn give_up(mut child: Child) -> io::Result<()> {
     child.kill()?;
     thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait()).map(drop)

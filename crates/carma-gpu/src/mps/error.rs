@@ -1,4 +1,4 @@
-//! What goes wrong between us and MPS.
+//! Errors of MPS.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum MpsError {
     /// The control program cannot be run.
     #[error("cannot run {program}: {error}; it comes with NVIDIA's driver")]
     NoProgram {
-        /// Which.
+        /// The program.
         program: PathBuf,
         /// Why.
         error: io::Error,
@@ -20,7 +20,7 @@ pub enum MpsError {
     /// A folder for its pipes or logs cannot be made.
     #[error("{path}: {error}")]
     Folder {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -36,29 +36,29 @@ pub enum MpsError {
     /// No daemon runs on these pipes.
     #[error("no MPS control daemon runs on {0}")]
     NotRunning(PathBuf),
-    /// One runs there already.
+    /// A daemon already runs there.
     #[error("an MPS control daemon runs on {0} already")]
     AlreadyRunning(PathBuf),
-    /// It is somebody else's.
+    /// It belongs to another user.
     #[error("permission denied: the daemon belongs to {owner}")]
     Forbidden {
-        /// Whose.
+        /// The user.
         owner: String,
     },
     /// It did not answer in time.
     #[error("the MPS control daemon did not answer {command:?} within {} ms", after.as_millis())]
     Unresponsive {
-        /// What was asked.
+        /// The command.
         command: String,
         /// The deadline that passed.
         after: Duration,
     },
-    /// It refused, or said what we do not understand.
+    /// It refused, or its answer is not understood.
     #[error("the MPS control daemon answered {command:?} with {answer:?}")]
     Refused {
-        /// What was asked.
+        /// The command.
         command: String,
-        /// What it said.
+        /// Its answer.
         answer: String,
     },
     /// A process of MPS does not even end when killed.

@@ -2,18 +2,18 @@
 
 use carma_core::Verdict;
 
-/// Why a client failed, as far as MPS is to blame.
+/// Failures of a client that MPS caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MpsFailure {
     /// The server died, did not answer, or waits for the clients of an earlier failure to end.
     ServerGone,
-    /// The server has as many clients as it can have.
+    /// The server has reached its limit of clients.
     Full,
-    /// The server was told to end this client.
+    /// The server was ordered to end this client.
     Terminated,
 }
 
-/// CUDA's names for each failure, and what it says for people.
+/// CUDA's names and messages of each failure.
 const WORDS: [(MpsFailure, &[&str]); 3] = [
     (
         MpsFailure::ServerGone,
@@ -44,7 +44,7 @@ const WORDS: [(MpsFailure, &[&str]); 3] = [
 ];
 
 impl MpsFailure {
-    /// The failure that the end of a job's log tells of; the last, if there are several.
+    /// The failure at the end of a job's log; the last, if there are several.
     ///
     /// ```
     /// use carma_gpu::mps::MpsFailure;
@@ -57,7 +57,7 @@ impl MpsFailure {
         WORDS.iter().filter_map(found).max_by_key(|(place, _)| *place).map(|(_, failure)| failure)
     }
 
-    /// How an attempt ended that failed so; unset where the job is to answer for it as for any other failure.
+    /// The verdict on an attempt with this failure; unset if the job is to blame as for any other failure.
     pub const fn verdict(self) -> Option<Verdict> {
         match self {
             // A full server serves again, as a new one does: the job is not to blame.

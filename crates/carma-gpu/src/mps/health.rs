@@ -1,6 +1,4 @@
-//! How an MPS daemon and its server are.
-
-use thiserror::Error;
+//! The state of an MPS daemon and its server.
 
 use super::answers::ServerState;
 use super::control::MpsControl;
@@ -11,50 +9,31 @@ use super::error::MpsError;
 pub struct Server {
     /// Its process.
     pub pid: u32,
-    /// Whose clients it serves; unset where it ended while we looked.
+    /// The user of its clients; unset if it ended during the check.
     pub user: Option<u32>,
-    /// What it says of itself.
+    /// The state it reports.
     pub state: ServerState,
     /// Its clients' processes.
     pub clients: Vec<u32>,
 }
 
-/// How the daemon of a GPU is.
+/// The state of a GPU's daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// There is none.
+    /// There is no daemon.
     NotRunning,
     /// It waits for its first client.
     Idle,
     /// Its server serves.
     Serving(Server),
-    /// Its server serves nobody until all its clients have ended.
+    /// Its server accepts no client until all its clients have ended.
     Faulty(Server),
     /// It does not answer.
     Unresponsive,
 }
 
-/// MPS serves one user at a time, and this is not the one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the MPS server has clients of user {user}, and serves one user at a time")]
-pub struct OtherUser {
-    /// The user it serves now.
-    pub user: u32,
-}
-
 impl Health {
-    /// Whether a client of this user would be served at once as far as other users go. A server without clients gives way.
-    pub fn admits(&self, newcomer: u32) -> Result<(), OtherUser> {
-        match self {
-            Self::Serving(server) | Self::Faulty(server) if !server.clients.is_empty() => match server.user {
-                Some(user) if user != newcomer => Err(OtherUser { user }),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-
-    /// Of the servers a daemon has: one, or for a moment two, of which one is about to end.
+    /// From the servers of a daemon: one, or briefly two, while one of them ends.
     fn of(servers: Vec<Server>) -> Self {
         let rank = |server: &Server| (server.state == ServerState::Fault, server.clients.len());
         match servers.into_iter().max_by_key(rank) {
@@ -66,7 +45,7 @@ impl Health {
 }
 
 impl MpsControl {
-    /// How the daemon and its server are. It runs the control program a few times, so it is for now and then; see [`super::Watch`].
+    /// The state of the daemon and its server. It runs the control program a few times, so do not call it often; see [`super::Watch`].
     pub fn health(&self) -> Result<Health, MpsError> {
         match self.servers() {
             Ok(servers) => Ok(Health::of(servers)),
@@ -83,17 +62,6 @@ mod tests {
 
     fn server(user: u32, state: ServerState, clients: &[u32]) -> Server {
         Server { pid: 6472, user: Some(user), state, clients: clients.to_vec() }
-    }
-
-    #[test]
-    fn one_users_clients_only() {
-        let serving = Health::of(vec![server(1000, ServerState::Active, &[9741])]);
-        assert_eq!(serving.admits(1000), Ok(()));
-        assert_eq!(serving.admits(1001), Err(OtherUser { user: 1000 }));
-        assert_eq!(OtherUser { user: 1000 }.to_string(), "the MPS server has clients of user 1000, and serves one user at a time");
-        // Without clients it gives way.
-        assert_eq!(Health::of(vec![server(1000, ServerState::Active, &[])]).admits(1001), Ok(()));
-        assert_eq!(Health::Idle.admits(1001), Ok(()));
     }
 
     #[test]

@@ -6,17 +6,17 @@ use carma_core::{Limits, MiB};
 
 use super::control::MpsControl;
 
-/// What a client may use of its GPU.
+/// Limits of a client on its GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClientLimits {
     /// Share of the multiprocessors in percent; unset: all.
     pub active_threads: Option<u8>,
-    /// Most memory it may take; unset: no limit.
+    /// Memory limit; unset: no limit.
     pub memory: Option<MiB>,
 }
 
 impl ClientLimits {
-    /// Those of a launch; unset where it is not one of an MPS client.
+    /// The limits of a launch; unset if it is not an MPS client.
     pub const fn of(limits: Limits) -> Option<Self> {
         match limits {
             Limits::Mps { active_threads, memory } => Some(Self { active_threads, memory }),
@@ -24,10 +24,10 @@ impl ClientLimits {
         }
     }
 
-    /// What a process needs in its environment to be a client with these limits.
+    /// The environment of a client with these limits.
     pub fn environment(self, control: &MpsControl) -> Vec<(&'static str, OsString)> {
         let threads = self.active_threads.map(|percent| ("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent.to_string().into()));
-        // The daemon sees one GPU only, so that is number 0 to its clients.
+        // The daemon sees only one GPU, so its clients see it as number 0.
         let memory = self.memory.map(|memory| ("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", format!("0={}M", memory.0).into()));
         control.environment().into_iter().chain(threads).chain(memory).collect()
     }

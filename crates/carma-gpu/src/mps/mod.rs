@@ -20,6 +20,6 @@ pub use answers::ServerState;
 pub use control::{MpsControl, PROGRAM};
 pub use error::MpsError;
 pub use failure::MpsFailure;
-pub use health::{Health, OtherUser, Server};
+pub use health::{Health, Server};
 pub use limits::ClientLimits;
 pub use watch::{ServerDied, Watch};

@@ -1,4 +1,4 @@
-//! Daemons that are somebody else's.
+//! Daemons of other users.
 
 use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
@@ -11,7 +11,7 @@ use crate::liveness::Process;
 use crate::ownership::{process_user, user_name};
 
 impl MpsControl {
-    /// There is no daemon, or one that does not let us ask.
+    /// There is no daemon, or we have no access to it.
     pub(super) fn absent(&self) -> MpsError {
         let owner = match fs::metadata(self.pipes().join(PID_FILE)) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -3,16 +3,16 @@
 use super::health::{Health, Server};
 use crate::liveness::Process;
 
-/// A server died, or turned faulty, without having been told to stop.
+/// A server died, or turned faulty, without an order to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerDied {
     /// Its process.
     pub pid: u32,
-    /// Its clients when it was last looked at. Their jobs have failed through no fault of their own: `Verdict::MpsServerDied`.
+    /// Its clients at the last check. Their jobs are not to blame: `Verdict::MpsServerDied`.
     pub clients: Vec<u32>,
 }
 
-/// Watches the server of one daemon. [`Watch::check`] costs one system call; [`Watch::observe`] is for whenever the health was asked.
+/// Watches the server of one daemon. [`Watch::check`] costs one system call; call [`Watch::observe`] after each health query.
 #[derive(Debug, Default)]
 pub struct Watch(Option<Watched>);
 
@@ -23,19 +23,17 @@ struct Watched {
     course: Course,
 }
 
-/// What is expected of a server.
+/// The expected state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Course {
-    /// To serve: its end would be its death.
+    /// It serves: if it ends, it died.
     Serves,
-    /// It failed its clients, and this has been told; it may serve again.
+    /// It failed its clients, and this was reported; it may serve again.
     Failed,
-    /// It was told to stop.
-    Stops,
 }
 
 impl Watch {
-    /// Says that a server died that was there before, and goes on with the one that is there now.
+    /// Reports the death of the previous server, and continues with the present one.
     pub fn observe(&mut self, health: &Health) -> Option<ServerDied> {
         let died = self.check();
         match health {
@@ -49,17 +47,10 @@ impl Watch {
         died
     }
 
-    /// Says once that the server died, if it did.
+    /// Reports the death of the server once.
     pub fn check(&mut self) -> Option<ServerDied> {
         let watched = self.0.take_if(|watched| watched.process.has_ended())?;
         (watched.course == Course::Serves).then(|| ServerDied { pid: watched.process.pid(), clients: watched.clients })
-    }
-
-    /// The server is told to stop: by a command, with its daemon, or because a client of another user is let in. Its end is no death.
-    pub fn expect_end(&mut self) {
-        if let Some(watched) = &mut self.0 {
-            watched.course = Course::Stops;
-        }
     }
 
     fn see(&mut self, server: &Server) {
@@ -93,7 +84,7 @@ mod tests {
     use super::super::ServerState;
     use super::*;
 
-    /// A process that stands for a server.
+    /// A process in the role of a server.
     struct Running(Child);
 
     impl Running {
@@ -127,19 +118,9 @@ mod tests {
         assert_eq!(watch.observe(&first.serving()), None);
         assert_eq!(watch.check(), None);
         first.kill();
-        // Even if its successor is there before anybody looked.
+        // Even if its successor exists before the next check.
         assert_eq!(watch.observe(&second.serving()), Some(first.died()));
         assert_eq!(watch.check(), None);
-    }
-
-    #[test]
-    fn an_end_that_was_asked_for_is_no_death() {
-        let (mut watch, mut server) = (Watch::default(), Running::new());
-        watch.observe(&server.serving());
-        watch.expect_end();
-        assert_eq!(watch.observe(&server.serving()), None);
-        server.kill();
-        assert_eq!(watch.observe(&Health::Idle), None);
     }
 
     #[test]

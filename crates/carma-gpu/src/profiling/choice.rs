@@ -1,4 +1,4 @@
-//! Which source the counters of a device come from.
+//! The source of a device's counters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 
-/// Who can give counters.
+/// Source of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -17,7 +17,7 @@ pub enum Source {
     Dcgmi,
     /// dcgm-exporter's page.
     Exporter,
-    /// Nobody: NVML's utilisation is all there is.
+    /// No source: there is only NVML's utilisation.
     UtilisationOnly,
 }
 
@@ -25,7 +25,7 @@ impl Source {
     /// All, the best first.
     pub const ALL: [Self; 4] = [Self::Gpm, Self::Dcgmi, Self::Exporter, Self::UtilisationOnly];
 
-    /// As people write it.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gpm => "gpm",
@@ -54,45 +54,45 @@ impl FromStr for Source {
     }
 }
 
-/// The best source that offers a device's counters; where one is wished for, that one or none.
+/// The best source that offers a device's counters; if one is forced, that one or none.
 ///
 /// ```
 /// use carma_gpu::profiling::{Source, choose};
 /// assert_eq!(choose(None, |source| source != Source::Gpm), Source::Dcgmi);
 /// assert_eq!(choose(Some(Source::Exporter), |source| source == Source::Gpm), Source::UtilisationOnly);
 /// ```
-pub fn choose(wish: Option<Source>, offers: impl Fn(Source) -> bool) -> Source {
-    let wished = |source: &Source| wish.is_none_or(|wish| wish == *source);
-    Source::ALL.into_iter().filter(wished).find(|source| offers(*source)).unwrap_or(Source::UtilisationOnly)
+pub fn choose(forced: Option<Source>, offers: impl Fn(Source) -> bool) -> Source {
+    let allowed = |source: &Source| forced.is_none_or(|forced| forced == *source);
+    Source::ALL.into_iter().filter(allowed).find(|source| offers(*source)).unwrap_or(Source::UtilisationOnly)
 }
 
-/// What becomes of a source.
+/// The state of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// So many devices' counters come from it.
+pub enum SourceState {
+    /// The counters of this many devices come from it.
     Used(usize),
-    /// It has only been asked.
+    /// It has not answered yet.
     Starting,
-    /// It would do, but a better one serves.
+    /// It works, but a better one is used.
     Spare,
     /// It gives none.
     Absent(Problem),
 }
 
-/// A source, and what becomes of it.
+/// A source with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceReport {
-    /// Which.
+    /// The source.
     pub source: Source,
-    /// What becomes of it.
-    pub standing: Standing,
+    /// Its state.
+    pub state: SourceState,
 }
 
 impl SourceReport {
-    /// The command that would make it give counters, where one would.
+    /// The command that would enable its counters, if any.
     pub const fn remedy(&self) -> Option<&'static str> {
-        match &self.standing {
-            Standing::Absent(problem) => problem.remedy(),
+        match &self.state {
+            SourceState::Absent(problem) => problem.remedy(),
             _ => None,
         }
     }
@@ -101,12 +101,12 @@ impl SourceReport {
 impl fmt::Display for SourceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.source)?;
-        match &self.standing {
-            Standing::Used(1) => f.write_str("used for 1 device"),
-            Standing::Used(devices) => write!(f, "used for {devices} devices"),
-            Standing::Starting => f.write_str("starting"),
-            Standing::Spare => f.write_str("there, not needed"),
-            Standing::Absent(problem) => problem.fmt(f),
+        match &self.state {
+            SourceState::Used(1) => f.write_str("used for 1 device"),
+            SourceState::Used(devices) => write!(f, "used for {devices} devices"),
+            SourceState::Starting => f.write_str("starting"),
+            SourceState::Spare => f.write_str("there, not needed"),
+            SourceState::Absent(problem) => problem.fmt(f),
         }
     }
 }

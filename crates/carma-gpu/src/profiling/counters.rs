@@ -1,124 +1,103 @@
-//! Counters of one device, and which device they are of.
+//! Counters of one device, and the identity of that device.
 
 use std::time::{Duration, Instant};
 
-use carma_core::Fraction;
-use serde::Serialize;
+use carma_core::{Fraction, Utilisation};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
-use super::fields::Field;
+use super::fields::{COUNTERS, Field, Measure, profiling};
 use crate::identity::DeviceUuid;
 
-/// Counters older than this say nothing about now.
+/// Older counters are stale.
 pub const STALE: Duration = Duration::from_secs(5);
-/// DCGM's number for "no value" and all above it: reasons why there is none.
+/// DCGM's number for "no value"; numbers above it are reasons for that.
 const BLANK: f64 = 140_737_488_355_328.0;
 
-/// A rate of data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-#[serde(transparent)]
-pub struct BytesPerSecond(pub u64);
-
-/// What a GPU or an instance was doing, as far as its source tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The profiling counters of a GPU or an instance, as far as its source has them.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counters {
-    /// GRACT: time that any engine was busy.
-    pub gract: Option<Fraction>,
-    /// SMACT: time that multiprocessors had work.
-    pub smact: Option<Fraction>,
-    /// SMOCC: warps resident on multiprocessors.
-    pub smocc: Option<Fraction>,
-    /// TENSO: time that the tensor cores were busy.
-    pub tensor: Option<Fraction>,
-    /// DRAMA: time that the memory was read or written.
-    pub drama: Option<Fraction>,
-    /// Time that the FP64 pipes were busy.
-    pub fp64: Option<Fraction>,
-    /// Time that the FP32 pipes were busy.
-    pub fp32: Option<Fraction>,
-    /// Time that the FP16 pipes were busy.
-    pub fp16: Option<Fraction>,
-    /// Sent over PCIe.
-    pub pcie_tx: Option<BytesPerSecond>,
-    /// Received over PCIe.
-    pub pcie_rx: Option<BytesPerSecond>,
-    /// Sent over NVLink.
-    pub nvlink_tx: Option<BytesPerSecond>,
-    /// Received over NVLink.
-    pub nvlink_rx: Option<BytesPerSecond>,
+    /// In the order of [`profiling`]: shares from 0 to 1, or bytes a second.
+    values: [Option<f64>; COUNTERS],
     /// When they were read.
-    #[serde(skip)]
     pub at: Instant,
 }
 
 impl Counters {
     /// None yet.
     pub const fn new(at: Instant) -> Self {
-        Self {
-            gract: None,
-            smact: None,
-            smocc: None,
-            tensor: None,
-            drama: None,
-            fp64: None,
-            fp32: None,
-            fp16: None,
-            pcie_tx: None,
-            pcie_rx: None,
-            nvlink_tx: None,
-            nvlink_rx: None,
-            at,
-        }
+        Self { values: [None; COUNTERS], at }
     }
 
-    /// Takes a field's value; values that stand for none, and fields that are no counters, change nothing.
+    /// Sets a field's value. Ignores placeholder values, and fields that are no profiling counters.
     pub fn set(&mut self, field: &Field, value: f64) {
         if !(0.0..BLANK).contains(&value) {
             return;
         }
-        let (fraction, rate) = (Some(Fraction::clamped(value)), Some(BytesPerSecond(value as u64)));
-        match field.id {
-            1001 => self.gract = fraction,
-            1002 => self.smact = fraction,
-            1003 => self.smocc = fraction,
-            1004 => self.tensor = fraction,
-            1005 => self.drama = fraction,
-            1006 => self.fp64 = fraction,
-            1007 => self.fp32 = fraction,
-            1008 => self.fp16 = fraction,
-            1009 => self.pcie_tx = rate,
-            1010 => self.pcie_rx = rate,
-            1011 => self.nvlink_tx = rate,
-            1012 => self.nvlink_rx = rate,
-            _ => {}
+        // Rounding in the driver gives slightly more than 1.
+        let value = if field.measure == Measure::Fraction { value.min(1.0) } else { value.floor() };
+        if let Some(place) = place(field) {
+            self.values[place] = Some(value);
         }
     }
 
-    /// Whether there is no counter at all.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::new(self.at)
+    /// A field's value.
+    pub fn get(&self, field: &Field) -> Option<f64> {
+        place(field).and_then(|place| self.values[place])
     }
 
-    /// Whether they still say something about now.
+    /// The monitored metrics among them.
+    pub fn utilisation(&self) -> Utilisation {
+        let metrics = profiling().iter().zip(self.values).filter_map(|(field, value)| Some((field.counter.as_ref()?.metric?, value)));
+        metrics.fold(Utilisation::NONE, |all, (metric, value)| all.with(metric, value.map(Fraction::clamped)))
+    }
+
+    /// Whether there is no counter.
+    pub fn is_empty(&self) -> bool {
+        self.values == [None; COUNTERS]
+    }
+
+    /// Whether they are recent enough to be valid now.
     pub fn is_fresh(&self) -> bool {
         self.at.elapsed() < STALE
     }
 }
 
-/// A GPU or a part of it as its counters are told apart: instances have numbers of their own only within their GPU.
+/// The place of a profiling counter's value.
+fn place(field: &Field) -> Option<usize> {
+    profiling().iter().position(|known| known.id == field.id)
+}
+
+impl Serialize for Counters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(COUNTERS))?;
+        for (field, value) in profiling().iter().zip(self.values) {
+            let Some(counter) = &field.counter else { continue };
+            if field.measure == Measure::Fraction {
+                map.serialize_entry(counter.name, &value)?;
+            } else {
+                map.serialize_entry(counter.name, &value.map(|rate| rate as u64))?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// A GPU or a MIG instance, as sources of counters identify it: the number of an instance is unique within its GPU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unit {
     /// The GPU.
     pub gpu: DeviceUuid,
-    /// The number of the GPU instance, where it is one.
+    /// The number of the GPU instance, if it is one.
     pub instance: Option<u32>,
 }
 
-/// A device whose counters are wanted.
+/// A device with wanted counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// What it is asked by.
+    /// Its UUID.
     pub uuid: DeviceUuid,
-    /// What it is to the sources.
+    /// Its identity for the sources.
     pub unit: Unit,
 }
 
@@ -136,6 +115,8 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
+    use carma_core::Metric;
+
     use super::super::fields::by_id;
     use super::*;
 
@@ -148,10 +129,11 @@ mod tests {
         }
         counters.set(by_id(155).unwrap(), 250.0);
         assert!(counters.is_empty());
-        // Rounding in the driver gives a little more than all.
         counters.set(smact, 1.001);
-        assert_eq!(counters.smact, Some(Fraction::ONE));
+        assert_eq!(counters.utilisation(), Utilisation::of([(Metric::Smact, 1.0)]));
         counters.set(by_id(1009).unwrap(), 1.5e9);
-        assert_eq!(counters.pcie_tx, Some(BytesPerSecond(1_500_000_000)));
+        assert_eq!(counters.get(by_id(1009).unwrap()), Some(1.5e9));
+        let json = serde_json::to_value(counters).unwrap();
+        assert_eq!((&json["smact"], &json["pcie_tx"], &json["gract"]), (&1.0.into(), &1_500_000_000.into(), &serde_json::Value::Null));
     }
 }

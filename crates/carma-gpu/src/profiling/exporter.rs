@@ -1,4 +1,4 @@
-//! dcgm-exporter's page, fetched once a second for as long as it is needed.
+//! dcgm-exporter's page, fetched once a second while it is needed.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -10,10 +10,10 @@ use super::exposition::read_counters;
 use super::latest::{Latest, Pauses, Status};
 use super::problem::Problem;
 
-/// Long for a page on this machine.
+/// Ample for a page on this machine.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The counters on an exporter's page, as they come.
+/// The stream of counters from an exporter's page.
 #[derive(Debug)]
 pub struct Exporter {
     latest: Arc<Latest>,
@@ -22,7 +22,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Begins to fetch the page every `interval` while it is needed.
+    /// Starts to fetch the page every `interval` while it is needed.
     pub fn start(url: String, interval: Duration, needed: impl Fn() -> bool + Send + 'static) -> io::Result<Self> {
         let latest = Arc::new(Latest::new());
         let (sender, alive) = channel::<()>();
@@ -53,14 +53,14 @@ impl Exporter {
         self.latest.counters(unit)
     }
 
-    /// How it is.
+    /// Its state.
     pub fn status(&self) -> Status {
         self.latest.status()
     }
 }
 
 fn agent() -> ureq::Agent {
-    // A proxy in the environment is for other machines than this one.
+    // A proxy in the environment is not for this machine.
     ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).build().into()
 }
 
@@ -88,7 +88,7 @@ mod tests {
         if std::env::var_os(variable).is_some() {
             return assert!(super::agent().config().proxy().is_none());
         }
-        // The same again with a proxy, in a process of its own.
+        // The same again with a proxy, in its own process.
         let mut again = Command::new(std::env::current_exe().unwrap());
         again.args(["--exact", "profiling::exporter::tests::proxies_in_the_environment_are_passed_by"]);
         let output = again.env(variable, "http://127.0.0.1:1").output().unwrap();

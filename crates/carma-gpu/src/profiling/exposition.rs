@@ -6,11 +6,11 @@ use std::time::Instant;
 use super::counters::{Counters, Unit};
 use super::fields::by_exported_name;
 
-/// The counters of each device on a page, read at this time. Lines of other metrics, or that are damaged, are passed over.
+/// The counters of each device on a page, read at this time. Lines of other metrics and damaged lines are skipped.
 pub fn read_counters(page: &str, at: Instant) -> HashMap<Unit, Counters> {
     let mut found: HashMap<Unit, Counters> = HashMap::new();
     for sample in page.lines().filter_map(Sample::read) {
-        let Some(field) = by_exported_name(sample.name).filter(|field| field.is_profiling()) else { continue };
+        let Some(field) = by_exported_name(sample.name).filter(|field| field.counter.is_some()) else { continue };
         let Some(gpu) = sample.label("UUID").and_then(|uuid| uuid.parse().ok()) else { continue };
         let instance = sample.label("GPU_I_ID").filter(|number| !number.is_empty()).map(str::parse);
         let Ok(instance) = instance.transpose() else { continue };
@@ -56,7 +56,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// A text in quotation marks, and what follows it.
+/// A quoted text, and the rest after it.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut value = String::new();
@@ -76,15 +76,15 @@ fn unquote(text: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::Fraction;
+    use carma_core::{Metric, Utilisation};
 
-    use super::super::counters::BytesPerSecond;
     use super::*;
 
     const PAGE: &str = r#"# HELP DCGM_FI_PROF_SM_ACTIVE The ratio of cycles an SM has at least 1 warp assigned.
 # TYPE DCGM_FI_PROF_SM_ACTIVE gauge
 DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52",pci_bus_id="00000000:07:00.0",device="nvidia0",modelName="NVIDIA \"A100\", 40GB {x}",Hostname="node\\1",container="",namespace="",pod=""} 0.926
 DCGM_FI_PROF_SM_ACTIVE{gpu="1",UUID="GPU-1",device="nvidia1",modelName="NVIDIA A100",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",Hostname="node"} 0.5 1395066363000
+DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="0",UUID="GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52"} 0.375
 DCGM_FI_PROF_PCIE_TX_BYTES{gpu="0",UUID="GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52",} 1.234e+09
 DCGM_FI_PROF_DRAM_ACTIVE { gpu = "0" , UUID = "GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52" } NaN
 DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-2"} 45
@@ -100,13 +100,13 @@ go_gc_duration_seconds{quantile="0"} 2.6e-05
         let unit = |gpu: &str, instance| Unit { gpu: gpu.parse().unwrap(), instance };
         assert_eq!(read.len(), 2, "{read:?}");
         let whole = read[&unit("GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52", None)];
-        assert_eq!((whole.smact, whole.drama), (Some(Fraction::clamped(0.926)), None));
-        assert_eq!(whole.pcie_tx, Some(BytesPerSecond(1_234_000_000)));
-        assert_eq!(read[&unit("GPU-1", Some(7))].smact, Some(Fraction::clamped(0.5)));
+        assert_eq!(whole.utilisation(), Utilisation::of([(Metric::Smact, 0.926), (Metric::Tensor, 0.375)]));
+        assert_eq!(whole.get(by_exported_name("DCGM_FI_PROF_PCIE_TX_BYTES").unwrap()), Some(1_234_000_000.0));
+        assert_eq!(read[&unit("GPU-1", Some(7))].utilisation(), Utilisation::of([(Metric::Smact, 0.5)]));
     }
 
     #[test]
-    fn damaged_pages_do_no_harm() {
+    fn damaged_pages_are_read_as_far_as_possible() {
         for end in 0..PAGE.len() {
             read_counters(&PAGE[..end], Instant::now());
         }

@@ -1,4 +1,4 @@
-//! NVML's own counters (GPM), from Hopper on: what happened between two samples.
+//! NVML's own counters (GPM), from Hopper on: the difference of two samples.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,46 +10,30 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::gpm::{GpmSample, gpm_metrics_get};
 
 use super::counters::{Counters, Unit};
-use super::fields::{Field, Measure, by_id};
+use super::fields::{Field, Measure, profiling};
 use super::problem::Problem;
 use crate::driver::Driver;
 use crate::error::DriverError;
 use crate::lane::held;
 
-/// Samples nearer to each other than this say little; NVML wants at least as much.
-const NEAREST: Duration = Duration::from_millis(100);
+/// The least time between two samples; NVML requires it.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 const CALL: &str = "nvmlGpmSampleGet";
-
-/// NVML's metrics for DCGM's fields.
-const METRICS: [(GpmMetricId, u16); 12] = [
-    (GpmMetricId::GraphicsUtil, 1001),
-    (GpmMetricId::SmUtil, 1002),
-    (GpmMetricId::SmOccupancy, 1003),
-    (GpmMetricId::AnyTensorUtil, 1004),
-    (GpmMetricId::DramBwUtil, 1005),
-    (GpmMetricId::Fp64Util, 1006),
-    (GpmMetricId::Fp32Util, 1007),
-    (GpmMetricId::Fp16Util, 1008),
-    (GpmMetricId::PcieTxPerSec, 1009),
-    (GpmMetricId::PcieRxPerSec, 1010),
-    (GpmMetricId::NvlinkTotalTxPerSec, 1011),
-    (GpmMetricId::NvlinkTotalRxPerSec, 1012),
-];
 
 type Sample = GpmSample<'static>;
 
-/// What is known of a device: its last sample, and the counters up to it.
+/// The last sample of a device, and the counters up to it.
 #[derive(Debug, Default)]
-struct Seen {
+struct Last {
     sample: Option<(Sample, Instant)>,
     counters: Option<Counters>,
 }
 
-/// The devices that offer them.
+/// The devices that have GPM.
 #[derive(Debug)]
 pub(super) struct Gpm {
     driver: Arc<Driver>,
-    devices: HashMap<Unit, Mutex<Seen>>,
+    devices: HashMap<Unit, Mutex<Last>>,
     refusals: Vec<Problem>,
 }
 
@@ -60,7 +44,7 @@ impl Gpm {
         for unit in units {
             match gpm.first_sample(&unit) {
                 Ok(sample) => {
-                    gpm.devices.insert(unit, Mutex::new(Seen { sample: Some((sample, Instant::now())), counters: None }));
+                    gpm.devices.insert(unit, Mutex::new(Last { sample: Some((sample, Instant::now())), counters: None }));
                 }
                 Err(problem) => gpm.refusals.push(problem),
             }
@@ -68,29 +52,29 @@ impl Gpm {
         gpm
     }
 
-    /// A source without devices: nobody wishes for it.
+    /// A source without devices, because another one is forced.
     pub(super) fn unused(driver: Arc<Driver>) -> Self {
         Self { driver, devices: HashMap::new(), refusals: vec![Problem::NotAsked] }
     }
 
-    /// Whether a device has them.
+    /// Whether a device supports GPM.
     pub(super) fn covers(&self, unit: &Unit) -> bool {
         self.devices.contains_key(unit)
     }
 
-    /// Why a device was refused, the gravest first.
+    /// Why a device was refused: the most serious reason.
     pub(super) fn problem(&self) -> Option<Problem> {
-        let grave = self.refusals.iter().find(|problem| **problem != Problem::NoGpm);
-        grave.or(self.refusals.first()).cloned()
+        let serious = self.refusals.iter().find(|problem| **problem != Problem::NoGpm);
+        serious.or(self.refusals.first()).cloned()
     }
 
-    /// What happened on a device since it was asked for before.
+    /// The counters of a device since the last call.
     pub(super) fn counters(&self, unit: &Unit) -> Option<Counters> {
-        let mut seen = held(self.devices.get(unit)?);
-        if seen.sample.as_ref().is_some_and(|(_, taken)| taken.elapsed() < NEAREST) {
-            return seen.counters.filter(Counters::is_fresh);
+        let mut last = held(self.devices.get(unit)?);
+        if last.sample.as_ref().is_some_and(|(_, taken)| taken.elapsed() < MIN_INTERVAL) {
+            return last.counters.filter(Counters::is_fresh);
         }
-        let before = seen.sample.take().map(|(sample, _)| sample);
+        let before = last.sample.take().map(|(sample, _)| sample);
         let answer = self.driver.device(&unit.gpu, CALL, {
             let instance = unit.instance;
             move |device| {
@@ -100,8 +84,8 @@ impl Gpm {
             }
         });
         let (sample, counters) = answer.ok()?;
-        *seen = Seen { sample: Some((sample, Instant::now())), counters };
-        seen.counters
+        *last = Last { sample: Some((sample, Instant::now())), counters };
+        last.counters
     }
 
     fn first_sample(&self, unit: &Unit) -> Result<Sample, Problem> {
@@ -122,10 +106,12 @@ fn sample(device: &Device<'static>, instance: Option<u32>) -> Result<Sample, Nvm
 }
 
 fn between(before: &Sample, after: &Sample) -> Result<Counters, NvmlError> {
-    let metrics = gpm_metrics_get(after.nvml(), before, after, &METRICS.map(|(metric, _)| metric))?;
+    let fields = profiling().iter().filter_map(|field| Some((field, field.counter.as_ref()?.gpm)));
+    let (fields, wanted): (Vec<&Field>, Vec<GpmMetricId>) = fields.unzip();
+    let metrics = gpm_metrics_get(after.nvml(), before, after, &wanted)?;
     let mut counters = Counters::new(Instant::now());
-    for (metric, (_, id)) in metrics.into_iter().zip(METRICS) {
-        if let (Ok(metric), Some(field)) = (metric, by_id(id)) {
+    for (field, metric) in fields.into_iter().zip(metrics) {
+        if let Ok(metric) = metric {
             counters.set(field, as_dcgm(field, metric.value));
         }
     }
@@ -142,17 +128,12 @@ fn as_dcgm(field: &Field, value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fields::by_id;
     use super::*;
 
     #[test]
-    fn every_counter_has_its_metric_in_its_unit() {
-        let mut counters = Counters::new(Instant::now());
-        for (_, id) in METRICS {
-            let field = by_id(id).unwrap();
-            counters.set(field, as_dcgm(field, 50.0));
-        }
-        assert_eq!(counters.fp16, Some(carma_core::Fraction::clamped(0.5)));
-        assert_eq!(counters.nvlink_rx.unwrap().0, 50 << 20);
-        assert_eq!(METRICS.map(|(_, id)| id).to_vec(), super::super::fields::profiling().map(|field| field.id).collect::<Vec<_>>());
+    fn values_are_converted_to_the_units_of_dcgm() {
+        let converted = |id, value| as_dcgm(by_id(id).unwrap(), value);
+        assert_eq!((converted(1008, 50.0), converted(1012, 50.0)), (0.5, f64::from(50 << 20)));
     }
 }

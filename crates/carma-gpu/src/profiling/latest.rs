@@ -1,4 +1,4 @@
-//! The latest counters of a source that is read by a thread, and how the source is.
+//! The latest counters of a source that a thread reads, and the state of the source.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,65 +8,65 @@ use super::counters::{Counters, STALE, Unit};
 use super::problem::Problem;
 use crate::lane::held;
 
-/// Values that stay away this long are held back by something.
+/// After this long without a value, something else holds the counters.
 const HELD: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// How a source is.
+/// The state of a source that streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing has come yet.
+    /// No data yet.
     Starting,
-    /// Counters come.
+    /// Counters arrive.
     Running,
-    /// None come; it is tried again and again.
+    /// No counters arrive; it is retried.
     Failing(Problem),
 }
 
 #[derive(Debug)]
-struct Known {
+struct Inner {
     counters: HashMap<Unit, Counters>,
     status: Status,
-    /// When anything came last, and when a value did.
+    /// When a line last arrived, and when a value did.
     heard: Instant,
     valued: Instant,
 }
 
-/// What a thread has read last, for those who ask.
+/// The last data of a thread, shared with the callers.
 #[derive(Debug)]
-pub(super) struct Latest(Mutex<Known>);
+pub(super) struct Latest(Mutex<Inner>);
 
 impl Latest {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(Known { counters: HashMap::new(), status: Status::Starting, heard: now, valued: now }))
+        Self(Mutex::new(Inner { counters: HashMap::new(), status: Status::Starting, heard: now, valued: now }))
     }
 
-    /// Counters came.
+    /// Stores new counters.
     pub(super) fn put(&self, unit: Unit, counters: Counters) {
-        let mut known = held(&self.0);
-        known.heard = counters.at;
+        let mut inner = held(&self.0);
+        inner.heard = counters.at;
         if !counters.is_empty() {
-            if known.status != Status::Running {
-                known.status = Status::Running;
+            if inner.status != Status::Running {
+                inner.status = Status::Running;
             }
-            known.valued = counters.at;
-            known.counters.insert(unit, counters);
+            inner.valued = counters.at;
+            inner.counters.insert(unit, counters);
         }
     }
 
-    /// None come any more.
+    /// Records a failure.
     pub(super) fn fail(&self, problem: Problem) {
         held(&self.0).status = Status::Failing(problem);
     }
 
-    /// It is tried again; until it fails once more, what failed last is what people are told.
+    /// Starts another try. Until it succeeds or fails, the last failure is reported.
     pub(super) fn begin(&self) {
-        let mut known = held(&self.0);
-        (known.heard, known.valued) = (Instant::now(), Instant::now());
-        // Devices come and go, and not for ever new ones may be remembered.
-        known.counters.retain(|_, counters| counters.is_fresh());
+        let mut inner = held(&self.0);
+        (inner.heard, inner.valued) = (Instant::now(), Instant::now());
+        // Devices come and go: the map must not grow without bound.
+        inner.counters.retain(|_, counters| counters.is_fresh());
     }
 
     /// Counters of a device that are not too old.
@@ -75,17 +75,17 @@ impl Latest {
     }
 
     pub(super) fn status(&self) -> Status {
-        let known = held(&self.0);
-        match &known.status {
+        let inner = held(&self.0);
+        match &inner.status {
             Status::Failing(problem) => Status::Failing(problem.clone()),
-            _ if known.heard.elapsed() > STALE => Status::Failing(Problem::Silent),
-            _ if known.valued.elapsed() > HELD => Status::Failing(Problem::Held),
+            _ if inner.heard.elapsed() > STALE => Status::Failing(Problem::Silent),
+            _ if inner.valued.elapsed() > HELD => Status::Failing(Problem::Held),
             status => status.clone(),
         }
     }
 }
 
-/// Growing pauses between attempts.
+/// Growing pauses between tries.
 #[derive(Debug)]
 pub(super) struct Pauses(Duration);
 
@@ -94,7 +94,7 @@ impl Pauses {
         Self(FIRST_PAUSE)
     }
 
-    /// How long to wait before the next attempt.
+    /// Delay before the next try.
     pub(super) fn next(&mut self) -> Duration {
         let pause = self.0;
         self.0 = (pause * 2).min(LONGEST_PAUSE);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn old_counters_and_silence_are_told() {
+    fn old_counters_and_silence_are_reported() {
         let latest = Latest::new();
         let unit = Unit { gpu: "GPU-1".parse().unwrap(), instance: None };
         let mut counters = Counters::new(Instant::now());
@@ -127,7 +127,7 @@ mod tests {
             latest.put(unit.clone(), counters);
             assert_eq!((latest.status(), latest.counters(&unit)), (Status::Failing(Problem::Silent), None));
             latest.begin();
-            assert!(held(&latest.0).counters.is_empty(), "what is too old is forgotten");
+            assert!(held(&latest.0).counters.is_empty(), "old counters are dropped");
             latest.put(unit.clone(), counters);
             latest.put(unit.clone(), Counters::new(Instant::now()));
             assert_eq!((latest.status(), latest.counters(&unit)), (Status::Failing(Problem::Held), None));

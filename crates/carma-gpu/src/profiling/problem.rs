@@ -1,34 +1,34 @@
-//! Why a source gives no counters, and what would help.
+//! Why a source gives no counters, and the remedy.
 
 use thiserror::Error;
 
-/// What keeps a source from giving counters.
+/// Why a source gives no counters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// It was neither wished for nor needed.
+    /// It is not needed, or another source is forced.
     #[error("not asked for")]
     NotAsked,
     /// NVML does not offer them for these GPUs.
     #[error("these GPUs or their driver have no GPM, which begins with Hopper")]
     NoGpm,
-    /// We may not read them.
+    /// This process may not read them.
     #[error("profiling counters are for administrators only on this machine")]
     AdministratorsOnly,
-    /// The driver answered otherwise.
+    /// Another answer of the driver.
     #[error("{0}")]
     Driver(String),
-    /// The program is not there.
+    /// The program is not installed.
     #[error("{0} is not installed")]
     NotInstalled(String),
     /// The program cannot be run.
     #[error("cannot run {program}: {reason}")]
     CannotRun {
-        /// Which.
+        /// The program.
         program: String,
         /// Why.
         reason: String,
     },
-    /// There is no host engine to ask.
+    /// There is no host engine.
     #[error("dcgmi finds no DCGM host engine")]
     NoHostEngine,
     /// The host engine does not give the fields.
@@ -37,21 +37,21 @@ pub enum Problem {
     /// Another error that dcgmi printed.
     #[error("dcgmi: {0}")]
     Dcgmi(String),
-    /// The program came to an end.
+    /// The program ended.
     #[error("dcgmi ended: {0}")]
     Ended(String),
-    /// No value for long.
+    /// No value for a long time.
     #[error("the counters have read N/A for a while: another profiler holds them, or these GPUs have none")]
     Held,
-    /// No answer for long.
+    /// No answer for a long time.
     #[error("no counters have come for a while")]
     Silent,
-    /// Nobody answers at the address.
+    /// The address does not answer.
     #[error("{url} does not answer: {reason}")]
     Unreachable {
         /// The address.
         url: String,
-        /// What happened.
+        /// The error.
         reason: String,
     },
     /// The page has none of the counters.
@@ -60,7 +60,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// From a line that `dcgmi` printed, if it tells of an error.
+    /// From a line that `dcgmi` printed, if it is an error.
     pub fn from_line(line: &str) -> Option<Self> {
         let line = line.trim();
         let lower = line.to_ascii_lowercase();
@@ -80,7 +80,7 @@ impl Problem {
         })
     }
 
-    /// The command that would help, where one would.
+    /// The command that would help, if any.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::NotInstalled(_) => Some("apt install datacenter-gpu-manager-4-core && systemctl enable --now nvidia-dcgm"),
@@ -91,7 +91,7 @@ impl Problem {
                 Some("echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 > /etc/modprobe.d/nvidia-profiling.conf && reboot")
             }
             Self::Held => Some("dcgmi profile --resume"),
-            // Unless told otherwise it counts every thirty seconds only, and leaves most of these counters out.
+            // By default it samples only every thirty seconds, and omits most of these counters.
             Self::Unreachable { .. } | Self::NotExported(_) => Some(
                 "docker run -d --gpus all --cap-add SYS_ADMIN -p 9400:9400 nvidia/dcgm-exporter -c 1000 -f /etc/dcgm-exporter/dcp-metrics-included.csv",
             ),
@@ -105,7 +105,7 @@ mod tests {
     use super::Problem;
 
     #[test]
-    fn what_dcgmi_says_is_told_apart() {
+    fn errors_of_dcgmi_are_recognised() {
         let problem = |line| Problem::from_line(line);
         assert_eq!(problem("Error: unable to establish a connection to the specified host: localhost"), Some(Problem::NoHostEngine));
         assert_eq!(

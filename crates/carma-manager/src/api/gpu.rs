@@ -5,46 +5,37 @@ use carma_gpu::DeviceUuid;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::job::ArrayPlace;
-use crate::store::{Joules, UnixMillis};
+use crate::request::ArrayPlace;
+use crate::units::{Joules, UnixMillis};
 
 /// A GPU or a MIG instance, and who is on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuDetail {
     /// As the manager names it.
-    #[schema(value_type = String)]
     pub device: DeviceId,
     /// As the driver names it.
-    #[schema(value_type = String)]
     pub uuid: DeviceUuid,
     /// What it is.
     pub name: String,
     /// How it is shared.
-    #[schema(value_type = String)]
     pub mode: CollocationMode,
     /// It answers no more.
     pub lost: bool,
     /// It takes nothing new.
     pub drained: bool,
     /// All its memory.
-    #[schema(value_type = u64)]
     pub memory: MiB,
-    /// Memory in use by anybody, when last seen.
-    #[schema(value_type = Option<u64>)]
+    /// Memory in use by all processes, at the last sample.
     pub memory_used: Option<MiB>,
-    /// Memory that is promised to jobs.
-    #[schema(value_type = u64)]
+    /// Memory reserved for jobs.
     pub promised: MiB,
-    /// Memory that a job could still be promised.
-    #[schema(value_type = u64)]
+    /// Memory that can still be reserved for a job.
     pub available: MiB,
     /// How busy it is, when last seen.
-    #[schema(value_type = Object)]
     pub utilisation: Utilisation,
     /// Power drawn.
-    #[schema(value_type = Option<f64>)]
     pub power: Option<Watts>,
-    /// Energy since the manager first looked.
+    /// Energy since the manager's first sample.
     pub energy: Option<Joules>,
     /// Degrees Celsius.
     pub temperature: Option<u32>,
@@ -53,7 +44,6 @@ pub struct GpuDetail {
     /// Processes on it that are not ours.
     pub foreign: usize,
     /// What keeps it from taking another job.
-    #[schema(value_type = Vec<Object>)]
     pub obstacles: Vec<Obstacle>,
     /// The same, for people.
     pub closed: Vec<String>,
@@ -65,7 +55,6 @@ pub struct GpuDetail {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuTenant {
     /// Which attempt.
-    #[schema(value_type = Object)]
     pub attempt: AttemptId,
     /// What people call the job.
     pub name: Option<String>,
@@ -73,11 +62,9 @@ pub struct GpuTenant {
     pub array: Option<ArrayPlace>,
     /// Whose it is.
     pub user: String,
-    /// Memory it was promised.
-    #[schema(value_type = u64)]
+    /// Memory reserved for it.
     pub promised: MiB,
     /// Memory it was seen with.
-    #[schema(value_type = Option<u64>)]
     pub memory: Option<MiB>,
     /// Its part of the GPU's SMACT when last seen; where jobs share a GPU it goes by what the driver tells of processes, or in equal parts.
     pub smact: Option<f64>,

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-use carma_core::{JobId, UserId};
+use carma_core::{DeviceId, JobId, MiB, Priority, Seconds, UserId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::{IntoParams, ToSchema};
 
-use super::job::QueueRow;
 use super::status::Counts;
+use crate::phase::Phase;
+use crate::request::ArrayPlace;
+use crate::units::UnixMillis;
 
-/// The most rows of one answer: longer lists are read page by page, so that nobody fills the manager's memory.
+/// Maximum number of rows of one answer. Longer lists are read page by page, which bounds the manager's memory.
 pub const MOST_ROWS: u32 = 1000;
 
 /// Which part of the queue is wanted: an overview (`each`), or page after page of all of it (`limit` and `after`).
@@ -21,12 +23,11 @@ pub const MOST_ROWS: u32 = 1000;
 pub struct QueueQuery {
     /// Jobs of this user only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<u32>)]
     pub user: Option<UserId>,
-    /// At most so many running, waiting and held jobs each; 100 where neither this nor `limit` is given. An answer has 1,000 rows at most.
+    /// Maximum number of running, waiting and held jobs each. Default, without `limit`: 100. An answer has at most 1,000 rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<u32>,
-    /// At most so many rows, and 1,000; `next` in the answer says where the next page begins.
+    /// Maximum number of rows, up to 1,000. `next` in the answer is the start of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next` of the page before.
@@ -47,6 +48,41 @@ pub struct Queue {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub next: Option<QueueCursor>,
+}
+
+/// A job that is not over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueueRow {
+    /// Which.
+    pub id: JobId,
+    /// What people call it.
+    pub name: Option<String>,
+    /// Whose it is.
+    pub user: String,
+    /// That user's number.
+    pub uid: u32,
+    /// The state of the job.
+    pub state: Phase,
+    /// For how long it has stood there.
+    pub for_seconds: Seconds,
+    /// When it was submitted.
+    pub submitted: UnixMillis,
+    /// Higher goes first.
+    pub priority: Priority,
+    /// Number of GPUs requested.
+    pub gpus: u32,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// Its place in an array.
+    pub array: Option<ArrayPlace>,
+    /// GPUs it has.
+    pub devices: Vec<DeviceId>,
+    /// Memory reserved on each GPU, or the expected need.
+    pub memory: Option<MiB>,
+    /// How far it is, where it tells.
+    pub progress: Option<f64>,
+    /// Why it waits, or that it runs and does nothing, in a few words.
+    pub reason: Option<String>,
 }
 
 /// The parts of the queue, in the order in which they are listed.

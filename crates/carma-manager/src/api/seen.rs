@@ -1,11 +1,13 @@
 //! What was seen of GPUs over time: the last minutes look by look, longer ago minute by minute.
 
-use carma_core::{AttemptId, DeviceId, MiB, Watts};
+use carma_core::{AttemptId, DeviceId, MiB, UtilisationOverTime, Watts};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::job::ArrayPlace;
-use crate::store::{MemoryStep, MinuteMean, UnixMillis};
+use super::Ending;
+use crate::request::ArrayPlace;
+use crate::samples::{MemoryStep, MinuteMean};
+use crate::units::UnixMillis;
 
 /// Which looks at GPUs are wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
@@ -18,7 +20,7 @@ pub struct RecentQuery {
     /// Of this GPU alone, as `carma gpus` names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
-    /// At most so many of each GPU, evenly over the time; unset: all.
+    /// Maximum number of samples of each GPU, evenly spaced. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<u32>,
 }
@@ -27,23 +29,14 @@ pub struct RecentQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecentLooks {
     /// Which GPU.
-    #[schema(value_type = String)]
     pub device: DeviceId,
-    /// When it was looked at.
+    /// The time of the sample.
     pub at: Vec<UnixMillis>,
-    /// Memory in use by anybody.
-    #[schema(value_type = Vec<u64>)]
+    /// Memory in use by all processes.
     pub memory: Vec<MiB>,
-    /// Share of time that multiprocessors had work, to three decimals.
-    pub smact: Vec<Option<f64>>,
-    /// Share of warps that were resident.
-    pub smocc: Vec<Option<f64>>,
-    /// Share of time that the memory was read or written.
-    pub drama: Vec<Option<f64>>,
-    /// Share of time that any kernel ran.
-    pub gpu: Vec<Option<f64>>,
+    /// How busy it was: a column for each metric, to three decimals.
+    pub utilisation: UtilisationOverTime,
     /// Power drawn.
-    #[schema(value_type = Vec<Option<f64>>)]
     pub power: Vec<Option<Watts>>,
     /// Our jobs that were on it.
     pub tenants: Vec<RecentTenant>,
@@ -53,10 +46,8 @@ pub struct RecentLooks {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RecentTenant {
     /// Which attempt.
-    #[schema(value_type = Object)]
     pub attempt: AttemptId,
     /// Memory it had at each look; unset where it was not there, or the driver does not tell.
-    #[schema(value_type = Vec<Option<u64>>)]
     pub memory: Vec<Option<MiB>>,
 }
 
@@ -77,7 +68,6 @@ pub struct GpuTimeline {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuStay {
     /// Which attempt.
-    #[schema(value_type = Object)]
     pub attempt: AttemptId,
     /// What people call the job.
     pub name: Option<String>,
@@ -89,10 +79,9 @@ pub struct GpuStay {
     pub launched: UnixMillis,
     /// When it ended; unset: it runs.
     pub ended: Option<UnixMillis>,
-    /// How it ended, in a word or two.
-    pub ending: Option<String>,
-    /// Memory it was promised.
-    #[schema(value_type = u64)]
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// Memory reserved for it.
     pub promised: MiB,
     /// Memory it had, from each of these times on.
     pub memory: Vec<MemoryStep>,

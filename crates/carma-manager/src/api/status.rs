@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use carma_core::{JobId, Seconds, Settings};
+use carma_core::{JobId, Metric, MetricFacts, Seconds, Settings, Shown};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::configuration::ManagerSettings;
-use crate::store::{Phase, UnixMillis};
+use crate::phase::Phase;
+use crate::units::UnixMillis;
 
 /// How the manager is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -21,7 +22,6 @@ pub struct Status {
     /// When it was started.
     pub started: UnixMillis,
     /// How long ago that is.
-    #[schema(value_type = f64)]
     pub up: Seconds,
     /// It watches, and launches nothing.
     pub observes: bool,
@@ -38,6 +38,9 @@ pub struct Status {
     /// GPUs of the machine that it does not use, in a line for each reason.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// What is measured of them, in the order of tables and charts.
+    #[serde(default)]
+    pub metrics: Vec<MetricDetail>,
     /// How jobs are mapped to them.
     pub policy: String,
     /// Jobs that are not over.
@@ -46,14 +49,38 @@ pub struct Status {
     pub troubles: Vec<String>,
 }
 
-/// Who asks, as the manager knows them.
+/// A metric: a share from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MetricDetail {
+    /// The metric.
+    pub id: Metric,
+    /// Its name for people.
+    pub label: String,
+    /// What it measures.
+    pub about: String,
+    /// When tables and charts show it.
+    pub shown: Shown,
+}
+
+impl MetricDetail {
+    /// All metrics.
+    pub fn all() -> Vec<Self> {
+        let detail = |metric: Metric| {
+            let MetricFacts { label, about, shown, .. } = *metric.facts();
+            Self { id: metric, label: label.to_owned(), about: about.to_owned(), shown }
+        };
+        Metric::ALL.map(detail).into()
+    }
+}
+
+/// The user who sends the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Me {
     /// The user's number.
     pub uid: u32,
     /// The user's name.
     pub name: String,
-    /// They may see to everybody's jobs, and to the GPUs.
+    /// The user may manage all jobs and the GPUs.
     pub operator: bool,
 }
 
@@ -76,25 +103,24 @@ pub struct Shutdown {
     pub drain: bool,
 }
 
-/// Something changed: what is told to whoever listens.
+/// A change, as sent to listening clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "update", rename_all = "snake_case")]
 pub enum Update {
     /// A job stands elsewhere than before.
     Job {
         /// Which.
-        #[schema(value_type = u64)]
         job: JobId,
         /// Whose.
         uid: u32,
-        /// Where it stands.
+        /// The state of the job.
         state: Phase,
         /// The number of its latest attempt.
         attempt: u32,
         /// What happened, for people.
         text: String,
     },
-    /// GPUs were looked at: ask for them.
+    /// GPUs were sampled: request them again.
     Gpus,
     /// Something of a GPU or of the host changed.
     Machine {
@@ -103,7 +129,7 @@ pub enum Update {
     },
 }
 
-/// An [`Update`], and when it was told.
+/// An [`Update`] with its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Told {
     /// When.
@@ -130,13 +156,11 @@ pub struct ConfigurationDetail {
     #[schema(value_type = String)]
     pub file: PathBuf,
     /// The rules of decisions, every one of them.
-    #[schema(value_type = Object)]
     pub rules: Settings,
     /// Those that were written: what a preset would say otherwise is not among them.
-    #[schema(value_type = Object)]
     pub written: Settings,
-    /// What concerns the manager alone; where its tokens and its key are is told to operators alone.
-    #[schema(value_type = Object)]
+    /// Settings of the manager itself. Only operators see the paths of its tokens and its key.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub manager: ManagerSettings,
 }
 
@@ -145,4 +169,7 @@ pub struct ConfigurationDetail {
 pub struct Reloaded {
     /// What differs but counts only when the manager is started anew.
     pub needs_restart: Vec<String>,
+    /// Users and groups that are named and unknown here, by file and line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

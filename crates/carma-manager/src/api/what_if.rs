@@ -4,7 +4,7 @@ use carma_core::Seconds;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::store::{Joules, UnixMillis};
+use crate::units::{Joules, UnixMillis};
 
 /// Which jobs are replayed, and by which rules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
@@ -22,7 +22,7 @@ pub struct WhatIfQuery {
     pub policies: Option<String>,
 }
 
-/// What became of the jobs, and what would have.
+/// The real run of the jobs beside simulated ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WhatIf {
     /// The jobs that were replayed.
@@ -37,22 +37,18 @@ pub struct WhatIf {
     pub others: Vec<Fate>,
 }
 
-/// What became of jobs by some rules.
+/// The results of a run under some settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fate {
     /// The rules: a policy's name.
     pub policy: String,
     /// From the first submission to the last end.
-    #[schema(value_type = f64)]
     pub makespan: Seconds,
     /// Mean time from submission to the (last) start.
-    #[schema(value_type = f64)]
     pub wait: Seconds,
     /// Mean time from submission to the end.
-    #[schema(value_type = f64)]
     pub completion: Seconds,
     /// The time that one in twenty jobs took longer than, from submission to the end.
-    #[schema(value_type = f64)]
     pub completion_p95: Seconds,
     /// Energy of all GPUs.
     pub energy: Option<Joules>,

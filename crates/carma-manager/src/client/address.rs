@@ -27,7 +27,7 @@ pub enum Address {
         host: String,
         /// The port.
         port: u16,
-        /// Whether nobody in between can read.
+        /// Whether the connection is encrypted.
         encrypted: bool,
     },
 }
@@ -96,7 +96,7 @@ impl Token {
         }
     }
 
-    /// The token of whoever runs this: the variable's, or else the file's.
+    /// The token of the current user: from the variable, or else from the file.
     pub(super) fn own() -> Result<Option<Self>, ClientError> {
         if let Ok(text) = std::env::var(TOKEN_VARIABLE) {
             return Self::new(&text).map(Some);

@@ -13,22 +13,22 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::to_vec;
 
 use super::address::{Address, HOST_VARIABLE, Token};
-use super::connection::{Connection, Question};
+use super::connection::{Call, Connection};
 use super::error::ClientError;
 use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, LogQuery,
-    MOST_ROWS, Me, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status, Submit,
-    Submitted, Tried, WaitQuery, WhatIf, WhatIfQuery, Why,
+    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, JobSummary,
+    LogQuery, MOST_ROWS, Me, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status,
+    Submission, Submitted, Tried, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
-use crate::store::{JobSummary, MinuteMean};
+use crate::samples::MinuteMean;
 
 /// The longest that a dry run can be allowed to take.
 const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
-/// Simulations have a minute, and whoever asks waits for a turn at most half of one.
+/// A simulation may take a minute, after half a minute of waiting for a permit.
 const LONGEST_WHAT_IF: Duration = Duration::from_secs(100);
 
 /// Where wishes are kept.
@@ -50,7 +50,7 @@ impl Client {
         let sockets = Places::sockets();
         for socket in &sockets {
             match Self::at(Address::Socket(socket.clone())) {
-                // Nobody listens there, or nobody ever did.
+                // No manager listens there.
                 Err(ClientError::Unreachable { error, .. })
                     if matches!(
                         error.kind(),
@@ -82,13 +82,13 @@ impl Client {
     }
 
     /// Submits jobs; they are kept when this returns.
-    pub fn submit(&mut self, submit: &Submit) -> Answer<Submitted> {
-        self.post("/v1/jobs", submit)
+    pub fn submit(&mut self, submission: &Submission) -> Answer<Submitted> {
+        self.post("/v1/jobs", submission)
     }
 
     /// What would become of jobs that are submitted now. It may take as long as a dry run, and those before it.
-    pub fn forecast(&mut self, submit: &Submit) -> Answer<Vec<Forecast>> {
-        self.answer(Question::new(&Method::POST, "/v1/forecast", Some(document(submit)?)).taking(LONGEST_FORECAST))
+    pub fn forecast(&mut self, submission: &Submission) -> Answer<Vec<Forecast>> {
+        self.answer(Call::new(&Method::POST, "/v1/forecast", Some(document(submission)?)).with_timeout(LONGEST_FORECAST))
     }
 
     /// Everything about a job. Jobs are named as people do: `12`, `12_3`, `last`, `@name`.
@@ -105,7 +105,7 @@ impl Client {
     pub fn wait(&mut self, job: JobId, query: WaitQuery) -> Answer<JobDetail> {
         let path = with_query(&job_path(&job.0.to_string(), "/wait"), &query)?;
         let waits = Duration::from_secs(query.seconds.unwrap_or_default().into());
-        self.answer(Question::new(&Method::GET, &path, None).taking(waits))
+        self.answer(Call::new(&Method::GET, &path, None).with_timeout(waits))
     }
 
     /// Jobs that are not over.
@@ -182,7 +182,7 @@ impl Client {
     /// What would have become of the same jobs by other rules. It may take as long as their simulation, and those before it.
     pub fn what_if(&mut self, query: &WhatIfQuery) -> Answer<WhatIf> {
         let path = with_query("/v1/what-if", query)?;
-        self.answer(Question::new(&Method::GET, &path, None).taking(LONGEST_WHAT_IF))
+        self.answer(Call::new(&Method::GET, &path, None).with_timeout(LONGEST_WHAT_IF))
     }
 
     /// Who we are to the manager.
@@ -212,7 +212,7 @@ impl Client {
 
     /// Its metrics, in Prometheus's text format.
     pub fn metrics(&mut self) -> Answer<String> {
-        let response = self.0.ask(Question::new(&Method::GET, "/metrics", None))?;
+        let response = self.0.ask(Call::new(&Method::GET, "/metrics", None))?;
         let page = self.0.read(response)?;
         String::from_utf8(page.to_vec()).map_err(|error| ClientError::Incomprehensible(error.to_string()))
     }
@@ -251,14 +251,14 @@ impl Client {
     /// The terminal of an interactive job. A thread of its own carries what is said, until either side ends.
     pub fn terminal(mut self, job: &str) -> Answer<UnixStream> {
         let path = job_path(job, "/terminal");
-        let response = self.0.ask(Question { protocol: Some("carma-terminal"), ..Question::new(&Method::GET, &path, None) })?;
+        let response = self.0.ask(Call { protocol: Some("carma-terminal"), ..Call::new(&Method::GET, &path, None) })?;
         let lost = |error: hyper::Error| ClientError::BrokenOff(error.to_string());
         let upgraded = self.0.runtime.block_on(hyper::upgrade::on(response)).map_err(lost)?;
         let (ours, theirs) = UnixStream::pair()?;
         theirs.set_nonblocking(true)?;
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             self.0.runtime.block_on(async {
-                // When one side is gone, there is nobody to tell.
+                // When one side is gone, no report is possible.
                 if let Ok(mut theirs) = tokio::net::UnixStream::from_std(theirs) {
                     let _ = tokio::io::copy_bidirectional(&mut TokioIo::new(upgraded), &mut theirs).await;
                 }
@@ -267,26 +267,28 @@ impl Client {
         Ok(ours)
     }
 
-    fn get<T: DeserializeOwned>(&mut self, path: &str) -> Answer<T> {
+    /// Asks for something, at a path that may have a query.
+    pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Answer<T> {
         self.call(&Method::GET, path, None)
     }
 
-    fn post<T: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Answer<T> {
+    /// Sends something, and reads the answer.
+    pub fn post<T: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Answer<T> {
         self.call(&Method::POST, path, Some(document(body)?))
     }
 
     /// Has something done that is answered with nothing worth reading.
     fn order(&mut self, path: &str, body: Option<Bytes>) -> Answer<()> {
-        let response = self.0.ask(Question::new(&Method::POST, path, body))?;
+        let response = self.0.ask(Call::new(&Method::POST, path, body))?;
         self.0.read(response).map(drop)
     }
 
     fn call<T: DeserializeOwned>(&mut self, method: &Method, path: &str, body: Option<Bytes>) -> Answer<T> {
-        self.answer(Question::new(method, path, body))
+        self.answer(Call::new(method, path, body))
     }
 
-    fn answer<T: DeserializeOwned>(&mut self, question: Question<'_>) -> Answer<T> {
-        let response = self.0.ask(question)?;
+    fn answer<T: DeserializeOwned>(&mut self, call: Call<'_>) -> Answer<T> {
+        let response = self.0.ask(call)?;
         let answer = self.0.read(response)?;
         serde_json::from_slice(&answer).map_err(|error| {
             // An answer that is JSON is from a manager of another version; anything else is from who knows whom.
@@ -296,7 +298,7 @@ impl Client {
     }
 
     fn stream(&mut self, path: &str) -> Answer<Log<'_>> {
-        let response = self.0.ask(Question::new(&Method::GET, path, None))?;
+        let response = self.0.ask(Call::new(&Method::GET, path, None))?;
         Ok(Log::new(&self.0, response.into_body()))
     }
 }

@@ -25,7 +25,7 @@ use super::error::ClientError;
 use crate::api::{Problem, ProblemKind};
 
 /// How long the manager may take to begin an answer, unless what it is asked takes longer by itself.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 /// Certificates that the system trusts, where Debian and its like keep them.
 pub(crate) const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -34,25 +34,25 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// What is asked.
 #[derive(Debug)]
-pub(super) struct Question<'a> {
+pub(super) struct Call<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
     pub(super) body: Option<Bytes>,
     /// What the connection is to become.
     pub(super) protocol: Option<&'a str>,
     /// How long it may take until the answer begins.
-    pub(super) patience: Duration,
+    pub(super) timeout_after: Duration,
 }
 
-impl<'a> Question<'a> {
+impl<'a> Call<'a> {
     /// One that is answered at once.
     pub(super) const fn new(method: &'a Method, path: &'a str, body: Option<Bytes>) -> Self {
-        Self { method, path, body, protocol: None, patience: PATIENCE }
+        Self { method, path, body, protocol: None, timeout_after: TIMEOUT }
     }
 
     /// One that takes so much longer.
-    pub(super) fn taking(self, longer: Duration) -> Self {
-        Self { patience: PATIENCE.saturating_add(longer), ..self }
+    pub(super) fn with_timeout(self, longer: Duration) -> Self {
+        Self { timeout_after: TIMEOUT.saturating_add(longer), ..self }
     }
 }
 
@@ -100,15 +100,15 @@ impl Connection {
         })
     }
 
-    /// Asks, and gives the answer's head once it is one of success. A question that was never sent is asked again on a new connection.
-    pub(super) fn ask(&mut self, question: Question<'_>) -> Result<Response<Incoming>, ClientError> {
-        let Question { method, path, body, protocol, patience } = question;
+    /// Asks, and gives the answer's head once it is one of success. A call that was never sent is asked again on a new connection.
+    pub(super) fn ask(&mut self, call: Call<'_>) -> Result<Response<Incoming>, ClientError> {
+        let Call { method, path, body, protocol, timeout_after } = call;
         let mut request = Request::builder().method(method).uri(path).header(HOST, self.address.authority());
         request = self.token.iter().fold(request, |request, token| request.header(AUTHORIZATION, token.header()));
         request = body.iter().fold(request, |request, _| request.header(CONTENT_TYPE, "application/json"));
         request = protocol.iter().fold(request, |request, protocol| request.header("connection", "upgrade").header("upgrade", *protocol));
         let request = request.body(Full::new(body.unwrap_or_default())).map_err(|error| ClientError::Unusable(error.to_string()))?;
-        let response = self.send(request, patience)?;
+        let response = self.send(request, timeout_after)?;
         if response.status().is_success() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(response);
         }
@@ -120,20 +120,20 @@ impl Connection {
         }
     }
 
-    fn send(&mut self, mut request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Incoming>, ClientError> {
+    fn send(&mut self, mut request: Request<Full<Bytes>>, timeout_after: Duration) -> Result<Response<Incoming>, ClientError> {
         loop {
             let (mut sender, kept) = match self.sender.take() {
                 Some(sender) => (sender, true),
                 None => (self.connect()?, false),
             };
             let answer = self.runtime.block_on(async {
-                // Nobody looked at the connection since the last call: it may have been closed, and then sending says so.
+                // The connection may have been closed since the last call; sending shows that.
                 tokio::task::yield_now().await;
                 let _ = sender.ready().await;
-                tokio::time::timeout(patience, sender.try_send_request(request)).await
+                tokio::time::timeout(timeout_after, sender.try_send_request(request)).await
             });
             match answer {
-                Err(_) => return Err(ClientError::BrokenOff(format!("silence for {} s", patience.as_secs()))),
+                Err(_) => return Err(ClientError::BrokenOff(format!("silence for {} s", timeout_after.as_secs()))),
                 Ok(Ok(response)) => {
                     self.sender = Some(sender);
                     return Ok(response);

@@ -11,7 +11,7 @@ use crate::api::{Problem, ProblemKind};
 /// Why a call failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Nobody listens on any of the sockets.
+    /// No manager listens on any of the sockets.
     #[error("no manager is running: nobody answers at {}; start one with `carma up`", listed(.0))]
     NoManager(Vec<PathBuf>),
     /// It cannot be reached.
@@ -31,7 +31,7 @@ pub enum ClientError {
     /// It refused, and nothing was changed.
     #[error(transparent)]
     Refused(#[from] Problem),
-    /// The connection broke after the question was sent.
+    /// The connection broke after the call was sent.
     #[error("the manager went away before it answered ({0}); look with `carma queue` whether it was done")]
     BrokenOff(String),
     /// What came back is no answer.
@@ -48,7 +48,7 @@ impl ClientError {
         matches!(self, Self::NoManager(_) | Self::Unreachable { .. } | Self::BrokenOff(_))
     }
 
-    /// Whether it is certain that nothing was changed. A failure within may be that of somebody in between, who knows nothing of what was done.
+    /// Whether it is certain that nothing was changed. A server error may come from a proxy that does not know what was done.
     pub fn nothing_was_done(&self) -> bool {
         match self {
             Self::NoManager(_) | Self::Unreachable { .. } | Self::Unusable(_) | Self::NoToken(_) => true,

@@ -1,56 +1,47 @@
 //! The engine: one thread around the decision core.
 //!
 //! ```text
-//!  questions (Handle) ─┐                       ┌─► Batch of changes ─► store ─► effects: launches, signals, answers
-//!  exits, looks, host ─┼─► Input ─► the core ──┤        (one on its way to the disk at a time)
-//!  estimates, timers ──┘                       └─► what waits, and why
+//!  questions (Handle) ────────┐
+//!  executor: attempts         │             ┌─► actions ─► batch of changes ─► store ─► effects: starts, signals, answers
+//!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
+//!  host, estimates, timers ───┘
+//!
+//!  run: the loop    react: inputs to parts    act: actions to parts    answer: questions to parts    restore: the beginning
+//!  decide ◄── jobs, gpus ◄── attempts ◄── accounting ◄── views      estimates, host: beside them
 //! ```
 //!
-//! Nothing is done and nobody is answered before what led to it is on the disk. When the disk refuses, what the core has decided meanwhile is
-//! dropped, those who wait are told, and the engine begins anew from the store as it does after a crash: there is one way to come back.
+//! Nothing is done and no question is answered before what led to it is on the disk. When the disk refuses, decisions that are not written are dropped,
+//! those who wait get an error, and the engine restarts from the store as after a crash: there is one recovery path.
 
-mod activity;
-mod acts;
-mod answers;
+mod accounting;
+mod act;
+mod answer;
 mod attempts;
-mod batch;
-mod checkpoints;
-mod clock;
-mod core;
-mod devices;
+mod decide;
 mod estimates;
-mod exits;
-mod facts;
-mod forecast;
+mod gpus;
 mod handle;
+mod host;
+mod housekeeping;
 mod input;
-mod keep;
-mod launcher;
-mod learning;
-mod listing;
-mod looked;
-mod looks;
-mod machine;
-mod minutes;
-mod modes;
-mod mps;
-mod outside;
-mod pool;
-mod power;
-mod recent;
+mod jobs;
+mod listeners;
+mod question;
+mod react;
+mod refusal;
 mod restore;
 mod run;
 mod saved;
-mod scans;
 mod setup;
-mod steps;
-mod submit;
+#[cfg(test)]
+mod tests;
+mod views;
+mod writer;
 
-pub(crate) use answers::ORPHANED;
-pub(crate) use attempts::measured;
+pub(crate) use accounting::measured;
+pub(crate) use accounting::recent::Wanted;
 pub use handle::Handle;
-pub(crate) use launcher::{NotLaunched, run_as};
-pub(crate) use recent::Wanted;
 pub use run::{Arriving, Engine, EngineError};
-pub use setup::{Setup, World};
-pub use submit::AcceptedJobs;
+pub use setup::Setup;
+
+pub use crate::world::World;

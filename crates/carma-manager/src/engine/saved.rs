@@ -1,4 +1,4 @@
-//! Small files of the engine's own beside the store: what is good to have after a restart, and can be done without.
+//! Small files beside the store, with state that is useful after a restart but not needed.
 
 use std::path::Path;
 use std::{fs, io};
@@ -6,13 +6,13 @@ use std::{fs, io};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What was saved; without the file, or with one that is damaged, nothing.
-pub(super) fn read<T: DeserializeOwned + Default>(path: &Path) -> T {
+/// Reads a file; the default where it is missing or damaged.
+pub(crate) fn read<T: DeserializeOwned + Default>(path: &Path) -> T {
     fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-/// Saves it, whole or not at all.
-pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
+/// Writes a file, completely or not at all.
+pub(crate) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let new = path.with_extension("new");
     fs::write(&new, serde_json::to_vec(value)?)?;
     fs::rename(new, path)

@@ -8,5 +8,5 @@ mod watch;
 
 pub use proc::Pressure;
 pub use reading::{Disk, HostReading};
-pub use shortage::{HostChange, HostStanding, Limits, Shortage};
+pub use shortage::{HostChange, LimitSettings, Limits, Shortage, ShortageTracker};
 pub use watch::{HostWatch, Unreadable};

@@ -1,18 +1,18 @@
-//! What the kernel tells in `/proc`, in the words of kernels old and new.
+//! Parsing of `/proc`, for old and new kernels.
 
 use carma_core::{Fraction, MiB};
 use serde::{Deserialize, Serialize};
 
-/// How much of the last ten seconds was lost to waiting for something.
+/// Share of the last ten seconds that was spent waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pressure {
     /// Something waited.
     pub some: Fraction,
-    /// Everything waited; older kernels do not tell this of CPUs.
+    /// Everything waited; older kernels do not report this for CPUs.
     pub full: Option<Fraction>,
 }
 
-/// Memory as `/proc/meminfo` tells it.
+/// Memory from `/proc/meminfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Memory {
     pub total: MiB,
@@ -21,7 +21,7 @@ pub(super) struct Memory {
     pub swap_free: MiB,
 }
 
-/// Ticks since the start of the system, of all CPUs together.
+/// Ticks since boot, of all CPUs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CpuTimes {
     busy: u64,
@@ -43,7 +43,7 @@ pub(super) fn memory(meminfo: &str) -> Option<Memory> {
         line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| MiB(kib >> 10))
     };
     let or_none = |name| field(name).unwrap_or_default();
-    // Before 3.14 the kernel did not say what is available. What is shared counts as cached, but cannot be had.
+    // Before 3.14 there is no MemAvailable. Shared memory counts as cached but cannot be reclaimed.
     let estimated = || Some(field("MemFree")? + or_none("Buffers") + or_none("Cached") - or_none("Shmem"));
     Some(Memory {
         total: field("MemTotal")?,
@@ -71,10 +71,10 @@ pub(super) fn load(loadavg: &str) -> Option<f64> {
 /// The first line of `/proc/stat`.
 pub(super) fn cpu_times(stat: &str) -> Option<CpuTimes> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    // Guests' time is counted in the first two as well, and stands last.
+    // Guest time comes last, and is part of the first two.
     let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
     let total = ticks.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
-    // Idle, and waiting for disks, which very old kernels do not tell apart.
+    // Idle and iowait, which very old kernels do not tell apart.
     let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
     Some(CpuTimes { busy: total.saturating_sub(idle), total })
 }

@@ -1,4 +1,4 @@
-//! A look at the host.
+//! A reading of the host.
 
 use std::path::PathBuf;
 
@@ -7,22 +7,22 @@ use serde::Serialize;
 
 use super::proc::Pressure;
 
-/// What the host has, and has left. In a container: what the container may use.
+/// Resources of the host and what is left of them. In a container: of the container.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HostReading {
-    /// Cores we may use.
+    /// Cores that may be used.
     pub cores: u32,
-    /// Share of time that CPUs were busy since the last look; unset at the first.
+    /// Share of time that CPUs were busy since the last reading; unset in the first.
     pub busy: Option<Fraction>,
-    /// Processes that ran or wanted to, over the last minute.
+    /// Load average of the last minute.
     pub load: f64,
-    /// Waiting for CPUs, where the kernel tells.
+    /// Waiting for CPUs, where the kernel reports it.
     pub cpu_pressure: Option<Pressure>,
     /// All memory.
     pub memory_total: MiB,
-    /// Memory that can be had without swapping.
+    /// Memory that is available without swapping.
     pub memory_available: MiB,
-    /// Waiting for memory, where the kernel tells.
+    /// Waiting for memory, where the kernel reports it.
     pub memory_pressure: Option<Pressure>,
     /// All swap space.
     pub swap_total: MiB,
@@ -37,8 +37,8 @@ pub struct HostReading {
 pub struct Disk {
     /// The folder.
     pub folder: PathBuf,
-    /// All there is.
+    /// Its size.
     pub total: MiB,
-    /// What may be written by whoever is not root.
+    /// What users other than root may write.
     pub free: MiB,
 }

@@ -1,38 +1,32 @@
-//! When a host is short of something, and when it is fine again.
+//! When a host is short of a resource, and when it has recovered.
 
 use std::path::PathBuf;
 
-use carma_core::{Fraction, MiB};
-use serde::{Deserialize, Serialize};
+use carma_core::{Fraction, MiB, section};
+use serde::Serialize;
 use thiserror::Error;
 
 use super::reading::HostReading;
 
-/// What is to be left of a host, or nothing new is started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// The least memory that is available.
-    pub memory: MiB,
-    /// The least space on each watched disk.
-    pub disk: MiB,
-    /// The most of the last ten seconds that everything waited for memory.
-    pub memory_pressure: Fraction,
-    /// The most of the last ten seconds that something waited for a CPU; 1: that alone keeps nothing from being started, as builds and data
-    /// loaders often keep all cores of a healthy host busy.
-    pub cpu_pressure: Fraction,
-    /// The most load for each core, where the kernel does not tell of pressure.
-    pub load: f64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { memory: MiB(1024), disk: MiB(1024), memory_pressure: Fraction::clamped(0.2), cpu_pressure: Fraction::ONE, load: 8.0 }
+section! {
+    /// Resources that must be left on the host; otherwise no new job starts.
+    LimitSettings => Limits {
+        /// Minimum available memory of the host.
+        memory: MiB [0.0..=1e12] = MiB(1024);
+        /// Minimum free space on the disk of the manager's state.
+        disk: MiB [0.0..=1e12] = MiB(1024);
+        /// Maximum share of the last ten seconds in which all processes waited for memory.
+        memory_pressure: Fraction = Fraction::clamped(0.2);
+        // Builds and data loaders often keep all cores of a healthy host busy.
+        /// Maximum share of the last ten seconds in which some process waited for a CPU. 1: no limit.
+        cpu_pressure: Fraction = Fraction::ONE;
+        /// Maximum load per core, on kernels that do not report pressure.
+        load: f64 [0.0..=1e9] = 8.0;
     }
 }
 
 impl Limits {
-    /// What a host that was short must reach to have recovered: a little more, so that it does not change to and fro.
+    /// The limits for recovery: a little more, so that the state does not flap.
     fn relaxed(&self) -> Self {
         let more = |least: MiB| least + MiB(least.0 / 4);
         // 1 turns a limit off: a pressure never exceeds it.
@@ -54,12 +48,12 @@ pub enum Shortage {
     /// Memory.
     #[error("{available} of the host's memory are available, less than {least}")]
     Memory {
-        /// What is there.
+        /// What is available.
         available: MiB,
-        /// What should be.
+        /// The limit.
         least: MiB,
     },
-    /// Memory, so much that nothing gets on.
+    /// Memory, so much that the host thrashes.
     #[error("everything on the host waits for memory {waits} of the time")]
     Thrashing {
         /// Share of time.
@@ -68,14 +62,14 @@ pub enum Shortage {
     /// Space on a disk.
     #[error("{free} are free on the disk of {folder}, less than {least}", folder = folder.display())]
     Disk {
-        /// The folder that is on it.
+        /// A folder on the disk.
         folder: PathBuf,
-        /// What is there.
+        /// What is available.
         free: MiB,
-        /// What should be.
+        /// The limit.
         least: MiB,
     },
-    /// CPU time, as the kernel tells.
+    /// CPU time, by the kernel's pressure.
     #[error("processes wait for CPUs {waits} of the time")]
     Cpu {
         /// Share of time.
@@ -86,13 +80,13 @@ pub enum Shortage {
     Load {
         /// The load.
         load: f64,
-        /// Cores there are.
+        /// Cores.
         cores: u32,
     },
 }
 
 impl HostReading {
-    /// The first thing the host is short of, the most pressing first.
+    /// What the host is short of, the most urgent first.
     pub fn shortage(&self, limits: &Limits) -> Option<Shortage> {
         let memory = || {
             let (available, least) = (self.memory_available, limits.memory);
@@ -114,35 +108,35 @@ impl HostReading {
     }
 }
 
-/// Whether a host is short, from look to look.
+/// Whether a host is short, over many readings.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct HostStanding {
+pub struct ShortageTracker {
     shortage: Option<Shortage>,
 }
 
-/// What became of a host.
+/// A change of a host.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostChange {
     /// It is short of something.
     Short(Shortage),
-    /// It is no longer.
-    Fine,
+    /// It is no longer short.
+    Recovered,
 }
 
-impl HostStanding {
-    /// What the host is short of, as last seen.
+impl ShortageTracker {
+    /// What the host is short of, by the last reading.
     pub const fn shortage(&self) -> Option<&Shortage> {
         self.shortage.as_ref()
     }
 
-    /// Takes a look, and says what changed. A host that was short is fine only when it has a little more than it must.
+    /// Takes a reading, and answers what changed. A host that was short has recovered when it has a little more than the limits.
     pub fn take(&mut self, reading: &HostReading, limits: &Limits) -> Option<HostChange> {
         let was_short = self.shortage.is_some();
         self.shortage = if was_short { reading.shortage(&limits.relaxed()) } else { reading.shortage(limits) };
         match (was_short, &self.shortage) {
             (false, Some(shortage)) => Some(HostChange::Short(shortage.clone())),
-            (true, None) => Some(HostChange::Fine),
+            (true, None) => Some(HostChange::Recovered),
             _ => None,
         }
     }
@@ -172,11 +166,11 @@ mod tests {
     #[test]
     fn it_does_not_go_to_and_fro() {
         let limits = Limits { memory: MiB(1000), ..Limits::default() };
-        let mut standing = HostStanding::default();
+        let mut standing = ShortageTracker::default();
         let mut seen = |available| match standing.take(&reading(available), &limits) {
             None => "same",
             Some(HostChange::Short(_)) => "short",
-            Some(HostChange::Fine) => "fine",
+            Some(HostChange::Recovered) => "fine",
         };
         assert_eq!([2000, 999, 1001, 990, 1249, 1250, 1001].map(&mut seen), ["same", "short", "same", "same", "same", "fine", "same"]);
     }
@@ -186,11 +180,11 @@ mod tests {
         let limits = Limits { memory_pressure: Fraction::ONE, ..Limits::default() };
         let busy = Pressure { some: Fraction::clamped(0.99), full: Some(Fraction::clamped(0.99)) };
         let mut host = HostReading { cpu_pressure: Some(busy), memory_pressure: Some(busy), ..reading(32_000) };
-        let mut standing = HostStanding::default();
+        let mut standing = ShortageTracker::default();
         host.disks[0].free = MiB(7);
         assert!(matches!(standing.take(&host, &limits), Some(HostChange::Short(Shortage::Disk { .. }))));
         host.disks[0].free = MiB(50_000);
-        assert_eq!(standing.take(&host, &limits), Some(HostChange::Fine), "{:?}", standing.shortage());
+        assert_eq!(standing.take(&host, &limits), Some(HostChange::Recovered), "{:?}", standing.shortage());
     }
 
     #[test]
@@ -203,8 +197,8 @@ mod tests {
         };
         assert_eq!(words(|_| {}), None);
         let pressure = |some, full| Some(Pressure { some: Fraction::clamped(some), full: Some(Fraction::clamped(full)) });
-        assert_eq!(words(|host| host.memory_available = MiB(3)).unwrap(), "3 MiB of the host's memory are available, less than 1024 MiB");
-        assert_eq!(words(|host| host.disks[0].free = MiB(7)).unwrap(), "7 MiB are free on the disk of /var/lib/carma, less than 1024 MiB");
+        assert_eq!(words(|host| host.memory_available = MiB(3)).unwrap(), "3 MiB of the host's memory are available, less than 1.0 GiB");
+        assert_eq!(words(|host| host.disks[0].free = MiB(7)).unwrap(), "7 MiB are free on the disk of /var/lib/carma, less than 1.0 GiB");
         assert_eq!(words(|host| host.load = 65.0).unwrap(), "the load is 65 on 8 cores");
         let mut waiting = reading(32_000);
         (waiting.cpu_pressure, waiting.load) = (pressure(0.5, 0.0), 100.0);

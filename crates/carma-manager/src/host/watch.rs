@@ -1,4 +1,4 @@
-//! Looks at the host, again and again.
+//! Readings of the host.
 
 use std::fs;
 use std::io;
@@ -8,11 +8,11 @@ use std::thread;
 use carma_core::MiB;
 use thiserror::Error;
 
-use super::cgroup::{Allowance, allowance};
+use super::cgroup::{MemoryLimit, memory_limit};
 use super::proc::{CpuTimes, Memory, cpu_times, load, memory, pressure};
 use super::reading::{Disk, HostReading};
 
-/// Something of the host that cannot be read.
+/// A file of the host that cannot be read.
 #[derive(Debug, Error)]
 #[error("cannot read {path}", path = path.display())]
 pub struct Unreadable {
@@ -20,7 +20,7 @@ pub struct Unreadable {
     source: Option<io::Error>,
 }
 
-/// A watch over the host and the disks of some folders.
+/// Reads the host and the disks of some folders.
 #[derive(Debug)]
 pub struct HostWatch {
     root: PathBuf,
@@ -39,28 +39,28 @@ impl HostWatch {
         Self { root: root.into(), folders, times: None }
     }
 
-    /// Looks at the host. A disk that cannot be looked at is left out: it may come back.
-    pub fn look(&mut self) -> Result<HostReading, Unreadable> {
-        let host = self.read("proc/meminfo", memory)?;
+    /// Reads the host. A disk that cannot be read is left out: it may come back.
+    pub fn read(&mut self) -> Result<HostReading, Unreadable> {
+        let host = self.parse("proc/meminfo", memory)?;
         let own_groups = fs::read_to_string(self.root.join("proc/self/cgroup")).unwrap_or_default();
-        let memory = within(host, allowance(&own_groups, &self.root.join("sys/fs/cgroup")));
-        let times = self.read("proc/stat", cpu_times)?;
+        let memory = within(host, memory_limit(&own_groups, &self.root.join("sys/fs/cgroup")));
+        let times = self.parse("proc/stat", cpu_times)?;
         let busy = self.times.replace(times).and_then(|before| times.busy_since(before));
         Ok(HostReading {
             cores: thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
             busy,
-            load: self.read("proc/loadavg", load)?,
-            cpu_pressure: self.read("proc/pressure/cpu", pressure).ok(),
+            load: self.parse("proc/loadavg", load)?,
+            cpu_pressure: self.parse("proc/pressure/cpu", pressure).ok(),
             memory_total: memory.total,
             memory_available: memory.available,
-            memory_pressure: self.read("proc/pressure/memory", pressure).ok(),
+            memory_pressure: self.parse("proc/pressure/memory", pressure).ok(),
             swap_total: memory.swap_total,
             swap_free: memory.swap_free,
             disks: self.folders.iter().filter_map(|folder| disk(folder)).collect(),
         })
     }
 
-    fn read<T>(&self, path: &str, parse: fn(&str) -> Option<T>) -> Result<T, Unreadable> {
+    fn parse<T>(&self, path: &str, parse: fn(&str) -> Option<T>) -> Result<T, Unreadable> {
         let path = self.root.join(path);
         match fs::read_to_string(&path) {
             Ok(text) => parse(&text).ok_or(Unreadable { path, source: None }),
@@ -69,9 +69,9 @@ impl HostWatch {
     }
 }
 
-/// The host's memory as far as we may use it.
-fn within(host: Memory, allowance: Option<Allowance>) -> Memory {
-    allowance.map_or(host, |allowed| Memory {
+/// The host's memory, within the limit.
+fn within(host: Memory, memory_limit: Option<MemoryLimit>) -> Memory {
+    memory_limit.map_or(host, |allowed| Memory {
         total: host.total.min(allowed.limit),
         available: host.available.min(allowed.available),
         ..host

@@ -1,45 +1,45 @@
-//! Which of the many things a log tells ended the program.
+//! Which of the failures in a log ended the program.
 
 use super::lines::{Line, lines};
 use super::words::{Meaning, is_handled, meaning};
 
-/// So many lines of other things after an error that was raised, and it did not end the program: the program went on.
+/// A raised error with this many other lines after it did not end the program.
 const LINES_AFTER_RAISED: usize = 50;
-/// The same after words that were only written.
+/// The same for an error that was only mentioned.
 const LINES_AFTER_MENTIONED: usize = 20;
 
-/// What Python writes between an error and another that came of it.
+/// The lines of Python between an error and its consequence.
 const CHAINS: [&str; 2] = [
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 ];
 
-/// Something in a log that tells of a failure.
+/// A failure in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding<'a> {
-    /// What it means.
+    /// Its meaning.
     pub meaning: Meaning,
     /// The line.
     pub text: &'a str,
     speaker: &'a str,
-    /// The program failed with it, as far as the form of the line tells; otherwise it speaks of it.
+    /// The form of the line shows that the program failed with it; otherwise the line only mentions it.
     raised: bool,
     place: usize,
 }
 
-/// What a log tells of failures, in order, and how many lines tell of none.
+/// The failures in a log, in order, and how many other lines there are.
 #[derive(Debug, Default)]
 pub(super) struct Findings<'a> {
     found: Vec<Finding<'a>>,
     ordinary: usize,
-    /// Somewhere it is said that GPU memory ran out, whether that was dealt with or not.
+    /// Some line reports that GPU memory ran out, whether or not that was handled.
     pub short_of_memory: bool,
-    /// Who last said that the next error came of the one before.
+    /// The process that last announced the next error as a consequence of the one before.
     chained: Option<&'a str>,
 }
 
 impl<'a> Findings<'a> {
-    /// Reads a log that was made plain.
+    /// Reads a plain log.
     pub(super) fn read(plain: &'a str) -> Self {
         let mut findings = Self::default();
         let mut in_traceback = false;
@@ -64,7 +64,7 @@ impl<'a> Findings<'a> {
         }
         match (known, self.found.iter_mut().rfind(|finding| finding.speaker == speaker)) {
             (Some(meaning), Some(last)) if goes_on(last) => (last.meaning, last.text) = (meaning, text),
-            // Lines of source code in a traceback tell of errors that never happened.
+            // Source code in a traceback mentions errors that did not happen.
             (Some(_), _) if text.starts_with([' ', '\t']) || is_handled(text) => {}
             (Some(meaning), _) => self.found.push(Finding { meaning, text, speaker, raised, place: self.ordinary }),
             (None, _) => self.ordinary += usize::from(!text.starts_with([' ', '\t']) && !text.starts_with("Traceback (most recent")),
@@ -75,8 +75,8 @@ impl<'a> Findings<'a> {
         self.found.iter().rfind(|finding| finding.speaker == speaker)
     }
 
-    /// What ended the program: what it said last, unless that only followed from something else. Where several processes speak, the one
-    /// without a name before its lines leads the others; if it tells of nothing, the first that failed made the others fail.
+    /// The cause of the end: the program's last failure, unless that is a consequence. If several processes print, the one
+    /// without a prefix leads the others; if it reports nothing, the first failure caused the others.
     fn cause(&self) -> Option<&Finding<'a>> {
         let mut last_of_each: Vec<&Finding<'a>> = Vec::new();
         for finding in self.found.iter().rev().filter(|finding| self.may_have_ended_it(finding)) {
@@ -94,20 +94,20 @@ impl<'a> Findings<'a> {
             && if finding.raised { after <= LINES_AFTER_RAISED || followed() } else { after <= LINES_AFTER_MENTIONED }
     }
 
-    /// The last of what only followed from something else.
+    /// The last consequence.
     fn consequence(&self) -> Option<&Finding<'a>> {
         self.found.iter().rfind(|finding| finding.meaning == Meaning::Consequence)
     }
 }
 
-/// What ended a program that wrote these: what was raised counts before what was only mentioned, and errors before output.
+/// The cause of the end of a program with these logs: raised errors come before mentioned ones, and stderr before stdout.
 pub(super) fn cause<'a>(stderr: &Findings<'a>, stdout: &Findings<'a>) -> Option<Finding<'a>> {
     let causes = [stderr.cause(), stdout.cause()];
     let raised = causes.into_iter().flatten().find(|finding| finding.raised);
     raised.or(causes[0]).or(causes[1]).or_else(|| stderr.consequence()).or_else(|| stdout.consequence()).cloned()
 }
 
-/// Whether an error's message goes on in the lines after it, which then say what it was.
+/// Whether an error's message continues in the next lines.
 fn goes_on(finding: &Finding<'_>) -> bool {
     let in_many_lines = ["errors_impl", "XlaRuntimeError", "JaxRuntimeError"];
     let told = finding.text.trim_end();
@@ -115,7 +115,7 @@ fn goes_on(finding: &Finding<'_>) -> bool {
     finding.raised && open && (told.ends_with(':') || in_many_lines.iter().any(|name| told.contains(name)))
 }
 
-/// Whether a line is the end of a program as Python and C++ write it: `ValueError: ...`, `what():  ...`.
+/// Whether a line is the final error of a program in the form of Python or C++: `ValueError: ...`, `what():  ...`.
 fn is_raised(text: &str, in_traceback: bool) -> bool {
     const FATAL: [&str; 4] = ["Segmentation fault", "Bus error", "Fatal Python error:", "terminate called without an active exception"];
     const SUFFIXES: [&str; 5] = ["Error", "Exception", "Interrupt", "Exit", "Failure"];
@@ -195,7 +195,7 @@ mod tests {
     fn of_several_ranks_the_first_to_fail_counts() {
         let log = "[rank1]: RuntimeError: CUDA error: out of memory\n[rank0]: ValueError: nothing came from rank 1\n";
         assert_eq!(told(log).unwrap().0, Meaning::GpuMemory);
-        // Unless whoever started them tells of something else.
+        // Unless their launcher reports something else.
         assert_eq!(told(&format!("{log}OSError: cannot write the report\n")).unwrap().0, Meaning::Other);
     }
 }

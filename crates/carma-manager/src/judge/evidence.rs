@@ -1,4 +1,4 @@
-//! What is known of an attempt when it has ended.
+//! The evidence about an attempt that has ended.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,20 @@ use carma_gpu::{Blame, Xid};
 
 use crate::attempt::Exit;
 
-/// Everything a judgement goes by.
+/// Everything a verdict is based on.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
-    /// How it ended; unset where its supervisor was killed before it could tell.
+    /// How it ended; unset if its supervisor was killed.
     pub exit: Option<Exit>,
     /// When it was launched.
     pub launched_at: Time,
-    /// Why it was told to stop, if it was.
+    /// Why it was stopped, if it was.
     pub stopped: Option<StopReason>,
     /// The end of its standard output.
     pub stdout: &'a [u8],
     /// The end of its standard error.
     pub stderr: &'a [u8],
-    /// All its processes that were seen, by the host's numbers.
+    /// The pids of all its observed processes.
     pub pids: BTreeSet<u32>,
     /// Its GPUs.
     pub devices: Vec<DeviceFacts>,
@@ -28,12 +28,12 @@ pub struct Evidence<'a> {
     pub host: HostFacts<'a>,
 }
 
-/// What was seen of a GPU of the attempt, when last looked at.
+/// The last reading of a GPU of the attempt.
 #[derive(Debug, Clone)]
 pub struct DeviceFacts {
-    /// Which.
+    /// The GPU.
     pub device: DeviceId,
-    /// It answers no more.
+    /// It no longer answers.
     pub lost: bool,
     /// The server that the attempt was a client of died.
     pub mps_server_died: bool,
@@ -41,18 +41,18 @@ pub struct DeviceFacts {
     pub xids: Vec<XidSeen>,
     /// All its memory.
     pub memory_total: Option<MiB>,
-    /// Memory in use by anybody.
+    /// Memory in use by all.
     pub memory_used: Option<MiB>,
     /// The attempt's part of it.
     pub own_memory: Option<MiB>,
-    /// What it was promised there.
-    pub promised: Option<MiB>,
+    /// Memory reserved for it there.
+    pub reserved: Option<MiB>,
 }
 
 /// An Xid error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XidSeen {
-    /// Which.
+    /// The error.
     pub xid: Xid,
     /// When it was reported.
     pub at: Time,
@@ -60,47 +60,47 @@ pub struct XidSeen {
     pub pid: Option<u32>,
 }
 
-/// What was seen of the host.
+/// Facts about the host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostFacts<'a> {
-    /// Processes of the attempt's control group that the kernel ended for want of memory; unset where it has no group of its own.
+    /// Processes of the attempt's control group that the OOM killer ended; unset if it has no own group.
     pub oom_kills: Option<u64>,
-    /// The kernel's log since the launch, where it may be read.
+    /// The kernel's log since the launch, if readable.
     pub kernel_log: Option<&'a str>,
 }
 
 impl HostFacts<'_> {
-    /// The count of [`Self::oom_kills`] as a control group's `memory.events` has it, or its `memory.oom_control` in version 1.
+    /// The count of [`Self::oom_kills`] in a control group's `memory.events`, or its `memory.oom_control` in version 1.
     pub fn counted(events: &str) -> Option<u64> {
         events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
     }
 }
 
 impl DeviceFacts {
-    /// A GPU of which nothing has been seen.
+    /// A GPU without a reading.
     pub const fn new(device: DeviceId) -> Self {
-        let (memory_total, memory_used, own_memory, promised) = (None, None, None, None);
-        Self { device, lost: false, mps_server_died: false, xids: Vec::new(), memory_total, memory_used, own_memory, promised }
+        let (memory_total, memory_used, own_memory, reserved) = (None, None, None, None);
+        Self { device, lost: false, mps_server_died: false, xids: Vec::new(), memory_total, memory_used, own_memory, reserved }
     }
 
-    /// Memory that nobody used.
+    /// Free memory.
     pub(super) fn free(&self) -> Option<MiB> {
         Some(self.memory_total? - self.memory_used?)
     }
 
-    /// Whether so little was free that a library may have failed for want of it.
+    /// Whether so little was free that a library may have failed because of it.
     pub(super) fn is_nearly_full(&self) -> bool {
         self.free().zip(self.memory_total).is_some_and(|(free, total)| free.0.saturating_mul(20) < total.0)
     }
 }
 
 impl Evidence<'_> {
-    /// The first error of its GPUs that may have ended it, with the GPU, of those that are blamed so.
+    /// The first error of its GPUs with one of these blames that may have ended it, and the GPU.
     pub(super) fn xid(&self, blamed: &[Blame]) -> Option<(DeviceId, Xid)> {
         let seen = |device: &DeviceFacts| {
             let of_it = |seen: &&XidSeen| {
                 let blame = seen.xid.blame();
-                // What befalls the GPU befalls all on it; what a program did is its own affair.
+                // A fault of the GPU affects all its processes. An error of a program affects only that program.
                 let concerns = blame != Blame::Program || seen.pid.is_none_or(|pid| self.pids.contains(&pid));
                 seen.at >= self.launched_at && blamed.contains(&blame) && concerns
             };
@@ -109,16 +109,16 @@ impl Evidence<'_> {
         self.devices.iter().filter_map(seen).min_by_key(|(_, seen)| seen.at).map(|(device, seen)| (device, seen.xid))
     }
 
-    /// A process of it that the kernel says it has ended for want of memory.
-    pub(super) fn kernels_victim(&self) -> Option<u32> {
+    /// A process of it that the OOM killer ended, by the kernel's log.
+    pub(super) fn oom_victim(&self) -> Option<u32> {
         self.host.kernel_log?.lines().filter_map(victim).find(|pid| self.pids.contains(pid))
     }
 }
 
-/// The process that a line of the kernel's log says was ended for want of memory.
+/// The process that the OOM killer ended, if this line of the kernel's log names it.
 fn victim(line: &str) -> Option<u32> {
     let line = line.to_ascii_lowercase();
-    // Before 4.20 it says "Kill process", and "Killed process" once it is done.
+    // Before 4.20 the line is "Kill process", and "Killed process" after the kill.
     let (before, after) = line.split_once("killed process ").or_else(|| line.split_once("kill process "))?;
     let digits = after.split(|letter: char| !letter.is_ascii_digit()).next()?;
     (before.contains("out of memory") || after.contains("total-vm")).then(|| digits.parse().ok()).flatten()

@@ -1,14 +1,14 @@
-//! Logs as lines that can be read: no colours, every state of a progress bar a line, and who of several processes speaks.
+//! Logs as readable lines: no colours, one line per state of a progress bar, and the process that printed it.
 
-/// No more than so many bytes at the end of a log are looked at, which takes some milliseconds.
+/// Bytes read at the end of a log, which takes some milliseconds.
 pub(super) const TAIL: usize = 64 * 1024;
 
 /// A line of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// The process that speaks, where launchers say so before each line; empty otherwise.
+    /// The process that printed it, if a launcher puts that before each line; empty otherwise.
     pub speaker: &'a str,
-    /// What it says.
+    /// The rest of the line.
     pub text: &'a str,
 }
 
@@ -21,9 +21,9 @@ pub(super) fn plain(log: &[u8]) -> String {
     while let Some(letter) = letters.next() {
         match letter {
             '\u{1b}' => match letters.next() {
-                // A control sequence ends with its first letter or the like.
+                // A control sequence ends with a byte from `@` to `~`.
                 Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
-                // A command to the terminal, as for a title or a link, ends with a bell or an escaped backslash.
+                // A terminal command, as for a title or a link, ends with a bell or an escaped backslash.
                 Some(']') => {
                     while letters.next_if(|letter| !matches!(letter, '\u{7}' | '\u{1b}' | '\n')).is_some() {}
                     if letters.next_if(|letter| *letter != '\n') == Some('\u{1b}') {
@@ -39,7 +39,7 @@ pub(super) fn plain(log: &[u8]) -> String {
     plain
 }
 
-/// The lines that hold anything.
+/// The lines that are not blank.
 pub(super) fn lines(plain: &str) -> impl Iterator<Item = Line<'_>> {
     plain.lines().filter(|line| !line.trim().is_empty()).map(|line| {
         let (speaker, text) = speaker(line);
@@ -47,7 +47,7 @@ pub(super) fn lines(plain: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Splits what launchers put before each line of their processes from the line.
+/// Splits the prefix that launchers put before each line from the line.
 fn speaker(line: &str) -> (&str, &str) {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ends_with_rank = |text: &str| {
@@ -72,7 +72,7 @@ fn speaker(line: &str) -> (&str, &str) {
     if speaker.is_empty() { (speaker, text) } else { (speaker, text.strip_prefix(' ').unwrap_or(text)) }
 }
 
-/// Without what vLLM's logger puts before the lines of a traceback: "ERROR 07-12 10:00:00 [core.py:586] ".
+/// The text without the prefix of vLLM's logger: "ERROR 07-12 10:00:00 [core.py:586] ".
 fn without_level(text: &str) -> &str {
     let logged = text.strip_prefix("ERROR ").or_else(|| text.strip_prefix("CRITICAL "));
     logged.and_then(|rest| rest.split_once("] ")).filter(|(before, _)| before.contains('[')).map_or(text, |(_, message)| message)

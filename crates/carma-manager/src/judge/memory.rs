@@ -1,23 +1,23 @@
-//! Who held a GPU's memory when it ran out, from what PyTorch tells and from what was seen of the GPU.
+//! The holders of a GPU's memory when it ran out, from PyTorch's message and the last reading of the GPU.
 
 use carma_core::MiB;
 
 use super::evidence::DeviceFacts;
 use super::verdict::Blame;
 
-/// A GPU's memory as somebody saw it.
+/// The memory of a GPU when it ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemorySeen {
-    /// What was asked for, where it is told.
+    /// The failed allocation, if known.
     wanted: Option<MiB>,
     total: MiB,
     free: MiB,
     own: MiB,
-    /// Memory of nobody's that may be the program's own: what it tells leaves its context out.
+    /// Memory that may be the program's own context, which its message leaves out.
     context: MiB,
 }
 
-/// The most that a context and the libraries loaded into it take, beside what PyTorch counts.
+/// The largest context with its libraries, which PyTorch does not count.
 const LARGEST_CONTEXT: MiB = MiB(1536);
 
 impl MemorySeen {
@@ -30,7 +30,7 @@ impl MemorySeen {
         let (own, context) = if let Some(own) = size_after(message, "this process has ") {
             (own, MiB::ZERO)
         } else {
-            // Before 2.1, and in containers, where it does not know itself among the processes.
+            // Before 2.1, and in containers, where PyTorch cannot find its own process.
             let parts = || Some(size_before(message, " is allocated by PyTorch")? + size_before(message, " is reserved by PyTorch")?);
             (size_before(message, " reserved in total").or_else(parts)?, LARGEST_CONTEXT)
         };
@@ -49,25 +49,25 @@ impl MemorySeen {
         self.total - self.free - self.own
     }
 
-    /// Whose need it was: its own where it wanted more than it was promised, or more than there is. Unknown where alone it might have been
-    /// enough, or not.
-    pub(super) fn whose(&self, promised: Option<MiB>) -> Option<Blame> {
-        // Contexts and what the driver keeps are nobody's doing.
+    /// The blame: on the job if it wanted more than its reservation, or more than the GPU has. Unknown if it might have fitted
+    /// without the others.
+    pub(super) fn blame(&self, reserved: Option<MiB>) -> Option<Blame> {
+        // Contexts and driver memory do not count.
         let alone = (self.others() - self.context).0.saturating_mul(20) < self.total.0;
         match self.wanted {
             _ if alone => Some(Blame::Job),
-            Some(wanted) if self.own + wanted > promised.unwrap_or(self.total).min(self.total) => Some(Blame::Job),
+            Some(wanted) if self.own + wanted > reserved.unwrap_or(self.total).min(self.total) => Some(Blame::Job),
             Some(_) => Some(Blame::Neighbours),
             None => None,
         }
     }
 
-    /// What it would have needed, where it told.
+    /// The memory it would have needed, if known.
     pub(super) fn needed(&self) -> Option<MiB> {
         self.wanted.map(|wanted| self.own + wanted)
     }
 
-    /// For people.
+    /// A description for people.
     pub(super) fn words(&self) -> String {
         let gib = |size: MiB| format!("{:.1}", size.0 as f64 / 1024.0);
         let wanted = self.wanted.map_or_else(String::new, |wanted| format!("it asked for {} GiB more, and ", gib(wanted)));
@@ -76,14 +76,14 @@ impl MemorySeen {
     }
 }
 
-/// The size that stands after these words.
+/// The size after these words.
 fn size_after(text: &str, words: &str) -> Option<MiB> {
     let (_, rest) = text.split_once(words)?;
     let mut parts = rest.split_whitespace();
     size(parts.next()?, parts.next()?)
 }
 
-/// The size that stands before these words.
+/// The size before these words.
 fn size_before(text: &str, words: &str) -> Option<MiB> {
     let (before, _) = text.split_once(words)?;
     let mut parts = before.split_whitespace().rev();
@@ -113,11 +113,11 @@ mod tests {
     fn pytorch_of_all_times_is_understood() {
         let old = MemorySeen::told(OF_1_13).unwrap();
         assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
-        assert_eq!((old.whose(None), old.needed()), (Some(Blame::Job), Some(MiB(40_960))));
+        assert_eq!((old.blame(None), old.needed()), (Some(Blame::Job), Some(MiB(40_960))));
         let new = MemorySeen::told(OF_2_1).unwrap();
-        assert_eq!(new.whose(None), Some(Blame::Neighbours));
-        assert_eq!(new.whose(Some(MiB(12 * 1024))), Some(Blame::Neighbours), "it had less than it was promised");
-        assert_eq!(new.whose(Some(MiB(4096))), Some(Blame::Job), "it took more than it was promised");
+        assert_eq!(new.blame(None), Some(Blame::Neighbours));
+        assert_eq!(new.blame(Some(MiB(12 * 1024))), Some(Blame::Neighbours), "it had less than it was reserved");
+        assert_eq!(new.blame(Some(MiB(4096))), Some(Blame::Job), "it took more than it was reserved");
         assert_eq!(new.words(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");
         assert_eq!(MemorySeen::told("CUDA out of memory. Tried to allocate lots"), None);
     }
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn too_much_alone_is_its_own_whoever_else_was_there() {
         let told = OF_2_1.replace("allocate 20.00 MiB", "allocate 20.00 GiB");
-        assert_eq!(MemorySeen::told(&told).unwrap().whose(None), Some(Blame::Job));
+        assert_eq!(MemorySeen::told(&told).unwrap().blame(None), Some(Blame::Job));
     }
 }

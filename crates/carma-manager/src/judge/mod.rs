@@ -1,8 +1,8 @@
-//! How an attempt ended, and whose doing it was: a judgement from its exit, its last words, and what its GPUs and its host showed.
+//! The verdict on an attempt and its cause, from its exit, its logs, its GPUs and its host.
 //!
 //! ```text
 //!  stdout, stderr ─► lines ─► findings (words) ─► cause ─┐
-//!  exit, stops, GPUs, kernel ────────────────────────────┴─► verdict, because, whose
+//!  exit, stops, GPUs, kernel ────────────────────────────┴─► verdict, reason, blame
 //! ```
 
 mod cause;

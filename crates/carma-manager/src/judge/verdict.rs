@@ -1,4 +1,4 @@
-//! The judgement.
+//! The verdict on an attempt.
 
 use carma_core::{MiB, StopReason, Verdict};
 use carma_gpu::Blame as XidBlame;
@@ -15,14 +15,14 @@ use crate::attempt::Exit;
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// What the scheduler is told.
+    /// The verdict for the scheduler.
     pub verdict: Verdict,
-    /// What it goes by, for people.
-    pub because: String,
-    /// Whose doing it was, where that is known.
+    /// The reason, for people.
+    pub reason: String,
+    /// Who is to blame, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whose: Option<Blame>,
-    /// What it would have needed on its GPU, where it ran out of memory and told.
+    pub blame: Option<Blame>,
+    /// The memory it would have needed on its GPU, if it ran out of memory and this is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
 }
@@ -31,40 +31,40 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// Its own: what it needed or did.
+    /// The job itself.
     Job,
-    /// Others on its GPU.
+    /// Other processes on its GPU.
     Neighbours,
-    /// The machine's.
+    /// The hardware or the host.
     Machine,
-    /// Those who told it to end: its user, an operator, a limit.
+    /// A user, an operator or a limit ended it.
     Orders,
 }
 
 impl Judgement {
-    fn new(verdict: Verdict, whose: impl Into<Option<Blame>>, because: impl Into<String>) -> Self {
-        Self { verdict, because: because.into(), whose: whose.into(), needed: None }
+    fn new(verdict: Verdict, blame: impl Into<Option<Blame>>, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: reason.into(), blame: blame.into(), needed: None }
     }
 }
 
-/// A failure that is to be explained.
+/// A failure to explain.
 struct Failure<'a> {
     evidence: &'a Evidence<'a>,
     code: i32,
     signal: Option<i32>,
     cause: Option<Finding<'a>>,
-    /// Something in the logs spoke of GPU memory that ran out, whether it ended the attempt or not.
+    /// The logs mention that GPU memory ran out, whether or not that ended the attempt.
     short_before: bool,
 }
 
-/// What is looked at, in this order: what the manager did and what the machine shows weighs more than words, and plain words more than hints.
+/// Explanations in order: actions of the manager and facts of the machine first, then clear log lines, then hints.
 const EXPLANATIONS: [fn(&Failure<'_>) -> Option<Judgement>; 7] =
     [stopped, gpu_failed, out_of_memory, mps_failed, host_out_of_memory, killed_by_somebody, words_of_a_lost_gpu];
 
-/// The code of what was told to terminate, as shells have it.
+/// The exit code after SIGTERM, as shells report it.
 const TERMINATED: i32 = 128 + 15;
 
-/// Judges how an attempt ended. Exit code 0 is success, whatever else was said or seen.
+/// Judges how an attempt ended. Exit code 0 is success, independent of the logs.
 ///
 /// ```
 /// use carma_core::Verdict;
@@ -81,14 +81,14 @@ pub fn verdict(evidence: &Evidence<'_>) -> Judgement {
         Some(Exit::NotStarted(reason)) => {
             return Judgement::new(Verdict::CouldNotStart { reason: reason.clone() }, None, reason.clone());
         }
-        // It was told to terminate, and whatever code it made of that is no news.
+        // It got SIGTERM, so its exit code is meaningless.
         Some(idle @ Exit::Idle(_)) if evidence.stopped.is_none() => {
-            let because = format!("{idle}: nothing was typed or printed at its terminal");
-            return Judgement::new(Verdict::Failed { code: TERMINATED }, Blame::Orders, because);
+            let reason = format!("{idle}: nothing was typed or printed at its terminal");
+            return Judgement::new(Verdict::Failed { code: TERMINATED }, Blame::Orders, reason);
         }
         Some(Exit::Idle(_)) => (TERMINATED, None),
         Some(Exit::Code(0)) => return Judgement::new(Verdict::Succeeded, None, "it exited with code 0"),
-        // Shells and launchers pass a signal on as a code.
+        // Shells and launchers report a signal as an exit code.
         Some(Exit::Code(code)) => (*code, code.checked_sub(128).filter(|signal| (1..=64).contains(signal))),
         Some(Exit::Signal(signal)) => (128_i32.saturating_add(*signal), Some(*signal)),
     };
@@ -104,7 +104,7 @@ impl Failure<'_> {
         self.cause.as_ref().map(|cause| cause.meaning)
     }
 
-    /// Its last words, short enough for a table.
+    /// The line of the cause, short enough for a table.
     fn words(&self) -> Option<String> {
         const LONGEST: usize = 200;
         let text = self.cause.as_ref()?.text.trim();
@@ -115,32 +115,32 @@ impl Failure<'_> {
         Some(words)
     }
 
-    fn failed(&self, whose: impl Into<Option<Blame>>, because: impl Into<String>) -> Judgement {
-        Judgement::new(Verdict::Failed { code: self.code }, whose, because)
+    fn failed(&self, blame: impl Into<Option<Blame>>, reason: impl Into<String>) -> Judgement {
+        Judgement::new(Verdict::Failed { code: self.code }, blame, reason)
     }
 }
 
 fn stopped(failure: &Failure<'_>) -> Option<Judgement> {
-    let (verdict, whose, why) = match failure.evidence.stopped? {
+    let (verdict, blame, why) = match failure.evidence.stopped? {
         StopReason::Cancelled => (Verdict::Failed { code: failure.code }, Blame::Orders, "the job was cancelled"),
         StopReason::TimeLimit => (Verdict::Failed { code: failure.code }, Blame::Orders, "its time was up"),
         StopReason::Requeued => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run again later"),
-        StopReason::SlotOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
+        StopReason::TimeSliceOver => (Verdict::Failed { code: failure.code }, Blame::Orders, "it has had its slot, and others waited"),
         StopReason::Moved => (Verdict::Failed { code: failure.code }, Blame::Orders, "it is to run elsewhere"),
         StopReason::GpuLost => (Verdict::GpuLost, Blame::Machine, "its GPU is gone"),
         StopReason::MpsServerDied => (Verdict::MpsServerDied, Blame::Machine, "its MPS server died"),
     };
-    Some(Judgement::new(verdict, whose, format!("it was told to end: {why}")))
+    Some(Judgement::new(verdict, blame, format!("it was told to end: {why}")))
 }
 
 fn gpu_failed(failure: &Failure<'_>) -> Option<Judgement> {
     let evidence = failure.evidence;
-    let because = if let Some((device, xid)) = evidence.xid(&[XidBlame::Gpu, XidBlame::Lost]) {
+    let reason = if let Some((device, xid)) = evidence.xid(&[XidBlame::Gpu, XidBlame::Lost]) {
         format!("{device} failed: {xid}")
     } else {
         format!("{} was lost", evidence.devices.iter().find(|device| device.lost)?.device)
     };
-    Some(Judgement::new(Verdict::GpuLost, Blame::Machine, because))
+    Some(Judgement::new(Verdict::GpuLost, Blame::Machine, reason))
 }
 
 fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
@@ -154,10 +154,10 @@ fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let seen = MemorySeen::told(failure.cause.as_ref()?.text).or_else(|| MemorySeen::seen(devices));
     let likely = if certain { "" } else { ", most likely" };
     let shown = seen.map_or_else(|| words.clone(), |seen| seen.words());
-    let because = format!("GPU memory ran out{likely}: {shown}");
+    let reason = format!("GPU memory ran out{likely}: {shown}");
     let needed = seen.and_then(|seen| seen.needed());
-    let promised = devices.iter().filter_map(|device| device.promised).max();
-    Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.whose(promised)), because) })
+    let reserved = devices.iter().filter_map(|device| device.reserved).max();
+    Some(Judgement { needed, ..Judgement::new(Verdict::OutOfMemory, seen.and_then(|seen| seen.blame(reserved)), reason) })
 }
 
 fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
@@ -174,29 +174,29 @@ fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
 
 fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let host = &failure.evidence.host;
-    let because = match (failure.evidence.kernels_victim(), host.oom_kills, failure.meaning()) {
+    let reason = match (failure.evidence.oom_victim(), host.oom_kills, failure.meaning()) {
         (Some(pid), ..) => format!("the host ran out of memory, and the kernel ended its process {pid}"),
         (None, Some(kills @ 1..), _) => format!("the host's memory ran out for it, and the kernel ended {kills} of its processes"),
         (None, _, Some(Meaning::SharedMemory)) => {
             format!("the host's shared memory (/dev/shm) ran out: {}", failure.words().unwrap_or_default())
         }
-        // Where the kernel counts, it would have told.
+        // If the kernel counts OOM kills, the count decides.
         (None, None, Some(Meaning::Killed)) => {
             format!("the host ran out of memory, most likely: {}", failure.words().unwrap_or_default())
         }
         _ => return None,
     };
-    Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Machine, because))
+    Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Machine, reason))
 }
 
 fn killed_by_somebody(failure: &Failure<'_>) -> Option<Judgement> {
     const SIGKILL: i32 = 9;
     let told_nothing = matches!(failure.meaning(), None | Some(Meaning::Consequence | Meaning::Killed));
-    let because = match failure.evidence.host.oom_kills {
+    let reason = match failure.evidence.host.oom_kills {
         Some(_) => "somebody killed it (signal 9), and it was not the kernel for want of memory",
         None => "it was killed (signal 9), and nothing shows by whom: the kernel does so when the host is out of memory",
     };
-    (failure.signal == Some(SIGKILL) && told_nothing).then(|| failure.failed(None, because))
+    (failure.signal == Some(SIGKILL) && told_nothing).then(|| failure.failed(None, reason))
 }
 
 fn words_of_a_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
@@ -204,7 +204,7 @@ fn words_of_a_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
         .then(|| Judgement::new(Verdict::GpuLost, Blame::Machine, failure.words().unwrap_or_default()))
 }
 
-/// An ordinary failure, with what may help.
+/// An ordinary failure, with a hint.
 fn failed(failure: &Failure<'_>) -> Judgement {
     let ending = match failure.signal {
         Some(signal) => format!("signal {signal}{} ended it", name(signal).map_or_else(String::new, |name| format!(" ({name})"))),
@@ -222,8 +222,8 @@ fn failed(failure: &Failure<'_>) -> Judgement {
             None => String::new(),
         },
     };
-    let whose = matches!(failure.meaning(), Some(Meaning::Other | Meaning::HostMemory)).then_some(Blame::Job);
-    failure.failed(whose, format!("{ending}{said}{hint}"))
+    let blame = matches!(failure.meaning(), Some(Meaning::Other | Meaning::HostMemory)).then_some(Blame::Job);
+    failure.failed(blame, format!("{ending}{said}{hint}"))
 }
 
 /// The names of signals that programs die of.

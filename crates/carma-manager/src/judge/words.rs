@@ -1,8 +1,8 @@
-//! What programs say when they fail, and what it means.
+//! Messages of failing programs and their meanings.
 
 use carma_gpu::mps::MpsFailure;
 
-/// What a line of a log tells.
+/// The meaning of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// GPU memory ran out.
@@ -13,15 +13,15 @@ pub(super) enum Meaning {
     Killed,
     /// Shared memory of the host ran out.
     SharedMemory,
-    /// The host's memory ran out or was limited, and the program was told so.
+    /// The host's memory ran out or was limited, and the program got an error.
     HostMemory,
     /// The GPU is lost or its memory is broken.
     GpuLost,
-    /// The GPU failed, or the program did something forbidden: the GPU has to tell.
+    /// The GPU failed or the program did something invalid: the GPU's errors decide.
     GpuTrouble,
     /// MPS is to blame.
     Mps(MpsFailure),
-    /// It failed because something else had failed.
+    /// A consequence of another failure.
     Consequence,
     /// Something else.
     Other,
@@ -29,20 +29,20 @@ pub(super) enum Meaning {
 
 use Meaning::{Consequence, GpuLost, GpuMemory, GpuTrouble, HostMemory, Killed, Other, PerhapsGpuMemory, SharedMemory};
 
-/// Words, in lower case, all of which stand in a line.
+/// Words in lower case that a line must all contain.
 type Wording = (&'static [&'static str], Meaning);
 
-/// By who says so. The first that fits a line counts, so what is more particular stands before what is more general.
+/// By source. The first match counts, so specific entries come before general ones.
 const WORDINGS: &[(&str, &[Wording])] = &[
     (
         "not what it seems",
         &[
-            // TensorFlow, of an attempt to allocate that it can do without.
+            // TensorFlow, about an allocation that it can do without.
             (&["the caller indicates that this is not a failure"], Other),
             (&["no space left on device"], Other),
-            // Triton, of what a multiprocessor has.
+            // Triton, about the resources of a multiprocessor.
             (&["out of resource: shared memory"], Other),
-            // Ray, of the node's memory.
+            // Ray, about the node's memory.
             (&["ray.exceptions.outofmemoryerror"], Killed),
             (&["java.lang.outofmemoryerror"], HostMemory),
             (&["oom when allocating tensor", "by allocator cpu"], HostMemory),
@@ -162,7 +162,7 @@ const WORDINGS: &[(&str, &[Wording])] = &[
     ),
 ];
 
-/// Words of a program that knew what to do: what it speaks of did not end it.
+/// Words of a program that handled a problem: it did not end the program.
 const HANDLED: [&str; 12] = [
     "retry",
     "retrying",
@@ -178,7 +178,7 @@ const HANDLED: [&str; 12] = [
     "ignoring",
 ];
 
-/// What a line tells, if any wording fits.
+/// The meaning of a line, if any entry matches.
 pub(super) fn meaning(line: &str) -> Option<Meaning> {
     if let Some(failure) = MpsFailure::in_log(line) {
         return Some(Meaning::Mps(failure));
@@ -191,7 +191,7 @@ pub(super) fn meaning(line: &str) -> Option<Meaning> {
     WORDINGS.iter().flat_map(|(_, wordings)| *wordings).find(fits).map(|(_, meaning)| *meaning)
 }
 
-/// Whether a line says that something was dealt with, and not that this failed.
+/// Whether a line reports that a problem was handled, and not that handling failed.
 pub(super) fn is_handled(line: &str) -> bool {
     let lower = line.to_lowercase();
     let words = || lower.split(|letter: char| !letter.is_alphabetic());

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::lookup::CondaPrefix;
 use super::plan::PlanError;
-use super::surroundings::CondaPrefix;
 use crate::request::Activation;
 
-/// Activates an environment, and becomes the command that follows its name. Nothing of either is looked at by the shell.
+/// Activates an environment and execs the command after its name. The shell interprets neither.
 const SCRIPT: &str = r#"eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate "$1" && shift && exec "$@""#;
 
 /// Changes command and variables so that the command runs in the environment.
@@ -29,7 +29,7 @@ pub(super) fn activate(
         }
         (Activation::Conda(name), _) if name.is_empty() || name.starts_with('-') => Err(PlanError::NotAName(name.clone())),
         (Activation::Conda(name), _) => {
-            // Where nothing says which Conda, the shell's own start-up files have to.
+            // Without CONDA_EXE, the start-up files of a login shell must find Conda.
             let flag = if variables.contains_key("CONDA_EXE") { "-c" } else { "-lc" };
             let shell = ["bash", flag, SCRIPT, "carma", name].map(str::to_owned);
             Ok(shell.into_iter().chain(command).collect())
@@ -42,7 +42,7 @@ fn enter(folder: &Path, name: &str, variables: &mut BTreeMap<String, String>) {
     let path = variables.get("PATH").map_or_else(|| "/usr/bin:/bin".to_owned(), Clone::clone);
     variables.insert("PATH".to_owned(), format!("{folder}/bin:{path}"));
     variables.insert(name.to_owned(), folder);
-    // It would send Python to another installation's libraries.
+    // It would point Python to the libraries of another installation.
     variables.remove("PYTHONHOME");
 }
 
@@ -87,7 +87,7 @@ mod tests {
     fn the_shell_takes_names_and_arguments_as_they_are() {
         let folder = tempfile::tempdir().unwrap();
         let conda = folder.path().join("conda");
-        // Stands in for Conda: `conda activate` says what it was given.
+        // A fake Conda: `conda activate` prints its arguments.
         std::fs::write(&conda, "#!/bin/sh\necho 'conda() { printf \"<%s>\" \"$@\"; }'\n").unwrap();
         std::fs::set_permissions(&conda, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let name = "a 'b' \"$(echo c)\"\n;d";

@@ -1,4 +1,4 @@
-//! What a job that can checkpoint is told: by which signal, how long it has, where to, and whether it goes on from there.
+//! The checkpoint variables of a job: the signal, the grace time, the folder, and whether it resumes.
 
 use std::path::PathBuf;
 
@@ -6,29 +6,29 @@ use carma_core::{AttemptId, Seconds};
 
 use crate::supervise::AttemptFolder;
 
-/// How a job is asked to checkpoint, in seconds as the job counts them.
+/// When a job is asked to checkpoint, in the job's own seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointTerms {
-    /// After being asked, it has this long before it is killed.
+    /// Time from the signal until it is killed.
     pub grace: Seconds,
-    /// It may be asked after so long if others wait; unset: slots have no end.
+    /// Length of a time slice, after which it may be asked if other jobs wait; unset: no time slices.
     pub slot: Option<Seconds>,
 }
 
-/// SIGTERM, which most programs that can save their work listen to.
+/// SIGTERM, which most programs that save their work handle.
 pub(crate) const CHECKPOINT_SIGNAL: i32 = 15;
-/// The same by name, as `trap` and Python's `signal` know it.
+/// Its name, for `trap` and Python's `signal`.
 const SIGNAL_NAME: &str = "TERM";
 
 impl CheckpointTerms {
-    /// The same for a job whose time passes so much more slowly than that of its GPUs.
+    /// The same in the time of a job whose GPUs run this much faster.
     #[must_use]
-    pub(crate) fn faster(self, speed: f64) -> Self {
+    pub(crate) fn scaled(self, speed: f64) -> Self {
         let cut = |seconds: Seconds| Seconds::new(seconds.get() / speed).unwrap_or(seconds);
         Self { grace: cut(self.grace), slot: self.slot.map(cut) }
     }
 
-    /// The variables that tell.
+    /// The variables.
     pub(super) fn variables(self, attempt: AttemptId, folder: &AttemptFolder) -> impl Iterator<Item = (&'static str, String)> {
         let seconds = |seconds: Seconds| format!("{}", seconds.get());
         let resumes = (attempt.number > 1).then(|| "1".to_owned());

@@ -10,8 +10,8 @@ use super::plan::PlanError;
 use crate::attempt::RunAs;
 use crate::request::ContainerEngine;
 
-/// Variables that speak of the machine, and would mislead inside of an image.
-const OF_THE_MACHINE: [&str; 12] = [
+/// Variables that describe the host and would be wrong inside an image.
+const HOST_VARIABLES: [&str; 12] = [
     "PATH",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -26,7 +26,7 @@ const OF_THE_MACHINE: [&str; 12] = [
     "VIRTUAL_ENV",
 ];
 
-/// A container to be.
+/// The container of a job.
 pub(super) struct Container<'a> {
     pub(super) engine: ContainerEngine,
     pub(super) image: &'a str,
@@ -34,12 +34,12 @@ pub(super) struct Container<'a> {
     pub(super) user: Option<&'a RunAs>,
     pub(super) devices: &'a [DeviceUuid],
     pub(super) directory: &'a Path,
-    /// Folders and files that are the same inside and outside, besides the directory.
+    /// Paths that are mounted at the same place, besides the directory.
     pub(super) mounts: Vec<PathBuf>,
     pub(super) variables: &'a BTreeMap<String, String>,
-    /// Where the engine writes its own name of the container.
+    /// The file where the engine writes the id of the container.
     pub(super) name_file: PathBuf,
-    /// Whether the job has a terminal. Apptainer's have that of whoever runs it.
+    /// Whether the job has a terminal. Apptainer passes on the one it has.
     pub(super) terminal: bool,
 }
 
@@ -58,7 +58,7 @@ impl Container<'_> {
         Ok(line)
     }
 
-    /// What removes it, whatever has become of the command above; Apptainer's containers are nothing but processes.
+    /// The command that removes it in any state. Apptainer's containers are plain processes.
     pub(super) fn remove(&self) -> Option<Vec<String>> {
         let line = [self.engine.program(), "rm", "--force", &self.name()].map(str::to_owned);
         (self.engine != ContainerEngine::Apptainer).then(|| line.to_vec())
@@ -79,7 +79,7 @@ impl Container<'_> {
         option("--cidfile", text(&self.name_file)?.to_owned());
         match self.user {
             Some(user) if docker || user.uid == 0 => option("--user", format!("{}:{}", user.uid, user.gid)),
-            // Podman of a user maps users: without this, ours would be root inside, and files theirs.
+            // Rootless Podman maps users: without this, the user would be root inside.
             _ if !docker => option("--userns", "keep-id".to_owned()),
             _ => {}
         }
@@ -93,15 +93,15 @@ impl Container<'_> {
             (devices, false) => devices.iter().for_each(|device| option("--device", format!("nvidia.com/gpu={device}"))),
         }
         if self.variables.contains_key("CUDA_MPS_PIPE_DIRECTORY") {
-            // Clients and server of MPS share memory.
+            // MPS clients and server share memory.
             option("--ipc", "host".to_owned());
         }
         for path in self.all_mounts() {
             let path = text(path)?;
             option("--mount", format!("type=bind,{},{}", quoted(&format!("source={path}")), quoted(&format!("target={path}"))));
         }
-        // Names only: the engine takes the values from its own environment, where nobody sees them.
-        let inside = self.variables.keys().filter(|name| !OF_THE_MACHINE.contains(&name.as_str()) && !name.starts_with("CONDA"));
+        // Names only: the engine takes the values from its own environment, which other users cannot see.
+        let inside = self.variables.keys().filter(|name| !HOST_VARIABLES.contains(&name.as_str()) && !name.starts_with("CONDA"));
         inside.for_each(|name| option("--env", name.clone()));
         option("--workdir", text(self.directory)?.to_owned());
         Ok(line)
@@ -123,14 +123,14 @@ impl Container<'_> {
         Ok(line)
     }
 
-    /// Once each, and never all of the machine: that would hide the image.
+    /// Each once, and never `/`, which would hide the image.
     fn all_mounts(&self) -> impl Iterator<Item = &Path> {
         let all: std::collections::BTreeSet<&Path> = self.mounts.iter().map(PathBuf::as_path).chain([self.directory]).collect();
         all.into_iter().filter(|path| *path != Path::new("/"))
     }
 }
 
-/// A field of a list with commas in between, as it is written where it may have some itself.
+/// A field of a comma-separated list, quoted where it contains a comma.
 fn quoted(field: &str) -> String {
     format!("\"{}\"", field.replace('"', "\"\""))
 }

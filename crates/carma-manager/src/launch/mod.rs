@@ -1,19 +1,21 @@
-//! From what a user asked for and where it is to run, to a shim at work.
+//! From a job request and a placement to a running shim.
 
 mod activation;
-mod aside;
 mod checkpoints;
 mod container;
+mod helper;
+mod lookup;
 mod plan;
 mod snapshot;
 mod start;
-mod surroundings;
+mod user;
 
-pub(crate) use aside::AsideFolders;
-pub use aside::{Aside, AsideError, remove_container, run_aside};
 pub use checkpoints::CheckpointTerms;
 pub(crate) use checkpoints::{CHECKPOINT_SIGNAL, checkpoint_folder};
+pub(crate) use helper::HelperFolders;
+pub use helper::{HelperError, HelperOutput, remove_container, run_helper};
+pub use lookup::{CondaPrefix, Lookup};
 pub use plan::{Assignment, Plan, PlanError, plan};
 pub use snapshot::{Snapshot, SnapshotError, snapshot};
 pub use start::{LaunchError, Prepared};
-pub use surroundings::{CondaPrefix, Surroundings};
+pub(crate) use user::{NotLaunched, run_as};

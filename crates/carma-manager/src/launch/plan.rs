@@ -1,4 +1,4 @@
-//! What exactly is run for a job: its command line, its variables, its files.
+//! The exact command line, variables and files of a job.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,68 +11,68 @@ use thiserror::Error;
 use super::activation::activate;
 use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms, checkpoint_folder};
 use super::container::Container;
-use super::surroundings::Surroundings;
+use super::lookup::Lookup;
 use crate::attempt::{Order, RunAs, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
-/// A job, and where it is to run.
+/// A job and its placement.
 #[derive(Debug, Clone, Copy)]
 pub struct Assignment<'a> {
-    /// Which attempt.
+    /// The attempt.
     pub attempt: AttemptId,
-    /// What was asked for.
+    /// The request.
     pub request: &'a JobRequest,
-    /// The name of whose it is.
+    /// The owner's name.
     pub owner: &'a str,
-    /// Whom to run it as, where that is not the manager's own user.
+    /// The user to run it as, if not the manager's own.
     pub user: Option<&'a RunAs>,
-    /// Its place in its array.
+    /// Its index in its array.
     pub array_index: Option<u32>,
-    /// What it was granted.
+    /// Its placement.
     pub placement: &'a Placement,
-    /// The driver's names of the devices, in the placement's order.
+    /// The UUIDs of the devices, in the placement's order.
     pub devices: &'a [DeviceUuid],
-    /// The MPS daemon of its device, where it is to be a client.
+    /// The MPS daemon of its device, if it is a client.
     pub mps: Option<&'a MpsControl>,
-    /// The folder that will be its own.
+    /// The folder of the attempt.
     pub folder: &'a AttemptFolder,
     /// The most that is kept of each log, in bytes.
     pub log_limit: u64,
-    /// How it is asked to checkpoint, where it can.
+    /// When it is asked to checkpoint, if it can.
     pub checkpoints: Option<CheckpointTerms>,
 }
 
-/// What exactly is run for a job.
+/// The command of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What the shim is to run.
+    /// The order for the shim.
     pub order: Order,
-    /// The script that has to be in the folder.
+    /// The script to write into the folder.
     pub script: Option<String>,
-    /// A folder of the job's own that has to be there, and may be.
+    /// The checkpoint folder, created if it does not exist.
     pub checkpoints: Option<PathBuf>,
 }
 
-/// Why a job cannot be run as it was asked for.
+/// Why a job cannot be run as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// A name that could be taken for something else.
+    /// A name that could be taken for an option.
     #[error("{0:?} is no name of an image or environment")]
     NotAName(String),
-    /// A path that an engine's command line cannot express.
+    /// A path that an engine's command line cannot contain.
     #[error("{0:?} cannot be mounted into a container: rename it")]
     NotMountable(String),
-    /// Nothing runs containers here.
+    /// There is no container engine.
     #[error("no docker, podman or apptainer is installed to run the image {0:?}")]
     NoEngine(String),
-    /// An environment of the machine is of no use inside of an image.
+    /// An environment of the host cannot be used inside an image.
     #[error("a job in a container cannot activate an environment of the machine: the image has its own")]
     ActivationInContainer,
 }
 
-/// Works out what is run.
-pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<Plan, PlanError> {
+/// Plans the command.
+pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanError> {
     let request = assignment.request;
     let mut variables = variables(assignment);
     let (mut command, script) = match &request.command {
@@ -86,11 +86,11 @@ pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<
         if request.image.is_some() {
             return Err(PlanError::ActivationInContainer);
         }
-        command = activate(activation, surroundings.conda.as_ref(), command, &mut variables)?;
+        command = activate(activation, lookup.conda.as_ref(), command, &mut variables)?;
     }
     let mut afterwards = None;
     if let Some(image) = &request.image {
-        let container = container(assignment, image, surroundings, &variables)?;
+        let container = container(assignment, image, lookup, &variables)?;
         afterwards = container.remove();
         command = container.run(command)?;
     }
@@ -106,13 +106,13 @@ pub fn plan(assignment: &Assignment<'_>, surroundings: &Surroundings) -> Result<
         log_limit: assignment.log_limit,
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
-        open_files: surroundings.open_files,
+        open_files: lookup.open_files,
         terminal: request.interactive.then(|| Terminal { idle_limit: request.resources.idle_limit, size: TerminalSize::default() }),
     };
     Ok(Plan { order, script, checkpoints: assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder)) })
 }
 
-/// The user's variables, then what says where the job is and what it may use.
+/// The user's variables, then those that describe the job and its devices.
 fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
     let mut variables = assignment.request.environment.clone();
     let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
@@ -140,7 +140,7 @@ fn variables(assignment: &Assignment<'_>) -> BTreeMap<String, String> {
     variables
 }
 
-/// How a script is run: by what its first line names, as the kernel would, but also from a disk that programs may not be run from.
+/// The command of a script: the interpreter in its first line, like the kernel, but also on a noexec disk.
 fn interpreted(script: &str, path: &Path) -> Vec<String> {
     let first = script.lines().next().and_then(|line| line.strip_prefix("#!")).map(str::trim).filter(|line| !line.is_empty());
     let words = first.unwrap_or("/bin/sh").splitn(2, [' ', '\t']).map(|word| word.trim().to_owned());
@@ -150,39 +150,31 @@ fn interpreted(script: &str, path: &Path) -> Vec<String> {
 fn container<'a>(
     assignment: &Assignment<'a>,
     image: &'a Image,
-    surroundings: &Surroundings,
+    lookup: &Lookup,
     variables: &'a BTreeMap<String, String>,
 ) -> Result<Container<'a>, PlanError> {
     let script = matches!(assignment.request.command, JobCommand::Script { .. }).then(|| assignment.folder.script());
     let checkpoints = assignment.checkpoints.map(|_| checkpoint_folder(assignment.folder));
     let pipes = variables.get("CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from);
     Ok(Container {
-        engine: surroundings.engine.ok_or_else(|| PlanError::NoEngine(image.name.clone()))?,
+        engine: lookup.engine.ok_or_else(|| PlanError::NoEngine(image.name.clone()))?,
         image: &image.name,
         attempt: assignment.attempt,
         user: assignment.user,
         devices: assignment.devices,
         directory: &assignment.request.directory,
-        mounts: surroundings
-            .home
-            .iter()
-            .cloned()
-            .chain(script)
-            .chain(pipes)
-            .chain(checkpoints)
-            .chain([assignment.folder.progress()])
-            .collect(),
+        mounts: lookup.home.iter().cloned().chain(script).chain(pipes).chain(checkpoints).chain([assignment.folder.progress()]).collect(),
         variables,
         name_file: assignment.folder.container(),
         terminal: assignment.request.interactive,
     })
 }
 
-/// A file of the user's, with what stands for job, array index, name and user filled in.
+/// A path with the placeholders for job, array index, name and user filled in.
 fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
     let job = assignment.attempt.job.0.to_string();
     let index = assignment.array_index.map(|index| index.to_string()).unwrap_or_default();
-    // A name is one part of a path, whatever it holds.
+    // A name is one component of a path.
     let name = assignment.request.name.as_deref().unwrap_or_default().replace('/', "_");
     let pattern = pattern.to_string_lossy();
     let mut parts = pattern.split('%');
@@ -193,7 +185,7 @@ fn file(assignment: &Assignment<'_>, pattern: &Path) -> PathBuf {
             Some('a') => (index.as_str(), &part[1..]),
             Some('x') => (name.as_str(), &part[1..]),
             Some('u') => (assignment.owner, &part[1..]),
-            // Two stand for one, and what follows the second is taken as it is.
+            // `%%` is a literal percent sign.
             None => ("%", parts.next().unwrap_or_default()),
             Some(_) => ("%", part),
         };
@@ -222,8 +214,8 @@ mod tests {
         JobCommand::Program(words.iter().map(ToString::to_string).collect())
     }
 
-    fn planned(request: &JobRequest, limits: &[Limits], surroundings: &Surroundings) -> Result<Plan, PlanError> {
-        let granted = |(ordinal, limits)| Granted { device: DeviceId::gpu(ServerId(0), ordinal), promised: MiB(1024), limits };
+    fn planned(request: &JobRequest, limits: &[Limits], lookup: &Lookup) -> Result<Plan, PlanError> {
+        let granted = |(ordinal, limits)| Granted { device: DeviceId::gpu(ServerId(0), ordinal), reserved: MiB(1024), limits };
         let placement = Placement { server: ServerId(0), devices: (0..).zip(limits.iter().copied()).map(granted).collect() };
         let devices: Vec<DeviceUuid> = (0..limits.len()).map(|number| format!("GPU-{number}").parse().unwrap()).collect();
         let control = MpsControl::new("GPU-0".parse().unwrap(), "/run/mps/0", "/log/mps/0");
@@ -240,20 +232,20 @@ mod tests {
             log_limit: 1 << 20,
             checkpoints: Some(CheckpointTerms { grace: Seconds::from_secs(30), slot: Some(Seconds::from_secs(43_200)) }),
         };
-        plan(&assignment, surroundings)
+        plan(&assignment, lookup)
     }
 
     #[test]
     fn a_job_is_told_where_it_is_and_what_it_may_use() {
         let mps = Limits::Mps { active_threads: Some(50), memory: Some(MiB(2048)) };
         let words = ["python", "-c", "print('a b')", "", "--lr", "-1\n"];
-        let plan = planned(&request(program(&words)), &[mps], &Surroundings::default()).unwrap();
+        let plan = planned(&request(program(&words)), &[mps], &Lookup::default()).unwrap();
         assert_eq!(plan.order.command, words);
         let variables: Vec<String> = plan.order.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
         insta::assert_snapshot!("variables", variables.join("\n"));
-        let none = planned(&request(program(&["true"])), &[], &Surroundings::default()).unwrap();
+        let none = planned(&request(program(&["true"])), &[], &Lookup::default()).unwrap();
         assert_eq!(none.order.environment["CUDA_VISIBLE_DEVICES"], "", "a job without GPUs must not see any");
-        let two = planned(&request(program(&["true"])), &[Limits::Streams; 2], &Surroundings::default()).unwrap();
+        let two = planned(&request(program(&["true"])), &[Limits::Streams; 2], &Lookup::default()).unwrap();
         assert_eq!(two.order.environment["CUDA_VISIBLE_DEVICES"], "GPU-0,GPU-1");
         assert!(!two.order.environment.contains_key("CUDA_MPS_PIPE_DIRECTORY"));
     }
@@ -265,12 +257,9 @@ mod tests {
         assert_eq!(command("#!/bin/bash\necho"), "/bin/bash|/state/a b/script");
         assert_eq!(command("#! /usr/bin/env -S python3 -u\r\nprint()"), "/usr/bin/env|-S python3 -u|/state/a b/script");
         assert_eq!(command("#!\n"), "/bin/sh|/state/a b/script");
-        let plan = planned(
-            &request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }),
-            &[],
-            &Surroundings::default(),
-        )
-        .unwrap();
+        let plan =
+            planned(&request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }), &[], &Lookup::default())
+                .unwrap();
         assert_eq!(plan.script.as_deref(), Some("#!/bin/bash\n"));
     }
 
@@ -278,7 +267,7 @@ mod tests {
     fn output_files_are_named_after_the_job() {
         let named = |output: &str| {
             let job = JobRequest { output: Some(output.into()), name: Some("../../etc/a b".to_owned()), ..request(program(&["true"])) };
-            let order = planned(&job, &[], &Surroundings::default()).unwrap().order;
+            let order = planned(&job, &[], &Lookup::default()).unwrap().order;
             assert_eq!(order.error, order.output);
             order.output.unwrap().display().to_string()
         };
@@ -292,7 +281,7 @@ mod tests {
     fn an_interactive_job_has_a_terminal() {
         let terminal = |interactive| {
             let job = JobRequest { interactive, ..request(program(&["bash"])) };
-            planned(&job, &[], &Surroundings::default()).unwrap().order.terminal
+            planned(&job, &[], &Lookup::default()).unwrap().order.terminal
         };
         let half_an_hour = Some(Seconds::from_secs(1800));
         assert_eq!(terminal(true), Some(Terminal { idle_limit: half_an_hour, size: TerminalSize { rows: 24, columns: 80 } }));
@@ -305,9 +294,8 @@ mod tests {
         let job =
             JobRequest { image: image(None), ..request(JobCommand::Script { text: "#!/bin/bash\n".to_owned(), arguments: Vec::new() }) };
         let mps = Limits::Mps { active_threads: None, memory: None };
-        let surroundings =
-            Surroundings { engine: Some(ContainerEngine::Docker), home: Some("/home/ada".into()), ..Surroundings::default() };
-        let order = planned(&job, &[mps], &surroundings).unwrap().order;
+        let lookup = Lookup { engine: Some(ContainerEngine::Docker), home: Some("/home/ada".into()), ..Lookup::default() };
+        let order = planned(&job, &[mps], &lookup).unwrap().order;
         for mounted in
             ["/home/ada", "/state/attempts/12/checkpoint", "/state/attempts/12/3/script", "/state/attempts/12/3/progress", "/run/mps/0"]
         {
@@ -319,8 +307,8 @@ mod tests {
             "no value of a variable is to be seen"
         );
         assert_eq!(order.afterwards.unwrap().join(" "), "docker rm --force carma-12-3");
-        assert_eq!(planned(&job, &[], &Surroundings::default()), Err(PlanError::NoEngine("torch".to_owned())));
+        assert_eq!(planned(&job, &[], &Lookup::default()), Err(PlanError::NoEngine("torch".to_owned())));
         let both = JobRequest { activation: Some(Activation::Conda("torch".to_owned())), ..job };
-        assert_eq!(planned(&both, &[], &surroundings), Err(PlanError::ActivationInContainer));
+        assert_eq!(planned(&both, &[], &lookup), Err(PlanError::ActivationInContainer));
     }
 }

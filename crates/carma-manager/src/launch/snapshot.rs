@@ -12,9 +12,9 @@ use thiserror::Error;
 /// A copy of a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// What the directory that was asked for is in the copy.
+    /// The requested directory in the copy.
     pub directory: PathBuf,
-    /// How many files it holds.
+    /// How many files it has.
     pub files: usize,
     /// Their size in bytes.
     pub bytes: u64,
@@ -26,21 +26,21 @@ pub enum SnapshotError {
     /// Git did not answer.
     #[error("git cannot tell what belongs to {directory}: {words}")]
     Git {
-        /// Where it was asked.
+        /// The folder in question.
         directory: PathBuf,
-        /// Its words.
+        /// Its message.
         words: String,
     },
-    /// It is too much.
+    /// It is too large.
     #[error(
         "the work tree has {bytes} bytes, and {limit} may be copied; the largest file is {largest} ({size} bytes): let git ignore what is no code"
     )]
     TooLarge {
-        /// What there is.
+        /// Its size.
         bytes: u64,
-        /// What may be.
+        /// The limit.
         limit: u64,
-        /// What would help most.
+        /// The largest file.
         largest: PathBuf,
         /// Its size.
         size: u64,
@@ -48,15 +48,15 @@ pub enum SnapshotError {
     /// A file could not be copied.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Copies the work tree around a directory to a new folder: what git knows, and what it would not ignore. To be called with the rights of the tree's
-/// owner, as git does what the tree's own configuration says.
+/// Copies the work tree around a directory to a new folder: tracked files, and others that are not ignored. Must run with the rights of the tree's
+/// owner, because git obeys the tree's own configuration.
 pub fn snapshot(directory: &Path, target: &Path, limit: u64) -> Result<Snapshot, SnapshotError> {
     let top = git(directory, &["rev-parse", "--show-toplevel"])?;
     let top = PathBuf::from(std::ffi::OsStr::from_bytes(top.strip_suffix(b"\n").unwrap_or(&top)));
@@ -75,12 +75,12 @@ pub fn snapshot(directory: &Path, target: &Path, limit: u64) -> Result<Snapshot,
     }
     let inside = directory.canonicalize().map_err(failed(directory))?;
     let directory = target.join(inside.strip_prefix(&top).unwrap_or(Path::new("")));
-    // A directory without files is none to git.
+    // Git does not track empty directories.
     fs::create_dir_all(&directory).map_err(failed(&directory))?;
     Ok(Snapshot { directory, files: files.len(), bytes })
 }
 
-/// The files of a tree by their names in it, with their sizes; those of its submodules too.
+/// The files of a tree and its submodules, with their sizes.
 fn listed(top: &Path) -> Result<Vec<(PathBuf, u64)>, SnapshotError> {
     let names = git(top, &["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])?;
     let mut files = Vec::new();
@@ -89,7 +89,7 @@ fn listed(top: &Path) -> Result<Vec<(PathBuf, u64)>, SnapshotError> {
         match fs::symlink_metadata(top.join(name)) {
             Ok(data) if data.is_dir() => files.extend(listed(&top.join(name))?.into_iter().map(|(below, size)| (name.join(below), size))),
             Ok(data) if data.is_file() || data.is_symlink() => files.push((name.to_owned(), data.len())),
-            // Neither is deleted what git still knows, nor can a pipe be copied.
+            // Skips tracked files that were deleted, and pipes, which cannot be copied.
             Ok(_) | Err(_) => {}
         }
     }

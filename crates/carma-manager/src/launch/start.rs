@@ -1,4 +1,4 @@
-//! Starting a shim that nobody waits for.
+//! Starting a shim in the background.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,9 +18,9 @@ pub enum LaunchError {
     /// Its folder could not be made.
     #[error("{path}: {source}")]
     Folder {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Its order could not be written.
@@ -29,9 +29,9 @@ pub enum LaunchError {
     /// The program could not be run.
     #[error("cannot run {program} as a shim: {source}")]
     Program {
-        /// Which.
+        /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It ran, and did not become a shim.
@@ -39,7 +39,7 @@ pub enum LaunchError {
     Refused(String),
 }
 
-/// Makes a new folder for an attempt, locked from its first moment on: until this is dropped or launched, nobody takes the attempt for lost.
+/// A new folder for an attempt, locked from the beginning: until this is dropped or launched, the attempt does not count as lost.
 #[derive(Debug)]
 pub struct Prepared {
     folder: AttemptFolder,
@@ -47,10 +47,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the folder; refused where there is one already, as an attempt is run once.
+    /// Creates the folder; an error if it exists, as an attempt runs once.
     pub fn new(folder: AttemptFolder) -> Result<Self, LaunchError> {
         let path = folder.path();
-        // Others may pass through, so that a job can run its script; what is inside is readable to its owner alone.
+        // Others may traverse it, so that a job can run its script. Its files are readable by their owner only.
         let mut builder = DirBuilder::new();
         builder.mode(0o711);
         let above = path.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o711).create(above));
@@ -63,12 +63,7 @@ impl Prepared {
         Ok(Self { folder, lock })
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &AttemptFolder {
-        &self.folder
-    }
-
-    /// Hands the attempt to a shim, which is what `program` becomes when called with `shim` and the folder, and returns when it is on its own.
+    /// Hands the attempt to a shim (`program shim FOLDER`), and returns when the shim runs in the background.
     pub fn launch(self, plan: &Plan, program: &Path) -> Result<AttemptFolder, LaunchError> {
         let folder = self.folder;
         let owner = plan.order.user.as_ref().map(|user| (user.uid, user.gid));
@@ -77,17 +72,17 @@ impl Prepared {
         }
         if plan.order.afterwards.is_some() {
             let path = folder.container_folder();
-            own_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
+            create_user_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
         if let Some(path) = plan.checkpoints.clone().filter(|path| !path.exists()) {
-            own_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
+            create_user_folder(&path, owner).map_err(|source| LaunchError::Folder { path, source })?;
         }
         folder.write_order(&plan.order)?;
         let refused = |source| LaunchError::Program { program: program.to_owned(), source };
         let log = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.supervisor_log()).map_err(refused)?;
         let mut command = Command::new(program);
         command.arg("shim").arg(folder.path()).current_dir("/");
-        // In a group of its own, the keys that end a manager in a terminal do not end it.
+        // In its own process group, Ctrl-C in the manager's terminal does not end it.
         command.process_group(0).stdin(Stdio::from(self.lock)).stdout(Stdio::null()).stderr(Stdio::from(log));
         if command.status().map_err(refused)?.success() {
             return Ok(folder);
@@ -103,8 +98,8 @@ fn write_script(path: &Path, script: &str, owner: Option<(u32, u32)>) -> io::Res
     owner.map_or(Ok(()), |(user, group)| chown(path, Some(user), Some(group)))
 }
 
-/// A folder in which its owner may make files, as nobody else may.
-fn own_folder(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+/// A folder in which only its owner may create files.
+fn create_user_folder(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)?;
     owner.map_or(Ok(()), |(user, group)| chown(path, Some(user), Some(group)))
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Millijoules(pub u64);
 
 impl Millijoules {
-    /// What this power takes over so long a time.
+    /// The energy of this power over this time.
     pub fn of(power: Watts, span: Seconds) -> Self {
         Self((power.0.max(0.0) * span.get() * 1000.0).round() as u64)
     }
@@ -33,7 +33,7 @@ impl Millijoules {
         self.0 as f64 / 1000.0
     }
 
-    /// Cuts it by these weights, to the last millijoule. Without any weight the first has it all.
+    /// Splits it by these weights, to the last millijoule. Without any weight the first part gets it all.
     pub fn split(self, weights: &[f64]) -> Vec<Self> {
         let all: f64 = weights.iter().sum();
         let mut below = 0.0;
@@ -41,7 +41,7 @@ impl Millijoules {
         let last = weights.len().saturating_sub(1);
         let part = |(place, weight): (usize, &f64)| {
             below += weight;
-            // What is given up to here is rounded, not each part: so nothing is lost.
+            // The running sum is rounded, not each part: so nothing is lost.
             let until = if place == last || all <= 0.0 { self.0 } else { ((self.0 as f64 * (below / all)) as u64).clamp(given, self.0) };
             Self(until - std::mem::replace(&mut given, until))
         };
@@ -62,7 +62,7 @@ impl AddAssign for Millijoules {
     }
 }
 
-/// Nothing is left where more is taken than there is.
+/// Saturates at zero.
 impl Sub for Millijoules {
     type Output = Self;
     fn sub(self, other: Self) -> Self {

@@ -1,16 +1,16 @@
-//! What an attempt took of all its GPUs, and what later estimates learn from it.
+//! The usage of an attempt on all its GPUs, and the lesson for later estimates.
 
 use std::collections::BTreeMap;
 
-use carma_core::{DeviceId, Fraction, Interference, MiB, Seconds};
+use carma_core::{DeviceId, Interference, MiB, Seconds, Utilisation};
 use carma_estimate::history::{Measured, RunEnd};
 use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
 use super::share::Basis;
-use super::usage::{Level, Usage};
+use super::usage::Usage;
 
-/// What an attempt took, by GPU.
+/// The usage of an attempt, by GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Measurement {
@@ -29,17 +29,14 @@ impl Measurement {
         self.gpus.values().map(|usage| usage.energy).sum()
     }
 
-    /// What estimates learn from it: of its fullest GPU. `took` is from start to end of a run that came to its end. None where it was never
-    /// seen with memory. Parts that are only guessed teach nothing of what it does.
+    /// The lesson for later estimates, from its fullest GPU. `took` is the duration of a complete run. None if it never
+    /// had memory. Guessed shares are left out.
     pub fn learned(&self, took: Option<Seconds>, interference: Option<Interference>) -> Option<Measured> {
         let usage = self.gpus.values().max_by_key(|usage| usage.peak_memory).filter(|usage| usage.peak_memory > MiB::ZERO)?;
         let sure = usage.basis <= Basis::Utilisation;
-        let mean = |level: &Level| -> Option<Fraction> { level.mean().filter(|_| sure) };
         Some(Measured {
             memory: usage.peak_memory,
-            smact: mean(&usage.smact),
-            smocc: mean(&usage.smocc),
-            drama: mean(&usage.drama),
+            utilisation: if sure { usage.means() } else { Utilisation::NONE },
             watts: usage.power().filter(|_| sure),
             seconds: took,
             interference,

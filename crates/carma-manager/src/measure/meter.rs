@@ -1,4 +1,4 @@
-//! Shares out what GPUs did among those who were on them, look by look. Its state can be saved, and goes on after a restart.
+//! Divides the activity and energy of GPUs among the attempts on them, sample by sample. Its state can be saved, and continues after a restart.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use carma_core::{AttemptId, DeviceId, MiB, Seconds, Time, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
-use super::look::{Holder, Look, Presence};
 use super::measurement::Measurement;
 use super::share::shares;
 use super::usage::Usage;
+use super::usage_sample::{Holder, Occupant, UsageSample};
 
-/// Counters say nothing of what was longer ago than this: after a pause they count for so long only.
+/// Counters describe at most this much time before a sample: after a longer pause they count for this long only.
 const LONGEST_SPAN: Seconds = Seconds::from_secs(60);
 
-/// What attempts that run have taken of their GPUs.
+/// The usage of running attempts on their GPUs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Meter {
     devices: BTreeMap<DeviceId, DeviceMeter>,
 }
 
-/// Where a GPU's energy went that no attempt had.
+/// A GPU's energy, and the part of it that no attempt used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceEnergy {
-    /// All of it, since it was first looked at.
+    /// All of it, since the first sample.
     pub all: Millijoules,
-    /// To those who are not ours.
+    /// To processes that are not ours.
     pub others: Millijoules,
-    /// To nobody: it was idle.
+    /// To no process: it was idle.
     pub nobody: Millijoules,
 }
 
@@ -36,43 +36,43 @@ pub struct DeviceEnergy {
 struct DeviceMeter {
     at: Time,
     counter: Option<Millijoules>,
-    /// The lowest power that was ever seen, which it takes to be there at all.
+    /// The lowest power read so far: the cost of an idle GPU.
     idle: Option<Watts>,
     energy: DeviceEnergy,
     usages: Vec<(AttemptId, Usage)>,
 }
 
 impl Meter {
-    /// Takes a look. What happened since the look before is shared among those who are there now.
-    pub fn look(&mut self, device: DeviceId, look: &Look) {
-        let first = || DeviceMeter { at: look.at, counter: None, idle: None, energy: DeviceEnergy::default(), usages: Vec::new() };
-        self.devices.entry(device).or_insert_with(first).look(look);
+    /// Adds a sample. The usage since the last one is divided among the present processes.
+    pub fn add(&mut self, device: DeviceId, sample: &UsageSample) {
+        let first = || DeviceMeter { at: sample.at, counter: None, idle: None, energy: DeviceEnergy::default(), usages: Vec::new() };
+        self.devices.entry(device).or_insert_with(first).add(sample);
     }
 
-    /// Where a GPU's energy went.
+    /// The split of a GPU's energy.
     pub fn energy(&self, device: DeviceId) -> Option<DeviceEnergy> {
         self.devices.get(&device).map(|meter| meter.energy)
     }
 
-    /// What an attempt has taken of a GPU so far.
+    /// The usage of an attempt on a GPU so far.
     pub fn usage(&self, attempt: AttemptId, device: DeviceId) -> Option<&Usage> {
         self.devices.get(&device)?.usages.iter().find(|(known, _)| *known == attempt).map(|(_, usage)| usage)
     }
 
-    /// What an attempt has taken so far.
+    /// The usage of an attempt so far.
     pub fn so_far(&self, attempt: AttemptId) -> Measurement {
         let of_device = |device: &DeviceId| self.usage(attempt, *device).map(|usage| (*device, usage.clone()));
         Measurement { gpus: self.devices.keys().filter_map(of_device).collect() }
     }
 
-    /// Forgets attempts that nobody waits for any more.
+    /// Drops attempts that are no longer wanted.
     pub fn retain(&mut self, mut wanted: impl FnMut(AttemptId) -> bool) {
         for meter in self.devices.values_mut() {
             meter.usages.retain(|(attempt, _)| wanted(*attempt));
         }
     }
 
-    /// The attempt has ended: what it took, which is forgotten here.
+    /// Ends an attempt: returns its usage, and drops it.
     pub fn finish(&mut self, attempt: AttemptId) -> Measurement {
         let measurement = self.so_far(attempt);
         for meter in self.devices.values_mut() {
@@ -83,29 +83,29 @@ impl Meter {
 }
 
 impl DeviceMeter {
-    fn look(&mut self, look: &Look) {
-        let span = look.at - self.at;
-        let energy = self.energy_since(look, span);
-        self.at = look.at;
-        self.counter = look.energy;
-        if let Some(power) = look.power.filter(|power| power.0.is_finite()) {
+    fn add(&mut self, sample: &UsageSample) {
+        let span = sample.at - self.at;
+        let energy = self.energy_since(sample, span);
+        self.at = sample.at;
+        self.counter = sample.energy;
+        if let Some(power) = sample.power.filter(|power| power.0.is_finite()) {
             self.idle = Some(Watts(self.idle.map_or(power.0, |idle| idle.0.min(power.0))));
         }
         self.energy.all += energy;
         self.usages.iter_mut().for_each(|(_, usage)| usage.smact_now = None);
-        if look.present.is_empty() {
+        if sample.occupants.is_empty() {
             self.energy.nobody += energy;
             return;
         }
-        let (basis, weights) = shares(&look.present);
+        let (basis, weights) = shares(&sample.occupants);
         let all: f64 = weights.iter().sum();
         let resting = self.idle.map_or(Millijoules::default(), |idle| Millijoules::of(idle, span)).min(energy);
-        // To be there costs everybody the same; what is above goes by activity.
+        // Idle power is divided equally; the rest by activity.
         let by_presence = resting.split(&vec![1.0; weights.len()]);
         let by_activity = (energy - resting).split(&weights);
-        for (place, presence) in look.present.iter().enumerate() {
+        for (place, occupant) in sample.occupants.iter().enumerate() {
             let part = by_presence[place] + by_activity[place];
-            let Holder::Attempt(attempt) = presence.holder else {
+            let Holder::Attempt(attempt) = occupant.holder else {
                 self.energy.others += part;
                 continue;
             };
@@ -113,14 +113,14 @@ impl DeviceMeter {
             usage.energy += part;
             usage.watched = usage.watched + span;
             usage.basis = usage.basis.max(basis);
-            usage.peak_memory = usage.peak_memory.max(memory(presence, look));
-            usage.add(&look.activity, weights[place] / all, span.min(LONGEST_SPAN));
+            usage.peak_memory = usage.peak_memory.max(memory(occupant, sample));
+            usage.add(&sample.utilisation, weights[place] / all, span.min(LONGEST_SPAN));
         }
     }
 
-    /// Energy since the look before: by the counter, or by the power where there is none, or where it began anew with the driver.
-    fn energy_since(&self, look: &Look, span: Seconds) -> Millijoules {
-        match (self.counter, look.energy, look.power) {
+    /// Energy since the last sample: by the counter, or by the power if there is no counter or it was reset.
+    fn energy_since(&self, sample: &UsageSample, span: Seconds) -> Millijoules {
+        match (self.counter, sample.energy, sample.power) {
             (Some(before), Some(now), _) if now >= before => now - before,
             (.., Some(power)) => Millijoules::of(power, span),
             _ => Millijoules::default(),
@@ -136,8 +136,8 @@ impl DeviceMeter {
     }
 }
 
-/// The memory somebody holds; of one who is alone, all that is in use, where the driver does not tell.
-fn memory(presence: &Presence, look: &Look) -> MiB {
-    let alone = || (look.present.len() == 1).then_some(look.memory_used);
-    presence.memory.or_else(alone).unwrap_or_default()
+/// The memory of an occupant; if the driver does not report it and it is alone, all memory in use.
+fn memory(occupant: &Occupant, sample: &UsageSample) -> MiB {
+    let alone = || (sample.occupants.len() == 1).then_some(sample.memory_used);
+    occupant.memory.or_else(alone).unwrap_or_default()
 }

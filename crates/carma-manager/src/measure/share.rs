@@ -1,56 +1,56 @@
-//! Which part of a GPU's activity is whose.
+//! The shares of a GPU's activity.
 
 use carma_core::Fraction;
 use serde::{Deserialize, Serialize};
 
-use super::look::Presence;
+use super::usage_sample::Occupant;
 
-/// What a GPU's activity is shared out by, the surest first.
+/// The basis for dividing a GPU's activity, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// Nobody else was there.
+    /// It was alone.
     #[default]
     Alone,
-    /// By what the driver tells of each process' activity.
+    /// By the activity of each process, if the driver reports it.
     Utilisation,
-    /// By memory, where the driver tells no more.
+    /// By memory, if the driver reports no more.
     Memory,
-    /// In equal parts, where it tells nothing.
+    /// In equal parts, if it reports nothing.
     Equal,
 }
 
-/// The weight of each of those present, and what it goes by.
-pub(super) fn shares(present: &[Presence]) -> (Basis, Vec<f64>) {
-    let busy = || present.iter().map(|presence| presence.busy.map_or(0.0, Fraction::get)).collect::<Vec<f64>>();
-    let held = || present.iter().map(|presence| presence.memory.map(|memory| memory.0 as f64)).collect::<Option<Vec<f64>>>();
+/// The weight of each occupant, and its basis.
+pub(super) fn shares(occupants: &[Occupant]) -> (Basis, Vec<f64>) {
+    let busy = || occupants.iter().map(|occupant| occupant.busy.map_or(0.0, Fraction::get)).collect::<Vec<f64>>();
+    let held = || occupants.iter().map(|occupant| occupant.memory.map(|memory| memory.0 as f64)).collect::<Option<Vec<f64>>>();
     let weighs = |weights: &Vec<f64>| weights.iter().sum::<f64>() > 0.0;
-    if present.len() <= 1 {
-        return (Basis::Alone, vec![1.0; present.len()]);
+    if occupants.len() <= 1 {
+        return (Basis::Alone, vec![1.0; occupants.len()]);
     }
     let by_activity = Some(busy()).filter(weighs).map(|weights| (Basis::Utilisation, weights));
     let by_memory = || held().filter(weighs).map(|weights| (Basis::Memory, weights));
-    by_activity.or_else(by_memory).unwrap_or_else(|| (Basis::Equal, vec![1.0; present.len()]))
+    by_activity.or_else(by_memory).unwrap_or_else(|| (Basis::Equal, vec![1.0; occupants.len()]))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::Holder;
+    use super::super::usage_sample::Holder;
     use super::*;
     use carma_core::MiB;
 
     #[test]
     fn the_surest_that_is_told_counts() {
-        let presence = |busy: Option<f64>, memory: Option<u64>| Presence {
+        let occupant = |busy: Option<f64>, memory: Option<u64>| Occupant {
             holder: Holder::Others,
             busy: busy.map(Fraction::clamped),
             memory: memory.map(MiB),
         };
-        let of = |present: &[Presence]| shares(present);
-        assert_eq!(of(&[presence(None, None)]), (Basis::Alone, vec![1.0]));
-        assert_eq!(of(&[presence(Some(0.5), None), presence(None, Some(9))]), (Basis::Utilisation, vec![0.5, 0.0]));
-        assert_eq!(of(&[presence(Some(0.0), Some(1)), presence(None, Some(3))]), (Basis::Memory, vec![1.0, 3.0]));
-        assert_eq!(of(&[presence(None, Some(1)), presence(None, None)]), (Basis::Equal, vec![1.0, 1.0]));
+        let of = |occupants: &[Occupant]| shares(occupants);
+        assert_eq!(of(&[occupant(None, None)]), (Basis::Alone, vec![1.0]));
+        assert_eq!(of(&[occupant(Some(0.5), None), occupant(None, Some(9))]), (Basis::Utilisation, vec![0.5, 0.0]));
+        assert_eq!(of(&[occupant(Some(0.0), Some(1)), occupant(None, Some(3))]), (Basis::Memory, vec![1.0, 3.0]));
+        assert_eq!(of(&[occupant(None, Some(1)), occupant(None, None)]), (Basis::Equal, vec![1.0, 1.0]));
         assert_eq!(of(&[]), (Basis::Alone, vec![]));
     }
 }

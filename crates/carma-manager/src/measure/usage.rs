@@ -1,47 +1,41 @@
-//! What an attempt took of one GPU so far.
+//! The usage of one GPU by an attempt so far.
 
-use carma_core::{Fraction, MiB, Seconds, Watts};
+use carma_core::{Fraction, Metric, MiB, PerMetric, Seconds, Utilisation, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::energy::Millijoules;
-use super::look::Activity;
 use super::share::Basis;
 
-/// What an attempt took of a GPU, or what is taken to be its part.
+/// The usage of a GPU by an attempt, measured or by its share.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// The most memory that was seen.
+    /// The peak memory.
     pub peak_memory: MiB,
-    /// Time that was watched.
+    /// The sampled time.
     pub watched: Seconds,
-    /// Time that multiprocessors had work.
-    pub smact: Level,
-    /// Its part of that time when last seen; unset where it was not there, or nothing was told.
+    /// Its part of each metric.
+    #[serde(flatten)]
+    pub levels: PerMetric<Level>,
+    /// Its part of SMACT in the last sample; unset if it was absent, or SMACT is unknown.
     #[serde(default)]
     pub smact_now: Option<Fraction>,
-    /// Warps resident on multiprocessors.
-    pub smocc: Level,
-    /// Time that the memory was read or written.
-    pub drama: Level,
-    /// Time that a kernel ran.
-    pub utilisation: Level,
     /// Its part of the energy.
     pub energy: Millijoules,
-    /// The least sure of what its parts go by.
+    /// The least reliable basis of its shares.
     pub basis: Basis,
 }
 
 /// A share of something over time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Level {
-    /// The highest that was seen.
+    /// The highest value.
     pub peak: Fraction,
     weighted: f64,
     over: Seconds,
 }
 
 impl Level {
-    /// The mean; unset where nothing was seen.
+    /// The mean; unset without values.
     pub fn mean(&self) -> Option<Fraction> {
         (self.over > Seconds::ZERO).then(|| Fraction::clamped(self.weighted / self.over.get()))
     }
@@ -55,18 +49,22 @@ impl Level {
 }
 
 impl Usage {
-    /// Mean power; unset where nothing was seen of it.
+    /// Mean power; unset if unknown.
     pub fn power(&self) -> Option<Watts> {
         let known = self.watched > Seconds::ZERO && self.energy > Millijoules::default();
         known.then(|| Watts(self.energy.joules() / self.watched.get()))
     }
 
-    /// Adds its share of what a GPU did in the time before a look.
-    pub(super) fn add(&mut self, activity: &Activity, share: f64, span: Seconds) {
-        self.smact_now = activity.smact.map(|smact| Fraction::clamped(smact.get() * share));
-        self.smact.add(activity.smact, share, span);
-        self.smocc.add(activity.smocc, share, span);
-        self.drama.add(activity.drama, share, span);
-        self.utilisation.add(activity.utilisation, share, span);
+    /// The mean of each metric; unset if it was never known.
+    pub fn means(&self) -> Utilisation {
+        self.levels.map(|level| level.mean())
+    }
+
+    /// Adds its share of a GPU's activity in the time before a sample.
+    pub(super) fn add(&mut self, utilisation: &Utilisation, share: f64, span: Seconds) {
+        self.smact_now = utilisation[Metric::Smact].map(|smact| Fraction::clamped(smact.get() * share));
+        for (metric, level) in self.levels.iter_mut() {
+            level.add(utilisation[metric], share, span);
+        }
     }
 }

@@ -1,14 +1,14 @@
-//! Metrics of what has been: counts that the store keeps. Words that can occur are told with 0 before they do, so that the first is seen as a step.
+//! Metrics of the past: counts in the store. All possible labels are exported with 0 from the beginning, so that the first event is a step.
 
 use std::collections::BTreeMap;
 
 use super::exposition::{Labels, Page, counter};
-use super::tally::{Histogram, Tallies, Tally};
+use crate::tally::{Histogram, Tallies, Tally};
 
-/// How attempts end.
+/// Verdicts of attempts.
 const VERDICTS: [&str; 8] =
     ["succeeded", "failed", "out_of_memory", "host_out_of_memory", "gpu_lost", "mps_server_died", "could_not_start", "supervisor_lost"];
-/// How else jobs end.
+/// Other outcomes of jobs.
 const OUTCOMES: [&str; 3] = ["time_limit", "cancelled", "dependency_failed"];
 /// Why else jobs are put back.
 const REQUEUES: [&str; 3] = ["requested", "slot_over", "moved"];
@@ -85,8 +85,8 @@ fn histograms(page: &mut Page, tallies: &Tallies) {
 mod tests {
     use carma_core::{JobId, Outcome, RequeueReason, Verdict};
 
-    use super::super::tally::kind_of;
     use super::*;
+    use crate::tally::kind_of;
 
     #[test]
     fn every_way_to_end_has_its_word() {
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(verdicts.map(Outcome::from).each_ref().map(kind_of), VERDICTS);
         let others = [Outcome::TimeLimit, Outcome::Cancelled, Outcome::DependencyFailed { on: JobId(1) }];
         assert_eq!(others.each_ref().map(kind_of), OUTCOMES);
-        let reasons = [RequeueReason::Requested, RequeueReason::SlotOver, RequeueReason::Moved];
+        let reasons = [RequeueReason::Requested, RequeueReason::TimeSliceOver, RequeueReason::Moved];
         assert_eq!(reasons.each_ref().map(kind_of), REQUEUES);
     }
 }

@@ -1,14 +1,13 @@
-//! What dcgm-exporter tells too, by its names, units and labels: dashboards and rules made for it go on working.
+//! Metrics of dcgm-exporter, with its names, units and labels: dashboards and rules made for it keep working.
 
 use carma_gpu::Reading;
-use carma_gpu::profiling::fields::by_id;
-use carma_gpu::profiling::{BytesPerSecond, Counters};
+use carma_gpu::profiling::fields::profiling;
 
 use super::exposition::{Labels, Metric, Page, counter, gauge};
 use super::facts::GpuFacts;
 use super::value::{Value, share};
 
-/// Of what the driver tells. dcgm-exporter's numbers are in per cent, MiB, watts and thousandths of a joule.
+/// From the driver's readings. dcgm-exporter's numbers are in per cent, MiB, watts and thousandths of a joule.
 const READ: [(Metric, Value<Reading>); 8] = [
     (gauge("DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %)."), |reading| share(reading.utilisation).map(|ratio| (ratio * 100.0).round())),
     (gauge("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB)."), |reading| Some(reading.memory_used.0 as f64)),
@@ -26,35 +25,18 @@ const READ: [(Metric, Value<Reading>); 8] = [
     }),
 ];
 
-/// Of the profiling counters, by DCGM's numbers.
-const PROFILED: [(u16, Value<Counters>); 12] = [
-    (1001, |counters| share(counters.gract)),
-    (1002, |counters| share(counters.smact)),
-    (1003, |counters| share(counters.smocc)),
-    (1004, |counters| share(counters.tensor)),
-    (1005, |counters| share(counters.drama)),
-    (1006, |counters| share(counters.fp64)),
-    (1007, |counters| share(counters.fp32)),
-    (1008, |counters| share(counters.fp16)),
-    (1009, |counters| rate(counters.pcie_tx)),
-    (1010, |counters| rate(counters.pcie_rx)),
-    (1011, |counters| rate(counters.nvlink_tx)),
-    (1012, |counters| rate(counters.nvlink_rx)),
-];
-
 pub(super) fn write(page: &mut Page, gpus: &[GpuFacts], host: &str) {
     let labels: Vec<Labels> = gpus.iter().map(|gpu| labels(gpu, host)).collect();
     for (metric, value) in READ {
         page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, gpu.reading.as_ref().and_then(value))));
     }
-    for (field, value) in PROFILED.into_iter().filter_map(|(id, value)| Some((by_id(id)?, value))) {
+    for field in profiling() {
         let metric = gauge(field.exported_name, field.help);
-        page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, gpu.counters.as_ref().and_then(value))));
+        page.family(
+            metric,
+            labels.iter().zip(gpus).map(|(labels, gpu)| (labels, gpu.counters.as_ref().and_then(|counters| counters.get(field)))),
+        );
     }
-}
-
-fn rate(value: Option<BytesPerSecond>) -> Option<f64> {
-    value.map(|rate| rate.0 as f64)
 }
 
 /// An instance has the number and the UUID of its GPU, and its own number beside them.
@@ -87,12 +69,9 @@ mod tests {
         write(&mut page, &[whole(), instance()], "node7");
         let text = page.into_text();
         insta::assert_snapshot!("dcgm", text.lines().filter(|line| !line.starts_with("# HELP")).collect::<Vec<_>>().join("\n"));
-        // Whoever reads dcgm-exporter's page reads this one.
+        // The reader of dcgm-exporter's page reads this one too.
         let read = read_counters(&text, Instant::now());
         let expected = instance();
-        assert_eq!(
-            (read.len(), read[&expected.unit].smact, read[&expected.unit].drama),
-            (1, expected.counters.unwrap().smact, expected.counters.unwrap().drama)
-        );
+        assert_eq!((read.len(), read[&expected.unit].utilisation()), (1, expected.counters.unwrap().utilisation()));
     }
 }

@@ -1,21 +1,21 @@
 //! Prometheus's text format, version 0.0.4.
 //!
-//! Written by hand: every value is taken from the engine and the store when somebody asks, and series come and go with jobs, so that a registry of metrics
-//! that count for themselves, as the crates for it have, would be one more copy to keep true. The format is a page of code.
+//! Written by hand: every value is taken from the engine and the store on each request, and series come and go with jobs. A registry of
+//! metrics, as the usual crates have, would be one more copy to keep consistent. The format is a page of code.
 
 use std::fmt::{Display, Write};
 
-/// What is told as the type of this text.
+/// The content type of this text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What kind of number a metric is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It goes up and down.
     Gauge,
-    /// It only grows, or begins anew.
+    /// It only grows, or restarts at zero.
     Counter,
-    /// Counts of what was at most so large.
+    /// Counts by upper bound.
     Histogram,
 }
 
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// What is told about all samples of one name.
+/// Name, type and help of a metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Metric {
     pub(super) name: &'static str,
@@ -56,7 +56,7 @@ impl Labels {
         labels.into_iter().fold(Self::default(), |labels, (name, value)| labels.with(name, value))
     }
 
-    /// The same and one more.
+    /// Adds a label.
     pub(super) fn with(mut self, name: &str, value: impl Display) -> Self {
         let comma = if self.0.is_empty() { "" } else { "," };
         let escaped = value.to_string().replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n");
@@ -65,12 +65,12 @@ impl Labels {
     }
 }
 
-/// The text, as it grows.
+/// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 
 impl Page {
-    /// All samples of one metric; of one without samples nothing is told.
+    /// All samples of one metric; a metric without samples is left out.
     pub(super) fn family<'a>(&mut self, metric: Metric, samples: impl IntoIterator<Item = (&'a Labels, Option<f64>)>) {
         let Metric { name, kind, help } = metric;
         let mut begun = false;
@@ -88,7 +88,7 @@ impl Page {
         self.family(metric, [(&Labels::default(), value.into())]);
     }
 
-    /// Histograms of one metric: how many lie in each bucket, the last being of all that is larger, and the sum of all.
+    /// Histograms of one metric: the count of each bucket, the last without an upper bound, and the sum.
     pub(super) fn histograms(&mut self, name: &'static str, help: &'static str, bounds: &[f64], each: &[(Labels, Vec<f64>, f64)]) {
         self.head(name, Kind::Histogram, help);
         for (labels, counts, sum) in each {
@@ -103,7 +103,7 @@ impl Page {
         }
     }
 
-    /// All of it.
+    /// The whole text.
     pub(super) fn into_text(self) -> String {
         self.0
     }

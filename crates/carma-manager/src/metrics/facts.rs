@@ -1,4 +1,4 @@
-//! What the engine knows at one moment, as far as metrics tell of it.
+//! The state of the engine at one moment, for metrics.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::host::HostReading;
 use crate::measure::DeviceEnergy;
 use crate::store::Phase;
 
-/// All of it.
+/// The facts.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// How the manager is.
+    /// The state of the manager.
     pub status: Status,
-    /// What is decided can be written down.
+    /// Decisions can be written to the store.
     pub writable: bool,
-    /// The last look at the host.
+    /// The last sample of the host.
     pub host: Option<HostReading>,
-    /// The host is short of something, and nothing new is started.
+    /// The host is short of a resource, and no new jobs are started.
     pub host_short: bool,
     /// The GPUs and instances.
     pub gpus: Vec<GpuFacts>,
-    /// Jobs that are not over, by where they stand.
+    /// Unfinished jobs, by phase.
     pub phases: BTreeMap<Phase, u64>,
     /// Jobs that could start if there were room.
     pub ready: u64,
-    /// How long the first of them has waited.
+    /// Waiting time of the first of them.
     pub oldest: Option<Seconds>,
     /// Jobs that run.
     pub running: Vec<RunningJob>,
@@ -37,38 +37,38 @@ pub struct Facts {
 /// A GPU or an instance.
 #[derive(Debug, Clone)]
 pub struct GpuFacts {
-    /// As the API tells of it.
+    /// Its form in the API.
     pub detail: GpuDetail,
-    /// What it is to its driver.
+    /// Its identity in the driver.
     pub unit: Unit,
-    /// It is cut into instances, which are used in its place.
+    /// It is partitioned, and its instances are used instead.
     pub partitioned: bool,
-    /// The last reading that came to something.
+    /// The last successful reading.
     pub reading: Option<Reading>,
     /// Its profiling counters.
     pub counters: Option<Counters>,
-    /// How long ago it was looked at.
+    /// Age of the last sample.
     pub age: Option<Seconds>,
     /// Memory of processes that are not ours.
     pub foreign_memory: MiB,
-    /// Where its energy went.
+    /// The split of its energy.
     pub energy: Option<DeviceEnergy>,
 }
 
 /// A job that runs.
 #[derive(Debug, Clone)]
 pub struct RunningJob {
-    /// Which attempt of it.
+    /// Its attempt.
     pub attempt: AttemptId,
-    /// What people call it.
+    /// Its name.
     pub name: Option<String>,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
     /// GPUs it has.
     pub gpus: u32,
-    /// For how long it has run.
+    /// Runtime.
     pub ran: Seconds,
-    /// How far it is, where it tells.
+    /// Progress, if it reports any.
     pub progress: Option<Fraction>,
 }
 
@@ -77,11 +77,12 @@ pub(super) mod example {
     use std::time::Instant;
 
     use carma_core::Watts;
+    use carma_gpu::profiling::fields::by_id;
     use serde_json::json;
 
     use super::*;
 
-    /// The first instance of a GPU that is cut, with one job on it.
+    /// The first instance of a partitioned GPU, with one job on it.
     pub(in super::super) fn instance() -> GpuFacts {
         let detail = json!({
             "device": "s0/gpu3/mig1", "uuid": "MIG-7", "name": "NVIDIA A100-SXM4-40GB 3g.20gb", "mode": "mig", "lost": false, "drained": false,
@@ -92,23 +93,22 @@ pub(super) mod example {
                 "energy": 12.5, "launched": 0,
             }],
         });
+        let mut counters = Counters::new(Instant::now());
+        counters.set(by_id(1002).unwrap(), 0.5);
+        counters.set(by_id(1005).unwrap(), 0.25);
         GpuFacts {
             detail: serde_json::from_value(detail).unwrap(),
             unit: Unit { gpu: "GPU-3".parse().unwrap(), instance: Some(1) },
             partitioned: false,
             reading: None,
-            counters: Some(Counters {
-                smact: Some(Fraction::clamped(0.5)),
-                drama: Some(Fraction::clamped(0.25)),
-                ..Counters::new(Instant::now())
-            }),
+            counters: Some(counters),
             age: Some(Seconds::from_secs(1)),
             foreign_memory: MiB::ZERO,
             energy: None,
         }
     }
 
-    /// The GPU that is cut.
+    /// The partitioned GPU.
     pub(in super::super) fn whole() -> GpuFacts {
         let mut gpu = instance();
         (gpu.detail.device, gpu.detail.uuid, gpu.detail.name) =

@@ -1,17 +1,17 @@
-//! Metrics of GPUs and of their instances. A GPU that is cut has no memory and no jobs of its own here: its instances have, and sums come out right.
+//! Metrics of GPUs and of their instances. A partitioned GPU has no own memory and jobs here: its instances have, so that sums are correct.
 
 use super::exposition::{Labels, Metric, Page, counter, gauge};
 use super::facts::GpuFacts;
-use super::kind_of;
 use super::value::{Value, bytes, flag, share};
 use crate::measure::DeviceEnergy;
+use crate::tally::kind_of;
 
-/// Of what can take jobs.
-const USED: [(Metric, Value<GpuFacts>); 13] = [
+/// Of devices that can take jobs.
+const USED: [(Metric, Value<GpuFacts>); 9] = [
     (gauge("carma_gpu_memory_bytes", "All memory of the GPU."), |gpu| Some(bytes(gpu.detail.memory))),
-    (gauge("carma_gpu_memory_used_bytes", "Memory in use by anybody."), |gpu| Some(bytes(gpu.detail.memory_used?))),
-    (gauge("carma_gpu_memory_promised_bytes", "Memory that is promised to jobs."), |gpu| Some(bytes(gpu.detail.promised))),
-    (gauge("carma_gpu_memory_available_bytes", "Memory that a job could still be promised."), |gpu| Some(bytes(gpu.detail.available))),
+    (gauge("carma_gpu_memory_used_bytes", "Memory in use by all processes."), |gpu| Some(bytes(gpu.detail.memory_used?))),
+    (gauge("carma_gpu_memory_promised_bytes", "Memory reserved for jobs."), |gpu| Some(bytes(gpu.detail.promised))),
+    (gauge("carma_gpu_memory_available_bytes", "Memory that can still be reserved for a job."), |gpu| Some(bytes(gpu.detail.available))),
     (gauge("carma_gpu_memory_unaccounted_bytes", "Memory in use that belongs to no process that the driver lists."), |gpu| {
         Some(bytes(gpu.reading.as_ref()?.unaccounted()?))
     }),
@@ -19,15 +19,9 @@ const USED: [(Metric, Value<GpuFacts>); 13] = [
     (gauge("carma_gpu_processes_foreign", "Processes that are not CARMA's."), |gpu| Some(gpu.detail.foreign as f64)),
     (gauge("carma_gpu_jobs", "Jobs of CARMA on the GPU."), |gpu| Some(gpu.detail.tenants.len() as f64)),
     (gauge("carma_gpu_open", "Whether the GPU would take another job, memory aside."), |gpu| Some(flag(gpu.detail.obstacles.is_empty()))),
-    (gauge("carma_gpu_sm_active_ratio", "Share of time that multiprocessors had work (SMACT)."), |gpu| share(gpu.detail.utilisation.smact)),
-    (gauge("carma_gpu_sm_occupancy_ratio", "Share of warps that were resident (SMOCC)."), |gpu| share(gpu.detail.utilisation.smocc)),
-    (gauge("carma_gpu_dram_active_ratio", "Share of time that the memory was read or written (DRAMA)."), |gpu| {
-        share(gpu.detail.utilisation.drama)
-    }),
-    (gauge("carma_gpu_utilisation_ratio", "Share of time that at least one kernel ran."), |gpu| share(gpu.detail.utilisation.gpu)),
 ];
 
-/// Of everything, cut or not.
+/// Of all devices, partitioned or not.
 const EACH: [(Metric, Value<GpuFacts>); 6] = [
     (gauge("carma_gpu_lost", "Whether the GPU answers no more."), |gpu| Some(flag(gpu.detail.lost))),
     (gauge("carma_gpu_drained", "Whether an operator lets the GPU take nothing new."), |gpu| Some(flag(gpu.detail.drained))),
@@ -39,7 +33,7 @@ const EACH: [(Metric, Value<GpuFacts>); 6] = [
     }),
 ];
 
-/// Who energy goes to.
+/// Consumers of energy.
 const ENERGY: [(&str, Value<DeviceEnergy>); 3] = [
     ("jobs", |energy| Some((energy.all - energy.others - energy.nobody).joules())),
     ("foreign", |energy| Some(energy.others.joules())),
@@ -50,8 +44,13 @@ pub(super) fn write(page: &mut Page, gpus: &[GpuFacts]) {
     let labels: Vec<Labels> = gpus.iter().map(labels).collect();
     let info: Vec<Labels> = labels.iter().zip(gpus).map(|(labels, gpu)| describe(labels.clone(), gpu)).collect();
     page.family(gauge("carma_gpu_info", "What the GPU is; the value is 1."), info.iter().map(|labels| (labels, Some(1.0))));
+    let used = || labels.iter().zip(gpus).filter(|(_, gpu)| !gpu.partitioned);
     for (metric, value) in USED {
-        page.family(metric, labels.iter().zip(gpus).filter(|(_, gpu)| !gpu.partitioned).map(|(labels, gpu)| (labels, value(gpu))));
+        page.family(metric, used().map(|(labels, gpu)| (labels, value(gpu))));
+    }
+    for metric in carma_core::Metric::ALL {
+        let facts = metric.facts();
+        page.family(gauge(facts.gauge, facts.about), used().map(|(labels, gpu)| (labels, share(gpu.detail.utilisation[metric]))));
     }
     for (metric, value) in EACH {
         page.family(metric, labels.iter().zip(gpus).map(|(labels, gpu)| (labels, value(gpu))));

@@ -1,4 +1,4 @@
-//! Metrics of jobs that are not over: how many, how long they wait, and what those that run have of their GPUs.
+//! Metrics of unfinished jobs: their number, their waiting times, and the GPU usage of running ones.
 
 use carma_core::{AttemptId, Seconds};
 
@@ -9,7 +9,8 @@ use super::value::{Value, bytes, share};
 use crate::api::GpuTenant;
 use crate::store::Phase;
 
-const PHASES: [Phase; 6] = [Phase::Held, Phase::Queued, Phase::Starting, Phase::Running, Phase::Recovering, Phase::Preempted];
+const PHASES: [Phase; 7] =
+    [Phase::Held, Phase::Estimating, Phase::Queued, Phase::Starting, Phase::Running, Phase::Recovering, Phase::Preempted];
 
 /// Of a job on a GPU.
 const SHARES: [(Metric, Value<GpuTenant>); 4] = [

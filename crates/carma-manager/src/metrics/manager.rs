@@ -1,10 +1,10 @@
 //! Metrics of the manager itself, of its store and of the host.
 
+use super::ORPHANED;
 use super::exposition::{Labels, Page, counter, gauge};
 use super::facts::Facts;
 use super::process::Process;
 use super::value::{bytes, flag, share};
-use crate::engine::ORPHANED;
 use crate::host::HostReading;
 
 pub(super) fn write(page: &mut Page, facts: &Facts, store_size: u64, process: Option<Process>) {

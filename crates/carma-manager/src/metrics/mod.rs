@@ -1,4 +1,4 @@
-//! Metrics for Prometheus: everything is put together when somebody asks.
+//! Metrics for Prometheus: all values are collected on request.
 //!
 //! ```text
 //!  engine ──► Facts ───────────────┐
@@ -14,38 +14,41 @@ mod gpus;
 mod jobs;
 mod manager;
 mod process;
-mod tally;
 mod value;
 
 pub use exposition::CONTENT_TYPE;
 pub use facts::{Facts, GpuFacts, RunningJob};
 pub use process::Process;
-pub(crate) use tally::kind_of;
-pub use tally::{Histogram, Tallies, Tally};
 
-use crate::configuration::MetricsSettings;
+use carma_core::MiB;
+
+use crate::configuration::MetricsConfig;
+use crate::tally::Tallies;
 use exposition::Page;
 
-/// Most series of one metric that there are for jobs: more run at once on no machine that is well.
+/// Drivers keep less memory than this for contexts without any process.
+pub(crate) const ORPHANED: MiB = MiB(1024);
+
+/// Limit of series of one metric for jobs: no healthy machine runs more at once.
 const MOST_SERIES: usize = 2000;
 
-/// What metrics are made from.
+/// The sources of metrics.
 #[derive(Debug, Clone)]
 pub struct Sources {
-    /// What the engine knows.
+    /// The state of the engine.
     pub facts: Facts,
-    /// What the store has counted.
+    /// The counts in the store.
     pub tallies: Tallies,
-    /// How large the store is, in bytes.
+    /// Size of the store in bytes.
     pub store_size: u64,
     /// The manager's process.
     pub process: Option<Process>,
-    /// What the host is called.
+    /// Name of the host.
     pub host: String,
 }
 
-/// All metrics, as Prometheus reads them.
-pub fn page(sources: &Sources, settings: &MetricsSettings) -> String {
+/// All metrics, in the format of Prometheus.
+pub fn page(sources: &Sources, settings: &MetricsConfig) -> String {
     let Sources { facts, tallies, store_size, process, host } = sources;
     let mut page = Page::default();
     manager::write(&mut page, facts, *store_size, *process);

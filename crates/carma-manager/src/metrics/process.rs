@@ -1,8 +1,8 @@
-//! What this very process takes, from `/proc`.
+//! Resource usage of this process, from `/proc`.
 
 use std::fs;
 
-/// What a process takes.
+/// Resource usage of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Process {
     pub(super) cpu_seconds: f64,
@@ -11,7 +11,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// This one; none where there is no `/proc`.
+    /// This process; none without `/proc`.
     pub fn own() -> Option<Self> {
         let open_files = fs::read_dir("/proc/self/fd").ok()?.count() as f64;
         let (ticks, page) = (rustix::param::clock_ticks_per_second() as f64, rustix::param::page_size() as f64);
@@ -21,11 +21,11 @@ impl Process {
     }
 }
 
-/// Time in programs and in the kernel, from a line in which the program's name may hold anything.
+/// User and kernel time, from a line in which the program's name may contain any bytes.
 fn cpu_ticks(stat: &str) -> Option<f64> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number)?.parse::<f64>().ok();
-    // Counted from the third of the line, which is the state.
+    // Counted from the third field, which is the state.
     Some(field(11)? + field(12)?)
 }
 

@@ -1,8 +1,8 @@
-//! How things become the numbers that are told: bytes, shares from 0 to 1, and 1 for what is so.
+//! Conversion to metric values: bytes, shares from 0 to 1, and 1 for true.
 
 use carma_core::{Fraction, MiB};
 
-/// What is told of something, where it is known.
+/// The value of a metric, if known.
 pub(super) type Value<T> = fn(&T) -> Option<f64>;
 
 pub(super) fn bytes(memory: MiB) -> f64 {

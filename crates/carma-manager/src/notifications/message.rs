@@ -1,4 +1,4 @@
-//! What is told at once by one way, and its words.
+//! A message over one channel, and its text.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,35 @@ use serde_json::{Value, json};
 use crate::api::{Channel, Happened, Occasion};
 use crate::store::UnixMillis;
 
-/// So many happenings are told one by one; the rest is counted.
+/// The most events that a text lists; the rest is counted.
 pub(super) const MOST_LISTED: usize = 20;
-/// So many letters of one happening are told in a text.
+/// The longest line of a text, in characters.
 const LONGEST_LINE: usize = 400;
-/// So many letters of a text: where others have a limit, it is 2000.
+/// The longest text, in characters. Chat services accept 2000.
 const LONGEST_TEXT: usize = 1900;
 
-/// Something to tell a user by one way.
+/// A message to a user over one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// How it is told.
+    /// The channel.
     pub by: Channel,
-    /// The machine where it happened.
+    /// The name of the server.
     pub server: String,
-    /// What happened, the first first. Of very many, not all are here.
+    /// The events, in order. Very many are cut short.
     pub happened: Vec<Happened>,
-    /// How many of each kind happened in all.
+    /// How many events of each kind there are.
     pub counts: BTreeMap<Occasion, u64>,
 }
 
 impl Message {
-    /// One about something made up, to see whether it arrives.
+    /// A test message.
     pub(super) fn sample(by: Channel, server: &str, at: UnixMillis) -> Self {
         let text = "this is a test: so you are told what becomes of your jobs".to_owned();
         let happened = Happened { occasion: Occasion::Done, job: 0, name: Some("test".to_owned()), text, at, log: None };
         Self { by, server: server.to_owned(), counts: BTreeMap::from([(happened.occasion, 1)]), happened: vec![happened] }
     }
 
-    /// What it is about, in one short line.
+    /// The subject line.
     pub(super) fn subject(&self) -> String {
         match self.happened.as_slice() {
             [one] if self.total() == 1 => {
@@ -50,7 +50,7 @@ impl Message {
         }
     }
 
-    /// What happened, a line each.
+    /// The events, one per line.
     pub(super) fn body(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         let (mut letters, most) = (0, LONGEST_TEXT);
@@ -69,7 +69,7 @@ impl Message {
         lines.join("\n")
     }
 
-    /// All of it in one text, for where there is no subject.
+    /// Subject and events in one text, for channels without a subject.
     pub(super) fn text(&self) -> String {
         if self.total() == 1 {
             format!("{}: {}", self.server, self.body())
@@ -78,7 +78,7 @@ impl Message {
         }
     }
 
-    /// As webhooks and commands get it: `text` is what Slack and Mattermost show, `content` what Discord does.
+    /// The document for webhooks and commands: Slack and Mattermost show `text`, Discord shows `content`.
     pub(super) fn document(&self) -> Value {
         json!({ "text": self.text(), "content": self.text(), "server": self.server, "happened": self.happened, "counts": self.counts })
     }
@@ -88,7 +88,7 @@ impl Message {
     }
 }
 
-/// The word for an occasion, as it is written in JSON too.
+/// The name of an occasion, as in JSON.
 pub(super) const fn word(occasion: Occasion) -> &'static str {
     match occasion {
         Occasion::Done => "done",
@@ -98,7 +98,7 @@ pub(super) const fn word(occasion: Occasion) -> &'static str {
     }
 }
 
-/// The beginning of a text as one line, without anything that could steer whoever shows it.
+/// The beginning of a text as one line, without control characters.
 pub(super) fn one_line(text: &str, longest: usize) -> String {
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if line.chars().count() <= longest { line } else { line.chars().take(longest - 1).chain(['…']).collect() }

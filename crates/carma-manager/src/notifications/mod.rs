@@ -1,34 +1,34 @@
-//! Telling users what became of their jobs: by a webhook, a letter, their desktop or a command of theirs.
+//! Notifications: users learn how their jobs end, by webhook, mail, desktop or their own command.
 //!
 //! ```text
-//!  events in the store ──► news (what is worth telling) ──► outbox (when, and together with what)
-//!                                                                │
-//!  told, or an event of the job ◄── Courier ◄────────────────────┘
+//!  events in the store ──► describe (which are sent, and their text) ──► outbox (when, and together)
+//!                                                                           │
+//!  sent, or an event of the job ◄── MessageSender ◄─────────────────────────┘
 //!                                     │ a shim, as the user, in their home
 //!                                     └──► carma deliver ──► webhook, sendmail, notify-send, sh
 //! ```
 //!
-//! The notifier reads what is committed and writes down what it has told, so that a manager that is killed in between tells it after all: sooner twice
-//! than never. For users who want nothing, nothing is read and nothing is started.
+//! The notifier reads committed events and records what it has sent, so that a message is sent after a crash too: rather twice than never. Without
+//! subscriptions it reads and starts nothing.
 
-mod courier;
 mod delivery;
-mod desk;
+mod describe;
+mod handle;
 mod message;
-mod news;
 mod notifier;
 mod outbox;
-mod trials;
-mod wishes;
+mod sender;
+mod test_messages;
+mod validate;
 
 pub use delivery::{DeliveryError, TOLD, deliver};
+pub(crate) use handle::NotifierHandle;
 pub use message::Message;
-pub(crate) use notifier::Notifier;
-pub use wishes::{WishError, check};
+pub use validate::{NotificationError, check};
 
 use crate::api::{Problem, ProblemKind};
 
-/// What is answered where nobody is told anything.
+/// The answer where notifications are disabled.
 pub(crate) fn switched_off() -> Problem {
     ProblemKind::Conflict.because("notifications are switched off here: manager.notifications.enabled is false")
 }

@@ -1,4 +1,4 @@
-//! What waits to be told, by whom and by which way: what comes in a storm is told together, and nobody is told too often.
+//! Messages that wait: events of a short time go into one message, and the rate per recipient is limited.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,48 +7,48 @@ use super::message::Message;
 use crate::api::{Channel, Happened};
 use crate::request::Owner;
 
-/// How often a message is tried.
+/// How often sending a message is tried.
 const TRIES: u32 = 3;
-/// So many happenings are kept for one message; more are counted.
+/// The most events that one message holds; more are only counted.
 const MOST_KEPT: usize = 1000;
-/// Messages on their way at the same time: of one user, so that nobody's slow server keeps others waiting, and of all.
+/// Messages in flight at the same time: of one user, so that a slow server delays no other user, and of all.
 const MOST_OF_USER: usize = 2;
 const MOST_OF_ALL: usize = 32;
 
-/// When messages are sent.
+/// The rate at which messages are sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rhythm {
-    /// What happens within so short a time is told together.
+pub(super) struct RateLimit {
+    /// Events within this time go into one message.
     pub(super) gather: Duration,
-    /// Between two messages by one way lies at least this.
+    /// The shortest time between two messages to one recipient.
     pub(super) every: Duration,
 }
 
-impl Rhythm {
-    /// The time until the next try, which grows with every failure.
+impl RateLimit {
+    /// The wait before the next try; it grows with every failure.
     fn pause(self, failures: u32) -> Duration {
         self.every.mul_f64(f64::from(failures * failures) / f64::from(TRIES + 1))
     }
 }
 
-/// A user, and a way to tell them.
+/// A user and one of their channels.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Way {
+pub(super) struct Recipient {
     pub(super) uid: u32,
     pub(super) by: Channel,
 }
 
-/// What is told at once, and the numbers of the first and the last event of it.
+/// One message, and the numbers of its first and last event.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Letter {
+pub(super) struct Batch {
     pub(super) owner: Owner,
     pub(super) message: Message,
     pub(super) first: u64,
     pub(super) last: u64,
 }
 
-impl Letter {
-    /// Adds what happened later.
+impl Batch {
+    /// Adds later events.
     fn add(&mut self, later: Self) {
         let room = MOST_KEPT.saturating_sub(self.message.happened.len());
         self.message.happened.extend(later.message.happened.into_iter().take(room));
@@ -56,132 +56,136 @@ impl Letter {
         self.last = self.last.max(later.last);
     }
 
-    /// Whose it is and how it is sent.
-    pub(super) fn way(&self) -> Way {
-        Way { uid: self.owner.uid, by: self.message.by.clone() }
+    /// The recipient.
+    pub(super) fn recipient(&self) -> Recipient {
+        Recipient { uid: self.owner.uid, by: self.message.by.clone() }
     }
 }
 
-/// What is known of one way.
+/// The state of one recipient.
 #[derive(Debug, Default)]
-struct Traffic {
-    /// What is to be told next, since when, and since when nothing came.
-    waiting: Option<(Letter, Instant, Instant)>,
-    /// The first event of the message that is on its way.
+struct Delivery {
+    /// The next message, the time of its first and of its last event.
+    waiting: Option<(Batch, Instant, Instant)>,
+    /// The first event of the message in flight.
     sending: Option<u64>,
-    /// When the last message was sent, or tried.
+    /// When the last message was sent or tried.
     tried: Option<Instant>,
     failures: u32,
 }
 
-impl Traffic {
-    /// When what waits is to be sent, if nothing is on its way.
-    fn due(&self, rhythm: Rhythm) -> Option<Instant> {
+impl Delivery {
+    /// When the next message is due, if none is in flight.
+    fn due(&self, limit: RateLimit) -> Option<Instant> {
         let (_, since, latest) = self.waiting.as_ref().filter(|_| self.sending.is_none())?;
-        // In a storm that does not end it is never quiet.
-        let gathered = (*latest + rhythm.gather).min(*since + rhythm.every.max(rhythm.gather));
-        let pause = if self.failures > 0 { rhythm.pause(self.failures) } else { rhythm.every };
+        // Events may keep coming, so the wait is bounded.
+        let gathered = (*latest + limit.gather).min(*since + limit.every.max(limit.gather));
+        let pause = if self.failures > 0 { limit.pause(self.failures) } else { limit.every };
         Some(self.tried.map_or(gathered, |tried| (tried + pause).max(gathered)))
     }
 
-    fn is_idle(&self, rhythm: Rhythm, now: Instant) -> bool {
-        self.waiting.is_none() && self.sending.is_none() && self.tried.is_none_or(|tried| tried + rhythm.every <= now)
+    fn is_idle(&self, limit: RateLimit, now: Instant) -> bool {
+        self.waiting.is_none() && self.sending.is_none() && self.tried.is_none_or(|tried| tried + limit.every <= now)
     }
 }
 
-/// All that waits, and all that is on its way.
+/// All messages that wait or are in flight.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    rhythm: Rhythm,
-    ways: BTreeMap<Way, Traffic>,
+    limit: RateLimit,
+    recipients: BTreeMap<Recipient, Delivery>,
 }
 
 impl Outbox {
-    pub(super) fn new(rhythm: Rhythm) -> Self {
-        Self { rhythm, ways: BTreeMap::new() }
+    pub(super) fn new(limit: RateLimit) -> Self {
+        Self { limit, recipients: BTreeMap::new() }
     }
 
-    /// Something is to be told.
+    /// Adds an event for a recipient.
     pub(super) fn add(&mut self, by: Channel, owner: &Owner, server: &str, sequence: u64, happened: Happened, now: Instant) {
         let counts = BTreeMap::from([(happened.occasion, 1)]);
         let message = Message { by, server: server.to_owned(), happened: vec![happened], counts };
-        let letter = Letter { owner: owner.clone(), message, first: sequence, last: sequence };
-        let traffic = self.ways.entry(letter.way()).or_default();
-        match &mut traffic.waiting {
+        let batch = Batch { owner: owner.clone(), message, first: sequence, last: sequence };
+        let delivery = self.recipients.entry(batch.recipient()).or_default();
+        match &mut delivery.waiting {
             Some((earlier, _, latest)) => {
-                earlier.add(letter);
+                earlier.add(batch);
                 *latest = now;
             }
-            None => traffic.waiting = Some((letter, now, now)),
+            None => delivery.waiting = Some((batch, now, now)),
         }
     }
 
-    /// When something is to be sent next, as far as time alone decides it.
+    /// When the next message is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.ready().filter_map(|traffic| traffic.due(self.rhythm)).min()
+        self.ready().filter_map(|delivery| delivery.due(self.limit)).min()
     }
 
-    /// What is to be sent now.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<Letter> {
-        self.ways.retain(|_, traffic| !traffic.is_idle(self.rhythm, now));
-        let due = self.ready_ways().filter_map(|(way, traffic)| Some((traffic.due(self.rhythm)?, way)));
-        let (_, way) = due.filter(|(due, _)| *due <= now).min()?;
-        let traffic = self.ways.get_mut(&way.clone())?;
-        let (letter, ..) = traffic.waiting.take()?;
-        traffic.sending = Some(letter.first);
-        Some(letter)
+    /// Takes a message that is due.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Batch> {
+        self.recipients.retain(|_, delivery| !delivery.is_idle(self.limit, now));
+        let due = self.ready_recipients().filter_map(|(recipient, delivery)| Some((delivery.due(self.limit)?, recipient)));
+        let (_, recipient) = due.filter(|(due, _)| *due <= now).min()?;
+        let delivery = self.recipients.get_mut(&recipient.clone())?;
+        let (batch, ..) = delivery.waiting.take()?;
+        delivery.sending = Some(batch.first);
+        Some(batch)
     }
 
-    /// A message has arrived.
-    pub(super) fn sent(&mut self, letter: &Letter, now: Instant) {
-        if let Some(traffic) = self.ways.get_mut(&letter.way()) {
-            (traffic.sending, traffic.tried, traffic.failures) = (None, Some(now), 0);
+    /// A message was sent.
+    pub(super) fn sent(&mut self, batch: &Batch, now: Instant) {
+        if let Some(delivery) = self.recipients.get_mut(&batch.recipient()) {
+            (delivery.sending, delivery.tried, delivery.failures) = (None, Some(now), 0);
         }
     }
 
-    /// A message has not arrived: it is tried again together with what came since, or given back when it was tried often enough.
-    pub(super) fn failed(&mut self, mut letter: Letter, now: Instant) -> Option<Letter> {
-        // Nobody wants it any more.
-        let traffic = self.ways.get_mut(&letter.way())?;
-        (traffic.sending, traffic.tried) = (None, Some(now));
-        traffic.failures += 1;
-        if traffic.failures >= TRIES {
-            traffic.failures = 0;
-            return Some(letter);
+    /// A message could not be sent: it is tried again together with later events, or returned after the last try.
+    pub(super) fn failed(&mut self, mut batch: Batch, now: Instant) -> Option<Batch> {
+        // The recipient does not exist any more.
+        let delivery = self.recipients.get_mut(&batch.recipient())?;
+        (delivery.sending, delivery.tried) = (None, Some(now));
+        delivery.failures += 1;
+        if delivery.failures >= TRIES {
+            delivery.failures = 0;
+            return Some(batch);
         }
-        if let Some((later, ..)) = traffic.waiting.take() {
-            letter.add(later);
+        if let Some((later, ..)) = delivery.waiting.take() {
+            batch.add(later);
         }
-        traffic.waiting = Some((letter, now, now));
+        delivery.waiting = Some((batch, now, now));
         None
     }
 
-    /// Forgets what nobody wants to be told any more.
-    pub(super) fn retain(&mut self, wanted: impl Fn(&Way) -> bool) {
-        self.ways.retain(|way, _| wanted(way));
+    /// Removes recipients.
+    pub(super) fn retain(&mut self, wanted: impl Fn(&Recipient) -> bool) {
+        self.recipients.retain(|recipient, _| wanted(recipient));
     }
 
-    /// The first event that somebody is still to be told of.
+    /// The first event that is not sent yet.
     pub(super) fn first(&self) -> Option<u64> {
-        let first = |traffic: &Traffic| traffic.sending.into_iter().chain(traffic.waiting.as_ref().map(|(letter, ..)| letter.first)).min();
-        self.ways.values().filter_map(first).min()
+        let first =
+            |delivery: &Delivery| delivery.sending.into_iter().chain(delivery.waiting.as_ref().map(|(batch, ..)| batch.first)).min();
+        self.recipients.values().filter_map(first).min()
     }
 
-    /// How many messages are on their way.
-    pub(super) fn under_way(&self) -> usize {
-        self.ways.values().filter(|traffic| traffic.sending.is_some()).count()
+    /// How many messages are in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.recipients.values().filter(|delivery| delivery.sending.is_some()).count()
     }
 
-    /// Ways of users who have not too much on its way.
-    fn ready_ways(&self) -> impl Iterator<Item = (&Way, &Traffic)> {
+    /// Recipients whose users have room for another message in flight.
+    fn ready_recipients(&self) -> impl Iterator<Item = (&Recipient, &Delivery)> {
         let mut sending: BTreeMap<u32, usize> = BTreeMap::new();
-        self.ways.iter().filter(|(_, traffic)| traffic.sending.is_some()).for_each(|(way, _)| *sending.entry(way.uid).or_default() += 1);
+        self.recipients
+            .iter()
+            .filter(|(_, delivery)| delivery.sending.is_some())
+            .for_each(|(recipient, _)| *sending.entry(recipient.uid).or_default() += 1);
         let full = sending.values().sum::<usize>() >= MOST_OF_ALL;
-        self.ways.iter().filter(move |(way, _)| !full && sending.get(&way.uid).is_none_or(|count| *count < MOST_OF_USER))
+        self.recipients.iter().filter(move |(recipient, _)| !full && sending.get(&recipient.uid).is_none_or(|count| *count < MOST_OF_USER))
     }
 
-    fn ready(&self) -> impl Iterator<Item = &Traffic> {
-        self.ready_ways().map(|(_, traffic)| traffic)
+    fn ready(&self) -> impl Iterator<Item = &Delivery> {
+        self.ready_recipients().map(|(_, delivery)| delivery)
     }
 }
 
@@ -191,20 +195,20 @@ mod tests {
     use super::*;
     use crate::api::Occasion;
 
-    const RHYTHM: Rhythm = Rhythm { gather: Duration::from_secs(2), every: Duration::from_secs(30) };
+    const LIMIT: RateLimit = RateLimit { gather: Duration::from_secs(2), every: Duration::from_secs(30) };
 
     fn ada() -> Owner {
         Owner { uid: 7, gid: 7, name: "ada".to_owned() }
     }
 
-    struct Post {
+    struct Lab {
         outbox: Outbox,
         start: Instant,
     }
 
-    impl Post {
+    impl Lab {
         fn new() -> Self {
-            Self { outbox: Outbox::new(RHYTHM), start: Instant::now() }
+            Self { outbox: Outbox::new(LIMIT), start: Instant::now() }
         }
 
         fn at(&self, seconds: f64) -> Instant {
@@ -220,7 +224,7 @@ mod tests {
             self.outbox.next_due().map(|due| (due - self.start).as_secs_f64())
         }
 
-        fn send(&mut self, seconds: f64) -> Letter {
+        fn send(&mut self, seconds: f64) -> Batch {
             let now = self.at(seconds);
             self.outbox.take_due(now).unwrap()
         }
@@ -228,68 +232,68 @@ mod tests {
 
     #[test]
     fn a_storm_is_one_message_and_the_next_comes_later() {
-        let mut post = Post::new();
-        (0..200).for_each(|number| post.happens(number + 1, number as f64 / 100.0));
-        assert_eq!(post.due(), Some(3.99));
-        assert_eq!(post.outbox.take_due(post.at(3.9)), None);
-        let letter = post.send(4.0);
-        assert_eq!((letter.first, letter.last, letter.message.happened.len()), (1, 200, 200));
-        post.happens(201, 4.5);
-        assert_eq!((post.due(), post.outbox.first()), (None, Some(1)), "one at a time");
-        let now = post.at(5.0);
-        post.outbox.sent(&letter, now);
-        assert_eq!((post.due(), post.outbox.first()), (Some(35.0), Some(201)));
-        let letter = post.send(35.0);
-        let now = post.at(36.0);
-        post.outbox.sent(&letter, now);
-        assert_eq!((post.due(), post.outbox.first(), post.outbox.under_way()), (None, None, 0));
+        let mut lab = Lab::new();
+        (0..200).for_each(|number| lab.happens(number + 1, number as f64 / 100.0));
+        assert_eq!(lab.due(), Some(3.99));
+        assert_eq!(lab.outbox.take_due(lab.at(3.9)), None);
+        let batch = lab.send(4.0);
+        assert_eq!((batch.first, batch.last, batch.message.happened.len()), (1, 200, 200));
+        lab.happens(201, 4.5);
+        assert_eq!((lab.due(), lab.outbox.first()), (None, Some(1)), "one at a time");
+        let now = lab.at(5.0);
+        lab.outbox.sent(&batch, now);
+        assert_eq!((lab.due(), lab.outbox.first()), (Some(35.0), Some(201)));
+        let batch = lab.send(35.0);
+        let now = lab.at(36.0);
+        lab.outbox.sent(&batch, now);
+        assert_eq!((lab.due(), lab.outbox.first(), lab.outbox.in_flight()), (None, None, 0));
         // After a while it is told at once again, and nothing is kept of before.
-        assert_eq!(post.outbox.take_due(post.at(66.0)), None);
-        assert!(post.outbox.ways.is_empty());
-        post.happens(202, 70.0);
-        assert_eq!(post.due(), Some(72.0));
+        assert_eq!(lab.outbox.take_due(lab.at(66.0)), None);
+        assert!(lab.outbox.recipients.is_empty());
+        lab.happens(202, 70.0);
+        assert_eq!(lab.due(), Some(72.0));
     }
 
     #[test]
     fn a_storm_that_does_not_end_is_told_nevertheless() {
-        let mut post = Post::new();
-        (0..2000).for_each(|number| post.happens(number + 1, number as f64 / 10.0));
-        assert_eq!(post.due(), Some(30.0));
-        let letter = post.send(200.0);
-        assert_eq!((letter.message.happened.len(), letter.message.counts[&Occasion::Done]), (MOST_KEPT, 2000));
+        let mut lab = Lab::new();
+        (0..2000).for_each(|number| lab.happens(number + 1, number as f64 / 10.0));
+        assert_eq!(lab.due(), Some(30.0));
+        let batch = lab.send(200.0);
+        assert_eq!((batch.message.happened.len(), batch.message.counts[&Occasion::Done]), (MOST_KEPT, 2000));
     }
 
     #[test]
     fn what_fails_is_tried_again_with_growing_pauses_and_then_given_back() {
-        let mut post = Post::new();
-        post.happens(1, 0.0);
+        let mut lab = Lab::new();
+        lab.happens(1, 0.0);
         for (sent, due) in [(2.0, 9.5), (9.5, 39.5)] {
-            let (letter, now) = (post.send(sent), post.at(sent));
-            assert_eq!(post.outbox.failed(letter, now), None);
-            assert_eq!(post.due(), Some(due));
+            let (batch, now) = (lab.send(sent), lab.at(sent));
+            assert_eq!(lab.outbox.failed(batch, now), None);
+            assert_eq!(lab.due(), Some(due));
         }
-        post.happens(2, 20.0);
-        let (letter, now) = (post.send(39.5), post.at(39.5));
-        assert_eq!((letter.first, letter.last), (1, 2));
-        post.happens(3, 39.5);
-        assert_eq!(post.outbox.failed(letter.clone(), now), Some(letter));
-        assert_eq!((post.due(), post.outbox.first()), (Some(69.5), Some(3)), "what came since begins anew");
-        post.outbox.retain(|_| false);
-        assert_eq!(post.outbox.first(), None);
+        lab.happens(2, 20.0);
+        let (batch, now) = (lab.send(39.5), lab.at(39.5));
+        assert_eq!((batch.first, batch.last), (1, 2));
+        lab.happens(3, 39.5);
+        assert_eq!(lab.outbox.failed(batch.clone(), now), Some(batch));
+        assert_eq!((lab.due(), lab.outbox.first()), (Some(69.5), Some(3)), "later events start a new batch");
+        lab.outbox.retain(|_| false);
+        assert_eq!(lab.outbox.first(), None);
     }
 
     #[test]
     fn nobody_fills_the_post_for_others() {
-        let mut post = Post::new();
-        let now = post.at(0.0);
+        let mut lab = Lab::new();
+        let now = lab.at(0.0);
         for uid in 0..40 {
             for number in 0..5 {
                 let owner = Owner { uid, ..ada() };
-                post.outbox.add(Channel::Mail(format!("m{number}")), &owner, "gpu1", 1, happened(Occasion::Done, 1, "x"), now);
+                lab.outbox.add(Channel::Mail(format!("m{number}")), &owner, "gpu1", 1, happened(Occasion::Done, 1, "x"), now);
             }
         }
-        let taken: Vec<Letter> = std::iter::from_fn(|| post.outbox.take_due(post.start + Duration::from_secs(2))).collect();
-        let most = (0..40).map(|uid| taken.iter().filter(|letter| letter.owner.uid == uid).count()).max();
-        assert_eq!((taken.len(), most, post.outbox.under_way()), (MOST_OF_ALL, Some(MOST_OF_USER), MOST_OF_ALL));
+        let taken: Vec<Batch> = std::iter::from_fn(|| lab.outbox.take_due(lab.start + Duration::from_secs(2))).collect();
+        let most = (0..40).map(|uid| taken.iter().filter(|batch| batch.owner.uid == uid).count()).max();
+        assert_eq!((taken.len(), most, lab.outbox.in_flight()), (MOST_OF_ALL, Some(MOST_OF_USER), MOST_OF_ALL));
     }
 }

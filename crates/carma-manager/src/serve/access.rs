@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use super::tokens::Tokens;
 use super::users::{UserKey, Users};
 use crate::api::{Problem, ProblemKind};
-use crate::configuration::ManagerSettings;
+use crate::configuration::ManagerConfig;
 use crate::request::Owner;
 
 /// Who asks.
@@ -27,12 +27,12 @@ pub(super) struct Caller {
     pub(super) role: Role,
 }
 
-/// What somebody may.
+/// The rights of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// See to their own jobs.
     Owner,
-    /// See to everybody's.
+    /// Manage the jobs of all users.
     Operator,
 }
 
@@ -65,7 +65,7 @@ impl Caller {
         }
     }
 
-    /// Refuses what amounts to being a job's user: that is for them and for root, who may be anybody.
+    /// Refuses callers other than the job's user and root.
     pub(super) fn must_be(&self, uid: u32, what: &str) -> Result<(), Problem> {
         if self.uid == uid || self.uid == 0 {
             Ok(())
@@ -75,7 +75,7 @@ impl Caller {
     }
 }
 
-/// Whoever is let in is noted with the request.
+/// The caller is stored with the request.
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -85,13 +85,13 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]
-pub(super) enum Guest {
+pub(super) enum Peer {
     /// A process of this machine, whose user the kernel knows.
     Local(UserKey),
-    /// Somebody who has to show a token.
+    /// Must send a token.
     Network,
-    /// Anybody: they are told metrics, and nothing else.
-    Anybody,
+    /// Not authenticated: may read metrics only.
+    Unauthenticated,
 }
 
 /// Finds out who asks.
@@ -102,21 +102,21 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn new(settings: &ManagerSettings, tokens: Option<&Path>) -> Self {
-        let users = Users::new(settings.operators.clone(), nix::unistd::geteuid().as_raw());
+    pub(super) fn new(settings: &ManagerConfig, tokens: Option<&Path>) -> Self {
+        let users = Users::new(settings.operators.clone(), rustix::process::geteuid().as_raw());
         Self { users: Arc::new(users), tokens: tokens.map(|path| Arc::new(Tokens::new(path.to_owned()))) }
     }
 
     /// Who sent a request with these headers, if they are served at all.
-    pub(super) async fn caller(&self, guest: &Guest, headers: &HeaderMap) -> Result<Caller, Problem> {
-        let key = match (guest, &self.tokens) {
-            (Guest::Local(key), _) => key.clone(),
-            (Guest::Network, Some(tokens)) => {
+    pub(super) async fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let key = match (peer, &self.tokens) {
+            (Peer::Local(key), _) => key.clone(),
+            (Peer::Network, Some(tokens)) => {
                 let token =
                     bearer(headers).ok_or_else(|| ProblemKind::Unauthenticated.because("send a token: Authorization: Bearer TOKEN"))?;
                 UserKey::Named(tokens.user_of(token).await?)
             }
-            (Guest::Network | Guest::Anybody, _) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
+            (Peer::Network | Peer::Unauthenticated, _) => return Err(ProblemKind::Unauthenticated.because("there are no tokens here")),
         };
         self.users.caller(key).await
     }

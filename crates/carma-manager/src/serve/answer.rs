@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::Shared;
 use super::access::Caller;
-use super::turns::{Turn, Turns};
+use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::api::{Problem, ProblemKind};
 
 /// An answer in JSON, or why there is none.
@@ -25,7 +25,7 @@ pub(super) type Answer<T> = Result<Json<T>, Problem>;
 
 /// The largest body that is taken.
 pub(super) const LARGEST_BODY: usize = 32 << 20;
-/// Whoever has sent more than this waits for a turn to send the rest, so that many at once do not fill the memory.
+/// A client that has sent more than this waits for a permit to send the rest, so that many at once do not fill the memory.
 pub(super) const LARGE: usize = 256 << 10;
 /// A body must arrive within this.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,9 +39,9 @@ impl IntoResponse for Problem {
 
 /// What a request says after the `?`.
 #[derive(Debug)]
-pub(super) struct Asked<T>(pub(super) T);
+pub(super) struct UrlQuery<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for UrlQuery<T> {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let query = Query::from_request_parts(parts, state).await;
@@ -56,19 +56,19 @@ impl From<JoinError> for Problem {
 }
 
 /// Does what may take long where others need not wait for it.
-pub(super) async fn aside<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+pub(super) async fn off_thread<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
     if long { Ok(spawn_blocking(work).await?) } else { Ok(work()) }
 }
 
-/// The body of a request, how large it was, and the turn of a large one.
+/// The body of a request, how large it was, and the permit of a large one.
 #[derive(Debug)]
-pub(super) struct Sent<T> {
+pub(super) struct JsonBody<T> {
     pub(super) value: T,
     pub(super) size: usize,
-    pub(super) turn: Option<Turn>,
+    pub(super) permit: Option<Permit>,
 }
 
-impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for Sent<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for JsonBody<T> {
     type Rejection = Problem;
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
         if announced(request.headers()).is_some_and(|size| size > LARGEST_BODY) {
@@ -76,10 +76,10 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for Sent<T> 
         }
         let uid = request.extensions().get().map_or(u32::MAX, |caller: &Caller| caller.uid);
         let received = timeout(BODY_TIMEOUT, receive(request.into_body(), &shared.large_bodies, uid)).await;
-        let (body, turn) = received.map_err(|_| ProblemKind::Invalid.because("the body did not arrive within a minute"))??;
+        let (body, permit) = received.map_err(|_| ProblemKind::Invalid.because("the body did not arrive within a minute"))??;
         let size = body.len();
-        let value = aside(turn.is_some(), move || parse(&body)).await??;
-        Ok(Self { value, size, turn })
+        let value = off_thread(permit.is_some(), move || parse(&body)).await??;
+        Ok(Self { value, size, permit })
     }
 }
 
@@ -87,21 +87,21 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// All of a body. Only what has really arrived counts: those who announce much and send little are in nobody's way.
-async fn receive(body: Body, turns: &Turns, uid: u32) -> Result<(Vec<u8>, Option<Turn>), Problem> {
+/// Reads a whole body. Only received bytes count: a client that announces much and sends little blocks no other.
+async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<u8>, Option<Permit>), Problem> {
     let mut body = Limited::new(body, LARGEST_BODY);
-    let (mut received, mut turn) = (Vec::new(), None);
+    let (mut received, mut permit) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
             Some(_) => too_large(),
             None => ProblemKind::Invalid.because(format!("the body did not arrive: {error}")),
         })?;
         received.extend_from_slice(&frame.into_data().unwrap_or_default());
-        if turn.is_none() && received.len() > LARGE {
-            turn = Some(turns.take(uid).await?);
+        if permit.is_none() && received.len() > LARGE {
+            permit = Some(limit.take(uid).await?);
         }
     }
-    Ok((received, turn))
+    Ok((received, permit))
 }
 
 fn too_large() -> Problem {
@@ -127,23 +127,26 @@ pub(super) async fn wrong_method(request: Request) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{Shutdown, Submit};
+    use crate::api::{Shutdown, Submission};
 
     #[tokio::test]
     async fn only_what_has_arrived_takes_a_turn() {
-        let turns = Turns::new(1, 1);
+        let limit = ConcurrencyLimit::new(1, 1);
         let (small, large) = (Body::from(vec![b' '; LARGE]), Body::from(vec![b' '; LARGE + 1]));
-        assert!(receive(small, &turns, 1).await.unwrap().1.is_none());
-        let (body, turn) = receive(large, &turns, 1).await.unwrap();
-        assert!(body.len() == LARGE + 1 && turn.is_some());
-        // While that turn is taken, a small body is still received.
-        assert!(receive(Body::from("{}"), &turns, 1).await.is_ok());
-        assert_eq!(receive(Body::from(vec![0; LARGEST_BODY + 1]), &Turns::new(1, 1), 1).await.unwrap_err().kind, ProblemKind::TooLarge);
+        assert!(receive(small, &limit, 1).await.unwrap().1.is_none());
+        let (body, permit) = receive(large, &limit, 1).await.unwrap();
+        assert!(body.len() == LARGE + 1 && permit.is_some());
+        // While that permit is taken, a small body is still received.
+        assert!(receive(Body::from("{}"), &limit, 1).await.is_ok());
+        assert_eq!(
+            receive(Body::from(vec![0; LARGEST_BODY + 1]), &ConcurrencyLimit::new(1, 1), 1).await.unwrap_err().kind,
+            ProblemKind::TooLarge
+        );
     }
 
     #[test]
     fn what_is_wrong_with_a_body_is_told_with_its_place() {
-        let wrong = |body: &str| parse::<Submit>(body.as_bytes()).unwrap_err();
+        let wrong = |body: &str| parse::<Submission>(body.as_bytes()).unwrap_err();
         let problem = wrong("{\"job\": {\"command\": {\"program\": [1]}}}");
         assert_eq!(problem.kind, ProblemKind::Invalid);
         assert!(problem.message.contains("job.command.program[0]") && problem.message.contains("line 1"), "{problem}");

@@ -1,4 +1,4 @@
-//! Connections: accepted, counted, and served one request after the other.
+//! Connections: accepted, counted, and connected one request after the other.
 
 use std::convert::Infallible;
 use std::future::{self, Future};
@@ -23,20 +23,20 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::ServeError;
-use super::access::{Access, Guest};
+use super::access::{Access, Peer};
+use super::connection_limit::{ConnectionLimit, ConnectionSlot, SlotOwner};
 use super::listen::Listeners;
 use super::pages::Pages;
-use super::seats::{Seat, SeatOf, Seats};
-use super::stalled::{HeldAnswer, StallGuard};
+use super::stalled::{BufferedAnswer, StallGuard};
 use super::users::UserKey;
 
 /// Connections at once, and those of one user or address.
 const MOST_CONNECTIONS: usize = 4096;
 const MOST_OF_ONE: usize = 1024;
 /// Beside those, for operators.
-const KEPT: usize = 64;
+const RESERVED: usize = 64;
 /// When all others are taken, it is looked up for so many at once whether they are operators.
-const DOUBTED_AT_ONCE: usize = 64;
+const OPERATOR_LOOKUPS: usize = 64;
 /// The head of a request, the first or the next, must arrive within this; so must the handshake of TLS.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// A client must go on reading its answer within this.
@@ -53,36 +53,36 @@ const NOT_ENCRYPTED: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 83\r\n\r\n\
     {\"kind\":\"invalid\",\"message\":\"this port speaks TLS: ask with https://, not http://\"}";
 
-/// Those who are served.
+/// Those who are connected.
 #[derive(Clone)]
 pub(super) struct Connections {
     router: Router,
-    /// What anybody is told.
+    /// Served without authentication.
     open: Router,
     pages: Arc<Pages>,
     access: Arc<Access>,
-    seats: Arc<Seats>,
-    doubts: Arc<Semaphore>,
+    limit: Arc<ConnectionLimit>,
+    operator_lookups: Arc<Semaphore>,
 }
 
 /// A connection that was let in, until it ends.
-struct Visit {
-    guest: Guest,
+struct Connection {
+    peer: Peer,
     /// Shared with what a connection becomes when it is upgraded.
-    seat: Arc<Seat>,
-    presence: Presence,
+    slot: Arc<ConnectionSlot>,
+    guard: ShutdownGuard,
 }
 
 /// How those who are there hear that all is to end, and it is heard when all have ended: by the channel's end.
 #[derive(Clone)]
-struct Presence {
+struct ShutdownGuard {
     stopping: watch::Receiver<bool>,
-    _present: mpsc::Sender<Infallible>,
+    _alive: mpsc::Sender<Infallible>,
 }
 
-impl Visit {
-    fn new(guest: Guest, seat: Seat, presence: &Presence) -> Self {
-        Self { guest, seat: Arc::new(seat), presence: presence.clone() }
+impl Connection {
+    fn new(peer: Peer, slot: ConnectionSlot, guard: &ShutdownGuard) -> Self {
+        Self { peer, slot: Arc::new(slot), guard: guard.clone() }
     }
 }
 
@@ -93,32 +93,32 @@ impl Connections {
             open,
             pages: Arc::new(pages),
             access: Arc::new(access),
-            seats: Seats::new(MOST_CONNECTIONS, MOST_OF_ONE, KEPT),
-            doubts: Arc::new(Semaphore::new(DOUBTED_AT_ONCE)),
+            limit: ConnectionLimit::new(MOST_CONNECTIONS, MOST_OF_ONE, RESERVED),
+            operator_lookups: Arc::new(Semaphore::new(OPERATOR_LOOKUPS)),
         }
     }
 
     /// Serves all that connect until told to stop; then requests under way may still be answered for a while.
     pub(super) async fn serve(self, listeners: Listeners, stop: oneshot::Receiver<()>, grace: Duration) -> Result<(), ServeError> {
-        let (tell, stopping) = watch::channel(false);
-        let (present, mut absent) = mpsc::channel(1);
-        let presence = Presence { stopping, _present: present };
+        let (stop_all, stopping) = watch::channel(false);
+        let (alive, mut all_ended) = mpsc::channel(1);
+        let guard = ShutdownGuard { stopping, _alive: alive };
         let local = UnixListener::from_std(listeners.socket.listener.try_clone()?)?;
         let accepted = async {
             let network = async {
                 match &listeners.network {
-                    Some(network) => self.accept_network(&network.listener, network.tls.as_ref(), &Guest::Network, &presence).await,
+                    Some(network) => self.accept_network(&network.listener, network.tls.as_ref(), &Peer::Network, &guard).await,
                     None => future::pending().await,
                 }
             };
             let metrics = async {
                 match &listeners.metrics {
-                    Some(listener) => self.accept_network(listener, None, &Guest::Anybody, &presence).await,
+                    Some(listener) => self.accept_network(listener, None, &Peer::Unauthenticated, &guard).await,
                     None => future::pending().await,
                 }
             };
             tokio::select! {
-                ended = self.accept_local(local, &presence) => ended,
+                ended = self.accept_local(local, &guard) => ended,
                 ended = network => ended,
                 ended = metrics => ended,
             }
@@ -127,25 +127,25 @@ impl Connections {
             ended = accepted => ended,
             _ = stop => Err(io::ErrorKind::Interrupted.into()),
         };
-        drop((listeners, presence));
-        // Nobody may be connected.
-        let _ = tell.send(true);
-        let _ = timeout(grace, absent.recv()).await;
+        drop((listeners, guard));
+        // There may be no connection.
+        let _ = stop_all.send(true);
+        let _ = timeout(grace, all_ended.recv()).await;
         match ended {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error.into()),
             _ => Ok(()),
         }
     }
 
-    async fn accept_local(&self, listener: UnixListener, presence: &Presence) -> io::Result<Infallible> {
+    async fn accept_local(&self, listener: UnixListener, guard: &ShutdownGuard) -> io::Result<Infallible> {
         loop {
             let stream = accept(|| listener.accept()).await.0;
             let Ok(peer) = stream.peer_cred() else { continue };
-            let (of, key) = (SeatOf::User(peer.uid()), UserKey::Numbered { uid: peer.uid(), gid: peer.gid() });
-            match self.seats.take(of) {
-                Some(seat) => tokio::spawn(self.clone().visit(stream, Visit::new(Guest::Local(key), seat, presence))),
-                // Looking somebody up may take a while, which the next need not wait for.
-                None => tokio::spawn(self.clone().visit_as_operator(stream, of, key, presence.clone())),
+            let (of, key) = (SlotOwner::User(peer.uid()), UserKey::Numbered { uid: peer.uid(), gid: peer.gid() });
+            match self.limit.take(of) {
+                Some(slot) => tokio::spawn(self.clone().serve_connection(stream, Connection::new(Peer::Local(key), slot, guard))),
+                // A user lookup may be slow; the next connection does not wait for it.
+                None => tokio::spawn(self.clone().serve_operator(stream, of, key, guard.clone())),
             };
         }
     }
@@ -154,57 +154,57 @@ impl Connections {
         &self,
         listener: &std::net::TcpListener,
         tls: Option<&TlsAcceptor>,
-        guest: &Guest,
-        presence: &Presence,
+        peer: &Peer,
+        guard: &ShutdownGuard,
     ) -> io::Result<Infallible> {
         let listener = TcpListener::from_std(listener.try_clone()?)?;
         loop {
             let (stream, address) = accept(|| listener.accept()).await;
-            // Without a seat, and perhaps in the midst of a handshake, there is nothing to be said.
-            let Some(seat) = self.seats.take(SeatOf::Address(address.ip().to_canonical())) else { continue };
-            tokio::spawn(self.clone().visit_from_network(stream, tls.cloned(), Visit::new(guest.clone(), seat, presence)));
+            // No answer is possible before the TLS handshake.
+            let Some(slot) = self.limit.take(SlotOwner::Address(address.ip().to_canonical())) else { continue };
+            tokio::spawn(self.clone().serve_from_network(stream, tls.cloned(), Connection::new(peer.clone(), slot, guard)));
         }
     }
 
-    /// Lets in, on a seat that is kept for them, who is an operator.
-    async fn visit_as_operator(self, stream: UnixStream, of: SeatOf, key: UserKey, presence: Presence) {
-        let seat = match self.doubts.try_acquire() {
-            Ok(_doubt) if self.access.is_operator(&key).await => self.seats.take_kept(of),
+    /// Accepts an operator on a reserved slot.
+    async fn serve_operator(self, stream: UnixStream, of: SlotOwner, key: UserKey, guard: ShutdownGuard) {
+        let slot = match self.operator_lookups.try_acquire() {
+            Ok(_lookup) if self.access.is_operator(&key).await => self.limit.take_reserved(of),
             _ => None,
         };
-        match seat {
-            Some(seat) => self.visit(stream, Visit::new(Guest::Local(key), seat, &presence)).await,
+        match slot {
+            Some(slot) => self.serve_connection(stream, Connection::new(Peer::Local(key), slot, &guard)).await,
             None => drop(stream.try_write(FULL)),
         }
     }
 
-    async fn visit_from_network(self, stream: TcpStream, tls: Option<TlsAcceptor>, visit: Visit) {
+    async fn serve_from_network(self, stream: TcpStream, tls: Option<TlsAcceptor>, connection: Connection) {
         // Small answers go out at once; where that is refused they go out a little later.
         let _ = stream.set_nodelay(true);
         match tls {
-            None => self.visit(stream, visit).await,
+            None => self.serve_connection(stream, connection).await,
             Some(tls) => {
                 // Others are late, broken, or were told what is wrong.
                 if let Ok(Ok(Some(stream))) = timeout(HEAD_TIMEOUT, shake_hands(stream, tls)).await {
-                    self.visit(stream, visit).await;
+                    self.serve_connection(stream, connection).await;
                 }
             }
         }
     }
 
-    async fn visit<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S, mut visit: Visit) {
-        let open = matches!(visit.guest, Guest::Anybody);
+    async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S, mut connection: Connection) {
+        let open = matches!(connection.peer, Peer::Unauthenticated);
         let router = TowerToHyperService::new(if open { self.open } else { self.router });
-        let held = HeldAnswer::default();
+        let held = BufferedAnswer::default();
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
-            let (guest, access, router) = (visit.guest.clone(), Arc::clone(&self.access), router.clone());
+            let (peer, access, router) = (connection.peer.clone(), Arc::clone(&self.access), router.clone());
             let (file, held) = (self.pages.answer(&request), held.clone());
-            request.extensions_mut().insert(Arc::clone(&visit.seat));
+            request.extensions_mut().insert(Arc::clone(&connection.slot));
             async move {
                 let answer = match file {
                     _ if open => router.call(request).await?,
                     Some(file) => file,
-                    None => match access.caller(&guest, request.headers()).await {
+                    None => match access.caller(&peer, request.headers()).await {
                         Ok(caller) => {
                             request.extensions_mut().insert(caller);
                             router.call(request).await?
@@ -219,23 +219,23 @@ impl Connections {
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(LONGEST_HEAD);
         let stream = StallGuard::new(stream, READ_TIMEOUT, held.clone());
-        let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service).with_upgrades());
-        let told = async {
-            // Whoever could tell is gone: then it ends as well.
-            let _ = visit.presence.stopping.wait_for(|stopping| *stopping).await;
+        let mut connected = pin!(server.serve_connection(TokioIo::new(stream), service).with_upgrades());
+        let stop = async {
+            // An error means that the server is gone: the connection ends as well.
+            let _ = connection.guard.stopping.wait_for(|stopping| *stopping).await;
         };
-        // What goes wrong with a connection is its client's to see.
+        // The client sees errors of its connection.
         tokio::select! {
-            _ = connection.as_mut() => {}
-            () = told => {
-                connection.as_mut().graceful_shutdown();
-                let _ = connection.await;
+            _ = connected.as_mut() => {}
+            () = stop => {
+                connected.as_mut().graceful_shutdown();
+                let _ = connected.await;
             }
         }
     }
 }
 
-/// Begins to speak TLS. Whoever speaks plain HTTP instead is told, in plain HTTP.
+/// Starts TLS. A client that speaks plain HTTP gets an answer in plain HTTP.
 async fn shake_hands(mut stream: TcpStream, tls: TlsAcceptor) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     stream.peek(&mut first).await?;

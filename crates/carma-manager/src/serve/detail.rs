@@ -4,21 +4,21 @@ use carma_core::{JobId, JobSpec, MiB, PerRank};
 
 use super::Shared;
 use super::access::Caller;
-use super::privacy::Private;
-use crate::api::{ArrayPlace, AttemptDetail, EstimateDetail, JobDetail, JobEstimate, JobEvent, Problem, ProblemKind};
+use super::privacy::Redact;
+use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
 use crate::engine::measured;
 use crate::measure::Measurement;
-use crate::store::{JobHistory, Joules, Measured, Phase, StoredAttempt, StoredEvent};
+use crate::store::{JobHistory, JobReasons, Joules, Measured, Phase, StoredAttempt};
 
 impl Shared {
-    /// A job, as it is seen by whoever asks.
+    /// A job as the caller may see it.
     pub(super) async fn job_detail(&self, job: JobId, caller: &Caller) -> Result<JobDetail, Problem> {
         let history = self.readers.read(move |reader| reader.job(job)?.ok_or_else(|| gone(job))).await?;
         let runs = history.job.job.state.active().is_some();
         // It may have ended meanwhile; then what was measured is in the store at the next look.
         let so_far = if runs { self.handle.so_far(job).await.ok().flatten() } else { None };
         let view = caller.view(history.job.owner.uid);
-        Ok(detail(history, so_far).seen(view))
+        Ok(detail(history, so_far).visible_to(view))
     }
 }
 
@@ -29,11 +29,10 @@ pub(super) fn gone(job: JobId) -> Problem {
 
 /// Puts a job together. What was measured so far belongs to its last attempt.
 pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDetail {
-    let JobHistory { job: stored, attempts, events } = history;
+    let JobHistory { job: stored, reasons: JobReasons { held_by, cancelled, estimate }, attempts, events } = history;
     let job = stored.job;
     let mut so_far = so_far;
-    let mut attempts: Vec<AttemptDetail> =
-        attempts.into_iter().rev().map(|attempt| attempt_detail(attempt, &mut so_far, &events)).collect();
+    let mut attempts: Vec<AttemptDetail> = attempts.into_iter().rev().map(|attempt| attempt_detail(attempt, &mut so_far)).collect();
     attempts.reverse();
     let energies: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.energy).map(|Joules(joules)| joules).collect();
     let mut request = stored.request;
@@ -42,13 +41,16 @@ pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDet
     JobDetail {
         id: job.id(),
         owner: stored.owner,
-        estimate: estimate(&job.spec, request.resources.memory, &events),
+        estimate: estimate_detail(&job.spec, request.resources.memory, estimate.unwrap_or_default()),
         request,
         phase: Phase::from(&job.state),
         outcome: job.state.outcome().map(ToString::to_string),
+        ending: job.state.outcome().map(Ending::from),
+        held_by,
+        cancelled,
         submitted: stored.submitted,
         ended: stored.ended,
-        array: job.spec.array.map(|member| ArrayPlace { array: member.array, index: member.index }),
+        array: job.spec.array.map(ArrayPlace::from),
         state: job.state,
         attempts,
         events,
@@ -56,29 +58,20 @@ pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDet
     }
 }
 
-fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>, events: &[StoredEvent]) -> AttemptDetail {
+fn attempt_detail(stored: StoredAttempt, so_far: &mut Option<Measurement>) -> AttemptDetail {
     let StoredAttempt { attempt, placement, launched, end, .. } = stored;
-    let (ended, exit, verdict, taken) = match end {
-        Some(end) => (Some(end.at), end.exit, Some(end.verdict), end.measured),
-        None => (None, None, None, so_far.take().map(|so_far| measured(&so_far, &placement)).unwrap_or_default()),
-    };
-    let end = events.iter().rev().find_map(|stored| match &stored.event.event {
-        JobEvent::Ended { attempt: number, because, whose, .. } if *number == attempt.number => Some((because.clone(), *whose)),
-        _ => None,
-    });
-    let (because, whose) = end.map_or((None, None), |(because, whose)| (Some(because), whose));
-    let Measured { peaks, utilisation, energy } = taken;
-    AttemptDetail { attempt, placement, launched, ended, verdict, because, whose, exit, peaks, utilisation, energy }
+    let taken = || so_far.take().map(|so_far| measured(&so_far, &placement)).unwrap_or_default();
+    let Measured { peaks, utilisation, energy } = end.as_ref().map_or_else(taken, |end| end.measured.clone());
+    let (ended, whose) = (end.as_ref().map(|end| end.at), end.as_ref().and_then(|end| end.blame));
+    let (exit, verdict, because) = end.map_or((None, None, None), |end| (end.exit, Some(end.verdict), end.reason));
+    let ending = verdict.as_ref().map(Ending::from);
+    AttemptDetail { attempt, placement, launched, ended, verdict, ending, because, whose, exit, peaks, utilisation, energy }
 }
 
-fn estimate(spec: &JobSpec, declared: Option<MiB>, events: &[StoredEvent]) -> EstimateDetail {
+fn estimate_detail(spec: &JobSpec, declared: Option<MiB>, latest: JobEstimate) -> EstimateDetail {
     let neediest =
         spec.memory.estimated.as_ref().and_then(|estimate| PerRank::values(estimate).iter().max_by_key(|estimate| estimate.upper));
-    let latest = events.iter().rev().find_map(|stored| match &stored.event.event {
-        JobEvent::Estimated(estimate) => Some((**estimate).clone()),
-        _ => None,
-    });
-    let JobEstimate { source, notes, parts, .. } = latest.unwrap_or_default();
+    let JobEstimate { source, notes, parts, .. } = latest;
     EstimateDetail {
         declared,
         expected: neediest.map(|estimate| estimate.expected),

@@ -13,14 +13,14 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Shared;
 use super::access::Caller;
-use super::privacy::{Private, View};
+use super::privacy::{Redact, View};
 use crate::api::{Problem, Told, Update};
 use crate::store::{StoredEvent, UnixMillis};
 
 /// Events that wait for a client.
-const AHEAD: usize = 256;
+const BUFFERED: usize = 256;
 /// A client that takes nothing for so long is left.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Kept events that are read at once.
 const PAGE: u32 = 500;
 /// Jobs of which a client remembers whose they are.
@@ -32,37 +32,41 @@ type Events = mpsc::Sender<Result<Event, Infallible>>;
 impl Shared {
     /// Updates from now on; with a number, also the kept events that follow it.
     pub(super) fn events(self: &Arc<Self>, caller: Caller, after: Option<u64>) -> ReceiverStream<Result<Event, Infallible>> {
-        let (events, stream) = mpsc::channel(AHEAD);
-        let told = Telling { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
+        let (events, stream) = mpsc::channel(BUFFERED);
+        let told = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
         // Listened to before anything is replayed, so that nothing falls in between.
         let updates = self.handle.updates();
         tokio::spawn(async move {
             // An end means that the client is gone or too slow, or that the manager ends: it asks again.
-            let _ = told.tell(updates, after).await;
+            let _ = told.run(updates, after).await;
         });
         ReceiverStream::new(stream)
     }
 }
 
-/// Somebody who is told.
-struct Telling {
+/// A client that receives events.
+struct EventStream {
     shared: Arc<Shared>,
     caller: Caller,
     owners: HashMap<JobId, u32>,
     events: Events,
 }
 
-/// Nobody is to be told any more.
-struct Over;
+/// The client is gone.
+struct StreamEnded;
 
-impl From<Problem> for Over {
+impl From<Problem> for StreamEnded {
     fn from(_: Problem) -> Self {
         Self
     }
 }
 
-impl Telling {
-    async fn tell(mut self, mut updates: tokio::sync::broadcast::Receiver<(UnixMillis, Update)>, after: Option<u64>) -> Result<(), Over> {
+impl EventStream {
+    async fn run(
+        mut self,
+        mut updates: tokio::sync::broadcast::Receiver<(UnixMillis, Update)>,
+        after: Option<u64>,
+    ) -> Result<(), StreamEnded> {
         let mut last = after;
         loop {
             if let Some(sequence) = &mut last {
@@ -70,15 +74,15 @@ impl Telling {
             }
             let (at, update) = tokio::select! {
                 // Who is so far behind that updates were lost has to begin anew.
-                update = updates.recv() => update.map_err(|_| Over)?,
-                () = self.events.closed() => return Err(Over),
+                update = updates.recv() => update.map_err(|_| StreamEnded)?,
+                () = self.events.closed() => return Err(StreamEnded),
             };
             self.send(self.updated(at, update)?).await?;
         }
     }
 
     /// Sends all kept events that follow a number, which is then that of the last.
-    async fn replay(&mut self, sequence: &mut u64) -> Result<(), Over> {
+    async fn replay(&mut self, sequence: &mut u64) -> Result<(), StreamEnded> {
         loop {
             let after = *sequence;
             let page = self.shared.readers.read(move |reader| Ok(reader.events_after(after, PAGE)?)).await?;
@@ -91,24 +95,24 @@ impl Telling {
         }
     }
 
-    fn kept(&self, stored: StoredEvent) -> Result<Event, Over> {
+    fn kept(&self, stored: StoredEvent) -> Result<Event, StreamEnded> {
         let owner = stored.event.job.map(|job| self.owners.get(&job));
-        // What is nobody's is everybody's; a job that is forgotten is another's.
+        // Events without a job are for all users; a forgotten job belongs to another user.
         let view = owner.map_or(View::Own, |owner| owner.map_or(self.caller.view(u32::MAX), |uid| self.caller.view(*uid)));
-        let stored = stored.seen(view);
-        Event::default().id(stored.sequence.to_string()).event("kept").json_data(&stored).map_err(|_| Over)
+        let stored = stored.visible_to(view);
+        Event::default().id(stored.sequence.to_string()).event("kept").json_data(&stored).map_err(|_| StreamEnded)
     }
 
-    fn updated(&self, at: UnixMillis, update: Update) -> Result<Event, Over> {
+    fn updated(&self, at: UnixMillis, update: Update) -> Result<Event, StreamEnded> {
         let (name, view) = match &update {
             Update::Job { uid, .. } => ("job", self.caller.view(*uid)),
             Update::Gpus => ("gpus", View::Own),
             Update::Machine { .. } => ("machine", View::Own),
         };
-        Event::default().event(name).json_data(Told { at, update: update.seen(view) }).map_err(|_| Over)
+        Event::default().event(name).json_data(Told { at, update: update.visible_to(view) }).map_err(|_| StreamEnded)
     }
 
-    async fn learn_owners(&mut self, page: &[StoredEvent]) -> Result<(), Over> {
+    async fn learn_owners(&mut self, page: &[StoredEvent]) -> Result<(), StreamEnded> {
         if self.owners.len() > MOST_REMEMBERED {
             self.owners.clear();
         }
@@ -129,7 +133,7 @@ impl Telling {
         Ok(())
     }
 
-    async fn send(&self, event: Event) -> Result<(), Over> {
-        timeout(PATIENCE, self.events.send(Ok(event))).await.map_err(|_| Over)?.map_err(|_| Over)
+    async fn send(&self, event: Event) -> Result<(), StreamEnded> {
+        timeout(SEND_TIMEOUT, self.events.send(Ok(event))).await.map_err(|_| StreamEnded)?.map_err(|_| StreamEnded)
     }
 }

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::ServeError;
 use super::tokens::Tokens;
-use crate::configuration::{ManagerSettings, NetworkSettings};
+use crate::configuration::{ManagerConfig, NetworkConfig};
 
 /// The longest path of a socket that the kernel takes.
 const LONGEST_PATH: usize = 107;
@@ -25,16 +25,16 @@ const LONGEST_PATH: usize = 107;
 pub(super) struct Listeners {
     pub(super) socket: Socket,
     pub(super) network: Option<NetworkListener>,
-    /// Where metrics alone are told, to anybody.
+    /// Serves metrics only, without authentication.
     pub(super) metrics: Option<TcpListener>,
 }
 
 impl Listeners {
-    pub(super) fn bind(socket: &Path, settings: &ManagerSettings) -> Result<Self, ServeError> {
+    pub(super) fn bind(socket: &Path, settings: &ManagerConfig) -> Result<Self, ServeError> {
         let network = NetworkListener::bind(&settings.network)?;
         let metrics = settings.metrics.listen.map(bind).transpose()?;
         let refused = |source| ServeError::Socket { path: socket.to_owned(), source };
-        Ok(Self { socket: Socket::bind(socket, nix::unistd::geteuid().is_root()).map_err(refused)?, network, metrics })
+        Ok(Self { socket: Socket::bind(socket, rustix::process::geteuid().is_root()).map_err(refused)?, network, metrics })
     }
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Makes the socket, for everybody or for its own user alone. One that a dead manager left is replaced: the store's lock says that no other lives.
+    /// Creates the socket, for all users or for its own user only. A socket left by a dead manager is replaced: the store's lock excludes a live one.
     fn bind(path: &Path, for_everybody: bool) -> io::Result<Self> {
-        // Made beside and moved into place: nobody meets it before its permissions are right.
+        // Created under another name and renamed, so that clients never see it with wrong permissions.
         let new = path.with_extension("new");
         if new.as_os_str().len() > LONGEST_PATH {
             return Err(io::Error::new(
@@ -101,7 +101,7 @@ impl std::fmt::Debug for NetworkListener {
 
 impl NetworkListener {
     /// Takes the address, if one is configured: with tokens, and without a certificate on the machine itself alone.
-    fn bind(settings: &NetworkSettings) -> Result<Option<Self>, ServeError> {
+    fn bind(settings: &NetworkConfig) -> Result<Option<Self>, ServeError> {
         let (Some(address), Some(tokens)) = (settings.listen, settings.tokens.clone()) else { return Ok(None) };
         Tokens::check(&tokens).map_err(|reason| ServeError::File { path: tokens.clone(), reason })?;
         let tls = settings.certificate.as_deref().zip(settings.key.as_deref()).map(|(certificate, key)| acceptor(certificate, key));

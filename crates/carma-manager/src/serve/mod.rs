@@ -6,11 +6,14 @@
 //!  TCP, TLS ─────► a token says who it is ─────┘                      └──► logs, terminals
 //! ```
 //!
-//! Whoever is slow, or sends too much, is in nobody else's way: heads and bodies must arrive in time, and connections, large bodies and reads are counted.
+//! A client that is slow or sends too much blocks no other: heads and bodies have a time limit; connections, large bodies and reads are counted.
 
 mod access;
 mod answer;
+mod concurrency_limit;
 mod connection;
+mod connection_limit;
+mod convert;
 mod detail;
 mod events;
 mod listen;
@@ -20,11 +23,9 @@ mod pages;
 mod privacy;
 mod readers;
 mod routes;
-mod seats;
 mod stalled;
 mod timeline;
 mod tokens;
-mod turns;
 mod users;
 mod wait;
 mod what_ifs;
@@ -39,7 +40,7 @@ use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-use crate::configuration::ManagerSettings;
+use crate::configuration::ManagerConfig;
 use crate::engine::Handle;
 use crate::places::Places;
 use crate::store::Store;
@@ -49,10 +50,10 @@ pub use pages::PageFile;
 pub(crate) use pages::Pages;
 
 use access::Access;
+use concurrency_limit::ConcurrencyLimit;
 use connection::Connections;
 use listen::{Listeners, NetworkListener};
 use readers::Readers;
-use turns::Turns;
 use what_ifs::WhatIfs;
 
 /// What is served.
@@ -65,7 +66,7 @@ pub struct Serving {
     /// Where the socket, the logs and the configuration are.
     pub places: Places,
     /// What is configured.
-    pub settings: ManagerSettings,
+    pub settings: ManagerConfig,
     /// The web page.
     pub pages: &'static [PageFile],
     /// The program that simulates: this one.
@@ -122,18 +123,18 @@ struct Shared {
     handle: Handle,
     readers: Arc<Readers>,
     places: Places,
-    settings: ManagerSettings,
+    settings: ManagerConfig,
     /// To send a large body.
-    large_bodies: Turns,
+    large_bodies: ConcurrencyLimit,
     /// To have jobs that are submitted in memory, by their size.
-    submissions: Turns,
+    submissions: ConcurrencyLimit,
     /// To ask what the engine has to think about.
-    deliberations: Turns,
+    deliberations: ConcurrencyLimit,
     /// To have the engine list the queue: many requests of one user must not fill its inbox.
-    listings: Turns,
-    metrics_told: routes::Told,
+    listings: ConcurrencyLimit,
+    metrics_cache: routes::MetricsCache,
     /// To wait for a simulation.
-    simulations: Turns,
+    simulations: ConcurrencyLimit,
     what_ifs: Arc<WhatIfs>,
 }
 
@@ -154,7 +155,7 @@ impl Server {
         self.listeners.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
-    /// Serves until told to stop, or until whoever could tell is gone.
+    /// Serves until `stop` is sent or dropped.
     pub fn run(self, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
         let Serving { handle, store, places, settings, pages, program } = self.serving;
         let runtime = runtime::Builder::new_multi_thread()
@@ -170,13 +171,13 @@ impl Server {
             readers: Arc::new(Readers::new(store)),
             places,
             settings,
-            large_bodies: Turns::new(16, 2),
-            submissions: routes::submission_turns(),
+            large_bodies: ConcurrencyLimit::new(16, 2),
+            submissions: routes::submission_limit(),
             // Of forecasts some wait for a dry run.
-            deliberations: Turns::new(64, 4),
-            listings: Turns::new(64, 4),
-            metrics_told: routes::Told::default(),
-            simulations: Turns::new(8, 2),
+            deliberations: ConcurrencyLimit::new(64, 4),
+            listings: ConcurrencyLimit::new(64, 4),
+            metrics_cache: routes::MetricsCache::default(),
+            simulations: ConcurrencyLimit::new(8, 2),
             what_ifs,
         };
         let shared = Arc::new(shared);

@@ -74,7 +74,7 @@ impl JobName {
         let name = if let Self::Named(name) = self { Some(name.as_str()) } else { None };
         let latest = reader.latest(UserId(caller.uid), name)?.ok_or_else(|| self.unknown())?;
         let array = reader.summary(latest)?.and_then(|job| job.array);
-        Ok(Self::Number(array.map_or(latest.0, |(array, _)| array.0)))
+        Ok(Self::Number(array.map_or(latest.0, |place| place.array.0)))
     }
 
     fn unknown(&self) -> Problem {

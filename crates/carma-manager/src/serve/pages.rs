@@ -1,4 +1,4 @@
-//! The files of the web page. Anybody may have them: what the page shows, it asks for through the API.
+//! The files of the web page. They need no authentication: the page gets its data through the API.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::token::hexadecimal;
 
-/// A page runs its own scripts alone, and talks to nobody but the manager.
+/// The page runs its own scripts only, and connects to the manager only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// What is asked for where nothing is named.

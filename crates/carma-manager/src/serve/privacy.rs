@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use carma_core::{Outcome, State, Verdict};
 
 use super::access::Caller;
-use crate::api::{AttemptDetail, JobDetail, Update, Why};
+use crate::api::{AttemptDetail, Ending, JobDetail, JobSummary, Update, Why};
 use crate::attempt::Exit;
+use crate::event::StoredEvent;
 use crate::request::{JobCommand, JobRequest};
-use crate::store::{JobSummary, StoredEvent};
 use crate::submission::HIDDEN;
 
-/// From where somebody looks at a job.
+/// What a caller may see of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
     /// It is their own: all but secrets.
@@ -33,107 +33,112 @@ impl Caller {
     }
 }
 
-/// Something of which not everybody sees all.
-pub(super) trait Private: Sized {
+/// Something that is redacted for some callers.
+pub(super) trait Redact: Sized {
     /// What others do not get to see is taken out.
-    fn hide(&mut self);
+    fn redact(&mut self);
 
     /// As it is seen from there.
-    fn seen(mut self, view: View) -> Self {
+    fn visible_to(mut self, view: View) -> Self {
         if view == View::Other {
-            self.hide();
+            self.redact();
         }
         self
     }
 }
 
-impl Private for JobDetail {
-    fn hide(&mut self) {
-        self.request.hide();
-        self.state.hide();
+impl Redact for JobDetail {
+    fn redact(&mut self) {
+        self.request.redact();
+        self.state.redact();
         self.outcome = self.state.outcome().map(ToString::to_string);
+        self.ending = self.state.outcome().map(Ending::from);
         self.estimate.notes.clear();
-        self.attempts.iter_mut().for_each(Private::hide);
-        self.events.iter_mut().for_each(Private::hide);
+        self.cancelled = None;
+        self.attempts.iter_mut().for_each(Redact::redact);
+        self.events.iter_mut().for_each(Redact::redact);
     }
 
-    fn seen(mut self, view: View) -> Self {
+    fn visible_to(mut self, view: View) -> Self {
         match view {
             View::Own => self.request = self.request.without_secrets(),
             View::Operator => self.request.environment.values_mut().for_each(|value| HIDDEN.clone_into(value)),
-            View::Other => self.hide(),
+            View::Other => self.redact(),
         }
         self
     }
 }
 
-impl Private for JobRequest {
-    fn hide(&mut self) {
+impl Redact for JobRequest {
+    fn redact(&mut self) {
         self.command = JobCommand::Program(Vec::new());
         self.directory = PathBuf::new();
         self.environment.clear();
         (self.activation, self.image, self.output, self.error, self.hints.model) = (None, None, None, None, None);
         self.schedule.after.clear();
-        if let Some(label) = &mut self.array {
-            label.parameters.clear();
+        if let Some(element) = &mut self.array {
+            element.parameters.clear();
         }
     }
 }
 
 /// Why something could not be started speaks of files.
-impl Private for Outcome {
-    fn hide(&mut self) {
+impl Redact for Outcome {
+    fn redact(&mut self) {
         if let Self::CouldNotStart { reason } = self {
             HIDDEN.clone_into(reason);
         }
     }
 }
 
-impl Private for State {
-    fn hide(&mut self) {
+impl Redact for State {
+    fn redact(&mut self) {
         if let Self::Done { outcome, .. } = self {
-            outcome.hide();
+            outcome.redact();
         }
     }
 }
 
-impl Private for AttemptDetail {
-    fn hide(&mut self) {
+impl Redact for AttemptDetail {
+    fn redact(&mut self) {
         // It may quote the log.
         self.because = None;
         if let Some(Verdict::CouldNotStart { reason }) = &mut self.verdict {
             HIDDEN.clone_into(reason);
         }
+        self.ending = self.verdict.as_ref().map(Ending::from);
         if let Some(Exit::NotStarted(reason)) = &mut self.exit {
             HIDDEN.clone_into(reason);
         }
     }
 }
 
-impl Private for JobSummary {
-    fn hide(&mut self) {
-        self.outcome.iter_mut().for_each(Private::hide);
+impl Redact for JobSummary {
+    fn redact(&mut self) {
+        self.outcome.iter_mut().for_each(Redact::redact);
+        self.ending = self.outcome.as_ref().map(Ending::from);
     }
 }
 
-impl Private for StoredEvent {
-    fn hide(&mut self) {
+impl Redact for StoredEvent {
+    fn redact(&mut self) {
         self.event.event = self.event.event.without_body();
         self.text = self.event.event.words();
     }
 }
 
-impl Private for Why {
-    fn hide(&mut self) {
-        self.state.hide();
+impl Redact for Why {
+    fn redact(&mut self) {
+        self.state.redact();
         if self.state.outcome().is_some() {
-            self.text = format!("{}: {}", self.job, self.state);
+            self.summary = format!("{}: {}", self.job, self.state);
+            self.text.clone_from(&self.summary);
         }
     }
 }
 
-impl Private for Update {
-    fn hide(&mut self) {
+impl Redact for Update {
+    fn redact(&mut self) {
         if let Self::Job { text, .. } = self {
             text.clear();
         }
@@ -149,7 +154,7 @@ mod tests {
     use super::super::access::Role;
     use super::*;
     use crate::api::EstimateDetail;
-    use crate::event::JobEvent;
+    use crate::event::{CancelCause, JobEvent};
     use crate::request::Owner;
     use crate::store::{NewEvent, Phase, UnixMillis};
 
@@ -167,8 +172,11 @@ mod tests {
             request,
             phase: Phase::Done,
             outcome: Some(outcome.to_string()),
+            ending: Some(Ending::from(&outcome)),
             state: State::Done { at: Time::ZERO, outcome },
             submitted: UnixMillis(1),
+            held_by: None,
+            cancelled: Some(CancelCause::OverLimit("private.onnx needs too much".to_owned())),
             ended: None,
             estimate: EstimateDetail { notes: vec!["private.onnx was read".to_owned()], ..EstimateDetail::default() },
             array: None,
@@ -180,7 +188,7 @@ mod tests {
 
     fn seen_as(uid: u32, role: Role) -> String {
         let caller = Caller { uid, gid: uid, name: String::new(), role };
-        serde_json::to_string(&detail().seen(caller.view(1000))).unwrap()
+        serde_json::to_string(&detail().visible_to(caller.view(1000))).unwrap()
     }
 
     #[test]

@@ -16,12 +16,12 @@ const MOST: usize = 8;
 pub(super) struct Readers {
     store: Arc<Store>,
     free: Mutex<Vec<Reader>>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Readers {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, free: Mutex::default(), turns: Arc::new(Semaphore::new(MOST)) }
+        Self { store, free: Mutex::default(), permits: Arc::new(Semaphore::new(MOST)) }
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
@@ -33,11 +33,11 @@ impl Readers {
         self: &Arc<Self>,
         read: impl FnOnce(&Reader) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
         let readers = Arc::clone(self);
         let done = spawn_blocking(move || {
-            // Given back when it is done, whether or not anybody still waits for it.
-            let _turn = turn;
+            // The reader is returned when it is done, even if the client is gone.
+            let _permit = permit;
             let reader = readers.take()?;
             let result = read(&reader);
             if !matches!(&result, Err(problem) if problem.kind == ProblemKind::Internal) {

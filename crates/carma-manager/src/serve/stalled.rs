@@ -16,9 +16,9 @@ use tokio::time::{Sleep, sleep};
 /// Whether the answer under way is held in memory as a whole. Logs, events and terminals are not: they are read piece by piece, and a client may
 /// pause for as long as it wants.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeldAnswer(Arc<AtomicBool>);
+pub(super) struct BufferedAnswer(Arc<AtomicBool>);
 
-impl HeldAnswer {
+impl BufferedAnswer {
     /// Notes what kind of answer is sent next.
     pub(super) fn note(&self, answer: &Response<Body>) {
         self.0.store(answer.body().size_hint().exact().is_some(), Ordering::Relaxed);
@@ -30,12 +30,12 @@ impl HeldAnswer {
 pub(super) struct StallGuard<S> {
     stream: S,
     limit: Duration,
-    held: HeldAnswer,
+    held: BufferedAnswer,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> StallGuard<S> {
-    pub(super) fn new(stream: S, limit: Duration, held: HeldAnswer) -> Self {
+    pub(super) fn new(stream: S, limit: Duration, held: BufferedAnswer) -> Self {
         Self { stream, limit, held, stalled: None }
     }
 
@@ -92,7 +92,7 @@ mod tests {
 
     fn guarded(answer: Body) -> (StallGuard<tokio::io::DuplexStream>, tokio::io::DuplexStream) {
         let (near, far) = duplex(16);
-        let held = HeldAnswer::default();
+        let held = BufferedAnswer::default();
         held.note(&Response::new(answer));
         (StallGuard::new(near, Duration::from_millis(20), held), far)
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use carma_core::{DeviceId, Fraction, MiB, Outcome, Utilisation, Verdict, Watts};
+use carma_core::{DeviceId, Fraction, MiB, Outcome, PerMetric, Watts};
 
 use super::Shared;
-use crate::api::{ArrayPlace, GpuStay, GpuTimeline, Problem, SampleQuery};
+use super::privacy::Redact;
+use crate::api::{Ending, GpuStay, GpuTimeline, Problem, SampleQuery};
 use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
 
 /// Milliseconds that are shown where nothing is said.
@@ -56,18 +57,11 @@ fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
         let (sum, weight) = told.fold((0.0, 0.0), |(sum, weight), (value, readings)| (sum + value * readings, weight + readings));
         (weight > 0.0).then(|| sum / weight)
     };
-    let share = |pick: fn(&Utilisation) -> Option<Fraction>| {
-        weighted(&|minute| pick(&minute.utilisation).map(Fraction::get)).map(Fraction::clamped)
-    };
+    let share = |metric| weighted(&|minute| minute.utilisation[metric].map(Fraction::get)).map(Fraction::clamped);
     Some(MinuteMean {
         readings: minutes.iter().map(|minute| minute.readings).sum(),
         memory_used: MiB(weighted(&|minute| Some(minute.memory_used.0 as f64)).unwrap_or_default() as u64),
-        utilisation: Utilisation {
-            smact: share(|utilisation| utilisation.smact),
-            smocc: share(|utilisation| utilisation.smocc),
-            drama: share(|utilisation| utilisation.drama),
-            gpu: share(|utilisation| utilisation.gpu),
-        },
+        utilisation: PerMetric::from_fn(share),
         power: weighted(&|minute| minute.power.map(|power| power.0)).map(Watts),
         ..first
     })
@@ -77,31 +71,23 @@ impl From<Stay> for GpuStay {
     fn from(stay: Stay) -> Self {
         let ending = ending(&stay);
         let Stay { attempt, name, array, user, launched, ended, promised, memory, .. } = stay;
-        let array = array.map(|(array, index)| ArrayPlace { array, index });
         Self { attempt, name, array, user, launched, ended, ending, promised, memory }
     }
 }
 
-/// How an attempt ended, without anything of what it does: everybody may read it.
-fn ending(stay: &Stay) -> Option<String> {
-    let words = match (stay.verdict.as_ref()?, &stay.outcome) {
-        (_, Some(Outcome::Cancelled)) => "cancelled",
-        (_, Some(Outcome::TimeLimit)) => "time limit",
-        (Verdict::Succeeded, _) => "succeeded",
-        (Verdict::Failed { code }, _) => return Some(format!("exit code {code}")),
-        (Verdict::OutOfMemory, _) => "out of memory",
-        (Verdict::HostOutOfMemory, _) => "host out of memory",
-        (Verdict::GpuLost, _) => "GPU lost",
-        (Verdict::MpsServerDied, _) => "MPS server died",
-        (Verdict::CouldNotStart { .. }, _) => "could not start",
-        (Verdict::SupervisorLost, _) => "supervisor killed",
+/// How an attempt ended, without details of the job: all users may read it.
+fn ending(stay: &Stay) -> Option<Ending> {
+    let mut outcome = match (stay.verdict.as_ref()?, &stay.outcome) {
+        (_, Some(outcome @ (Outcome::Cancelled | Outcome::TimeLimit))) => outcome.clone(),
+        (verdict, _) => verdict.clone().into(),
     };
-    Some(words.to_owned())
+    outcome.redact();
+    Some(Ending::from(&outcome))
 }
 
 #[cfg(test)]
 mod tests {
-    use carma_core::ServerId;
+    use carma_core::{Metric, ServerId, Utilisation};
 
     use super::*;
 
@@ -112,7 +98,7 @@ mod tests {
             minute: UnixMinute(minute),
             readings,
             memory_used: MiB(memory),
-            utilisation: Utilisation { smact: Some(Fraction::clamped(0.5)), ..Utilisation::default() },
+            utilisation: Utilisation::of([(Metric::Smact, 0.5)]),
             power,
         };
         let minutes = [minute(2, 10, 100, None), minute(3, 30, 500, Some(Watts(60.0))), minute(4, 1, 7, None)];

@@ -53,7 +53,7 @@ impl Tokens {
 
     fn current(&self) -> Result<Arc<[Token]>, String> {
         let metadata = fs::metadata(&self.path).map_err(|error| error.to_string())?;
-        check_owner(metadata.mode(), metadata.uid(), nix::unistd::geteuid().as_raw())?;
+        check_owner(metadata.mode(), metadata.uid(), rustix::process::geteuid().as_raw())?;
         let version = Version { inode: metadata.ino(), size: metadata.size(), changed: (metadata.ctime(), metadata.ctime_nsec()) };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, tokens)) = read.as_ref().filter(|(seen, _)| *seen == version) {

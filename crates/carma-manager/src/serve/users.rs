@@ -121,7 +121,7 @@ mod tests {
         let stranger = users.look_up(numbered(4_000_002)).unwrap();
         assert_eq!(stranger, Caller { uid: 4_000_002, gid: 65_000, name: "4000002".to_owned(), role: Role::Owner });
         assert_eq!(users.remembered(&numbered(4_000_002)), Some(stranger));
-        // Everybody is in their own first group.
+        // A user is a member of their primary group.
         let Ok(Some(group)) = Group::from_gid(Gid::from_raw(1)) else { return };
         let users = Users::new(group.name, 0);
         assert!(users.is_in_operators("daemon", 1) && !users.is_in_operators("daemon", 4_000_000));

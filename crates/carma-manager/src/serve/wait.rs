@@ -1,4 +1,4 @@
-//! Waiting for something to become of a job: the store is asked whenever the job is in the news, and now and then in case some were missed.
+//! Waits for the end of a job: the store is read after each update of the job, and now and then in case an update was missed.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::api::{Problem, Update};
 use crate::store::{JobSummary, UnixMillis};
 
 /// So often a job is looked at in any case.
-const IN_ANY_CASE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is told from now on, as far as it is about one job.
-pub(super) struct News {
+pub(super) struct JobUpdates {
     job: JobId,
     updates: Receiver<(UnixMillis, Update)>,
 }
 
-impl News {
-    /// Waits until the job is in the news, or for as long as this.
+impl JobUpdates {
+    /// Waits for an update of the job, at most for this long.
     pub(super) async fn wait(&mut self, most: Duration) {
         let until = Instant::now() + most;
         loop {
@@ -39,21 +39,21 @@ impl News {
 
 impl Shared {
     /// What is told of a job from now on.
-    pub(super) fn news(&self, job: JobId) -> News {
-        News { job, updates: self.handle.updates() }
+    pub(super) fn job_updates(&self, job: JobId) -> JobUpdates {
+        JobUpdates { job, updates: self.handle.updates() }
     }
 
     /// Waits until a job is as wanted, at most until then: how it stands.
     pub(super) async fn wait_until(&self, job: JobId, until: Instant, wanted: impl Fn(&JobSummary) -> bool) -> Result<JobSummary, Problem> {
         // Listening begins before the first look, so that nothing falls in between.
-        let mut news = self.news(job);
+        let mut job_updates = self.job_updates(job);
         loop {
             let standing = self.readers.read(move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
             let left = until.saturating_duration_since(Instant::now());
             if wanted(&standing) || left.is_zero() {
                 return Ok(standing);
             }
-            news.wait(left.min(IN_ANY_CASE)).await;
+            job_updates.wait(left.min(POLL_INTERVAL)).await;
         }
     }
 }

@@ -41,7 +41,7 @@ impl WhatIfs {
         Self { program, socket, longest: LONGEST, kept: tokio::sync::Mutex::default() }
     }
 
-    /// The answer to a question, whether or not whoever asks still waits for it.
+    /// The answer to a question, even if the client no longer waits for it.
     pub(super) async fn answer(self: &Arc<Self>, query: WhatIfQuery) -> Result<WhatIf, Problem> {
         let this = Arc::clone(self);
         tokio::spawn(async move { this.answer_in_turn(query).await }).await?

@@ -1,41 +1,39 @@
-//! How each change becomes rows.
+//! Writes changes as rows.
 
 use carma_core::{AttemptId, Job, JobId, Placement};
-use rusqlite::{CachedStatement, Connection, Params, ffi, params};
+use rusqlite::{CachedStatement, Connection, Params, ToSql, ffi, params, params_from_iter};
 
-use super::change::{AttemptEnd, Change, MinuteMean, NewEvent, StoredJob, utilisation_columns};
+use super::change::{AttemptEnd, Change, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
-use super::phase::Phase;
+use super::metrics::{self, COLUMNS};
 use super::prune::NOT_NEEDED;
-use super::units::{UnixMillis, UnixMinute};
-use crate::api::Notification;
-use crate::metrics::{Tallies, Tally};
+use crate::event::{CancelCause, JobEvent, NewEvent};
+use crate::notification::Notification;
+use crate::phase::Phase;
+use crate::samples::MinuteMean;
+use crate::tally::{Tallies, Tally};
+use crate::units::{UnixMillis, UnixMinute};
 
-/// The number that the next job gets.
+/// The number of the next job.
 pub(super) const NEXT_JOB: &str = "next_job";
 /// The manager's own time in milliseconds.
 pub(super) const CLOCK: &str = "clock";
 
-/// The last event of which nobody is to be told any more.
+/// The last event whose notifications are done.
 pub(super) const TOLD: &str = "told";
 
-/// Writes one change, within a transaction of the caller.
+/// Writes one change within the caller's transaction.
 pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), ApplyError> {
     let to = Target(connection);
     match change {
         Change::JobAccepted(job) => to.accept(job),
         Change::JobChanged { job, at } => to.change_job(job, *at),
         Change::AttemptStarted { attempt, placement, at } => to.start_attempt(*attempt, placement, *at),
-        Change::SupervisorSeen { attempt, supervisor } => to.change_attempt(
-            *attempt,
-            "UPDATE attempts SET supervisor_pid = ?3, supervisor_started = ?4 WHERE job = ?1 AND number = ?2 AND ended IS NULL",
-            params![attempt.job.0, attempt.number, supervisor.pid, supervisor.started],
-        ),
         Change::AttemptEnded { attempt, end } => to.end_attempt(*attempt, end),
         Change::EventLogged(event) => to.log(event),
-        Change::SampleKept(mean) => to.keep_sample(mean),
-        Change::MemoryStepped { attempt, device, step } => to.execute(
+        Change::SampleStored(mean) => to.store_sample(mean),
+        Change::MemoryChanged { attempt, device, step } => to.execute(
             "INSERT INTO memory_steps (job, number, device, at, memory) SELECT job, number, ?3, ?4, ?5 FROM attempts WHERE job = ?1 AND number = ?2
              ON CONFLICT DO UPDATE SET memory = excluded.memory",
             params![attempt.job.0, attempt.number, Named(device), step.at, step.memory.0],
@@ -49,23 +47,23 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
             to.execute("INSERT INTO machine_changes (change) VALUES (?1) ON CONFLICT DO NOTHING", params![Json(change)])
         }
         Change::MachineRestored(change) => to.execute("DELETE FROM machine_changes WHERE change = ?1", params![Json(change)]),
-        Change::ClockSeen(now) => to.raise(CLOCK, now.milliseconds()),
+        Change::ClockAdvanced(now) => to.raise(CLOCK, now.milliseconds()),
         Change::NotificationsSet { uid, notifications } => to.set_notifications(*uid, notifications),
-        Change::UserTold { uid, by, through } => {
+        Change::UserNotified { uid, by, through } => {
             to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
         }
-        Change::AllTold { through } => to.raise(TOLD, *through),
-        Change::JobsForgotten(jobs) => jobs.iter().try_for_each(|job| to.forget(*job)),
-        Change::EventsForgotten(events) => {
+        Change::NotifiedThrough { through } => to.raise(TOLD, *through),
+        Change::JobsDeleted(jobs) => jobs.iter().try_for_each(|job| to.delete_job(*job)),
+        Change::EventsDeleted(events) => {
             let sql = format!("DELETE FROM events WHERE sequence = ?1 AND {NOT_NEEDED}");
             events.iter().try_for_each(|sequence| to.execute(&sql, params![sequence]))
         }
-        Change::SamplesForgotten { before } => to.forget_samples(*before),
-        Change::RoomReturned { pages } => to.return_room(*pages),
+        Change::SamplesDeleted { before } => to.delete_samples(*before),
+        Change::SpaceReleased { pages } => to.release_space(*pages),
     }
 }
 
-/// Where changes go.
+/// The connection that changes are written to.
 struct Target<'a>(&'a Connection);
 
 impl Target<'_> {
@@ -86,7 +84,7 @@ impl Target<'_> {
         }
     }
 
-    /// Changes a row that must be there.
+    /// Updates a row that must exist.
     fn update_known(&self, sql: &str, values: impl Params, unknown: Refusal) -> Result<(), ApplyError> {
         if self.statement(sql)?.execute(values)? == 0 { Err(unknown.into()) } else { Ok(()) }
     }
@@ -96,8 +94,8 @@ impl Target<'_> {
         let id = job.id();
         let array = job.spec.array;
         self.insert_new(
-            "INSERT INTO jobs (id, sequence, name, uid, gid, user, phase, since, priority, gpus, attempts, array, array_index, submitted, ended, outcome)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?8, ?14, ?15)",
+            "INSERT INTO jobs (id, sequence, name, uid, gid, user, phase, since, priority, gpus, attempts, array, array_index, submitted, ended, outcome, held_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?8, ?14, ?15, ?16)",
             params![
                 id.0,
                 job.place(),
@@ -114,12 +112,13 @@ impl Target<'_> {
                 array.map(|member| member.index),
                 ended,
                 job.state.outcome().map(Json),
+                request.schedule.hold.then_some(&owner.name),
             ],
             Refusal::DuplicateJob(id),
         )?;
         self.execute("INSERT INTO requests (job, request) VALUES (?1, ?2)", params![id.0, Json(request)])?;
         self.execute("INSERT INTO standings (job, standing) VALUES (?1, ?2)", params![id.0, Json(job)])?;
-        // In the same commit as the job: its number is taken for good, even when the job is forgotten some day.
+        // In the same commit as the job: its number stays used, even after the job is deleted.
         self.raise(NEXT_JOB, id.0 + 1)
     }
 
@@ -157,7 +156,7 @@ impl Target<'_> {
             self.execute(
                 "INSERT INTO stays (job, number, device, promised, launched) VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT DO UPDATE SET promised = promised + excluded.promised",
-                params![attempt.job.0, attempt.number, Named(granted.device), granted.promised.0, at],
+                params![attempt.job.0, attempt.number, Named(granted.device), granted.reserved.0, at],
             )
         })
     }
@@ -167,25 +166,16 @@ impl Target<'_> {
     }
 
     fn end_attempt(&self, attempt: AttemptId, end: &AttemptEnd) -> Result<(), ApplyError> {
-        let [smact, smocc, drama, utilisation] = utilisation_columns(&end.measured.utilisation);
-        self.change_attempt(
-            attempt,
-            "UPDATE attempts SET ended = ?3, exit = ?4, verdict = ?5, peaks = ?6, smact = ?7, smocc = ?8, drama = ?9, utilisation = ?10, joules = ?11
+        let sql = format!(
+            "UPDATE attempts SET ended = ?3, exit = ?4, verdict = ?5, peaks = ?6, joules = ?7, reason = ?8, blame = ?9, {}
              WHERE job = ?1 AND number = ?2 AND ended IS NULL",
-            params![
-                attempt.job.0,
-                attempt.number,
-                end.at,
-                end.exit.as_ref().map(Json),
-                Json(&end.verdict),
-                Json(&end.measured.peaks),
-                smact,
-                smocc,
-                drama,
-                utilisation,
-                end.measured.energy,
-            ],
-        )?;
+            metrics::listed(|column| format!("{column} = ?"))
+        );
+        let (exit, verdict, peaks) = (end.exit.as_ref().map(Json), Json(&end.verdict), Json(&end.measured.peaks));
+        let (blame, energy) = (end.blame.map(Json), end.measured.energy);
+        let values: [&dyn ToSql; 9] = [&attempt.job.0, &attempt.number, &end.at, &exit, &verdict, &peaks, &energy, &end.reason, &blame];
+        let metrics = metrics::values(&end.measured.utilisation);
+        self.change_attempt(attempt, &sql, params_from_iter(values.into_iter().chain(metrics.iter().map(as_sql))))?;
         self.execute("UPDATE stays SET ended = ?3 WHERE job = ?1 AND number = ?2", params![attempt.job.0, attempt.number, end.at])
     }
 
@@ -194,33 +184,43 @@ impl Target<'_> {
         self.execute(
             "INSERT INTO events (at, job, kind, body) VALUES (?1, ?2, ?3, ?4)",
             params![event.at, event.job.map(|job| job.0), kind, Json(&body)],
-        )
+        )?;
+        event.job.map_or(Ok(()), |job| self.keep_reason(job, &event.event))
     }
 
-    fn keep_sample(&self, mean: &MinuteMean) -> Result<(), ApplyError> {
-        let [smact, smocc, drama, utilisation] = utilisation_columns(&mean.utilisation);
-        self.execute(
-            "INSERT INTO samples (device, minute, readings, memory_used, smact, smocc, drama, utilisation, power)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT DO UPDATE SET readings = excluded.readings, memory_used = excluded.memory_used, smact = excluded.smact,
-                 smocc = excluded.smocc, drama = excluded.drama, utilisation = excluded.utilisation, power = excluded.power
+    /// Keeps with the job what an event says about it for good: the log is shortened by age.
+    fn keep_reason(&self, job: JobId, event: &JobEvent) -> Result<(), ApplyError> {
+        let hold = |by: Option<&str>| self.execute("UPDATE jobs SET held_by = ?2 WHERE id = ?1", params![job.0, by]);
+        let cancel = |cause: CancelCause| self.execute("UPDATE jobs SET cancelled = ?2 WHERE id = ?1", params![job.0, Json(cause)]);
+        match event {
+            JobEvent::Held(user) => hold(Some(&user.by)),
+            JobEvent::Released(_) => hold(None),
+            JobEvent::Cancelled(user) => cancel(CancelCause::User(user.by.clone())),
+            JobEvent::OverLimit { text } => cancel(CancelCause::OverLimit(text.clone())),
+            JobEvent::Estimated(estimate) => self.execute(
+                "INSERT OR REPLACE INTO estimates (job, source, estimate) SELECT id, ?2, ?3 FROM jobs WHERE id = ?1",
+                params![job.0, estimate.source, Json(estimate)],
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn store_sample(&self, mean: &MinuteMean) -> Result<(), ApplyError> {
+        let sql = format!(
+            "INSERT INTO samples (device, minute, readings, memory_used, power, {columns}) VALUES (?, ?, ?, ?, ?, {places})
+             ON CONFLICT DO UPDATE SET readings = excluded.readings, memory_used = excluded.memory_used, power = excluded.power, {renewed}
              WHERE excluded.readings > readings",
-            params![
-                Named(mean.device),
-                mean.minute,
-                mean.readings,
-                mean.memory_used.0,
-                smact,
-                smocc,
-                drama,
-                utilisation,
-                mean.power.map(|power| power.0)
-            ],
-        )
+            columns = *COLUMNS,
+            places = metrics::listed(|_| "?".to_owned()),
+            renewed = metrics::listed(|column| format!("{column} = excluded.{column}")),
+        );
+        let (power, metrics) = (mean.power.map(|power| power.0), metrics::values(&mean.utilisation));
+        let values: [&dyn ToSql; 5] = [&Named(mean.device), &mean.minute, &mean.readings, &mean.memory_used.0, &power];
+        self.execute(&sql, params_from_iter(values.into_iter().chain(metrics.iter().map(as_sql))))
     }
 
-    /// An attempt that runs keeps its steps, however old: it may have had the same memory since.
-    fn forget_samples(&self, before: UnixMinute) -> Result<(), ApplyError> {
+    /// A running attempt keeps its memory steps at any age: its memory may not have changed since.
+    fn delete_samples(&self, before: UnixMinute) -> Result<(), ApplyError> {
         self.execute("DELETE FROM samples WHERE minute < ?1", params![before])?;
         self.execute(
             "DELETE FROM memory_steps WHERE at < ?1 * 60000 AND (job, number) NOT IN (SELECT job, number FROM attempts WHERE ended IS NULL)",
@@ -235,7 +235,7 @@ impl Target<'_> {
         )
     }
 
-    /// Ways that stay keep what was told by them.
+    /// Channels that stay keep their progress.
     fn set_notifications(&self, uid: u32, notifications: &[Notification]) -> Result<(), ApplyError> {
         self.execute("UPDATE notifications SET place = -1 WHERE uid = ?1", params![uid])?;
         for (place, Notification { on, by }) in notifications.iter().enumerate() {
@@ -249,7 +249,7 @@ impl Target<'_> {
         self.execute("DELETE FROM notifications WHERE uid = ?1 AND place = -1", params![uid])
     }
 
-    /// Keeps a number that only ever grows.
+    /// Writes a number that only grows.
     fn raise(&self, name: &str, value: u64) -> Result<(), ApplyError> {
         self.execute(
             "INSERT INTO numbers (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -257,21 +257,25 @@ impl Target<'_> {
         )
     }
 
-    /// Each step of the vacuum frees one page, so it is asked until it has no more.
-    fn return_room(&self, pages: u32) -> Result<(), ApplyError> {
+    /// Each step of the vacuum frees one page, so it is repeated to the end.
+    fn release_space(&self, pages: u32) -> Result<(), ApplyError> {
         let mut vacuum = self.0.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
         let mut freed = vacuum.query([])?;
         while freed.next()?.is_some() {}
         Ok(self.0.execute_batch("PRAGMA optimize")?)
     }
 
-    /// Whoever asks may have looked a while ago: a job that is not over stays.
-    fn forget(&self, job: JobId) -> Result<(), ApplyError> {
+    /// The caller may have read the job a while ago: an unfinished job stays.
+    fn delete_job(&self, job: JobId) -> Result<(), ApplyError> {
         if self.statement("DELETE FROM jobs WHERE id = ?1 AND ended IS NOT NULL")?.execute(params![job.0])? == 1 {
             self.execute("DELETE FROM events WHERE job = ?1", params![job.0])?;
         }
         Ok(())
     }
+}
+
+fn as_sql<T: ToSql>(value: &T) -> &dyn ToSql {
+    value
 }
 
 fn is_duplicate(error: &rusqlite::Error) -> bool {

@@ -1,4 +1,4 @@
-//! Columns that hold more than a number or a text of the database's own.
+//! Columns that hold documents or names.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -8,7 +8,9 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A document, kept as JSON.
+use crate::units::{Joules, UnixMillis, UnixMinute};
+
+/// A document, stored as JSON.
 pub(super) struct Json<T>(pub(super) T);
 
 impl<T: Serialize> ToSql for Json<T> {
@@ -23,7 +25,7 @@ impl<T: DeserializeOwned> FromSql for Json<T> {
     }
 }
 
-/// Anything with a name that reads back, kept as that name.
+/// A value that is stored as its name.
 pub(super) struct Named<T>(pub(super) T);
 
 impl<T: Display> ToSql for Named<T> {
@@ -37,3 +39,24 @@ impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromSql for Named<T> {
         value.as_str()?.parse().map(Self).map_err(FromSqlError::other)
     }
 }
+
+/// Units that are kept as their number.
+macro_rules! kept_as_number {
+    ($unit:ident) => {
+        impl ToSql for $unit {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                self.0.to_sql()
+            }
+        }
+
+        impl FromSql for $unit {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                FromSql::column_result(value).map(Self)
+            }
+        }
+    };
+}
+
+kept_as_number!(UnixMillis);
+kept_as_number!(UnixMinute);
+kept_as_number!(Joules);

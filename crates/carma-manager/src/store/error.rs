@@ -1,4 +1,4 @@
-//! What can go wrong with the store: when it is opened or read, and when it is written.
+//! Errors of the store: of opening and reading, and of writing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use thiserror::Error;
 /// Why the store could not be opened or read.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// Another manager has it.
+    /// Another manager uses it.
     #[error("{} is in use by {}: stop that manager first (`carma down`)", path.display(), holder(*pid))]
     InUse {
         /// The store.
         path: PathBuf,
-        /// The other's process number, where it could be read.
+        /// That manager's process number, if it could be read.
         pid: Option<u32>,
     },
     /// A later version of CARMA wrote it.
@@ -34,12 +34,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// It is no database, or a damaged one.
+    /// It is damaged, or not a database.
     #[error("{0} is damaged or no database ({reason}); it was left as it is: keep a copy, then rescue what is left with `sqlite3 {0} .recover`, put back a backup (`{0}.v*-backup-*`), or move it away to begin anew", path.display())]
     Damaged {
         /// The store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         reason: String,
     },
     /// It cannot be written.
@@ -58,7 +58,7 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
-    /// A document in it is not understood.
+    /// A document in it cannot be parsed.
     #[error("{} holds a value that is not understood", path.display())]
     Unreadable {
         /// The store.
@@ -66,12 +66,12 @@ pub enum StoreError {
         /// Why not.
         source: rusqlite::Error,
     },
-    /// Anything else SQLite says.
+    /// Any other error of SQLite.
     #[error("cannot use {}", path.display())]
     Database {
         /// The store.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         source: rusqlite::Error,
     },
 }
@@ -81,7 +81,7 @@ fn holder(pid: Option<u32>) -> String {
 }
 
 impl StoreError {
-    /// What SQLite says, sorted by what can be done about it.
+    /// An error of SQLite, by its remedy.
     pub(super) fn database(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match (source.sqlite_error_code(), &source) {
@@ -92,7 +92,7 @@ impl StoreError {
         }
     }
 
-    /// What the file system refused to do with a file.
+    /// An error of the file system.
     pub(super) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| match source.kind() {
@@ -102,24 +102,24 @@ impl StoreError {
     }
 }
 
-/// Why changes were not written. None of their batch was.
+/// Why a batch of changes was not written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WriteError {
-    /// They do not fit what is in the store.
+    /// A change does not fit the content of the store.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// No room is left. Later writes succeed once there is.
+    /// The disk is full. Later writes succeed once there is space.
     #[error("no room is left for {}: make some, or prune the history", .0.display())]
     Full(PathBuf),
-    /// It can no longer be written.
+    /// It is no longer writable.
     #[error("{} cannot be written: check how its file system is mounted", .0.display())]
     ReadOnly(PathBuf),
-    /// Anything else SQLite says.
+    /// Any other error of SQLite.
     #[error("{} could not be written: {reason}", path.display())]
     Failed {
         /// The store.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         reason: String,
     },
     /// The store is no longer open.
@@ -127,19 +127,19 @@ pub enum WriteError {
     Closed,
 }
 
-/// A change that does not fit what is in the store.
+/// A change that does not fit the content of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// No such job.
+    /// The job does not exist.
     #[error("{0} is not in the store")]
     UnknownJob(JobId),
-    /// A job of this number is there.
+    /// A job of this number exists.
     #[error("{0} is in the store already")]
     DuplicateJob(JobId),
-    /// No such attempt, or it is over.
+    /// The attempt does not exist, or is over.
     #[error("{0} is not under way")]
     NotUnderWay(AttemptId),
-    /// An attempt of this number is there.
+    /// An attempt of this number exists.
     #[error("{0} is in the store already")]
     DuplicateAttempt(AttemptId),
 }
@@ -154,8 +154,8 @@ pub(super) enum ApplyError {
 }
 
 impl ApplyError {
-    /// What whoever asked for the change is told.
-    pub(super) fn told(&self, path: &Path) -> WriteError {
+    /// The error for the caller.
+    pub(super) fn write_error(&self, path: &Path) -> WriteError {
         match self {
             Self::Refused(refusal) => WriteError::Refused(*refusal),
             Self::Database(error) => match error.sqlite_error_code() {

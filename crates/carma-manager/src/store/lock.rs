@@ -1,4 +1,4 @@
-//! One manager at a time: a lock that the kernel takes away from whoever dies.
+//! The lock for one manager at a time. The kernel releases it when the manager dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -11,23 +11,23 @@ use carma_gpu::process_started;
 
 use super::error::StoreError;
 
-/// How long a lock may outlast its holder: what was just being started by one that was killed has it too, until it is a program of its own.
+/// How long a lock may outlast a killed holder: a process that it was starting holds the lock too, until it runs its program.
 const LINGERING: Duration = Duration::from_secs(2);
-/// Between looks at a lock that lingers.
+/// The wait between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The store is ours for as long as this is kept.
+/// The lock; dropping it releases the store.
 #[derive(Debug)]
 pub(super) struct StoreLock(File);
 
 impl StoreLock {
-    /// Locks the store, or says who has.
+    /// Locks the store; the error names the holder.
     pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
         let path = beside(store, ".lock");
         let refused = || StoreError::file("lock", &path);
-        // Not cut before it is ours: it holds the other's number.
+        // Not truncated before it is locked: it holds the holder's number.
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(refused())?;
-        let patience = Instant::now() + LINGERING;
+        let deadline = Instant::now() + LINGERING;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -35,7 +35,7 @@ impl StoreLock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let pid = holder(&mut file);
-            if pid.is_none_or(|pid| process_started(pid).is_some()) || Instant::now() > patience {
+            if pid.is_none_or(|pid| process_started(pid).is_some()) || Instant::now() > deadline {
                 return Err(StoreError::InUse { path: store.to_owned(), pid });
             }
             thread::sleep(PAUSE);

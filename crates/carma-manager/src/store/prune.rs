@@ -1,4 +1,4 @@
-//! Forgetting: what is over and old, or more than is kept, a little at a time so that nobody waits for it long.
+//! Pruning: deletes finished jobs, events and samples that are old or too many, in small steps so that other writes do not wait.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use super::Store;
 use super::change::Change;
 use super::error::{StoreError, WriteError};
 use super::read::Reader;
-use super::units::{UnixMillis, UnixMinute};
+use crate::units::{UnixMillis, UnixMinute};
 
-/// Rows that one commit forgets.
+/// Rows that one commit deletes.
 const AT_ONCE: u64 = 500;
-/// Pages that are given back to the file system at the end, 64 MiB.
+/// Pages that are returned to the file system at the end, 64 MiB.
 const PAGES: u32 = 16_384;
 
-/// What is kept, and for how long. What is not over is never forgotten.
+/// What is kept, and for how long. Unfinished jobs are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Jobs that are over, with their attempts and events. The number is that of one user: a user with many jobs costs others nothing. A job that
-    /// may have left a checkpoint is forgotten by age alone.
+    /// Finished jobs, with their attempts and events. The number is per user: a user with many jobs costs others nothing. A job that may have left a
+    /// checkpoint is deleted by age only.
     pub jobs: Keep,
-    /// Events. The number is that of one user's finished jobs, and of the manager's own.
+    /// Events. The number is per user, and for the machine's events.
     pub events: Keep,
-    /// Samples, of all GPUs together.
+    /// Samples of all GPUs together.
     pub samples: Keep,
 }
 
@@ -47,24 +47,24 @@ impl Default for Retention {
 }
 
 impl Keep {
-    /// The first moment whose things are not too old.
+    /// The earliest time that is kept.
     fn since(self, now: UnixMillis) -> UnixMillis {
         UnixMillis(now.0.saturating_sub(self.age.as_millis() as u64))
     }
 }
 
-/// How much was forgotten.
+/// How many rows were deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Jobs.
     pub jobs: u64,
-    /// Events, besides those of the jobs.
+    /// Events, besides those of deleted jobs.
     pub events: u64,
     /// Samples.
     pub samples: u64,
 }
 
-/// Why not everything was forgotten that could have been.
+/// Why pruning stopped early.
 #[derive(Debug, Error)]
 pub enum PruneError {
     /// The store could not be read.
@@ -76,84 +76,84 @@ pub enum PruneError {
 }
 
 impl Store {
-    /// Forgets what is not to be kept. Others write and read meanwhile.
+    /// Deletes what is not kept. Other writes and reads go on meanwhile.
     pub fn prune(&self, retention: &Retention, now: UnixMillis) -> Result<Pruned, PruneError> {
         let reader = self.reader()?;
         let pruned = Pruned {
             jobs: self.prune_jobs(&reader, retention.jobs, now)?,
             events: self.prune_events(&reader, retention.events, now)?,
-            samples: self.forget(|| reader.samples_to_forget(retention.samples, now))?,
+            samples: self.delete_in_steps(|| reader.samples_to_delete(retention.samples, now))?,
         };
         if pruned != Pruned::default() {
-            self.write([Change::RoomReturned { pages: PAGES }]).wait()?;
+            self.write([Change::SpaceReleased { pages: PAGES }]).wait()?;
         }
         Ok(pruned)
     }
 
     fn prune_jobs(&self, reader: &Reader, keep: Keep, now: UnixMillis) -> Result<u64, PruneError> {
-        let jobs = |jobs: Vec<JobId>| counted(jobs, Change::JobsForgotten);
-        let mut forgotten = self.forget(|| reader.old_jobs(keep.since(now)).map(jobs))?;
+        let jobs = |jobs: Vec<JobId>| counted(jobs, Change::JobsDeleted);
+        let mut deleted = self.delete_in_steps(|| reader.old_jobs(keep.since(now)).map(jobs))?;
         for (user, mut excess) in reader.users_with_jobs_above(keep.most)? {
             let mut last = (UnixMillis(0), JobId(0));
-            forgotten += self.forget(|| {
+            deleted += self.delete_in_steps(|| {
                 let page = reader.finished_jobs(user, last, excess.min(AT_ONCE))?;
                 excess -= page.len() as u64;
                 last = page.last().copied().unwrap_or(last);
                 Ok(jobs(page.into_iter().map(|(_, id)| id).collect()))
             })?;
         }
-        Ok(forgotten)
+        Ok(deleted)
     }
 
     fn prune_events(&self, reader: &Reader, keep: Keep, now: UnixMillis) -> Result<u64, PruneError> {
-        let events = |events: Vec<u64>| counted(events, Change::EventsForgotten);
-        let mut forgotten = self.forget(|| reader.old_events(keep.since(now)).map(events))?;
+        let events = |events: Vec<u64>| counted(events, Change::EventsDeleted);
+        let mut deleted = self.delete_in_steps(|| reader.old_events(keep.since(now)).map(events))?;
         for (user, mut excess) in reader.users_with_events_above(keep.most)? {
             let mut last = 0;
-            forgotten += self.forget(|| {
+            deleted += self.delete_in_steps(|| {
                 let page = reader.events_of(user, last, excess.min(AT_ONCE))?;
                 excess -= page.len() as u64;
                 last = page.last().copied().unwrap_or(last);
                 Ok(events(page))
             })?;
         }
-        Ok(forgotten)
+        Ok(deleted)
     }
 
-    /// Forgets step by step until no step is left, and counts.
-    fn forget(&self, mut next: impl FnMut() -> Result<Option<(Change, u64)>, StoreError>) -> Result<u64, PruneError> {
-        let mut forgotten = 0;
+    /// Deletes step by step to the end, and counts the rows.
+    fn delete_in_steps(&self, mut next: impl FnMut() -> Result<Option<(Change, u64)>, StoreError>) -> Result<u64, PruneError> {
+        let mut deleted = 0;
         while let Some((change, rows)) = next()? {
             self.write([change]).wait()?;
-            forgotten += rows;
+            deleted += rows;
         }
-        Ok(forgotten)
+        Ok(deleted)
     }
 }
 
-/// A step with the number of its rows; none where nothing is left.
+/// A step with the number of its rows; none if nothing is left.
 fn counted<T>(rows: Vec<T>, change: fn(Vec<T>) -> Change) -> Option<(Change, u64)> {
     let count = rows.len() as u64;
     (count > 0).then(|| (change(rows), count))
 }
 
-/// Events that may be forgotten: a job that is not over keeps all of its own, as who held it and why is known by them alone.
+/// Events that may be deleted. A job that is not over keeps its whole timeline.
 pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
 
-/// What may be forgotten, in steps.
+/// Rows that may be deleted, in steps.
 impl Reader {
     fn old_jobs(&self, since: UnixMillis) -> Result<Vec<JobId>, StoreError> {
         let sql = "SELECT id FROM jobs WHERE ended < ?1 ORDER BY ended LIMIT ?2";
         self.rows(sql, params![since, AT_ONCE], |row| row.get(0).map(JobId))
     }
 
-    /// Users with more finished jobs than this, and how many more.
+    /// Users with too many finished jobs, and how many too many.
     fn users_with_jobs_above(&self, most: u64) -> Result<Vec<(u32, u64)>, StoreError> {
         let sql = "SELECT uid, count(*) FROM jobs WHERE ended IS NOT NULL GROUP BY uid";
         self.excess(sql, most)
     }
 
-    /// The next finished jobs of a user that cannot have left a checkpoint, those that ended first.
+    /// The next finished jobs of a user without checkpoints, in the order of their ends.
     fn finished_jobs(&self, user: u32, after: (UnixMillis, JobId), most: u64) -> Result<Vec<(UnixMillis, JobId)>, StoreError> {
         let sql = "SELECT ended, id FROM jobs WHERE uid = ?1 AND ended IS NOT NULL AND (ended, id) > (?2, ?3) \
                    AND (attempts = 0 OR NOT ifnull((SELECT json_extract(request, '$.may_checkpoint') FROM requests WHERE job = id), 0)) \
@@ -162,20 +162,20 @@ impl Reader {
     }
 
     fn old_events(&self, since: UnixMillis) -> Result<Vec<u64>, StoreError> {
-        // From the first on, without gaps: as far as all are old.
+        // From the first on, up to the first that is not old.
         let sql = format!("SELECT sequence, at FROM events WHERE {NOT_NEEDED} ORDER BY sequence LIMIT ?1");
         let first: Vec<(u64, UnixMillis)> = self.rows(&sql, params![AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(first.into_iter().take_while(|(_, at)| *at < since).map(|(sequence, _)| sequence).collect())
     }
 
-    /// Users whose finished jobs have more events than this, and how many more; none: events of no job.
+    /// Users whose finished jobs have too many events, and how many too many; no user: events of the machine.
     fn users_with_events_above(&self, most: u64) -> Result<Vec<(Option<u32>, u64)>, StoreError> {
         let sql =
             format!("SELECT jobs.uid, count(*) FROM events LEFT JOIN jobs ON jobs.id = events.job WHERE {NOT_NEEDED} GROUP BY jobs.uid");
         self.excess(&sql, most)
     }
 
-    /// The next events of a user's finished jobs, or of no job.
+    /// The next events of a user's finished jobs, or of the machine.
     fn events_of(&self, user: Option<u32>, after: u64, most: u64) -> Result<Vec<u64>, StoreError> {
         let sql = format!(
             "SELECT events.sequence FROM events LEFT JOIN jobs ON jobs.id = events.job \
@@ -184,27 +184,27 @@ impl Reader {
         self.rows(&sql, params![user, after, most], |row| row.get(0))
     }
 
-    /// What a query of owners and their numbers has above a number.
+    /// The owners whose count is above the limit, and by how much.
     fn excess<T: FromSql>(&self, sql: &str, most: u64) -> Result<Vec<(T, u64)>, StoreError> {
         let counts: Vec<(T, u64)> = self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(counts.into_iter().filter(|(_, count)| *count > most).map(|(owner, count)| (owner, count - most)).collect())
     }
 
-    fn samples_to_forget(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
+    fn samples_to_delete(&self, keep: Keep, now: UnixMillis) -> Result<Option<(Change, u64)>, StoreError> {
         let samples = self.first("SELECT count(*) FROM samples", [], |row| row.get(0))?;
         let excess = samples.unwrap_or(0_u64).saturating_sub(keep.most);
         let minute = |offset: u64| {
             let sql = "SELECT minute FROM samples ORDER BY minute LIMIT 1 OFFSET ?1";
             self.first(sql, params![offset], |row| row.get::<_, UnixMinute>(0))
         };
-        // The last minute that is too many goes too, whole; no step takes more than a few.
+        // Whole minutes are deleted; each step deletes a few.
         let too_many = if excess > 0 { minute(excess - 1)?.map(|last| UnixMinute(last.0 + 1)) } else { None };
         let wanted = too_many.max(Some(keep.since(now).minute()));
         let step = minute(AT_ONCE)?.map(|last| UnixMinute(last.0 + 1));
         let before = step.map_or(wanted, |step| wanted.min(Some(step)));
         let Some(before) = before else { return Ok(None) };
         let rows = self.count_before(before)?;
-        Ok((rows > 0).then_some((Change::SamplesForgotten { before }, rows)))
+        Ok((rows > 0).then_some((Change::SamplesDeleted { before }, rows)))
     }
 
     fn count_before(&self, minute: UnixMinute) -> Result<u64, StoreError> {

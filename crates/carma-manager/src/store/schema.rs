@@ -1,4 +1,4 @@
-//! The file: made, recognised, and brought to the newest schema with a copy of what it was.
+//! The database file: created, recognised, and migrated to the newest schema after a backup.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -10,9 +10,10 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
 use super::lock::beside;
-use super::units::UnixMillis;
+use super::metrics::add_missing_columns;
+use crate::units::UnixMillis;
 
-/// The steps from nothing to the newest schema; a file of version n has seen the first n. Steps that were released never change.
+/// The steps to the newest schema; a file of version n has taken the first n. Released steps never change.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/1.sql"),
     include_str!("migrations/2.sql"),
@@ -20,13 +21,15 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/4.sql"),
     include_str!("migrations/5.sql"),
     include_str!("migrations/6.sql"),
+    include_str!("migrations/7.sql"),
+    include_str!("migrations/8.sql"),
 ];
 /// `CRMA`, in the header of every store.
 const APPLICATION: i32 = 0x4352_4d41;
-/// How long readers and the writer wait for each other in the rare moments when they must, such as recovery of the log.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long readers and the writer wait for each other, for example during recovery of the log.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes the folder, for its owner alone, unless there is one.
+/// Creates the folder, readable by its owner only, unless it exists.
 pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
     let folder = folder_of(path);
     if folder.is_dir() {
@@ -35,18 +38,20 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::file("make the folder", folder))
 }
 
-/// Opens the file for writing, made and migrated as needed. The caller holds its lock.
+/// Opens the file for writing; creates and migrates it as needed. The caller holds its lock.
 pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
-    migrate(path, MIGRATIONS, UnixMillis::now())
+    let connection = migrate(path, MIGRATIONS, UnixMillis::now())?;
+    add_missing_columns(&connection).map_err(|error| StoreError::database(path, error))?;
+    Ok(connection)
 }
 
-/// Opens the file for reading. It never blocks the writer, nor is it blocked.
+/// Opens the file for reading. Readers and the writer do not block each other.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let open = || {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(64);
-        // Room for the rows of a hundred thousand jobs, so that listing them again reads nothing again.
+        // Enough for the rows of a hundred thousand jobs, so that listing them again needs no reads.
         connection.execute_batch("PRAGMA cache_size = -16384")?;
         Ok(connection)
     };
@@ -73,7 +78,7 @@ fn migrate(path: &Path, steps: &[&str], now: UnixMillis) -> Result<Connection, S
     Ok(connection)
 }
 
-/// Makes an empty file for its owner alone; SQLite gives the files it adds the same permissions.
+/// Creates an empty file for its owner only; SQLite gives its other files the same permissions.
 fn create_file(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => sync_folder(path),
@@ -82,7 +87,7 @@ fn create_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The version of a file that is ours; nothing is written before it is known to be.
+/// The version of a file, after checking that it is a store. Nothing is written before.
 fn version(connection: &Connection, path: &Path, known: u32) -> Result<u32, StoreError> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(|error| StoreError::database(path, error));
     let (application, found) = (number("PRAGMA application_id")?, number("PRAGMA user_version")? as u32);
@@ -96,9 +101,9 @@ fn version(connection: &Connection, path: &Path, known: u32) -> Result<u32, Stor
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
-    // FULL, because whoever was told that a job is accepted must find it after a power cut too: the log is on the disk before a commit returns.
+    // FULL: an accepted job must survive a power cut, so the log is on the disk before a commit returns.
     // The log is written into the file every 16 MiB, and cut again when a reader made it grow longer than that.
     connection.execute_batch(
         "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -106,7 +111,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// All steps that are missing, or none.
+/// Takes all missing steps, or none.
 fn upgrade(connection: &mut Connection, missing: &[&str], version: usize) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     missing.iter().try_for_each(|step| transaction.execute_batch(step))?;
@@ -114,7 +119,7 @@ fn upgrade(connection: &mut Connection, missing: &[&str], version: usize) -> rus
     transaction.commit()
 }
 
-/// Copies the store as it is to a file beside it, whole or not at all.
+/// Copies the store to a file beside it, whole or not at all.
 fn back_up(connection: &Connection, path: &Path, version: u32, now: UnixMillis) -> Result<PathBuf, StoreError> {
     let backup = beside(path, &format!(".v{version}-backup-{}", now.0 / 1000));
     let partial = beside(&backup, ".partial");
@@ -126,7 +131,7 @@ fn back_up(connection: &Connection, path: &Path, version: u32, now: UnixMillis) 
     Ok(backup)
 }
 
-/// A file that was made or renamed is there after a power cut only when its folder is on the disk too.
+/// A new or renamed file survives a power cut only when its folder is on the disk too.
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }

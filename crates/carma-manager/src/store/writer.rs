@@ -1,4 +1,4 @@
-//! The one thread that writes. Whatever arrives while a commit is on its way to the disk goes into the next one together, so that many callers share one sync.
+//! The writer thread. Batches that arrive during a commit go into the next commit together, so that many callers share one sync.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,20 @@ use rusqlite::Connection;
 use super::apply::apply;
 use super::change::Change;
 use super::error::{ApplyError, WriteError};
+use super::log::log_events;
 
-/// Batches that may wait; who comes with more waits with them. Reached only when the disk has stopped answering.
+/// The most batches that wait; further callers block. Only a disk that hangs leads to so many.
 const MOST_WAITING: usize = 16_384;
-/// Batches of one commit, so that the first of them is not kept waiting.
+/// The most batches of one commit, so that the first does not wait long.
 const MOST_AT_ONCE: usize = 1_024;
 
-/// Changes to keep together, and whom to tell.
+/// Changes that are written together, and the callback.
 struct Batch {
     changes: Vec<Change>,
     done: Box<dyn FnOnce(Result<(), WriteError>) + Send>,
 }
 
-/// The promise of a commit.
+/// A pending commit.
 #[derive(Debug)]
 #[must_use = "changes are on the disk only when the ticket says so"]
 pub struct Ticket(Receiver<Result<(), WriteError>>);
@@ -34,7 +35,7 @@ impl Ticket {
     }
 }
 
-/// The writing thread's handle. Dropped, it waits until all that was given to it is written.
+/// A handle to the writer thread. Dropping it waits until all is written.
 #[derive(Debug)]
 pub(super) struct Writer {
     batches: Option<SyncSender<Batch>>,
@@ -48,7 +49,7 @@ impl Writer {
         Ok(Self { batches: Some(batches), thread: Some(thread) })
     }
 
-    /// Hands changes over; `done` is called from the writing thread, which waits for it.
+    /// Hands changes over. The writer thread calls `done`, and waits for it.
     pub(super) fn write_then(&self, changes: Vec<Change>, done: impl FnOnce(Result<(), WriteError>) + Send + 'static) {
         let batch = Batch { changes, done: Box::new(done) };
         let Some(batches) = &self.batches else { return (batch.done)(Err(WriteError::Closed)) };
@@ -58,10 +59,10 @@ impl Writer {
     }
 
     pub(super) fn write(&self, changes: Vec<Change>) -> Ticket {
-        let (tell, told) = sync_channel(1);
-        // Nobody may be waiting any more.
-        self.write_then(changes, move |result| drop(tell.send(result)));
-        Ticket(told)
+        let (sender, receiver) = sync_channel(1);
+        // The caller may have dropped the ticket.
+        self.write_then(changes, move |result| drop(sender.send(result)));
+        Ticket(receiver)
     }
 }
 
@@ -69,7 +70,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.batches = None;
         if let Some(thread) = self.thread.take() {
-            // It ends when nothing is left. Had it panicked, everybody who waited knows.
+            // It ends when nothing is left. After a panic all tickets have failed.
             let _ = thread.join();
         }
     }
@@ -81,14 +82,18 @@ fn write_all(connection: &Connection, path: &Path, waiting: &Receiver<Batch>) {
         let committed = commit(connection, &group);
         for (place, batch) in group.into_iter().enumerate() {
             let result = committed.as_ref().map_or_else(Err, |each| each[place].as_ref().copied());
-            (batch.done)(result.map_err(|error| error.told(path)));
+            let is_written = result.is_ok();
+            (batch.done)(result.map_err(|error| error.write_error(path)));
+            if is_written {
+                log_events(&batch.changes);
+            }
         }
     }
-    // What is learned about the data speeds up the next start; without it nothing is wrong.
+    // Statistics speed up the next start; a failure does not matter.
     let _ = connection.execute_batch("PRAGMA optimize");
 }
 
-/// Writes a group in one transaction. The outer error is everybody's, the inner one of a batch its own.
+/// Writes a group in one transaction. The outer error concerns all batches, an inner one its own batch.
 fn commit(connection: &Connection, group: &[Batch]) -> Result<Vec<Result<(), ApplyError>>, ApplyError> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let written = write_each(connection, group).and_then(|results| {
@@ -105,7 +110,7 @@ fn write_each(connection: &Connection, group: &[Batch]) -> Result<Vec<Result<(),
     group.iter().map(|batch| write_batch(connection, &batch.changes)).collect()
 }
 
-/// Writes a batch, or nothing of it. The outer error is one after which SQLite has given up the whole transaction.
+/// Writes a batch, or nothing of it. After an outer error SQLite has rolled back the whole transaction.
 fn write_batch(connection: &Connection, changes: &[Change]) -> Result<Result<(), ApplyError>, ApplyError> {
     let run = |sql| connection.prepare_cached(sql)?.execute([]);
     run("SAVEPOINT batch")?;

@@ -1,4 +1,4 @@
-//! Jobs to wait for: `12`, `@name:any`, `last`, and Slurm's `afterok:12:13`.
+//! Dependencies: `12`, `@name:any`, `last`, and Slurm's `afterok:12:13`.
 
 use carma_core::Condition;
 
@@ -8,7 +8,7 @@ use crate::request::After;
 
 const EXPECTED: &str = "a job to wait for: give 12, last or @name, with :ok (as unset) or :any, or Slurm's afterok:12:13";
 
-/// Reads a list with commas.
+/// Parses a list separated by commas.
 pub(super) fn after(text: &str) -> Result<Vec<After>, Problem> {
     let lists = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
     Ok(lists.into_iter().flatten().collect())
@@ -37,7 +37,7 @@ fn named(job: &str, condition: Condition) -> Result<After, Problem> {
     Ok(After { job: job.to_owned(), condition })
 }
 
-/// Whether a job can be called so: a number (not 0), `last` or `@name`.
+/// Checks the name of a job: a number (not 0), `last` or `@name`.
 pub(super) fn check_job(job: &str) -> Result<(), Problem> {
     match job.strip_prefix('@') {
         Some(name) => check_name(name),

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::error::Problem;
 use super::values::{at_least, digits};
 
-/// The most jobs that one submission may be.
+/// The most jobs of one submission.
 pub const MOST_MEMBERS: usize = 100_000;
 
 const EXPECTED: &str = "a list of indices such as 1-10, 0-15:4 or 1,3,7; %3 after it runs at most 3 at once";
 
-/// An array as it was asked for.
+/// A parsed array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Array {
     /// In the order given, each once.
@@ -47,7 +47,7 @@ impl Array {
     }
 }
 
-/// Whether these can be an array's indices: some, each once, and not too many.
+/// Checks an array's indices: at least one, each once, not too many.
 pub(super) fn check_indices(indices: &[u32]) -> Result<(), Problem> {
     too_many(indices.len())?;
     let mut seen = BTreeSet::new();
@@ -62,7 +62,7 @@ fn index(text: &str) -> Option<u32> {
     digits(text)?.try_into().ok()
 }
 
-/// Refuses a submission of more jobs than are taken at once.
+/// Refuses a submission of too many jobs.
 pub(super) fn too_many(jobs: usize) -> Result<(), Problem> {
     if jobs <= MOST_MEMBERS {
         Ok(())

@@ -1,4 +1,4 @@
-//! When a job may start, as people write it: `now+1hour`, `16:00`, `2027-01-31T08:00`.
+//! Start times as users write them: `now+1hour`, `16:00`, `2027-01-31T08:00`.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, ToSpan, Zoned};
@@ -8,7 +8,7 @@ use super::values::{digits, span_with_unit};
 
 const EXPECTED: &str = "a time to begin: give now+1hour, 16:00, 2027-01-31 or 2027-01-31T08:00";
 
-/// The moment in seconds since 1970. A time of the day is the next such; a moment that has passed is refused.
+/// The time in seconds since 1970. A time of day is the next such time; a time in the past is refused.
 pub(super) fn begin(text: &str, now: &Zoned) -> Result<u64, Problem> {
     let moment = moment(text, now).ok_or_else(|| Problem::invalid(text, EXPECTED))?;
     if &moment < now {
@@ -26,7 +26,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Zoned> {
         let seconds = digits(span).or_else(|| span_with_unit(span))?;
         return now.checked_add(SignedDuration::from_secs(seconds.try_into().ok()?)).ok();
     }
-    // The library reads parts out of longer texts; here a text is what its marks say.
+    // The library accepts longer texts and ignores the rest; the separators decide what a text is.
     match (text.matches('-').count(), text.contains(':')) {
         (0, true) => {
             let time: Time = text.parse().ok()?;

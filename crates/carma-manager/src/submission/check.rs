@@ -1,4 +1,4 @@
-//! Whether a request makes sense by itself: names that can be names, words that can be words. Whoever takes requests asks this.
+//! Checks of a request by itself, without looking at the machine.
 
 use std::path::Path;
 
@@ -9,24 +9,24 @@ use super::after::check_job;
 use super::error::Problem;
 use crate::request::{Activation, JobCommand, JobRequest, Resources};
 
-/// The longest word or variable that the kernel takes.
+/// The longest argument or variable that the kernel accepts.
 const LONGEST_WORD: usize = 131_071;
 /// The longest script.
 const LONGEST_SCRIPT: usize = 4 << 20;
-/// The longest name, so that tables stay tables and `%x` stays a file's name.
+/// The longest name. It must fit into tables and file names (`%x`).
 const LONGEST_NAME: usize = 100;
-/// The longest span that can be asked for, a hundred years: sums of such spans are still written and read back as they are.
+/// The longest time span, a hundred years. Sums of such spans survive being written and read.
 pub(crate) const LONGEST_SPAN: Seconds = Seconds::from_secs(100 * 365 * 86_400);
-/// The beginning of the year 2200, in seconds since 1970: nothing is planned beyond it.
+/// The beginning of the year 2200, in seconds since 1970: the latest start time.
 const LATEST: u64 = 7_258_118_400;
-/// More memory than anything has, which is still a number when it is counted in bytes.
+/// The most memory that can be requested. In bytes it still fits into 64 bits.
 const MOST_MEMORY: MiB = MiB(1 << 40);
 
-/// A request that makes no sense.
+/// A request that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{key}: {problem}")]
 pub struct InvalidRequest {
-    /// Under which key it was asked for.
+    /// The key of the option.
     pub key: &'static str,
     /// What is wrong.
     pub problem: Problem,
@@ -42,7 +42,7 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     check_path(&request.directory).map_err(under("workdir"))?;
     refuse("workdir", !request.directory.is_absolute(), "must be an absolute path")?;
     for (name, value) in &request.environment {
-        check_variable_of_a_process(name, value).map_err(under("env"))?;
+        check_process_variable(name, value).map_err(under("env"))?;
     }
     for (key, path) in [("output", &request.output), ("error", &request.error)] {
         path.as_deref().map_or(Ok(()), check_pattern).map_err(under(key))?;
@@ -75,13 +75,13 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     refuse("batch", request.hints.batch == Some(0), "a step has 1 sample or more")?;
     refuse("interactive", request.interactive && request.array.is_some(), "an array or sweep has no terminal")?;
     let idle_limit = request.resources.idle_limit;
-    let said = idle_limit != Resources::default().idle_limit;
-    refuse("idle", !request.interactive && said, "is for jobs with a terminal: give --interactive as well")?;
+    let given = idle_limit != Resources::default().idle_limit;
+    refuse("idle", !request.interactive && given, "is for jobs with a terminal: give --interactive as well")?;
     refuse("idle", idle_limit == Some(Seconds::ZERO), "must be more than no time")?;
     request.schedule.after.iter().try_for_each(|after| check_job(&after.job)).map_err(under("after"))
 }
 
-/// Looks whether the files are there that a request names.
+/// Checks that the files exist that a request names.
 pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
     let missing =
         |key, path: &Path, what: &str| Err(InvalidRequest { key, problem: Problem::Refused(format!("{} {what}", path.display())) });
@@ -97,7 +97,7 @@ pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
     }
 }
 
-/// Whether a job can be called so. Names are parts of files' names (`%x`), lists (`--after @a,@b:any`) and command lines.
+/// Checks a job's name. Names are parts of file names (`%x`), lists (`--after @a,@b:any`) and command lines.
 pub(super) fn check_name(name: &str) -> Result<(), Problem> {
     let expected = "a name: 1 to 100 letters without / , : or control characters, that does not begin with a dash or a dot";
     let bad = |letter: char| letter.is_control() || "/,:".contains(letter);
@@ -122,7 +122,7 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
     words.iter().try_for_each(|word| check_word(word))
 }
 
-/// Whether the kernel takes a word.
+/// Checks an argument of a process.
 fn check_word(word: &str) -> Result<(), Problem> {
     match word {
         _ if word.contains('\0') => Err(Problem::invalid(word, "a word for a process: it has a zero byte")),
@@ -131,8 +131,8 @@ fn check_word(word: &str) -> Result<(), Problem> {
     }
 }
 
-/// Environments that are inherited have names that no shell would take, such as those of Bash's functions.
-fn check_variable_of_a_process(name: &str, value: &str) -> Result<(), Problem> {
+/// Checks a variable. Inherited environments have names that no shell accepts, such as those of Bash's functions.
+fn check_process_variable(name: &str, value: &str) -> Result<(), Problem> {
     let bad = |letter: char| letter == '=' || letter.is_control();
     if name.is_empty() || name.contains(bad) {
         return Err(Problem::invalid(name, "a variable's name"));
@@ -144,7 +144,7 @@ fn check_variable_of_a_process(name: &str, value: &str) -> Result<(), Problem> {
     if value.contains('\0') { Err(Problem::Refused(format!("{name} has a zero byte"))) } else { Ok(()) }
 }
 
-/// What becomes a word of somebody else's command line, where a dash would make it a flag.
+/// Checks an argument of another program, where a dash would make it a flag.
 fn check_argument(name: &str) -> Result<(), Problem> {
     let bad = |letter: char| letter.is_control() || letter.is_whitespace();
     if name.is_empty() || name.starts_with('-') || name.contains(bad) {
@@ -166,7 +166,7 @@ fn check_path(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// A path in which `%j`, `%a`, `%x`, `%u` and `%%` stand for something.
+/// Checks a path with the placeholders `%j`, `%a`, `%x`, `%u` and `%%`.
 pub(super) fn check_pattern(path: &Path) -> Result<(), Problem> {
     check_path(path)?;
     let text = path.to_string_lossy();

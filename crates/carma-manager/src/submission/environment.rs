@@ -1,12 +1,12 @@
-//! A job's environment: the caller's, less or more.
+//! A job's environment: the caller's, with changes.
 
 use std::collections::BTreeMap;
 
 use super::error::Problem;
 
 /// Changes an environment by `NAME=VALUE`, `NAME` (as the caller has it), `ALL` (of the caller's) or `NONE`.
-pub(super) fn change(environment: &mut BTreeMap<String, String>, wish: &str, caller: &BTreeMap<String, String>) -> Result<(), Problem> {
-    match (wish, wish.split_once('=')) {
+pub(super) fn change(environment: &mut BTreeMap<String, String>, item: &str, caller: &BTreeMap<String, String>) -> Result<(), Problem> {
+    match (item, item.split_once('=')) {
         ("NONE", _) => environment.clear(),
         ("ALL", _) => environment.extend(caller.clone()),
         (_, Some((name, value))) => {
@@ -23,7 +23,7 @@ pub(super) fn change(environment: &mut BTreeMap<String, String>, wish: &str, cal
     Ok(())
 }
 
-/// Whether something can name a variable in every shell.
+/// Checks that every shell accepts the name of a variable.
 pub(super) fn check_variable(name: &str) -> Result<(), Problem> {
     let word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if word && name.starts_with(|first: char| !first.is_ascii_digit()) {
@@ -37,15 +37,15 @@ pub(super) fn check_variable(name: &str) -> Result<(), Problem> {
 mod tests {
     use super::{BTreeMap, change};
 
-    fn after(wishes: &[&str]) -> Result<Vec<String>, String> {
+    fn after(items: &[&str]) -> Result<Vec<String>, String> {
         let caller = BTreeMap::from([("HOME", "/home/me"), ("LANG", "C")].map(|(name, value)| (name.to_owned(), value.to_owned())));
         let mut environment = caller.clone();
-        wishes.iter().try_for_each(|wish| change(&mut environment, wish, &caller)).map_err(|problem| problem.to_string())?;
+        items.iter().try_for_each(|item| change(&mut environment, item, &caller)).map_err(|problem| problem.to_string())?;
         Ok(environment.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
     }
 
     #[test]
-    fn the_callers_is_kept_unless_something_else_is_said() {
+    fn the_callers_environment_is_kept_unless_changed() {
         assert_eq!(after(&["A=b=c"]).unwrap(), ["A=b=c", "HOME=/home/me", "LANG=C"]);
         assert_eq!(after(&["NONE", "LANG"]).unwrap(), ["LANG=C"]);
         assert_eq!(after(&["NONE", "LANG=de", "ALL"]).unwrap(), ["HOME=/home/me", "LANG=C"]);

@@ -1,4 +1,4 @@
-//! What is wrong with a submission, where, and what would be right.
+//! Errors of submissions: what is wrong, where, and what would be right.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use thiserror::Error;
 /// A submission that cannot be accepted.
 #[derive(Debug, Error)]
 pub enum SubmissionError {
-    /// Something said of a job.
+    /// An option is wrong.
     #[error("{place}{problem}")]
-    Said {
-        /// Where, and under which key.
+    Option {
+        /// Where it is given.
         place: Place,
         /// What is wrong.
         problem: Problem,
     },
-    /// A `.rad` file that is none.
+    /// A file is not in the `.rad` format.
     #[error(transparent)]
     TaskFile(#[from] TraceError),
 }
 
-/// Where something was said.
+/// Where an option is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
-    /// The file, where it was not the command line.
+    /// The file; unset for the command line.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
@@ -44,15 +44,15 @@ impl fmt::Display for Place {
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{value:?} is not {expected}")]
     Invalid {
         /// The value, cut short where it is long.
         value: String,
-        /// What it should have been.
+        /// What was expected.
         expected: &'static str,
     },
-    /// A key that there is not.
+    /// A key is unknown.
     #[error("there is no {name:?}{}", nearest.map(|name| format!("; is it {name:?}?")).unwrap_or_default())]
     UnknownKey {
         /// What was written.
@@ -60,21 +60,21 @@ pub enum Problem {
         /// The key most like it.
         nearest: Option<&'static str>,
     },
-    /// Anything else, in a sentence of its own.
+    /// Anything else, as a sentence.
     #[error("{0}")]
     Refused(String),
 }
 
 impl Problem {
-    /// A value that cannot be.
+    /// An invalid value.
     pub(super) fn invalid(value: &str, expected: &'static str) -> Self {
         const KEPT: usize = 60;
         let value = if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain(['…']).collect() };
         Self::Invalid { value, expected }
     }
 
-    /// The problem where it stands.
+    /// The problem at its place.
     pub(super) fn at(self, place: Place) -> SubmissionError {
-        SubmissionError::Said { place, problem: self }
+        SubmissionError::Option { place, problem: self }
     }
 }

@@ -1,25 +1,25 @@
-//! Where jobs come from, and in which form they are written.
+//! The sources of jobs, and the formats in which they are written.
 
-use super::draft::{Draft, Submission};
+use super::draft::{Draft, ParsedSubmission};
 use super::error::{Place, Problem, SubmissionError};
-use super::key::Saying;
+use super::key::OptionValue;
 use super::{Caller, job_file, script, task_file};
 use crate::request::JobCommand;
 
-/// A form in which jobs are written.
+/// A format in which jobs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// A program with a `#!` line; `#CARMA` and `#SBATCH` lines before its first command say what flags would.
+pub enum Format {
+    /// A program with a `#!` line; `#CARMA` and `#SBATCH` lines before its first command hold flags.
     Script,
     /// TOML with flags' names for keys and a `command`; several `[[job]]` share what stands above them.
     JobFile,
-    /// A `.rad` file: one fact a line.
+    /// A `.rad` file: one value per line.
     TaskFile,
 }
 
-impl Form {
+impl Format {
     /// By the file's name, or else by how it begins.
-    pub fn recognise(name: &str, text: &str) -> Self {
+    pub fn detect(name: &str, text: &str) -> Self {
         let named = |ending: &str| name.to_ascii_lowercase().ends_with(ending);
         let second = text.lines().nth(1).unwrap_or_default();
         match () {
@@ -37,60 +37,60 @@ impl Form {
 pub enum Source<'a> {
     /// A command, as words.
     Command(Vec<String>),
-    /// A text in one of the forms.
+    /// A text in one of the formats.
     Text {
         /// The file's name; `-` for what was not a file.
         name: &'a str,
         /// What is in it.
         text: &'a str,
-        /// What a script is called with.
+        /// The arguments of a script.
         arguments: Vec<String>,
     },
 }
 
-/// What a source says of one job: what to run, and what it is to be, where later layers win.
+/// One job of a source: its command and its options. Later layers win.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ParsedJob {
     pub(super) command: Option<JobCommand>,
     /// Where the command stands, or should.
     pub(super) place: Place,
-    pub(super) layers: Vec<Vec<Saying>>,
+    pub(super) layers: Vec<Vec<OptionValue>>,
 }
 
-/// What a source says.
+/// The jobs of a source.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    pub(super) jobs: Vec<Asked>,
+pub(super) struct ParsedSource {
+    pub(super) jobs: Vec<ParsedJob>,
     /// What was left out, and why.
     pub(super) notes: Vec<String>,
 }
 
 impl Source<'_> {
-    /// Works out what is asked for, where the flags win over what the source says. The notes say what was left out of it.
-    pub fn submissions(self, flags: &[Saying], caller: &Caller) -> Result<(Vec<Submission>, Vec<String>), SubmissionError> {
-        let Reading { jobs, notes } = self.read()?;
-        let submissions = jobs.into_iter().map(|Asked { command, place, layers }| {
+    /// Reads the submissions of this source; flags win over it. The notes say what was left out of it.
+    pub fn submissions(self, flags: &[OptionValue], caller: &Caller) -> Result<(Vec<ParsedSubmission>, Vec<String>), SubmissionError> {
+        let ParsedSource { jobs, notes } = self.read()?;
+        let submissions = jobs.into_iter().map(|ParsedJob { command, place, layers }| {
             let mut draft = Draft::new(caller, command, place);
-            layers.iter().map(Vec::as_slice).chain([flags]).try_for_each(|layer| draft.hear(layer))?;
+            layers.iter().map(Vec::as_slice).chain([flags]).try_for_each(|layer| draft.apply(layer))?;
             draft.finish()
         });
         Ok((submissions.collect::<Result<_, _>>()?, notes))
     }
 
-    fn read(self) -> Result<Reading, SubmissionError> {
+    fn read(self) -> Result<ParsedSource, SubmissionError> {
         match self {
             Self::Command(words) => {
                 let command = (!words.is_empty()).then_some(JobCommand::Program(words));
-                Ok(Reading { jobs: vec![Asked { command, ..Asked::default() }], notes: Vec::new() })
+                Ok(ParsedSource { jobs: vec![ParsedJob { command, ..ParsedJob::default() }], notes: Vec::new() })
             }
-            Self::Text { name, text, arguments } => match Form::recognise(name, text) {
-                Form::Script => script::read(name, text, arguments),
+            Self::Text { name, text, arguments } => match Format::detect(name, text) {
+                Format::Script => script::read(name, text, arguments),
                 _ if !arguments.is_empty() => {
                     let why = "says itself what to run: words after -- are for scripts";
                     Err(Problem::Refused(why.to_owned()).at(Place { file: Some(name.to_owned()), ..Place::default() }))
                 }
-                Form::JobFile => job_file::read(name, text),
-                Form::TaskFile => task_file::read(name, text),
+                Format::JobFile => job_file::read(name, text),
+                Format::TaskFile => task_file::read(name, text),
             },
         }
     }

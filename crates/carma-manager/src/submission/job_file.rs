@@ -20,32 +20,36 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{Place, Problem, SubmissionError};
-use super::form::{Asked, Reading};
-use super::key::{Key, Saying};
+use super::form::{ParsedJob, ParsedSource};
+use super::key::{Key, OptionValue};
 use crate::request::JobCommand;
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-/// Reads the jobs; what stands above them is said of all of them.
-pub(super) fn read(name: &str, text: &str) -> Result<Reading, SubmissionError> {
+/// Reads the jobs. Options above the first job apply to all jobs.
+pub(super) fn read(name: &str, text: &str) -> Result<ParsedSource, SubmissionError> {
     let file = File { name, line_ends: text.match_indices('\n').map(|(end, _)| end).collect() };
     let table = DeTable::parse(text).map_err(|error| {
         let place = file.place(error.span().map_or(0, |span| span.start), None);
         Problem::Refused(format!("not TOML: {}", error.message().replace('\n', "; "))).at(place)
     })?;
     let table = table.get_ref();
-    let shared = file.asked(table.iter().filter(|(key, _)| key.get_ref() != "job"), 0)?;
+    let shared = file.job(table.iter().filter(|(key, _)| key.get_ref() != "job"), 0)?;
     let Some((key, jobs)) = table.iter().find(|(key, _)| key.get_ref() == "job") else {
-        return Ok(Reading { jobs: vec![shared], notes: Vec::new() });
+        return Ok(ParsedSource { jobs: vec![shared], notes: Vec::new() });
     };
     let invalid = || Problem::Refused("give each job as a table: [[job]]".to_owned()).at(file.place(key.span().start, Some("job")));
     let tables = jobs.get_ref().as_array().ok_or_else(invalid)?;
     let jobs = tables.iter().map(|job| {
-        let own = file.asked(job.get_ref().as_table().ok_or_else(invalid)?.iter(), job.span().start)?;
+        let own = file.job(job.get_ref().as_table().ok_or_else(invalid)?.iter(), job.span().start)?;
         let place = if own.command.is_none() && shared.command.is_some() { shared.place.clone() } else { own.place };
-        Ok(Asked { command: own.command.or_else(|| shared.command.clone()), place, layers: [shared.layers.clone(), own.layers].concat() })
+        Ok(ParsedJob {
+            command: own.command.or_else(|| shared.command.clone()),
+            place,
+            layers: [shared.layers.clone(), own.layers].concat(),
+        })
     });
-    Ok(Reading { jobs: jobs.collect::<Result<_, SubmissionError>>()?, notes: Vec::new() })
+    Ok(ParsedSource { jobs: jobs.collect::<Result<_, SubmissionError>>()?, notes: Vec::new() })
 }
 
 struct File<'a> {
@@ -59,12 +63,12 @@ impl File<'_> {
         Place { file: Some(self.name.to_owned()), line: Some(before + 1), key: key.map(str::to_owned) }
     }
 
-    /// What the keys of a table that begins at a byte say.
-    fn asked<'b>(
+    /// The command and the options of a table that begins at a byte.
+    fn job<'b>(
         &self,
         table: impl Iterator<Item = (&'b Spanned<DeString<'b>>, &'b Value<'b>)>,
         byte: usize,
-    ) -> Result<Asked, SubmissionError> {
+    ) -> Result<ParsedJob, SubmissionError> {
         let mut command = None;
         let mut command_place = self.place(byte, None);
         let mut layer = Vec::new();
@@ -79,10 +83,10 @@ impl File<'_> {
                 continue;
             }
             let key = Key::find(&name.replace('_', "-")).map_err(|problem| problem.at(self.place(name_at, None)))?;
-            let sayings = sayings(key, value.get_ref()).map_err(fail)?;
-            layer.extend(sayings.into_iter().map(|value| Saying { key, value, place: place.clone() }));
+            let values = values(key, value.get_ref()).map_err(fail)?;
+            layer.extend(values.into_iter().map(|value| OptionValue { key, value, place: place.clone() }));
         }
-        Ok(Asked { command, place: command_place, layers: vec![layer] })
+        Ok(ParsedJob { command, place: command_place, layers: vec![layer] })
     }
 }
 
@@ -93,9 +97,9 @@ fn words(value: &Value<'_>) -> Result<Vec<String>, Problem> {
 }
 
 /// A value as flags would have it, each of several by itself.
-fn sayings(key: &Key, value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
+fn values(key: &Key, value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
     match value {
-        DeValue::Boolean(said) if key.value.is_none() => Ok(if *said { vec![String::new()] } else { Vec::new() }),
+        DeValue::Boolean(on) if key.value.is_none() => Ok(if *on { vec![String::new()] } else { Vec::new() }),
         _ if key.value.is_none() => Err(Problem::Refused("give true or false".to_owned())),
         DeValue::Table(table) if key.several => {
             table.iter().map(|(name, value)| Ok(format!("{}={}", name.get_ref(), listed(value.get_ref())?))).collect()

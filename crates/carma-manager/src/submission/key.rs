@@ -1,4 +1,4 @@
-//! Everything that can be said of a job: one table for flags, `#CARMA` lines and job files.
+//! The options of a job: one table for flags, `#CARMA` lines and job files.
 
 use carma_core::Priority;
 use serde::de::DeserializeOwned;
@@ -10,14 +10,13 @@ use super::begin::begin;
 use super::draft::Draft;
 use super::environment;
 use super::error::{Place, Problem};
-use super::sweep::Parameter;
 use super::values::{at_least, memory, time_limit};
-use crate::request::{Activation, Image};
+use crate::request::{Activation, Image, Parameter};
 
-/// Something that can be said of a job.
+/// An option of a job.
 #[derive(Debug)]
 pub struct Key {
-    /// What it is about, for people who look for it.
+    /// Its heading in the help.
     pub topic: &'static str,
     /// The flag's long name, and the key of a job file.
     pub name: &'static str,
@@ -25,35 +24,36 @@ pub struct Key {
     pub short: Option<char>,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// What its value is called; unset for what is said by its name alone.
+    /// What its value is called; unset for a switch.
     pub value: Option<&'static str>,
-    /// Whether it may be said more than once.
+    /// Whether it may be given more than once.
     pub several: bool,
     /// What it means.
     pub help: &'static str,
-    pub(super) say: fn(&mut Draft<'_>, &str) -> Result<(), Problem>,
+    pub(super) apply: Apply,
 }
 
-/// Something said of a job, and where.
+/// The value of an option, and where it was given.
 #[derive(Debug, Clone)]
-pub struct Saying {
-    /// About what.
+pub struct OptionValue {
+    /// Which option.
     pub key: &'static Key,
-    /// What; nothing where the key says it all.
+    /// Its value; empty for a switch.
     pub value: String,
-    /// Where.
+    /// Where it was given.
     pub place: Place,
 }
 
-type Say = fn(&mut Draft<'_>, &str) -> Result<(), Problem>;
+/// Applies the value of an option to a job.
+type Apply = fn(&mut Draft<'_>, &str) -> Result<(), Problem>;
 
 impl Key {
-    const fn valued(topic: &'static str, name: &'static str, value: &'static str, help: &'static str, say: Say) -> Self {
-        Self { topic, name, short: None, aliases: &[], value: Some(value), several: false, help, say }
+    const fn valued(topic: &'static str, name: &'static str, value: &'static str, help: &'static str, apply: Apply) -> Self {
+        Self { topic, name, short: None, aliases: &[], value: Some(value), several: false, help, apply }
     }
 
-    const fn switch(topic: &'static str, name: &'static str, help: &'static str, say: Say) -> Self {
-        Self { topic, name, short: None, aliases: &[], value: None, several: false, help, say }
+    const fn switch(topic: &'static str, name: &'static str, help: &'static str, apply: Apply) -> Self {
+        Self { topic, name, short: None, aliases: &[], value: None, several: false, help, apply }
     }
 
     const fn or(self, short: Option<char>, aliases: &'static [&'static str]) -> Self {
@@ -70,7 +70,7 @@ impl Key {
         found.ok_or_else(|| Problem::UnknownKey { name: name.to_owned(), nearest: nearest(name) })
     }
 
-    /// What two sayings of one source must not share: a variable may be set once, and one environment be entered.
+    /// What two options of one source must not share: a variable is set once, and one environment is activated.
     pub(super) fn subject<'a>(&self, value: &'a str) -> (&'static str, &'a str) {
         match self.name {
             "conda" | "venv" => ("conda or venv", ""),
@@ -80,29 +80,18 @@ impl Key {
     }
 }
 
-/// The key most like a wrong one, where there is one that people could have meant.
+/// The key nearest to a wrong one, if one is near.
 fn nearest(wrong: &str) -> Option<&'static str> {
+    // No key is longer: the rest of a long text makes it no nearer.
+    let wrong: String = wrong.chars().take(64).collect();
     let names = KEYS.iter().flat_map(|key| [key.name].into_iter().chain(key.aliases.iter().copied()));
     // A longer form of a name, as memory is of mem, is near however long.
-    let far = |name: &str| if wrong.starts_with(name) { 1 } else { changes(wrong, name) };
+    let far = |name: &str| if wrong.starts_with(name) { 1 } else { strsim::levenshtein(&wrong, name) };
     let (changes, name) = names.map(|name| (far(name), name)).min()?;
     (changes <= 1 + name.len() / 4).then_some(name)
 }
 
-/// How many letters have to be added, removed or replaced to make one word of the other.
-fn changes(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (place, letter) in from.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], place + 1);
-        for (column, other) in to.chars().enumerate() {
-            let fewest = (diagonal + usize::from(letter != other)).min(row[column] + 1).min(row[column + 1] + 1);
-            diagonal = std::mem::replace(&mut row[column + 1], fewest);
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-/// One of the words that a type is written with.
+/// A value of an enum, by its serialised name.
 fn word<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Problem> {
     T::deserialize(StrDeserializer::<Error>::new(text)).map_err(|_| Problem::invalid(text, expected))
 }
@@ -113,7 +102,7 @@ const WHERE: &str = "Where it runs";
 const MANY: &str = "Many jobs at once";
 const LIFE: &str = "Estimates and recovery";
 
-/// Everything that can be said.
+/// All options.
 #[rustfmt::skip]
 pub static KEYS: [Key; 32] = [
     Key::valued(NEEDS, "gpus", "N", "GPUs; 0 for a job that needs none [default: 1]",
@@ -163,9 +152,9 @@ pub static KEYS: [Key; 32] = [
     Key::valued(WHERE, "error", "FILE", "Its errors go there [default: with the output]",
         |draft, text| { draft.request.error = Some(text.into()); Ok(()) }).or(Some('e'), &[]),
     Key::valued(MANY, "array", "INDICES", "A job for each index, found in CARMA_ARRAY_INDEX: 1-10, 0-15:4 (every fourth), 1,3,7; 1-10%3 runs at most 3 at once",
-        |draft, text| { draft.spread(Array::parse(text)?); Ok(()) }).or(Some('a'), &[]),
+        |draft, text| { draft.set_array(Array::parse(text)?); Ok(()) }).or(Some('a'), &[]),
     Key::valued(MANY, "param", "NAME=VALUES", "A job for each value: lr=0.1,0.01 or seed=1..5; of several parameters every combination. {lr} in the command and CARMA_PARAM_LR stand for the value",
-        |draft, text| draft.sweep(Parameter::parse(text)?)).several(),
+        |draft, text| { draft.set_parameter(Parameter::parse(text)?); Ok(()) }).several(),
     Key::valued(MANY, "at-most", "N", "Run at most so many of an array or sweep at once",
         |draft, text| { draft.request.schedule.at_most = Some(at_least(1, text, "a number of jobs: 1 or more")?); Ok(()) }),
     Key::valued(LIFE, "model", "FILE", "What describes its model, to estimate its memory by",

@@ -1,12 +1,12 @@
-//! Forms of asking for a job: flags, scripts with `#CARMA` or `#SBATCH` lines, TOML job files and `.rad` task files.
+//! Submissions: read from flags, scripts with `#CARMA` or `#SBATCH` lines, TOML job files and `.rad` task files, and validated.
 //!
-//! All of them say the same things by the same [`Key`]s, so that a flag's name is also a script's and a job file's:
+//! All sources have the same options, from the same table of [`Key`]s:
 //!
 //! ```text
-//!  flags ────────────────────────────┐
-//!  script ──► words ──► slurm ───────┤
-//!  job file (TOML) ──────────────────┼──► Saying (key, value, place) ──► Draft ──► check ──► Submission ──► JobRequest, one or many
-//!  task file (.rad) ─────────────────┘
+//!  flags ────────────────────┐
+//!  script ──► words, slurm ──┤                 client                                  server
+//!  job file (TOML) ──────────┼──► OptionValue ──► Draft ──► Submission ─┬─ HTTP ──► Submission
+//!  task file (.rad) ─────────┘                     early errors: validate             validate ──► ValidSubmission ──► ValidJobs ──► engine
 //! ```
 
 mod after;
@@ -24,6 +24,7 @@ mod secrets;
 mod slurm;
 mod sweep;
 mod task_file;
+mod valid;
 mod values;
 mod words;
 
@@ -33,22 +34,22 @@ use std::path::PathBuf;
 pub use array::MOST_MEMBERS;
 pub(crate) use check::LONGEST_SPAN;
 pub use check::{InvalidRequest, check};
-pub use draft::Submission;
+pub use draft::ParsedSubmission;
 pub use error::{Place, Problem, SubmissionError};
-pub use form::{Form, Source};
+pub use form::{Format, Source};
 use jiff::Zoned;
-pub use key::{KEYS, Key, Saying};
+pub use key::{KEYS, Key, OptionValue};
 pub use secrets::{HIDDEN, looks_secret};
-pub use sweep::Parameter;
+pub use valid::{ValidJobs, ValidSubmission};
 pub use values::{bytes, span_with_unit, time_limit};
 
-/// What a submission takes from whoever makes it.
+/// What a submission takes from its caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Where they are.
+    /// The working directory.
     pub directory: PathBuf,
-    /// Their environment.
+    /// The environment.
     pub environment: BTreeMap<String, String>,
-    /// When they ask, and in which time zone.
+    /// The time, in the caller's time zone.
     pub now: Zoned,
 }

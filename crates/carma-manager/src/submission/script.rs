@@ -1,19 +1,19 @@
-//! Scripts: what their `#CARMA` and `#SBATCH` lines say.
+//! Scripts: the options in their `#CARMA` and `#SBATCH` lines.
 
 use super::error::{Place, Problem, SubmissionError};
-use super::form::{Asked, Reading};
-use super::key::{KEYS, Key, Saying};
+use super::form::{ParsedJob, ParsedSource};
+use super::key::{KEYS, Key, OptionValue};
 use super::{slurm, words};
 use crate::request::JobCommand;
 
 /// Reads the lines before the first command. The script itself stays as it is.
-pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Reading, SubmissionError> {
+pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<ParsedSource, SubmissionError> {
     let at = |line: Option<usize>| Place { file: Some(name.to_owned()), line, key: None };
     if !text.starts_with("#!") {
         let why = "a script says in its first line who runs it: begin it with #!/bin/bash";
         return Err(Problem::Refused(why.to_owned()).at(at(Some(1))));
     }
-    let (mut ours, mut slurms, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own, mut of_slurm, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     let mut begun = false;
     for (number, line) in text.lines().enumerate() {
         let place = at(Some(number + 1));
@@ -26,7 +26,7 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Rea
                 let key = named(&option).map_err(fail)?;
                 let place = Place { key: Some(option), ..place.clone() };
                 let value = value_of(key, value).map_err(|problem| problem.at(place.clone()))?;
-                ours.push(Saying { key, value, place });
+                own.push(OptionValue { key, value, place });
             }
         } else if let Some(rest) = directive(line, "#SBATCH") {
             if begun {
@@ -37,24 +37,26 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Rea
                 let translated = slurm::translate(&option, value.as_deref().unwrap_or_default());
                 notes.extend(translated.note.map(|note| format!("{place}{option}: {note}")));
                 let place = Place { key: Some(option), ..place.clone() };
-                let sayings =
-                    translated.sayings.into_iter().map(|(key, value)| Ok(Saying { key: Key::find(key)?, value, place: place.clone() }));
-                slurms.extend(sayings.collect::<Result<Vec<_>, _>>().map_err(|problem: Problem| problem.at(place.clone()))?);
+                let values = translated
+                    .options
+                    .into_iter()
+                    .map(|(key, value)| Ok(OptionValue { key: Key::find(key)?, value, place: place.clone() }));
+                of_slurm.extend(values.collect::<Result<Vec<_>, _>>().map_err(|problem: Problem| problem.at(place.clone()))?);
             }
         } else {
             begun |= !line.trim().is_empty() && !line.starts_with('#');
         }
     }
     let command = Some(JobCommand::Script { text: text.to_owned(), arguments });
-    // Where a script is for both, what it says to us alone counts.
-    Ok(Reading { jobs: vec![Asked { command, place: at(None), layers: vec![slurms, ours] }], notes })
+    // In a script for both, our own lines win.
+    Ok(ParsedSource { jobs: vec![ParsedJob { command, place: at(None), layers: vec![of_slurm, own] }], notes })
 }
 
 fn directive<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     line.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// The key that a flag names, by its name or its letter.
+/// The key of a flag, by name or letter.
 fn named(option: &str) -> Result<&'static Key, Problem> {
     match option.strip_prefix("--") {
         Some(name) => Key::find(name),
@@ -78,7 +80,7 @@ fn value_of(key: &Key, value: Option<String>) -> Result<String, Problem> {
     }
 }
 
-/// Flags and their values: `--flag value`, `--flag=value`, `-f value`, `-fvalue`. Of a flag that is not known, a word without a dash is the value.
+/// Flags and their values: `--flag value`, `--flag=value`, `-f value`, `-fvalue`. After an unknown flag, a word without a dash is its value.
 fn options(words: &[String], takes_value: impl Fn(&str) -> Option<bool>) -> Result<Vec<(String, Option<String>)>, Problem> {
     let mut found = Vec::new();
     let mut words = words.iter().peekable();

@@ -1,14 +1,14 @@
-//! Which variables of an environment look like secrets. A job gets them as they are; others do not get to see them.
+//! Variables that look like secrets. The job gets them unchanged; they are not shown.
 
 use crate::request::JobRequest;
 
 /// What is shown for a secret.
 pub const HIDDEN: &str = "(hidden)";
 
-/// What the last part of a secret's name, or of one of its words, is.
+/// Endings of the words of a secret's name.
 const SECRETS: [&str; 10] = ["TOKEN", "KEY", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEYS", "TOKENS"];
 
-/// Whether a variable's name looks like that of a secret.
+/// Whether a variable's name looks like the name of a secret.
 ///
 /// ```
 /// use carma_manager::submission::looks_secret;
@@ -21,7 +21,7 @@ pub fn looks_secret(name: &str) -> bool {
 }
 
 impl JobRequest {
-    /// The request as others may see it.
+    /// The request without the values of secrets.
     #[must_use]
     pub fn without_secrets(mut self) -> Self {
         let secrets = self.environment.iter_mut().filter(|(name, _)| looks_secret(name));

@@ -1,20 +1,20 @@
-//! What `#SBATCH` lines say, where it means the same here.
+//! `#SBATCH` lines: the flags that mean the same here.
 
 use std::path::Path;
 
 use super::check::check_pattern;
 use super::values::digits;
 
-/// A flag of Slurm's in our words.
+/// A Slurm flag as options of ours.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Translated {
     /// Keys and their values.
-    pub(super) sayings: Vec<(&'static str, String)>,
-    /// What does not mean the same here.
+    pub(super) options: Vec<(&'static str, String)>,
+    /// What differs here.
     pub(super) note: Option<String>,
 }
 
-/// Flags with a letter, and flags that mean the same here under the key that follows.
+/// Flags that mean the same here: long name, letter, key.
 const SAME: [(&str, &str, &str); 14] = [
     ("--job-name", "-J", "name"),
     ("--time", "-t", "time"),
@@ -32,7 +32,7 @@ const SAME: [(&str, &str, &str); 14] = [
     ("--gres", "", "gpus"),
 ];
 
-/// Whether a flag has a value; unset where it is not known.
+/// Whether a flag has a value; unset for an unknown flag.
 pub(super) fn takes_value(option: &str) -> Option<bool> {
     match option {
         "-H" | "--hold" | "--exclusive" | "--requeue" | "--no-requeue" | "--contiguous" | "--overcommit" => Some(false),
@@ -43,8 +43,8 @@ pub(super) fn takes_value(option: &str) -> Option<bool> {
 
 /// Translates a flag.
 pub(super) fn translate(option: &str, value: &str) -> Translated {
-    let one = |key, value: &str| Translated { sayings: vec![(key, value.to_owned())], note: None };
-    let left_out = |why: &str| Translated { sayings: Vec::new(), note: Some(format!("left out: {why}")) };
+    let one = |key, value: &str| Translated { options: vec![(key, value.to_owned())], note: None };
+    let left_out = |why: &str| Translated { options: Vec::new(), note: Some(format!("left out: {why}")) };
     if option == "--export" {
         return export(value);
     }
@@ -58,7 +58,7 @@ pub(super) fn translate(option: &str, value: &str) -> Translated {
             let why = format!("of Slurm's patterns only %j, %a, %x and %u mean something here; give #CARMA --{key}");
             left_out(&why)
         }
-        // No limit is written so in Slurm.
+        // Slurm writes 0 for no limit.
         Some(&(_, _, "time")) if value == "0" => one("time", "unlimited"),
         Some(&(_, _, "host-mem")) if value == "0" => left_out("all memory of the host is not given to one job"),
         Some(&(_, _, key)) => one(key, value),
@@ -82,30 +82,30 @@ fn gpus(option: &str, value: &str) -> Option<Translated> {
     };
     digits(count)?;
     let note = kind.map(|kind| format!("the kind of GPU, {kind}, is not looked at"));
-    Some(Translated { sayings: vec![("gpus", count.to_owned())], note })
+    Some(Translated { options: vec![("gpus", count.to_owned())], note })
 }
 
-/// Slurm's list names all that is passed on, and ours adds to it.
+/// Slurm's list is complete; ours adds to the caller's environment.
 fn export(value: &str) -> Translated {
-    let wishes: Vec<&str> = value.split(',').filter(|wish| !wish.is_empty()).collect();
-    let only = (!wishes.contains(&"ALL") && !wishes.contains(&"NONE")).then_some("NONE");
-    let sayings = only.into_iter().chain(wishes).map(|wish| ("env", wish.to_owned()));
-    Translated { sayings: sayings.collect(), note: None }
+    let items: Vec<&str> = value.split(',').filter(|item| !item.is_empty()).collect();
+    let only = (!items.contains(&"ALL") && !items.contains(&"NONE")).then_some("NONE");
+    let options = only.into_iter().chain(items).map(|item| ("env", item.to_owned()));
+    Translated { options: options.collect(), note: None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::translate;
 
-    fn told(option: &str, value: &str) -> (String, Option<String>) {
-        let translated = translate(option, value);
-        let sayings: Vec<String> = translated.sayings.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-        (sayings.join(" "), translated.note)
+    fn translated(option: &str, value: &str) -> (String, Option<String>) {
+        let found = translate(option, value);
+        let options: Vec<String> = found.options.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        (options.join(" "), found.note)
     }
 
     #[test]
     fn what_means_the_same_is_taken() {
-        for (option, value, said) in [
+        for (option, value, expected) in [
             ("--gres", "gpu:2", "gpus=2"),
             ("--gres", "gpu", "gpus=1"),
             ("-G", "4", "gpus=4"),
@@ -116,13 +116,13 @@ mod tests {
             ("--export", "A,B", "env=NONE env=A env=B"),
             ("-o", "logs/%x-%j.out", "output=logs/%x-%j.out"),
         ] {
-            assert_eq!(told(option, value), (said.to_owned(), None), "{option} {value}");
+            assert_eq!(translated(option, value), (expected.to_owned(), None), "{option} {value}");
         }
     }
 
     #[test]
     fn what_does_not_is_noted() {
-        for (option, value, said) in [
+        for (option, value, expected) in [
             ("--gres", "gpu:a100:2", "gpus=2"),
             ("--gres", "gpu:a100", "gpus=1"),
             ("--gpus", "a100:2", "gpus=2"),
@@ -135,8 +135,8 @@ mod tests {
             ("--partition", "long", ""),
             ("--mem", "0", ""),
         ] {
-            let (sayings, note) = told(option, value);
-            assert_eq!((sayings.as_str(), note.is_some()), (said, true), "{option} {value}");
+            let (options, note) = translated(option, value);
+            assert_eq!((options.as_str(), note.is_some()), (expected, true), "{option} {value}");
         }
     }
 }

@@ -2,23 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 use super::array::{MOST_MEMBERS, too_many};
 use super::environment::check_variable;
 use super::error::Problem;
 use super::values::digits;
-
-/// A parameter and the values it takes in turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Parameter {
-    /// Its name.
-    pub name: String,
-    /// Its values.
-    pub values: Vec<String>,
-}
+use crate::request::Parameter;
 
 impl Parameter {
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
@@ -41,8 +29,8 @@ impl Parameter {
         parameter.check().map(|()| parameter)
     }
 
-    /// Whether it can be one: a name, and values that differ.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    /// Checks that it has a name, and values that differ.
+    fn check(&self) -> Result<(), Problem> {
         let Self { name, values } = self;
         check_variable(name)?;
         if values.is_empty() || values.iter().any(|value| value.is_empty() || value.contains('\0')) {
@@ -55,21 +43,35 @@ impl Parameter {
             None => Ok(()),
         }
     }
-
-    /// The variable that holds its value in a job's environment.
-    pub(super) fn variable(name: &str) -> String {
-        format!("CARMA_PARAM_{}", name.to_ascii_uppercase())
-    }
 }
 
-/// How many jobs the parameters make.
+/// The variable that holds a parameter's value in a job's environment.
+pub(super) fn variable(name: &str) -> String {
+    format!("CARMA_PARAM_{}", name.to_ascii_uppercase())
+}
+
+/// Checks each parameter, and that no two share a variable.
+pub(super) fn check(parameters: &[Parameter]) -> Result<(), Problem> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for parameter in parameters {
+        parameter.check()?;
+        let (name, variable) = (&parameter.name, variable(&parameter.name));
+        if let Some(alike) = seen.get(&variable) {
+            return Err(Problem::Refused(format!("{name} and {alike} would be one variable, {variable}: rename one")));
+        }
+        seen.insert(variable, name);
+    }
+    Ok(())
+}
+
+/// The number of combinations.
 pub(super) fn count(parameters: &[Parameter]) -> Result<usize, Problem> {
     let jobs = parameters.iter().try_fold(1_usize, |jobs, parameter| jobs.checked_mul(parameter.values.len()));
     let jobs = jobs.unwrap_or(usize::MAX);
     too_many(jobs).map(|()| jobs)
 }
 
-/// The values of the job at this place; the last parameter changes from job to job.
+/// The values of the combination at this place; the last parameter changes fastest.
 pub(super) fn values_at(parameters: &[Parameter], mut place: usize) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     for Parameter { name, values: all } in parameters.iter().rev() {
@@ -79,15 +81,15 @@ pub(super) fn values_at(parameters: &[Parameter], mut place: usize) -> BTreeMap<
     values
 }
 
-/// By how much values may lengthen a job at most: filled into these words, and where they are kept beside.
+/// How many bytes values add to a job at most: filled into these words, and in the environment and the labels.
 pub(super) fn growth(words: &[String], parameters: &[Parameter]) -> usize {
-    const BESIDE: usize = 3;
+    const COPIES: usize = 3;
     let longest = parameters.iter().flat_map(|parameter| &parameter.values).map(String::len).max().unwrap_or(0);
-    let places = words.iter().map(|word| word.matches('{').count()).sum::<usize>() + BESIDE * parameters.len();
+    let places = words.iter().map(|word| word.matches('{').count()).sum::<usize>() + COPIES * parameters.len();
     places.saturating_mul(longest)
 }
 
-/// A word of a command with `{name}` replaced, once: what a value brings with it stays as it is, and so do other braces.
+/// A word of a command with `{name}` replaced by its value. Braces in values and other braces stay.
 pub(super) fn filled_in(word: &str, values: &BTreeMap<String, String>) -> String {
     let mut filled = String::new();
     let mut rest = word;

@@ -1,4 +1,4 @@
-//! Sizes, spans of time and counts as people write them.
+//! Sizes, time spans and counts as users write them.
 
 use std::str::FromStr;
 
@@ -30,7 +30,7 @@ pub fn bytes(word: &str) -> Result<u64, String> {
     }
 }
 
-/// Memory, rounded up to MiB; more than none.
+/// Memory, rounded up to MiB; not 0.
 pub(super) fn memory(text: &str) -> Result<MiB, Problem> {
     match bytes(text).map_err(Problem::Refused)?.div_ceil(1 << 20) {
         0 => Err(Problem::invalid(text, "a size of 1 MiB or more, such as 40GiB")),
@@ -38,12 +38,12 @@ pub(super) fn memory(text: &str) -> Result<MiB, Problem> {
     }
 }
 
-/// A number of at least so many.
+/// A number with a lower bound.
 pub(super) fn at_least<T: FromStr + PartialOrd + Copy>(least: T, text: &str, expected: &'static str) -> Result<T, Problem> {
     text.parse().ok().filter(|number| *number >= least).ok_or_else(|| Problem::invalid(text, expected))
 }
 
-/// A limit of time as Slurm writes it, or a number with a unit. No limit is written `unlimited`.
+/// A time limit as in Slurm, or a number with a unit; `unlimited` is no limit.
 pub fn time_limit(text: &str) -> Result<Option<Seconds>, Problem> {
     if text.eq_ignore_ascii_case("unlimited") {
         return Ok(None);
@@ -83,7 +83,7 @@ pub fn span_with_unit(text: &str) -> Option<u64> {
     Some(digits(number)? * factor)
 }
 
-/// A number of nothing but digits, few enough to count with.
+/// A number of at most ten digits.
 pub(super) fn digits(text: &str) -> Option<u64> {
     if text.len() <= 10 && text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }

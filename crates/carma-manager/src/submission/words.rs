@@ -1,25 +1,10 @@
 //! Words of a line as a shell would split them, with nothing else of a shell's done: no variables, no commands, no patterns.
 
-use std::str::Chars;
-
 use super::error::Problem;
 
 /// Splits at blanks outside of quotes; a word that begins with `#` ends the line.
 pub(super) fn split(line: &str) -> Result<Vec<String>, Problem> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            blank if blank.is_whitespace() => words.extend(word.take()),
-            '#' if word.is_none() => break,
-            quote @ ('\'' | '"') => quoted(quote, &mut letters, word.get_or_insert_default())?,
-            '\\' => word.get_or_insert_default().push(escaped(&mut letters)?),
-            plain => word.get_or_insert_default().push(plain),
-        }
-    }
-    words.extend(word);
-    Ok(words)
+    shlex::split(line).ok_or_else(|| Problem::Refused("a quote is not closed, or nothing follows the last \\".to_owned()))
 }
 
 /// Splits a command that was written for a shell, unless it needs one.
@@ -28,21 +13,6 @@ pub(super) fn split_command(line: &str) -> Result<Vec<String>, Problem> {
         Some(special) => Err(Problem::Refused(format!("{special:?} is for a shell, and none runs this command: put it into a script"))),
         None => split(line),
     }
-}
-
-fn quoted(quote: char, letters: &mut Chars<'_>, word: &mut String) -> Result<(), Problem> {
-    loop {
-        match letters.next() {
-            Some(letter) if letter == quote => return Ok(()),
-            Some('\\') if quote == '"' => word.push(escaped(letters)?),
-            Some(letter) => word.push(letter),
-            None => return Err(Problem::Refused(format!("a {quote} is not closed"))),
-        }
-    }
-}
-
-fn escaped(letters: &mut Chars<'_>) -> Result<char, Problem> {
-    letters.next().ok_or_else(|| Problem::Refused("nothing follows the last \\".to_owned()))
 }
 
 #[cfg(test)]

@@ -16,11 +16,11 @@ use rustix::process::{set_parent_process_death_signal, setrlimit, setsid, umask}
 use super::cgroup::Cgroup;
 use crate::attempt::{Order, RunAs};
 
-/// How much sooner than others a job is to die when the machine runs out of memory. Its supervisor is to see it.
-const SOONER: i32 = 100;
-const SUPERVISOR: i32 = -900;
+/// When the host runs out of memory, the kernel kills a job before other processes, and its supervisor last.
+const JOB_OOM_SCORE: i32 = 100;
+const SUPERVISOR_OOM_SCORE: i32 = -900;
 
-/// What a new process does before it becomes the program, told to its parent as it begins, so that a failure can be explained.
+/// Steps of a new process before exec. Each is reported to the parent as it begins, so that a failure can be explained.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Step {
@@ -30,14 +30,14 @@ enum Step {
     Program,
 }
 
-/// What a new process has for input, output and errors.
+/// The standard streams of a new process.
 #[derive(Clone, Copy)]
 pub(super) enum Streams<'a> {
-    /// Nothing.
+    /// None.
     None,
-    /// No input, and pipes for the others.
+    /// No input, and pipes for output and errors.
     Pipes,
-    /// A terminal for all of them, which becomes that of its session.
+    /// A terminal for all three, which becomes the terminal of its session.
     Terminal(&'a OwnedFd),
 }
 
@@ -51,19 +51,19 @@ impl Streams<'_> {
     }
 }
 
-/// Starts a command of an attempt with these for input and output; the error says in words what was wrong.
+/// Starts a command of an attempt. The error explains the reason.
 pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgroup: Option<&Cgroup>) -> Result<Child, String> {
     let [program, arguments @ ..] = command else { return Err("there is no command to run".to_owned()) };
-    let user = order.user.as_ref().map(Membership::of).transpose().map_err(|error| format!("cannot find the user's groups: {error}"))?;
+    let user = order.user.as_ref().map(Credentials::of).transpose().map_err(|error| format!("cannot find the user's groups: {error}"))?;
     let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
     let (mut steps, step, ours) = pipe.map_err(|error| format!("cannot make a pipe: {error}"))?;
-    // Without a control group the job is found by its descent all the same.
-    let door = cgroup.and_then(|cgroup| cgroup.door().ok());
+    // Without a control group, the processes of the job are found as descendants of the shim.
+    let procs_file = cgroup.and_then(|cgroup| cgroup.procs_file().ok());
     let mut spawned = Command::new(program);
     spawned.args(arguments).env_clear().envs(&order.environment);
     streams.of(&mut spawned).map_err(|error| format!("cannot give it its terminal: {error}"))?;
     let has_terminal = matches!(streams, Streams::Terminal(_));
-    before_exec(&mut spawned, enter(step, door, user, order, has_terminal));
+    before_exec(&mut spawned, enter(step, procs_file, user, order, has_terminal));
     let child = spawned.spawn();
     drop((spawned, ours));
     child.map_err(|error| {
@@ -75,35 +75,35 @@ pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgr
 
 #[expect(unsafe_code, reason = "code between fork and exec")]
 fn before_exec(command: &mut Command, enter: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: the shim has one thread, so that no lock can be held by a thread that the new process lacks.
+    // SAFETY: the shim has one thread, so no lock can be held by a thread that the new process lacks.
     unsafe { command.pre_exec(enter) };
 }
 
-/// What the new process does before it becomes the program.
+/// Setup of the new process before exec.
 fn enter(
     mut steps: PipeWriter,
-    door: Option<File>,
-    user: Option<Membership>,
+    procs_file: Option<File>,
+    user: Option<Credentials>,
     order: &Order,
     has_terminal: bool,
 ) -> impl FnMut() -> io::Result<()> + use<> {
     let (shim, folder, open_files) = (getpid(), order.directory.clone(), order.open_files);
     move || {
         steps.write_all(&[Step::Session as u8])?;
-        if let Some(mut door) = door.as_ref() {
-            let _ = door.write_all(b"0");
+        if let Some(mut procs_file) = procs_file.as_ref() {
+            let _ = procs_file.write_all(b"0");
         }
-        prefer_as_victim(SOONER);
+        prefer_as_victim(JOB_OOM_SCORE);
         if open_files.is_some() {
             let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-            // A limit that is lower still is as good.
+            // An even lower limit is fine.
             let _ = setrlimit(Resource::Nofile, Rlimit { current: open_files, maximum });
         }
         setsid()?;
         if has_terminal {
             ioctl_tiocsctty(io::stdin())?;
         }
-        // What the shim does not want to be surprised by is meant for the job.
+        // Signals that the shim blocks are meant for the job.
         SigSet::empty().thread_set_mask()?;
         steps.write_all(&[Step::User as u8])?;
         if let Some(user) = &user {
@@ -112,7 +112,7 @@ fn enter(
             setuid(user.user)?;
             umask(Mode::from_raw_mode(0o022));
         }
-        // After the change of user, which would undo it; and it works only if the shim was still there then.
+        // After the change of user, which would undo it. The shim may have died before this took effect.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(shim) {
             return Err(io::ErrorKind::NotFound.into());
@@ -123,9 +123,9 @@ fn enter(
     }
 }
 
-/// Takes a supervisor off the kernel's list of victims, as far as it may.
+/// Protects a supervisor from the kernel's OOM killer, as far as allowed.
 pub(super) fn spare_supervisor() {
-    prefer_as_victim(SUPERVISOR);
+    prefer_as_victim(SUPERVISOR_OOM_SCORE);
 }
 
 fn prefer_as_victim(score: i32) {
@@ -155,14 +155,14 @@ fn explain(step: Option<u8>, error: &io::Error, program: &str, order: &Order) ->
     }
 }
 
-/// A user with all of their groups.
-struct Membership {
+/// A user with all groups.
+struct Credentials {
     user: Uid,
     group: Gid,
     groups: Vec<Gid>,
 }
 
-impl Membership {
+impl Credentials {
     fn of(user: &RunAs) -> io::Result<Self> {
         let group = Gid::from_raw(user.gid);
         let groups = getgrouplist(&CString::new(user.name.as_str())?, group)?;
@@ -170,18 +170,18 @@ impl Membership {
     }
 }
 
-/// Does something with the rights of a user, no more: names of files are theirs to choose.
-pub(super) fn with_rights_of<T>(user: Option<&RunAs>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+/// Does something with only the rights of a user: the user chooses the file names.
+pub(super) fn as_user<T>(user: Option<&RunAs>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(user) = user else { return act() };
-    let member = Membership::of(user)?;
-    let own = Membership { user: Uid::effective(), group: Gid::effective(), groups: getgroups()? };
+    let member = Credentials::of(user)?;
+    let own = Credentials { user: Uid::effective(), group: Gid::effective(), groups: getgroups()? };
     setgroups(&member.groups)?;
     let result = setegid(member.group).and_then(|()| seteuid(member.user)).map_err(io::Error::from).and_then(|()| act());
     let back = seteuid(own.user).and_then(|()| setegid(own.group)).and_then(|()| setgroups(&own.groups));
     back.map_err(io::Error::from).and(result)
 }
 
-/// The number of a child, as the kernel's calls take it.
-pub(super) fn number(child: &Child) -> Option<Pid> {
+/// The pid of a child.
+pub(super) fn pid(child: &Child) -> Option<Pid> {
     Pid::from_raw(child.id().try_into().ok()?)
 }

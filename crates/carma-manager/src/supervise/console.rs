@@ -1,4 +1,4 @@
-//! The job's terminal as its shim holds it: a pseudo-terminal, what it printed last, and the socket where people attach.
+//! The shim's side of a job's terminal: a pseudo-terminal, its last output, and the socket where clients attach.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,16 +15,17 @@ use rustix::process::umask;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use super::attached::Attached;
+use super::client::Client;
+use super::connect::short;
 use super::folder::AttemptFolder;
 use super::scrollback::Scrollback;
 use crate::attempt::{Exit, RunAs, Terminal, TerminalSize};
-use crate::terminal::{Frame, short};
+use crate::terminal::Frame;
 
-/// No more is heard from whoever is attached while so much waits for the job to read it.
-const WAITING: usize = 64 * 1024;
-/// How long the end of a job waits for one who is attached and does not read; and one who is replaced is not waited for at all.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// While this much input waits for the job, no more is read from the client.
+const MAX_PENDING_INPUT: usize = 64 * 1024;
+/// How long the end of a job waits for a client that does not read. A client that is replaced is not waited for.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A job's terminal.
 pub(super) struct Console {
@@ -33,7 +34,7 @@ pub(super) struct Console {
     jobs: Option<OwnedFd>,
     listener: UnixListener,
     socket: PathBuf,
-    attached: Option<Attached>,
+    attached: Option<Client>,
     scrollback: Scrollback,
     typed: Vec<u8>,
     idle_limit: Option<Seconds>,
@@ -41,7 +42,7 @@ pub(super) struct Console {
 }
 
 impl Console {
-    /// Makes a terminal that is the user's, and listens for those who attach.
+    /// Creates a terminal that the user owns, and listens for clients.
     pub(super) fn open(folder: &AttemptFolder, terminal: &Terminal, user: Option<&RunAs>) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags)?;
@@ -52,14 +53,14 @@ impl Console {
         }
         fchmod(&jobs, Mode::RUSR | Mode::WUSR)?;
         let mut modes = tcgetattr(&jobs)?;
-        // A backspace is to remove a letter, not a part of one.
+        // Backspace removes a whole UTF-8 character.
         modes.input_modes |= InputModes::IUTF8;
         tcsetattr(&jobs, OptionalActions::Now, &modes)?;
         resize(&ours, terminal.size)?;
         ioctl_fionbio(&ours, true)?;
 
         let (_folder, path) = short(folder)?;
-        // From its first moment on it is nobody else's.
+        // Private from the beginning.
         let usual = umask(Mode::from_raw_mode(0o177));
         let listener = UnixListener::bind(path);
         umask(usual);
@@ -78,22 +79,22 @@ impl Console {
         })
     }
 
-    /// The job's end.
-    pub(super) fn jobs_end(&self) -> Option<&OwnedFd> {
+    /// The job's side.
+    pub(super) fn job_side(&self) -> Option<&OwnedFd> {
         self.jobs.as_ref()
     }
 
-    /// Where what the job prints is read.
+    /// The file to read the job's output from.
     pub(super) fn output(&self) -> io::Result<OwnedFd> {
         self.ours.as_fd().try_clone_to_owned()
     }
 
-    /// Nothing of the job is left: what was printed has an end.
-    pub(super) fn close_jobs_end(&mut self) {
+    /// No process of the job is left: its output ends.
+    pub(super) fn close_job_side(&mut self) {
         self.jobs = None;
     }
 
-    /// What to wait for.
+    /// The files to poll.
     pub(super) fn interests(&self) -> Vec<PollFd<'_>> {
         let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
         if !self.typed.is_empty() {
@@ -101,9 +102,9 @@ impl Console {
         }
         if let Some(attached) = &self.attached {
             let mut interest = PollFlags::empty();
-            interest.set(PollFlags::IN, self.typed.len() < WAITING);
-            interest.set(PollFlags::OUT, attached.is_behind(&self.scrollback));
-            // Without any, one who has left would be told of again and again.
+            interest.set(PollFlags::IN, self.typed.len() < MAX_PENDING_INPUT);
+            interest.set(PollFlags::OUT, attached.has_output(&self.scrollback));
+            // Without any interest, a client that is gone would be reported again and again.
             if !interest.is_empty() {
                 fds.push(PollFd::new(attached, interest));
             }
@@ -111,18 +112,18 @@ impl Console {
         fds
     }
 
-    /// Until when nothing that is printed is to be taken, for the sake of one who reads slowly.
-    pub(super) fn holds_back(&self, now: Instant) -> Option<Instant> {
-        self.attached.as_ref()?.holds_back(&self.scrollback, now)
+    /// Until when no output is read from the job, because the client is slow.
+    pub(super) fn paused_until(&self, now: Instant) -> Option<Instant> {
+        self.attached.as_ref()?.paused_until(&self.scrollback, now)
     }
 
-    /// When it will have been idle for too long, and how long that is.
+    /// When it reaches its idle limit, and that limit.
     pub(super) fn idle_at(&self) -> Option<(Instant, Seconds)> {
         let limit = self.idle_limit?;
         Some((self.active.checked_add(Duration::try_from_secs_f64(limit.get()).ok()?)?, limit))
     }
 
-    /// Takes what was printed.
+    /// Takes output of the job.
     pub(super) fn print(&mut self, printed: &[u8], now: Instant) {
         if !printed.is_empty() {
             self.scrollback.print(printed);
@@ -130,19 +131,19 @@ impl Console {
         }
     }
 
-    /// Does everything that can be done without waiting.
+    /// Does everything that does not block.
     pub(super) fn serve(&mut self, now: Instant) {
         while let Ok((stream, _)) = self.listener.accept() {
-            if let Ok(new) = Attached::new(stream, &self.scrollback, now)
+            if let Ok(new) = Client::new(stream, &self.scrollback, now)
                 && let Some(old) = self.attached.replace(new)
             {
-                old.dismiss(&self.scrollback, &Frame::TakenOver, now);
+                old.close(&self.scrollback, &Frame::TakenOver, now);
             }
             self.active = now;
         }
         if let Some(mut attached) = self.attached.take() {
-            let heard = if self.typed.len() < WAITING { attached.hear(|frame| self.hear(frame, now)) } else { Ok(()) };
-            if heard.and_then(|()| attached.send(&self.scrollback, now)).is_ok() {
+            let read = if self.typed.len() < MAX_PENDING_INPUT { attached.read_frames(|frame| self.handle(frame, now)) } else { Ok(()) };
+            if read.and_then(|()| attached.send(&self.scrollback, now)).is_ok() {
                 self.attached = Some(attached);
             }
         }
@@ -153,18 +154,18 @@ impl Console {
         }
     }
 
-    /// Waits for one who reads slowly until there is room for more.
-    pub(super) fn let_catch_up(&mut self) {
+    /// Waits for a slow client until there is room for more output.
+    pub(super) fn wait_for_client(&mut self) {
         loop {
             let now = Instant::now();
             self.serve(now);
-            let (Some(attached), Some(until)) = (&self.attached, self.holds_back(now)) else { return };
+            let (Some(attached), Some(until)) = (&self.attached, self.paused_until(now)) else { return };
             let left = Timespec::try_from(until - now).ok();
             let _ = poll(&mut [PollFd::new(attached, PollFlags::OUT)], left.as_ref());
         }
     }
 
-    fn hear(&mut self, frame: Frame, now: Instant) {
+    fn handle(&mut self, frame: Frame, now: Instant) {
         match frame {
             Frame::Data(data) => {
                 self.typed.extend(data);
@@ -173,16 +174,16 @@ impl Console {
             Frame::Resize(size) => {
                 let _ = resize(&self.ours, size);
             }
-            // Ours to say.
+            // Only the shim sends these.
             Frame::TakenOver | Frame::Ended(_) => {}
         }
     }
 
-    /// Tells whoever is attached how the job ended.
+    /// Reports the end of the job to the attached client.
     pub(super) fn finish(mut self, exit: &Exit) {
         self.serve(Instant::now());
         if let Some(attached) = self.attached.take() {
-            attached.dismiss(&self.scrollback, &Frame::Ended(exit.clone()), Instant::now() + LAST_WORDS);
+            attached.close(&self.scrollback, &Frame::Ended(exit.clone()), Instant::now() + CLOSE_TIMEOUT);
         }
     }
 }
@@ -193,7 +194,7 @@ impl Drop for Console {
     }
 }
 
-/// Tells the programs in front too.
+/// Sets the size. The kernel signals the foreground programs.
 fn resize(terminal: impl AsFd, size: TerminalSize) -> rustix::io::Result<()> {
     tcsetwinsize(terminal, Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 })
 }

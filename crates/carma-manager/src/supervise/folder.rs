@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::attempt::{Ended, Order, RunAs};
 use crate::untrusted::open_file;
 
-/// Why a folder could not be used.
+/// Why an attempt's folder could not be used.
 #[derive(Debug, Error)]
 pub enum FolderError {
     /// The system refused.
@@ -22,20 +22,20 @@ pub enum FolderError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// Its words.
+        /// The error.
         source: io::Error,
     },
-    /// A file holds something else.
+    /// A file is damaged.
     #[error("{path} is damaged: {source}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         source: serde_json::Error,
     },
 }
 
-/// A process that is never mistaken for a later one of the same number.
+/// A process, distinct from a later one with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProcessIdentity {
     pub(super) pid: i32,
@@ -43,18 +43,18 @@ pub(super) struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// The process of this number as it is now.
+    /// The process with this pid now.
     pub(super) fn of(pid: i32) -> Option<Self> {
         Some(Self { pid, started: process_started(pid.try_into().ok()?)? })
     }
 
-    /// A name that no other process has until the machine is started again.
+    /// A name that is unique until the next boot.
     pub(super) fn name(self) -> String {
         format!("{}-{}", self.pid, self.started)
     }
 }
 
-/// Who supervises an attempt.
+/// The supervisors of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Supervisor {
     pub(super) guard: Option<ProcessIdentity>,
@@ -67,76 +67,76 @@ pub(super) struct Supervisor {
 pub struct AttemptFolder(PathBuf);
 
 impl AttemptFolder {
-    /// That of this attempt, below the folder where a manager keeps its state.
+    /// The folder of this attempt, below the manager's state folder.
     pub fn of(state: &Path, attempt: AttemptId) -> Self {
         Self(state.join("attempts").join(attempt.job.0.to_string()).join(attempt.number.to_string()))
     }
 
-    /// This one.
+    /// The folder at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// What is kept of the output.
+    /// The log of its output.
     pub fn output(&self) -> PathBuf {
         self.0.join("stdout.log")
     }
 
-    /// What is kept of the errors.
+    /// The log of its errors.
     pub fn errors(&self) -> PathBuf {
         self.0.join("stderr.log")
     }
 
-    /// A file of the job's own, for how far it has come.
+    /// A file that the job owns, for its progress.
     pub fn progress(&self) -> PathBuf {
         self.0.join("progress")
     }
 
-    /// The job's script, where it is one.
+    /// The job's script, if it is one.
     pub fn script(&self) -> PathBuf {
         self.0.join("script")
     }
 
-    /// A folder of the job's user, where there is one if the job's container belongs to a daemon.
+    /// A folder that the user owns. It exists if the container belongs to a daemon.
     pub(crate) fn container_folder(&self) -> PathBuf {
         self.0.join("container")
     }
 
-    /// The file for the name that the daemon gives to the container, made by whoever runs it for the user.
+    /// The file with the daemon's id of the container, written as the user.
     pub fn container(&self) -> PathBuf {
         self.container_folder().join("name")
     }
 
-    /// The daemon's name of the container, once there is one.
+    /// The daemon's id of the container, once there is one.
     pub(super) fn container_name(&self) -> Option<String> {
-        /// What daemons call containers, so that nobody lays claim to other names.
+        /// The length of a container id: other names are ignored.
         const DIGITS: usize = 64;
         let text = read_note(&self.container(), 2 * DIGITS as u64)?;
         let name = text.trim();
         (name.len() == DIGITS && name.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| name.to_owned())
     }
 
-    /// What guard and shim had to say themselves.
+    /// The log of guard and shim.
     pub(crate) fn supervisor_log(&self) -> PathBuf {
         self.0.join("shim.log")
     }
 
-    /// What is locked while anybody takes care of the attempt.
+    /// The file that is locked while the attempt has a supervisor.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.0.join("lock")
     }
 
-    /// What is to be run, written when it is launched.
+    /// The file with the order, written at launch.
     pub(crate) fn order_file(&self) -> PathBuf {
         self.0.join("order.json")
     }
 
-    /// What is to be run.
+    /// The order.
     pub fn order(&self) -> Result<Option<Order>, FolderError> {
         self.read("order.json")
     }
@@ -150,7 +150,7 @@ impl AttemptFolder {
         self.read("shim.pid")
     }
 
-    /// Puts the order there.
+    /// Writes the order.
     pub(crate) fn write_order(&self, order: &Order) -> Result<(), FolderError> {
         self.write("order.json", order)
     }
@@ -168,7 +168,7 @@ impl AttemptFolder {
         }
     }
 
-    /// Readers see all of it or nothing. A machine that loses power may lose it, and with it every process it speaks of.
+    /// Readers see all of it or nothing. A power cut may lose it, and ends every process that it names.
     fn write(&self, name: &str, content: &impl Serialize) -> Result<(), FolderError> {
         let path = self.0.join(name);
         let text = serde_json::to_vec(content).map_err(|source| FolderError::Damaged { path: path.clone(), source })?;
@@ -178,7 +178,7 @@ impl AttemptFolder {
     }
 }
 
-/// What a job has put into a small file; none where it is longer, or anything but a plain file.
+/// The content of a small file that a job wrote; none if it is longer or not a plain file.
 pub(crate) fn read_note(path: &Path, longest: u64) -> Option<String> {
     let file = open_file(path).ok()?;
     let mut text = String::new();
@@ -198,7 +198,7 @@ pub(super) fn owned(path: &Path, owner: Option<&RunAs>) -> io::Result<File> {
     Ok(file)
 }
 
-/// Room on the disk for the record of an exit, taken before there is one: a disk that has become full meanwhile must not keep it from being written.
+/// Space on the disk for the record of an exit, reserved at the start: the exit can be written even when the disk is full by then.
 pub(super) struct ReservedExit {
     folder: PathBuf,
     file: File,
@@ -207,14 +207,14 @@ pub(super) struct ReservedExit {
 impl ReservedExit {
     const NEW: &str = "exit.json.new";
 
-    /// Takes it.
+    /// Reserves it.
     pub(super) fn new(folder: &AttemptFolder) -> io::Result<Self> {
         let mut file = private(&folder.0.join(Self::NEW))?;
         file.write_all(&[b' '; 4096])?;
         Ok(Self { folder: folder.0.clone(), file })
     }
 
-    /// Writes the record. Readers see all of it or nothing; after a power cut before [`Self::sync`] it may be damaged, and nobody knows the exit.
+    /// Writes the record. Readers see all of it or nothing. After a power cut before [`Self::sync`] it may be damaged, and the exit is unknown.
     pub(super) fn write(&mut self, ended: &Ended) -> io::Result<()> {
         let text = serde_json::to_vec(ended)?;
         self.file.seek(SeekFrom::Start(0))?;
@@ -223,7 +223,7 @@ impl ReservedExit {
         fs::rename(self.folder.join(Self::NEW), self.folder.join("exit.json"))
     }
 
-    /// Returns when the record is on the disk itself.
+    /// Returns when the record is durable.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()?;
         File::open(&self.folder)?.sync_all()

@@ -1,4 +1,4 @@
-//! From `carma shim FOLDER` to a guard and a shim that nobody waits for.
+//! From `carma shim FOLDER` to a guard and a shim in the background.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -13,13 +13,13 @@ use thiserror::Error;
 use super::cgroup::Cgroup;
 use super::child::spare_supervisor;
 use super::folder::{AttemptFolder, FolderError, ProcessIdentity, ReservedExit, Supervisor};
-use super::shim::{clear_up, say, signals, supervise};
+use super::shim::{clean_up, log_line, signals, supervise};
 use crate::attempt::Order;
 
 /// Why no shim was started.
 #[derive(Debug, Error)]
 pub enum ShimError {
-    /// Its folder is no good.
+    /// Its folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Its folder has no order.
@@ -39,8 +39,8 @@ pub enum ShimError {
     Vanished,
 }
 
-/// Starts guard and shim for a folder, and returns in the calling process once they are on their own. Does nothing where the attempt has ended. The
-/// caller must have no other threads, and no files open but the first three.
+/// Starts guard and shim for a folder, and returns in the calling process once they run independently. Does nothing if the attempt has ended. The
+/// caller must have no other threads, and no open files except the first three.
 pub fn run(folder: &AttemptFolder) -> Result<(), ShimError> {
     close_inherited();
     let lock = lock(folder)?;
@@ -58,22 +58,22 @@ pub fn run(folder: &AttemptFolder) -> Result<(), ShimError> {
         drop(answer);
         let outcome = guard(folder, &order, begin);
         drop(lock);
-        exit(i32::from(outcome.inspect_err(|error| say(format_args!("{error}"))).is_err()));
+        exit(i32::from(outcome.inspect_err(|error| log_line(format_args!("{error}"))).is_err()));
     }
     drop(begin);
     answer.read_exact(&mut [0]).map_err(|_| ShimError::Vanished)
 }
 
-/// Closes what whoever started us forgot to close: a supervisor that lives for days would keep it open, and its job could use it.
+/// Closes files that the parent left open: a supervisor lives for days, and its job could use them.
 fn close_inherited() {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for number in open.into_iter().filter(|number| *number > 2) {
-        let _ = close(number);
+    for file in open.into_iter().filter(|file| *file > 2) {
+        let _ = close(file);
     }
 }
 
-/// The lock of the folder: whoever spawned us may have given it to us as our input, locked already.
+/// The lock of the folder: the launcher may have passed it as standard input, already locked.
 fn lock(folder: &AttemptFolder) -> Result<File, ShimError> {
     let file = File::options().write(true).create(true).truncate(false).open(folder.lock_file())?;
     let given = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -86,7 +86,7 @@ fn lock(folder: &AttemptFolder) -> Result<File, ShimError> {
     }
 }
 
-/// The guard's life: it starts the shim, and ends what a shim that died has left.
+/// The guard: it starts the shim, and kills the processes that a dead shim has left.
 fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result<(), ShimError> {
     setsid().map_err(io::Error::from)?;
     inherit_orphans()?;
@@ -100,13 +100,13 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
         return shim(folder, order, identity, cgroup.as_ref(), begin, over);
     }
     drop((begin, over));
-    // Once the exit is written down, whoever waits for our end need not wait until it is on the disk too.
+    // Once the exit is written, nothing waits for it to be durable.
     if told.read_exact(&mut [0]).is_err() {
-        // The shim is the only child until it dies; then its children are ours.
+        // The shim is the only child until it dies. Then its children become ours.
         let _ = wait(WaitOptions::empty());
     }
     if folder.ended()?.is_none() {
-        clear_up(order, cgroup.as_ref());
+        clean_up(order, cgroup.as_ref());
     } else if let Some(cgroup) = cgroup {
         cgroup.end();
     }
@@ -145,7 +145,7 @@ enum Fork {
 
 #[expect(unsafe_code, reason = "a guard must be the parent of its shim, and the same program")]
 fn split() -> io::Result<Fork> {
-    // SAFETY: a process that becomes a shim has one thread, so that no lock can be held by a thread that the new process lacks.
+    // SAFETY: a process that becomes a shim has one thread, so no lock can be held by a thread that the new process lacks.
     match unsafe { fork() }? {
         ForkResult::Parent { .. } => Ok(Fork::Parent),
         ForkResult::Child => Ok(Fork::Child),

@@ -1,4 +1,4 @@
-//! A log of bounded size: its beginning, its end, and a line in between that says how much was left out.
+//! A log of bounded size: its beginning, its end, and a line in between with the missing size.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -8,30 +8,30 @@ use super::folder::owned;
 use crate::attempt::RunAs;
 use crate::untrusted::open_file;
 
-/// Less would not hold the line in between.
-const LEAST: u64 = 4096;
+/// A smaller log could not hold the line in between.
+const MIN_LIMIT: u64 = 4096;
 
-/// The line in between: before and after the number.
+/// The line in between, before and after the number.
 const LINE: (&str, &str) = ("\n[carma: ", " bytes left out here]\n");
 
-/// What was left out of a log.
+/// The gap in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// Where the line stands that says so.
+    /// Where its line begins.
     pub(crate) at: u64,
-    /// How long the line is.
+    /// The length of the line.
     pub(crate) line: u64,
-    /// How much is missing there.
+    /// How much is missing.
     pub(crate) left_out: u64,
 }
 
 impl Gap {
-    /// Where the line stands in a log of this limit that has one.
+    /// Where the line begins in a log with this limit.
     pub(crate) fn place(limit: u64) -> u64 {
-        limit.max(LEAST) / 2
+        limit.max(MIN_LIMIT) / 2
     }
 
-    /// Reads the line, if what stands at that place is one.
+    /// Reads the line, if there is one at that place.
     pub(crate) fn read(limit: u64, text: &[u8]) -> Option<Self> {
         let digits = text.strip_prefix(LINE.0.as_bytes())?;
         let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -41,33 +41,33 @@ impl Gap {
     }
 }
 
-/// A log that never takes more of the disk than its limit. Its first half is the beginning of what was written, the rest the end: at least a quarter of the
-/// limit. Its file is one whole log at any time, whatever happens to whom.
+/// A log that never takes more disk space than its limit. Its first half is the beginning of the output, the rest the end: at least a quarter of the
+/// limit. The file is a complete log at any time, also after a crash.
 pub(super) struct BoundedLog {
     path: PathBuf,
     owner: Option<RunAs>,
     file: File,
     size: u64,
     limit: u64,
-    /// Where the end begins, and how much is missing before it.
+    /// Where the last part begins, and how much is missing before it.
     end_begins: u64,
     left_out: u64,
-    /// What could not be written at all, and why.
+    /// How much could not be written, and why.
     failed: Option<(u64, io::Error)>,
 }
 
 impl BoundedLog {
     /// An empty log that only its owner may read.
     pub(super) fn create(path: PathBuf, owner: Option<&RunAs>, limit: u64) -> io::Result<Self> {
-        let (file, limit) = (owned(&path, owner)?, limit.max(LEAST));
+        let (file, limit) = (owned(&path, owner)?, limit.max(MIN_LIMIT));
         Ok(Self { path, owner: owner.cloned(), file, size: 0, limit, end_begins: limit / 2, left_out: 0, failed: None })
     }
 
-    /// Adds to its end. A disk that is full costs some of the log, not the job.
+    /// Appends. A full disk costs some of the log, not the job.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let added = if self.size >= self.limit { self.leave_out().map(|()| 0) } else { self.add(rest) };
+            let added = if self.size >= self.limit { self.drop_middle().map(|()| 0) } else { self.add(rest) };
             match added {
                 Ok(added) => rest = &rest[added..],
                 Err(error) => {
@@ -78,7 +78,7 @@ impl BoundedLog {
         }
     }
 
-    /// Says in the log itself what could not be written to it.
+    /// Notes in the log how much could not be written.
     pub(super) fn finish(mut self) {
         if let Some((lost, error)) = self.failed.take() {
             self.write(format!("\n[carma: {lost} bytes could not be written here: {error}]\n").as_bytes());
@@ -95,8 +95,8 @@ impl BoundedLog {
         Ok(added)
     }
 
-    /// Keeps the beginning and the last quarter, in a new file that takes the place of the old one.
-    fn leave_out(&mut self) -> io::Result<()> {
+    /// Keeps the beginning and the last quarter, in a new file that replaces the old one.
+    fn drop_middle(&mut self) -> io::Result<()> {
         let (beginning, end) = (self.limit / 2, self.limit / 4);
         let left_out = self.left_out + (self.size - end - self.end_begins);
         let line = format!("{}{left_out}{}", LINE.0, LINE.1);
@@ -118,7 +118,7 @@ impl BoundedLog {
 fn copy(from: &mut File, offset: u64, length: u64, to: &mut File) -> io::Result<()> {
     from.seek(SeekFrom::Start(offset))?;
     let copied = io::copy(&mut io::Read::take(from, length), to)?;
-    // The owner may have cut it short.
+    // The owner may have truncated it.
     if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 

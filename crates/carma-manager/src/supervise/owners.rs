@@ -1,25 +1,25 @@
-//! Whose a process is: the attempt it belongs to, if any.
+//! The attempt that a process belongs to, if any.
 
 use std::collections::HashMap;
 use std::fs;
 
 use carma_core::AttemptId;
 
-use super::family::parent;
-use super::standing::Supervised;
+use super::processes::parent;
+use super::state::Supervised;
 
-/// Attempts by what their processes have in common. It is as old as the day it was made: make a new one when attempts come.
+/// Attempts by control group, shim and container. A snapshot: make a new one when attempts start.
 #[derive(Debug, Default)]
 pub struct Owners {
     cgroups: HashMap<String, AttemptId>,
     shims: HashMap<i32, AttemptId>,
     containers: HashMap<String, AttemptId>,
-    /// There is a container whose name is not known yet.
+    /// There is a container whose id is not known yet.
     has_nameless: bool,
 }
 
 impl Owners {
-    /// Those of these attempts.
+    /// The snapshot of these attempts.
     pub fn of<'a>(attempts: impl IntoIterator<Item = (AttemptId, &'a Supervised)>) -> Self {
         let mut owners = Self::default();
         for (attempt, supervised) in attempts {
@@ -33,12 +33,12 @@ impl Owners {
         owners
     }
 
-    /// Whether all containers are known by now: a daemon names one some time after its attempt is launched.
+    /// Whether all containers are known: a daemon names one some time after its attempt starts.
     pub fn is_complete(&self) -> bool {
         !self.has_nameless
     }
 
-    /// The attempt that a process belongs to: by its control group, its container, or its descent.
+    /// The attempt that a process belongs to: by its control group, its container or its ancestors.
     pub fn owner_of(&self, pid: u32) -> Option<AttemptId> {
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         self.by_group(&groups).or_else(|| {
@@ -49,7 +49,7 @@ impl Owners {
 
     fn by_group(&self, groups: &str) -> Option<AttemptId> {
         let ours = groups.split(['/', '\n']).find_map(|name| self.cgroups.get(name));
-        // Docker and Podman put a container's name into that of its control group, with words around it.
+        // Docker and Podman put the container's id into the name of its control group.
         let container = || groups.split(['/', '\n', '-', '.', ':']).find_map(|word| self.containers.get(word));
         ours.or_else(container).copied()
     }

@@ -1,4 +1,4 @@
-//! A job at work, and what its shim does for it until it ends: keeps what it prints, serves its terminal, passes signals on.
+//! A running job and its shim: output goes to the log, the terminal is served, and signals are forwarded.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use super::ending::Ending;
 use super::stream::Stream;
 use crate::attempt::Exit;
 
-/// A job at work.
+/// A running job.
 pub(super) struct RunningJob<'a> {
     job: Pid,
-    /// Its output first; all that a terminal prints is output.
+    /// Output first, then errors. A terminal has output only.
     streams: Vec<Stream>,
     console: Option<Console>,
     ending: Ending<'a>,
-    /// Set when it was idle for so long, and is being ended.
+    /// Its idle limit, set when it was reached and the job is being ended.
     idle: Option<Seconds>,
     buffer: Vec<u8>,
 }
@@ -30,13 +30,13 @@ impl<'a> RunningJob<'a> {
         Self { job, streams, console, ending, idle: None, buffer: vec![0; 64 * 1024] }
     }
 
-    /// Does what there is to do until it ends.
-    pub(super) fn attend(&mut self, asked: &SignalFd) -> Exit {
+    /// Serves the job until it ends.
+    pub(super) fn serve(&mut self, asked: &SignalFd) -> Exit {
         loop {
-            let held_back = self.console.as_ref().and_then(|console| console.holds_back(Instant::now()));
-            self.wait(asked, held_back);
+            let paused = self.console.as_ref().and_then(|console| console.paused_until(Instant::now()));
+            self.wait(asked, paused);
             let now = Instant::now();
-            if held_back.is_none() {
+            if paused.is_none() {
                 self.take_output(now);
             }
             if let Some(console) = &mut self.console {
@@ -50,7 +50,7 @@ impl<'a> RunningJob<'a> {
                     self.ending.pass_on(signal, now);
                 }
             }
-            self.ending.tell_due(now);
+            self.ending.send_due(now);
             if let Some(exit) = reap(self.job) {
                 return self.idle.map_or(exit, Exit::Idle);
             }
@@ -58,18 +58,18 @@ impl<'a> RunningJob<'a> {
     }
 
     /// Sleeps until there is something to do.
-    fn wait(&self, asked: &SignalFd, held_back: Option<Instant>) {
+    fn wait(&self, asked: &SignalFd, paused: Option<Instant>) {
         let mut fds = vec![PollFd::new(asked, PollFlags::IN)];
         fds.extend(self.console.iter().flat_map(Console::interests));
-        if held_back.is_none() {
+        if paused.is_none() {
             fds.extend(self.streams.iter().filter_map(Stream::source).map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)));
         }
-        let next = [held_back, self.idle_at().map(|(at, _)| at), self.ending.next()].into_iter().flatten().min();
+        let next = [paused, self.idle_at().map(|(at, _)| at), self.ending.next()].into_iter().flatten().min();
         let left = next.and_then(|next| Timespec::try_from(next.saturating_duration_since(Instant::now())).ok());
         let _ = poll(&mut fds, left.as_ref());
     }
 
-    /// Takes what was printed, as much as the buffer holds of each stream; whether there was any.
+    /// Reads output, at most a buffer from each stream. Answers whether there was any.
     fn take_output(&mut self, now: Instant) -> bool {
         let mut any = false;
         for stream in &mut self.streams {
@@ -96,13 +96,13 @@ impl<'a> RunningJob<'a> {
         self.idle = Some(limit);
     }
 
-    /// Takes what is left when everybody is gone, and tells whoever is attached.
+    /// Reads the rest of the output when all processes are gone, and notifies the attached client.
     pub(super) fn finish(mut self, exit: &Exit) {
         if let Some(console) = &mut self.console {
-            console.close_jobs_end();
+            console.close_job_side();
         }
         while self.take_output(Instant::now()) {
-            self.console.iter_mut().for_each(Console::let_catch_up);
+            self.console.iter_mut().for_each(Console::wait_for_client);
         }
         self.streams.into_iter().for_each(Stream::finish);
         if let Some(console) = self.console {
@@ -111,7 +111,7 @@ impl<'a> RunningJob<'a> {
     }
 }
 
-/// Collects those who ended; how the job did, if it is among them.
+/// Reaps ended processes. Answers the exit of the job, if it is among them.
 fn reap(job: Pid) -> Option<Exit> {
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         if pid == job {

@@ -1,11 +1,11 @@
-//! The end of what a terminal printed, kept for those who attach later or read slowly.
+//! The last output of a terminal, kept for clients that attach later or read slowly.
 
 use std::collections::VecDeque;
 
-/// So much is kept.
-pub(super) const KEPT: usize = 64 * 1024;
+/// How many bytes are kept.
+pub(super) const CAPACITY: usize = 64 * 1024;
 
-/// The last bytes that were printed, each with its place in all that ever was.
+/// The last bytes of output, each with its position in all output.
 #[derive(Debug, Default)]
 pub(super) struct Scrollback {
     bytes: VecDeque<u8>,
@@ -13,31 +13,31 @@ pub(super) struct Scrollback {
 }
 
 impl Scrollback {
-    /// Adds what was printed, and forgets what is too old.
+    /// Adds output, and drops the oldest.
     pub(super) fn print(&mut self, printed: &[u8]) {
-        let kept = &printed[printed.len().saturating_sub(KEPT)..];
-        let too_many = (self.bytes.len() + kept.len()).saturating_sub(KEPT);
+        let kept = &printed[printed.len().saturating_sub(CAPACITY)..];
+        let too_many = (self.bytes.len() + kept.len()).saturating_sub(CAPACITY);
         self.bytes.drain(..too_many);
         self.bytes.extend(kept);
         self.end += printed.len() as u64;
     }
 
-    /// The place after the last byte.
+    /// The position after the last byte.
     pub(super) const fn end(&self) -> u64 {
         self.end
     }
 
-    /// Where one who has seen nothing begins: with a whole line, where the beginning is forgotten.
-    pub(super) fn beginning(&self) -> u64 {
+    /// Start position of a new client: a whole line, if older output was dropped.
+    pub(super) fn first(&self) -> u64 {
         let first = self.end - self.bytes.len() as u64;
         let line = if first == 0 { None } else { self.bytes.iter().position(|byte| *byte == b'\n') };
         first + line.map_or(0, |newline| newline as u64 + 1)
     }
 
-    /// Some of what follows a place, or what is left of it, and the place after that; nothing when all of it was seen.
-    pub(super) fn after(&self, place: u64) -> (&[u8], u64) {
+    /// Output after a position, as far as it is kept, and the position after it; empty at the end.
+    pub(super) fn after(&self, position: u64) -> (&[u8], u64) {
         let first = self.end - self.bytes.len() as u64;
-        let seen = place.saturating_sub(first) as usize;
+        let seen = position.saturating_sub(first) as usize;
         let (older, newer) = self.bytes.as_slices();
         let bytes = older.get(seen..).filter(|bytes| !bytes.is_empty()).or_else(|| newer.get(seen.saturating_sub(older.len())..));
         let bytes = bytes.unwrap_or_default();
@@ -51,15 +51,15 @@ mod tests {
 
     use super::*;
 
-    fn read(scrollback: &Scrollback, mut place: u64) -> Vec<u8> {
+    fn read(scrollback: &Scrollback, mut position: u64) -> Vec<u8> {
         let mut all = Vec::new();
         loop {
-            let (bytes, next) = scrollback.after(place);
+            let (bytes, next) = scrollback.after(position);
             if bytes.is_empty() {
                 return all;
             }
             all.extend(bytes);
-            place = next;
+            position = next;
         }
     }
 
@@ -72,11 +72,11 @@ mod tests {
                 scrollback.print(&piece);
                 all.extend(piece);
             }
-            let first = all.len().saturating_sub(KEPT);
+            let first = all.len().saturating_sub(CAPACITY);
             let seen = seen.min(all.len());
             prop_assert_eq!(read(&scrollback, seen as u64), &all[seen.max(first)..]);
             prop_assert_eq!(scrollback.end(), all.len() as u64);
-            prop_assert!(scrollback.beginning() >= first as u64 && scrollback.beginning() <= scrollback.end());
+            prop_assert!(scrollback.first() >= first as u64 && scrollback.first() <= scrollback.end());
         }
     }
 
@@ -84,8 +84,8 @@ mod tests {
     fn it_begins_with_a_whole_line() {
         let mut scrollback = Scrollback::default();
         scrollback.print(b"first\n");
-        assert_eq!(scrollback.beginning(), 0);
+        assert_eq!(scrollback.first(), 0);
         scrollback.print(&b"0123456789\n".repeat(10_000));
-        assert!(read(&scrollback, scrollback.beginning()).starts_with(b"0123456789\n"));
+        assert!(read(&scrollback, scrollback.first()).starts_with(b"0123456789\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! The shim: runs the job, keeps its output, passes signals on, and writes down how it ended.
+//! The shim: runs the job, keeps its output, passes signals on, and records how it ended.
 
 use std::fmt;
 use std::fs;
@@ -11,27 +11,27 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::cgroup::Cgroup;
-use super::child::{Streams, number, start};
+use super::child::{Streams, pid, start};
 use super::console::Console;
 use super::ending::Ending;
-use super::family::end_descendants;
 use super::folder::{AttemptFolder, ReservedExit, owned};
 use super::log::BoundedLog;
+use super::processes::kill_descendants;
 use super::running::RunningJob;
 use super::stream::{Stream, copy_to};
 use crate::attempt::{Ended, Exit, Order};
 
-/// What the manager sends to the shim.
+/// Signals of the manager to the shim.
 pub(super) const CHECKPOINT: Signal = Signal::SIGUSR1;
 pub(super) const TERMINATE: Signal = Signal::SIGTERM;
 pub(super) const KILL: Signal = Signal::SIGUSR2;
 
 /// How long the command that cleans up after an attempt may take.
-pub(crate) const CLEARING_LIMIT: Duration = Duration::from_secs(60);
-/// How long we wait before we try again to write an exit down.
-const AGAIN: Duration = Duration::from_secs(1);
+pub(crate) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long until writing the exit is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
-/// Signals that guard and shim never take by surprise.
+/// Signals that guard and shim block.
 pub(super) fn signals() -> SigSet {
     [Signal::SIGCHLD, Signal::SIGHUP, Signal::SIGINT, CHECKPOINT, TERMINATE, KILL].into_iter().collect()
 }
@@ -41,39 +41,39 @@ pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&C
     let started = SystemTime::now();
     let exit = run(folder, order, cgroup).unwrap_or_else(Exit::NotStarted);
     let ended = SystemTime::now();
-    clear_up(order, cgroup);
+    clean_up(order, cgroup);
     let ended = Ended { exit, started, ended };
-    // As long as it is not written down, the attempt counts as running: nobody may take it for lost.
+    // Until it is written, the attempt counts as running, not as lost.
     if let Err(error) = record.write(&ended) {
-        say(format_args!("cannot write the exit down, trying again: {error}"));
-        // Where there is no folder any more, nobody will ever ask.
+        log_line(format_args!("cannot write the exit down, trying again: {error}"));
+        // Without the folder, nothing will ever read it.
         let is_gone = || fs::metadata(folder.path()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         while record.write(&ended).is_err() && !is_gone() {
-            thread::sleep(AGAIN);
+            thread::sleep(RETRY);
         }
     }
 }
 
-/// For the shim's own log. A disk that is full must not end a shim, as `eprintln!` would.
-pub(super) fn say(words: fmt::Arguments<'_>) {
+/// Writes to the shim's own log. A full disk must not end a shim, as `eprintln!` would.
+pub(super) fn log_line(words: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{words}");
 }
 
-/// Ends whatever an attempt has left.
-pub(super) fn clear_up(order: &Order, cgroup: Option<&Cgroup>) {
-    end_descendants(cgroup);
+/// Kills and removes all leftovers of an attempt.
+pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
+    kill_descendants(cgroup);
     if let Some(command) = &order.afterwards {
         let order = Order { directory: "/".into(), ..order.clone() };
         match start(&order, command, Streams::None, None) {
             Ok(mut child) => {
-                let until = Instant::now() + CLEARING_LIMIT;
+                let until = Instant::now() + CLEANUP_TIMEOUT;
                 while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
                     thread::sleep(Duration::from_millis(5));
                 }
             }
-            Err(words) => say(format_args!("{words}")),
+            Err(words) => log_line(format_args!("{words}")),
         }
-        end_descendants(None);
+        kill_descendants(None);
     }
     if let Some(cgroup) = cgroup {
         cgroup.end();
@@ -85,7 +85,7 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let user = order.user.as_ref();
     let log = |path| BoundedLog::create(path, user, order.log_limit).map_err(|error| cannot("make its logs", error));
     let (output, errors) = (log(folder.output())?, log(folder.errors())?);
-    // The folder is not the user's, so that the file has to be there for them.
+    // The user does not own the folder, so the file must exist already.
     owned(&folder.progress(), user).map_err(|error| cannot("make a file for its progress", error))?;
     let copies = [copy_to(order.output.as_deref(), user)?, copy_to(order.error.as_deref(), user)?];
     let asked = SignalFd::with_flags(&signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
@@ -94,16 +94,16 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let console = order.terminal.as_ref().map(|terminal| Console::open(folder, terminal, user)).transpose();
     let console = console.map_err(|error| cannot("make its terminal", error))?;
 
-    let terminal = console.as_ref().and_then(Console::jobs_end);
+    let terminal = console.as_ref().and_then(Console::job_side);
     let mut child = start(order, &order.command, terminal.map_or(Streams::Pipes, Streams::Terminal), cgroup)?;
-    let job = number(&child).ok_or("the kernel gave it no number")?;
+    let job = pid(&child).ok_or("the kernel gave it no pid")?;
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
     let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
     let streams = pipes.into_iter().zip([output, errors]).zip(copies).map(|((pipe, log), copy)| Stream::new(pipe, log, copy));
     let mut running = RunningJob::new(job, streams.collect(), console, Ending::new(job, order, cgroup));
-    let exit = running.attend(&asked);
-    // What the others wrote up to their end belongs to the log, and those who have the pipe and are none of ours are not waited for.
-    end_descendants(cgroup);
+    let exit = running.serve(&asked);
+    // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.
+    kill_descendants(cgroup);
     running.finish(&exit);
     Ok(exit)
 }

@@ -1,4 +1,4 @@
-//! What a job prints: read as it comes, kept in a log, and copied to where its user wants it.
+//! The output of a job: read continuously, kept in a log, and copied to the user's file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,9 +9,9 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::ioctl_fionbio;
 
-use super::child::with_rights_of;
+use super::child::as_user;
 use super::log::BoundedLog;
-use super::shim::say;
+use super::shim::log_line;
 use crate::attempt::RunAs;
 
 /// One of the job's two streams.
@@ -22,20 +22,20 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Reads from here; from nowhere where the job has one stream for both.
+    /// Reads from this pipe; from none if the job has one stream for both.
     pub(super) fn new(pipe: Option<OwnedFd>, log: BoundedLog, copy: Option<File>) -> Self {
         let pipe = pipe.map(File::from);
-        // Where a read could block, the shim would be deaf.
+        // A read must not block the shim.
         let _ = pipe.as_ref().map(|pipe| ioctl_fionbio(pipe, true));
         Self { pipe, log, copy }
     }
 
-    /// What to wait for.
+    /// The file to poll.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what there is, as much as the buffer holds. When it is nothing, there is nothing for now.
+    /// Reads the available output, at most a buffer; empty if there is none.
     pub(super) fn take<'a>(&mut self, buffer: &'a mut [u8]) -> &'a [u8] {
         let Some(pipe) = &mut self.pipe else { return &[] };
         loop {
@@ -53,26 +53,26 @@ impl Stream {
         }
     }
 
-    /// Adds to what is kept.
+    /// Adds to the log.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         self.log.write(bytes);
-        // The log has it all the same.
+        // The log still has it.
         if let Some(Err(error)) = self.copy.as_mut().map(|copy| copy.write_all(bytes)) {
-            say(format_args!("the copy of the output ends here: {error}"));
+            log_line(format_args!("the copy of the output ends here: {error}"));
             self.copy = None;
         }
     }
 
-    /// Nothing comes any more.
+    /// There is no more output.
     pub(super) fn finish(self) {
         self.log.finish();
     }
 }
 
-/// Opens what the user asked for, with the user's own rights. What blocks, as a pipe may, is not waited for.
+/// Opens the file that the user requested, with the user's rights and without blocking, as a pipe might.
 pub(super) fn copy_to(path: Option<&Path>, user: Option<&RunAs>) -> Result<Option<File>, String> {
     let Some(path) = path else { return Ok(None) };
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let opened = with_rights_of(user, || File::options().append(true).create(true).custom_flags(flags).open(path));
+    let opened = as_user(user, || File::options().append(true).create(true).custom_flags(flags).open(path));
     opened.map(Some).map_err(|error| format!("cannot write to {}: {error}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Notices of attempts that end, as they end: one thread for all of them, asleep in between.
+//! Reports the end of attempts: one thread for all of them, asleep in between.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,9 +12,9 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::folder::FolderError;
-use super::standing::{Standing, Supervised, find};
+use super::state::{AttemptState, Supervised, find};
 
-/// Tells of the end of each attempt once, from a thread of its own. Dropping it ends the watch.
+/// Reports the end of each attempt once, from its own thread. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct ExitWatch {
     watched: Arc<Watched>,
@@ -34,12 +34,12 @@ struct Attempts {
     by_number: HashMap<u64, (AttemptId, Supervised)>,
 }
 
-/// The number by which the watch is told to end; attempts count from 1.
+/// The number that ends the watch; attempts count from 1.
 const STOP: u64 = 0;
 
 impl ExitWatch {
-    /// A watch that tells this function: ended or lost, or why that cannot be found out.
-    pub fn new(tell: impl FnMut(AttemptId, Result<Standing, FolderError>) + Send + 'static) -> io::Result<Self> {
+    /// A watch that calls this function: ended or lost, or why that is unknown.
+    pub fn new(tell: impl FnMut(AttemptId, Result<AttemptState, FolderError>) + Send + 'static) -> io::Result<Self> {
         let watched = Arc::new(Watched { epoll: epoll::create(CreateFlags::CLOEXEC)?, attempts: Mutex::default() });
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         epoll::add(&watched.epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
@@ -48,7 +48,7 @@ impl ExitWatch {
         Ok(Self { watched, stop, thread: Some(thread) })
     }
 
-    /// Watches an attempt from now on. One that has ended already is told of as well.
+    /// Watches an attempt from now on. One that has ended already is reported too.
     pub fn add(&self, attempt: AttemptId, supervised: Supervised) -> io::Result<()> {
         self.watched.add(attempt, supervised)
     }
@@ -57,7 +57,8 @@ impl ExitWatch {
 impl Drop for ExitWatch {
     fn drop(&mut self) {
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
-        if let Some(thread) = self.thread.take() {
+        // Its own thread may be the last to drop it.
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
             let _ = thread.join();
         }
     }
@@ -73,13 +74,13 @@ impl Watched {
         attempts.last += 1;
         let number = attempts.last;
         let end = supervised.end().ok_or(io::ErrorKind::NotFound)?;
-        // Once: it stays readable until it is dropped.
+        // Once: it stays readable until it is closed.
         epoll::add(&self.epoll, end, EventData::new_u64(number), EventFlags::IN | EventFlags::ONESHOT)?;
         attempts.by_number.insert(number, (attempt, supervised));
         Ok(())
     }
 
-    fn run(&self, mut tell: impl FnMut(AttemptId, Result<Standing, FolderError>)) {
+    fn run(&self, mut tell: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
         let mut events = Vec::with_capacity(64);
         loop {
             events.clear();
@@ -94,8 +95,8 @@ impl Watched {
                 }
                 let Some((attempt, ended)) = self.attempts().by_number.remove(&number) else { continue };
                 match find(ended.folder()) {
-                    // The guard was killed, and the shim goes on.
-                    Ok(Standing::Running(supervised)) if self.add(attempt, supervised.clone()).is_ok() => {}
+                    // The guard was killed; the shim continues.
+                    Ok(AttemptState::Running(supervised)) if self.add(attempt, supervised.clone()).is_ok() => {}
                     standing => tell(attempt, standing),
                 }
             }

@@ -1,4 +1,4 @@
-//! The user's side of a terminal: keys to the job, what it prints to the screen.
+//! The user's side of a terminal: keys go to the job, its output to the screen.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -12,9 +12,9 @@ use super::frames::{Decoder, Frame, FrameError};
 use super::raw::{RawTerminal, Signals};
 use crate::attempt::Exit;
 
-/// What ends the input of a program at a terminal.
+/// End of input at a terminal.
 const CONTROL_D: &[u8] = &[4];
-/// No more is read from the keyboard while so much waits to be sent.
+/// While this much waits to be sent, no more is read from the keyboard.
 const WAITING: usize = 64 * 1024;
 
 /// How an attachment ended.
@@ -24,11 +24,11 @@ pub enum Departure {
     Detached,
     /// A signal told this program to end. The job goes on.
     Signalled(i32),
-    /// Somebody attached elsewhere. The job goes on.
+    /// Another client attached. The job goes on.
     TakenOver,
     /// The job ended.
     Ended(Exit),
-    /// The connection ended without a word: the manager or the shim is gone.
+    /// The connection was lost: the manager or the shim is gone.
     Lost,
 }
 
@@ -38,16 +38,16 @@ pub enum AttachError {
     /// The connection broke.
     #[error("the connection to the terminal broke: {0}")]
     Connection(io::Error),
-    /// The other side spoke nonsense.
+    /// The other side sent an invalid frame.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The user's own terminal is no good.
+    /// The user's own terminal failed.
     #[error("cannot use this terminal: {0}")]
     Terminal(io::Error),
 }
 
-/// Attaches the user to the terminal at the other end of a connection until either leaves. A keyboard that is a terminal is raw meanwhile, `~.` after a
-/// newline detaches, and the job's terminal follows its size. Of one that is none, a pipe, everything is typed as it is, and its end as a Ctrl-D.
+/// Attaches the user to the terminal at the other end of a connection until one side leaves. A keyboard that is a terminal is in raw mode, `~.` after a
+/// newline detaches, and the job's terminal follows its size. Input from a pipe is passed on unchanged, and its end as Ctrl-D.
 pub fn attach(connection: impl Read + Write + AsFd, keyboard: impl AsFd, screen: impl Write) -> Result<Departure, AttachError> {
     let signals = Signals::listen().map_err(AttachError::Terminal)?;
     ioctl_fionbio(&connection, true).map_err(|error| AttachError::Connection(error.into()))?;
@@ -60,7 +60,7 @@ pub fn attach(connection: impl Read + Write + AsFd, keyboard: impl AsFd, screen:
 struct Attachment<C, S> {
     connection: C,
     screen: S,
-    /// The keyboard's, where it is one.
+    /// The keyboard's terminal, if it is one.
     terminal: Option<RawTerminal>,
     escape: Escape,
     arrived: Decoder,
@@ -73,7 +73,7 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
     fn run(&mut self, keyboard: &impl AsFd, signals: &Signals) -> Result<Departure, AttachError> {
         self.resize();
         loop {
-            // Before the first wait: whoever made the connection may have read ahead.
+            // Before the first wait: the connection may have read ahead.
             if let Some(departure) = self.receive()? {
                 return Ok(departure);
             }
@@ -107,7 +107,7 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
         }
     }
 
-    /// Shows what has arrived; how it ended, if it has.
+    /// Shows output that has arrived. Answers how it ended, if it has.
     fn receive(&mut self) -> Result<Option<Departure>, AttachError> {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -129,7 +129,7 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
                     }
                     Frame::TakenOver => return Ok(Some(Departure::TakenOver)),
                     Frame::Ended(exit) => return Ok(Some(Departure::Ended(exit))),
-                    // The job's terminal has no size of its own.
+                    // Without a terminal there is no size to send.
                     Frame::Resize(_) => {}
                 }
             }
@@ -145,7 +145,7 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => break,
                     ErrorKind::Interrupted => {}
-                    // Nobody listens any more: what was said last is still to be read.
+                    // The other side is gone: its last frames are still to be read.
                     ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
                         self.typing = false;
                         self.outgoing.clear();
@@ -154,7 +154,7 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
                 },
             }
         }
-        // A connection that keeps what it is given, as encrypted ones do, is to pass it on.
+        // Encrypted connections buffer.
         match self.connection.flush() {
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 Err(AttachError::Connection(error))
@@ -163,7 +163,7 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
         }
     }
 
-    /// Takes what was typed; whether to detach.
+    /// Reads the keyboard. Answers whether to detach.
     fn read_keys(&mut self, keyboard: &impl AsFd) -> Result<bool, AttachError> {
         let mut buffer = [0; 16 * 1024];
         match (rustix::io::read(keyboard, &mut buffer), &self.terminal) {

@@ -1,6 +1,6 @@
-//! The keys that detach, found among what is typed: `~.` at the beginning of a line, as in ssh.
+//! The keys that detach: `~.` at the beginning of a line, as in ssh.
 
-/// Looks at what is typed, and keeps a `~` back until it is known what it means.
+/// Scans the input, and holds a `~` back until its meaning is known.
 #[derive(Debug)]
 pub(super) struct Escape {
     before: Before,
@@ -14,22 +14,22 @@ enum Before {
     Other,
 }
 
-/// What becomes of what was typed.
+/// The result of a scan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Typed {
-    /// It is for the job.
+    /// Input for the job.
     pub(super) bytes: Vec<u8>,
-    /// And then the keys that detach were pressed.
+    /// Input for the job, and then the keys that detach.
     pub(super) detach: bool,
 }
 
 impl Escape {
-    /// Nothing was typed yet, which is as good as a newline.
+    /// The start of the input counts as a new line.
     pub(super) const fn new() -> Self {
         Self { before: Before::Newline }
     }
 
-    /// Takes what was typed.
+    /// Scans what was typed.
     pub(super) fn take(&mut self, typed: &[u8]) -> Typed {
         let mut bytes = Vec::with_capacity(typed.len() + 1);
         for &byte in typed {
@@ -39,7 +39,7 @@ impl Escape {
                     continue;
                 }
                 (Before::Tilde, b'.') => return Typed { bytes, detach: true },
-                // Two are one.
+                // `~~` is one `~`.
                 (Before::Tilde, b'~') | (Before::Newline | Before::Other, _) => {}
                 (Before::Tilde, _) => bytes.push(b'~'),
             }

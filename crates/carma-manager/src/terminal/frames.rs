@@ -1,10 +1,10 @@
-//! What goes over the wire between a terminal and whoever is attached: a byte for the kind, four for the length (big-endian), the content.
+//! Frames between a terminal and its client: a byte for the kind, four for the length (big-endian), then the content.
 
 use thiserror::Error;
 
 use crate::attempt::{Exit, TerminalSize};
 
-/// The longest content. Whoever sends a longer one means harm, or speaks another language.
+/// The longest content. A longer one is an error or an attack.
 const LONGEST: usize = 64 * 1024;
 const HEADER: usize = 5;
 
@@ -13,40 +13,40 @@ const RESIZE: u8 = b'r';
 const TAKEN_OVER: u8 = b't';
 const ENDED: u8 = b'e';
 
-/// One message.
+/// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// What was typed, or printed.
+    /// Input or output.
     Data(Vec<u8>),
-    /// How large the attached terminal is.
+    /// The size of the client's terminal.
     Resize(TerminalSize),
-    /// Somebody else is attached now: the last frame for this one.
+    /// Another client is attached now: the last frame for this one.
     TakenOver,
     /// The job ended: the last frame.
     Ended(Exit),
 }
 
-/// What cannot be a message.
+/// An invalid frame.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// Nobody sends such a kind.
+    /// There is no such kind.
     #[error("a message of unknown kind {0}: are both of the same version?")]
     Unknown(u8),
     /// Too long.
     #[error("a message of {0} bytes: {LONGEST} is the most")]
     TooLong(u32),
-    /// Its content is none of its kind.
+    /// The content does not fit the kind.
     #[error("a damaged message of kind {0}")]
     Damaged(u8),
 }
 
 impl Frame {
-    /// Adds data to what is to be sent, in as many frames as it takes.
+    /// Encodes data into as many frames as it takes.
     pub fn encode_data(data: &[u8], wire: &mut Vec<u8>) {
         data.chunks(LONGEST).for_each(|chunk| put(DATA, chunk, wire));
     }
 
-    /// Adds it to what is to be sent.
+    /// Encodes the frame.
     pub fn encode(&self, wire: &mut Vec<u8>) {
         match self {
             Self::Data(data) => Self::encode_data(data, wire),
@@ -76,19 +76,19 @@ fn put(kind: u8, content: &[u8], wire: &mut Vec<u8>) {
     wire.extend(content);
 }
 
-/// Makes messages of bytes, however they arrive.
+/// Decodes frames from bytes, however they arrive.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
 }
 
 impl Decoder {
-    /// Takes what has arrived.
+    /// Takes bytes.
     pub fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// The next message, once all of it has arrived. After an error there is no sense in what follows.
+    /// The next frame, once it has arrived completely. After an error, nothing more can be decoded.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let Some((&[kind, a, b, c, d], rest)) = self.bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
         let length = u32::from_be_bytes([a, b, c, d]);

@@ -1,20 +1,17 @@
-//! Terminals of interactive jobs, from the person at the keyboard to the shim that holds the job's end of it.
+//! Terminals of interactive jobs, from the user's keyboard to the shim.
 //!
 //! ```text
 //!  attach ◄── frames ──► manager's API ◄── the same bytes ──► FOLDER/terminal ◄──► shim ◄── pseudo-terminal ──► the job
 //!  (raw keyboard)        (connect)
 //! ```
 //!
-//! One is attached at a time, and whoever comes later takes over. Whoever attaches sees the last 64 KiB first. While nobody is attached the job goes
+//! One client is attached at a time: a later one takes over. A client gets the last 64 KiB of output first. Without a client the job goes
 //! on, until its idle limit. `~.` at the beginning of a line detaches, as in ssh, and `~~` types one `~` there.
 
 mod attach;
-mod connect;
 mod escape;
 mod frames;
 mod raw;
 
 pub use attach::{AttachError, Departure, attach};
-pub use connect::connect;
-pub(crate) use connect::short;
 pub use frames::{Decoder, Frame, FrameError};

@@ -1,4 +1,4 @@
-//! The user's own terminal while they are attached: raw, so that every key goes to the job, and as it was before once this is over, whatever happens.
+//! The user's own terminal while attached: in raw mode, so that every key goes to the job, and always restored at the end.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +20,7 @@ pub(super) struct RawTerminal {
 }
 
 impl RawTerminal {
-    /// Puts it in raw mode; unset where it is no terminal.
+    /// Sets raw mode; unset where it is no terminal.
     pub(super) fn new(terminal: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         let Ok(before) = tcgetattr(terminal) else { return Ok(None) };
         let this = Self { terminal: terminal.try_clone_to_owned()?, before };
@@ -30,7 +30,7 @@ impl RawTerminal {
         Ok(Some(this))
     }
 
-    /// How large it is, where it knows.
+    /// Its size, where it is known.
     pub(super) fn size(&self) -> Option<TerminalSize> {
         let size = tcgetwinsize(&self.terminal).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0)?;
         Some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
@@ -43,7 +43,7 @@ impl Drop for RawTerminal {
     }
 }
 
-/// Signals that would end this program and leave the terminal raw, and the one that tells of its new size. When dropped they do again what they usually do.
+/// Handles signals that would end this program and leave the terminal raw, and the one for a new size. Dropped, it restores the old handlers.
 pub(super) struct Signals {
     wake: UnixStream,
     last: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on, whatever threads there are.
+    /// Handles signals from now on, in any thread.
     pub(super) fn listen() -> io::Result<Self> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -66,7 +66,7 @@ impl Signals {
         Ok(this)
     }
 
-    /// Takes note of what came; the signal that is to end this program, if one is.
+    /// Reads the signals that came. Answers the one that ends this program, if any.
     pub(super) fn heard(&self) -> Option<i32> {
         while io::Read::read(&mut &self.wake, &mut [0; 64]).is_ok_and(|length| length > 0) {}
         match self.last.load(Ordering::SeqCst) {

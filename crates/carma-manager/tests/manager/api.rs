@@ -5,6 +5,7 @@ mod events;
 mod lab;
 mod logs;
 mod network;
+mod old_store;
 mod pages;
 mod requests;
 mod strangers;

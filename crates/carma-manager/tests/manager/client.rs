@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use carma_core::JobId;
-use carma_manager::api::{Act, HistoryQuery, JobChange, LogQuery, ProblemKind, QueueQuery, Submit};
+use carma_manager::api::{Act, HistoryQuery, JobChange, LogQuery, ProblemKind, QueueQuery, Submission};
 use carma_manager::client::{Address, Client, ClientError};
 use carma_manager::request::{JobCommand, JobRequest};
 use tempfile::TempDir;
@@ -67,7 +67,7 @@ fn calls_share_a_connection_and_one_that_was_closed_is_made_anew() {
     let mut client = Client::at(address).unwrap();
     client.queue(&QueueQuery { limit: Some(5), ..QueueQuery::default() }).unwrap();
     let job = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
-    assert_eq!(client.submit(&Submit { job, array: None, parameters: Vec::new() }).unwrap().jobs, [JobId(7)]);
+    assert_eq!(client.submit(&Submission::from(job)).unwrap().jobs, [JobId(7)]);
     assert_eq!(client.act("@a b", &Act::Change(JobChange::default())).unwrap().done, [JobId(7)]);
     client.drain("s0/gpu3", true).unwrap();
     let asked = serving.join().unwrap();
@@ -83,7 +83,7 @@ fn calls_share_a_connection_and_one_that_was_closed_is_made_anew() {
 }
 
 #[test]
-fn refusals_are_the_servers_words_whoever_it_is() {
+fn errors_show_the_words_of_the_server() {
     let forbidden = answer("403 Forbidden", r#"{"kind":"forbidden","message":"job 7 is not yours"}"#);
     let proxy = answer("502 Bad Gateway", "<html>\x1b[2Jno</html>");
     let (_folder, address, _serving) = server(vec![vec![forbidden, proxy, answer("200 OK", r#"{"cows":3}"#)]]);
@@ -96,7 +96,7 @@ fn refusals_are_the_servers_words_whoever_it_is() {
 }
 
 #[test]
-fn a_question_that_was_sent_is_not_asked_twice() {
+fn a_request_that_was_sent_is_not_repeated() {
     let (_folder, address, serving) = server(vec![vec![String::new()]]);
     let mut client = Client::at(address).unwrap();
     let error = client.act("7", &Act::Requeue).unwrap_err();
@@ -120,7 +120,7 @@ fn long_answers_come_as_they_are_written() {
     assert_eq!(client.export(&HistoryQuery::default()).unwrap().count(), 0);
     client.queue(&QueueQuery::default()).unwrap();
     let lines: Vec<String> = serving.join().unwrap().into_iter().map(|request| request.line).collect();
-    assert_eq!(lines[..2], ["GET /v1/jobs/last/logs?follow=false&lines=2&stream=stdout HTTP/1.1", "GET /v1/events?after=2 HTTP/1.1"]);
+    assert_eq!(lines[..2], ["GET /v1/jobs/last/logs?stream=stdout&lines=2&follow=false HTTP/1.1", "GET /v1/events?after=2 HTTP/1.1"]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_terminal_is_a_stream_of_bytes() {
 }
 
 #[test]
-fn what_is_not_encrypted_stays_on_this_machine() {
+fn a_client_refuses_plain_http_to_other_machines() {
     let address: Address = "http://192.0.2.1:7080".parse().unwrap();
     let error = Client::at(address).unwrap_err().to_string();
     assert_eq!(error, "http://192.0.2.1:7080 is not this machine: anybody could read what is said; write https://");
@@ -156,7 +156,7 @@ fn what_is_not_encrypted_stays_on_this_machine() {
 }
 
 #[test]
-fn who_has_no_token_to_show_is_told_where_to_put_one() {
+fn a_missing_token_is_explained() {
     let refusal = answer("401 Unauthorized", r#"{"kind":"unauthenticated","message":"send a token"}"#);
     let (_folder, address, _serving) = server(vec![vec![refusal]]);
     let error = Client::at(address).unwrap().status().unwrap_err().to_string();

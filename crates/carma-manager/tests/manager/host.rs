@@ -10,7 +10,7 @@ use carma_manager::host::{HostWatch, Limits, Shortage};
 fn this_host_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let mut watch = HostWatch::new(vec![folder.path().to_owned(), "/nonexistent".into()]);
-    let first = watch.look().unwrap();
+    let first = watch.read().unwrap();
     assert_eq!(first.busy, None);
     assert!(first.cores > 0 && first.memory_total > MiB(0) && first.memory_available <= first.memory_total);
     assert!(first.disks.len() == 1 && first.disks[0].free <= first.disks[0].total, "{:?}", first.disks);
@@ -33,17 +33,17 @@ fn a_host_of_an_old_kernel_is_read_and_found_short() {
     let root = tempfile::tempdir().unwrap();
     old_host(root.path(), 4 << 20, 0);
     let mut watch = HostWatch::at(root.path(), Vec::new());
-    let first = watch.look().unwrap();
+    let first = watch.read().unwrap();
     assert_eq!((first.memory_total, first.memory_available, first.cpu_pressure), (MiB(8192), MiB(4096), None));
     assert_eq!(first.shortage(&Limits::default()), None);
     old_host(root.path(), 1 << 10, 500);
-    let second = watch.look().unwrap();
+    let second = watch.read().unwrap();
     assert_eq!(second.busy, Some(Fraction::ONE), "all that passed was busy");
     assert_eq!(second.shortage(&Limits::default()), Some(Shortage::Memory { available: MiB(1), least: MiB(1024) }));
 }
 
 #[test]
-fn a_container_has_what_it_may_use() {
+fn in_a_container_the_limits_of_its_control_group_count() {
     let root = tempfile::tempdir().unwrap();
     old_host(root.path(), 4 << 20, 0);
     let group = root.path().join("sys/fs/cgroup/pod/job");
@@ -52,13 +52,13 @@ fn a_container_has_what_it_may_use() {
     fs::write(root.path().join("proc/self/cgroup"), "0::/pod/job\n").unwrap();
     fs::write(group.join("memory.max"), "1073741824\n").unwrap();
     fs::write(group.join("memory.current"), "536870912\n").unwrap();
-    let reading = HostWatch::at(root.path(), Vec::new()).look().unwrap();
+    let reading = HostWatch::at(root.path(), Vec::new()).read().unwrap();
     assert_eq!((reading.memory_total, reading.memory_available), (MiB(1024), MiB(512)));
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_files_are_named() {
     let root = tempfile::tempdir().unwrap();
-    let error = HostWatch::at(root.path(), Vec::new()).look().unwrap_err();
+    let error = HostWatch::at(root.path(), Vec::new()).read().unwrap_err();
     assert!(error.to_string().ends_with("proc/meminfo"), "{error}");
 }

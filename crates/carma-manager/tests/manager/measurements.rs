@@ -1,7 +1,7 @@
-//! What attempts are said to have taken, over many looks.
+//! What attempts are said to have used, over many samples.
 
-use carma_core::{AttemptId, DeviceId, Fraction, JobId, MiB, Seconds, ServerId, Time, Watts};
-use carma_manager::measure::{Activity, Basis, Holder, Look, Meter, Millijoules, Presence};
+use carma_core::{AttemptId, DeviceId, Fraction, JobId, Metric, MiB, Seconds, ServerId, Time, Utilisation, Watts};
+use carma_manager::measure::{Basis, Holder, Meter, Millijoules, Occupant, UsageSample};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
@@ -10,70 +10,76 @@ fn attempt(job: u64) -> AttemptId {
     AttemptId { job: JobId(job), number: 1 }
 }
 
-fn look(second: u64, joules: u64, watts: f64, smact: f64, present: &[(Holder, u64)]) -> Look {
-    let presence = |(holder, memory): &(Holder, u64)| Presence { holder: *holder, memory: Some(MiB(*memory)), busy: None };
-    Look {
+fn sample(second: u64, joules: u64, watts: f64, smact: f64, occupants: &[(Holder, u64)]) -> UsageSample {
+    let occupant = |(holder, memory): &(Holder, u64)| Occupant { holder: *holder, memory: Some(MiB(*memory)), busy: None };
+    UsageSample {
         at: Time::from_secs(second),
-        memory_used: present.iter().map(|(_, memory)| MiB(*memory)).sum(),
+        memory_used: occupants.iter().map(|(_, memory)| MiB(*memory)).sum(),
         energy: Some(Millijoules(joules * 1000)),
         power: Some(Watts(watts)),
-        activity: Activity { smact: Some(Fraction::clamped(smact)), ..Activity::default() },
-        present: present.iter().map(presence).collect(),
+        utilisation: Utilisation::of([(Metric::Smact, smact)]),
+        occupants: occupants.iter().map(occupant).collect(),
     }
 }
 
 #[test]
-fn one_who_is_alone_has_all_of_it() {
+fn a_job_alone_on_a_gpu_is_attributed_all_of_it() {
     let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
-    meter.look(GPU, &look(0, 500, 50.0, 0.0, &[]));
-    meter.look(GPU, &look(10, 1000, 50.0, 0.0, &[]));
-    meter.look(GPU, &look(20, 3000, 200.0, 0.8, &[(ours, 6000)]));
-    meter.look(GPU, &look(40, 8000, 250.0, 0.5, &[(ours, 9000)]));
+    meter.add(GPU, &sample(0, 500, 50.0, 0.0, &[]));
+    meter.add(GPU, &sample(10, 1000, 50.0, 0.0, &[]));
+    meter.add(GPU, &sample(20, 3000, 200.0, 0.8, &[(ours, 6000)]));
+    meter.add(GPU, &sample(40, 8000, 250.0, 0.5, &[(ours, 9000)]));
     assert_eq!(meter.energy(GPU).unwrap().nobody, Millijoules(500_000));
     let taken = meter.finish(attempt(1));
     let usage = &taken.gpus[&GPU];
     assert_eq!((taken.peak_memory(), taken.energy(), usage.basis), (MiB(9000), Millijoules(7_000_000), Basis::Alone));
-    assert_eq!((usage.smact.mean(), usage.smact.peak), (Some(Fraction::clamped(0.6)), Fraction::clamped(0.8)));
+    assert_eq!(
+        (usage.levels[Metric::Smact].mean(), usage.levels[Metric::Smact].peak),
+        (Some(Fraction::clamped(0.6)), Fraction::clamped(0.8))
+    );
     let learned = taken.learned(Some(Seconds::from_secs(30)), None).unwrap();
-    assert_eq!((learned.memory, learned.smact, learned.seconds), (MiB(9000), usage.smact.mean(), Some(Seconds::from_secs(30))));
+    assert_eq!(
+        (learned.memory, learned.utilisation[Metric::Smact], learned.seconds),
+        (MiB(9000), usage.levels[Metric::Smact].mean(), Some(Seconds::from_secs(30)))
+    );
     assert!((learned.watts.unwrap().0 - 7000.0 / 30.0).abs() < 1e-9);
     assert!(meter.so_far(attempt(1)).gpus.is_empty(), "it is forgotten");
     assert_eq!(taken.learned(None, None).unwrap().seconds, None);
 }
 
 #[test]
-fn those_who_share_have_their_parts_and_say_how_sure_they_are() {
+fn jobs_that_share_a_gpu_get_their_parts_with_a_confidence() {
     let (mut meter, [one, two]) = (Meter::default(), [1, 2].map(|job| Holder::Attempt(attempt(job))));
-    meter.look(GPU, &look(0, 0, 40.0, 0.0, &[]));
+    meter.add(GPU, &sample(0, 0, 40.0, 0.0, &[]));
     // 10 s at rest are 400 J, half of which each has; of the 600 J above, one has a quarter.
-    meter.look(GPU, &look(10, 1000, 100.0, 0.8, &[(one, 1000), (two, 3000)]));
+    meter.add(GPU, &sample(10, 1000, 100.0, 0.8, &[(one, 1000), (two, 3000)]));
     let taken = meter.so_far(attempt(1));
     assert_eq!(taken.energy(), Millijoules(350_000));
     let usage = &taken.gpus[&GPU];
-    assert_eq!((usage.basis, usage.smact.mean()), (Basis::Memory, Some(Fraction::clamped(0.2))));
+    assert_eq!((usage.basis, usage.levels[Metric::Smact].mean()), (Basis::Memory, Some(Fraction::clamped(0.2))));
     let learned = taken.learned(None, None).unwrap();
-    assert_eq!((learned.memory, learned.smact, learned.watts), (MiB(1000), None, None), "guessed parts teach nothing");
+    assert_eq!((learned.memory, learned.utilisation[Metric::Smact], learned.watts), (MiB(1000), None, None), "guessed parts teach nothing");
     assert_eq!(meter.so_far(attempt(2)).energy(), Millijoules(650_000));
     let now = |meter: &Meter, job| meter.usage(attempt(job), GPU).unwrap().smact_now;
     assert_eq!([now(&meter, 1), now(&meter, 2)], [0.25, 0.75].map(|part| Some(Fraction::clamped(0.8 * part))));
-    meter.look(GPU, &look(20, 1500, 50.0, 0.3, &[(two, 3000)]));
+    meter.add(GPU, &sample(20, 1500, 50.0, 0.3, &[(two, 3000)]));
     assert_eq!([now(&meter, 1), now(&meter, 2)], [None, Some(Fraction::clamped(0.3))], "one that is gone does nothing now");
 }
 
 #[test]
-fn a_driver_that_begins_to_count_anew_is_read_by_its_power() {
+fn after_a_counter_reset_energy_comes_from_power_readings() {
     let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
-    meter.look(GPU, &look(0, 5000, 100.0, 0.5, &[(ours, 10)]));
-    meter.look(GPU, &look(2, 7, 100.0, 0.5, &[(ours, 10)]));
-    meter.look(GPU, &look(3, 107, 100.0, 0.5, &[(ours, 10)]));
+    meter.add(GPU, &sample(0, 5000, 100.0, 0.5, &[(ours, 10)]));
+    meter.add(GPU, &sample(2, 7, 100.0, 0.5, &[(ours, 10)]));
+    meter.add(GPU, &sample(3, 107, 100.0, 0.5, &[(ours, 10)]));
     assert_eq!(meter.so_far(attempt(1)).energy(), Millijoules(300_000));
 }
 
 #[test]
-fn a_clock_that_is_set_back_costs_one_look() {
+fn a_clock_that_is_set_back_costs_one_sample() {
     let (mut meter, ours) = (Meter::default(), Holder::Attempt(attempt(1)));
     for (second, joules) in [(1000, 0), (1010, 1000), (10, 2000), (20, 3000)] {
-        meter.look(GPU, &look(second, joules, 100.0, 0.5, &[(ours, 10)]));
+        meter.add(GPU, &sample(second, joules, 100.0, 0.5, &[(ours, 10)]));
     }
     let taken = meter.so_far(attempt(1));
     assert_eq!((taken.energy(), taken.gpus[&GPU].watched), (Millijoules(3_000_000), Seconds::from_secs(20)));
@@ -81,40 +87,40 @@ fn a_clock_that_is_set_back_costs_one_look() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Look { seconds: u64, millijoules: u64, watts: f64, present: Vec<(u64, Option<u64>, Option<f64>)> },
+    Sample { seconds: u64, millijoules: u64, watts: f64, occupants: Vec<(u64, Option<u64>, Option<f64>)> },
     Finish(u64),
     Restart,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let presence = (0..4_u64, prop::option::of(0..50_000_u64), prop::option::of(0.0..1.0_f64));
-    let look = (0..100_u64, 0..1_000_000_u64, 0.0..400.0_f64, prop::collection::vec(presence, 0..4)).prop_map(
-        |(seconds, millijoules, watts, mut present)| {
-            present.sort_by_key(|(who, ..)| *who);
-            present.dedup_by_key(|(who, ..)| *who);
-            Step::Look { seconds, millijoules, watts, present }
+    let occupant = (0..4_u64, prop::option::of(0..50_000_u64), prop::option::of(0.0..1.0_f64));
+    let sample = (0..100_u64, 0..1_000_000_u64, 0.0..400.0_f64, prop::collection::vec(occupant, 0..4)).prop_map(
+        |(seconds, millijoules, watts, mut occupants)| {
+            occupants.sort_by_key(|(who, ..)| *who);
+            occupants.dedup_by_key(|(who, ..)| *who);
+            Step::Sample { seconds, millijoules, watts, occupants }
         },
     );
-    prop::collection::vec(prop_oneof![6 => look, 1 => (1..4_u64).prop_map(Step::Finish), 1 => Just(Step::Restart)], 1..40)
+    prop::collection::vec(prop_oneof![6 => sample, 1 => (1..4_u64).prop_map(Step::Finish), 1 => Just(Step::Restart)], 1..40)
 }
 
 proptest! {
     #[test]
-    fn the_parts_are_the_whole(steps in steps()) {
+    fn attributed_parts_sum_to_the_gpus_total(steps in steps()) {
         let (mut meter, mut second, mut counter, mut ended) = (Meter::default(), 0, 0, Millijoules::default());
         let mut begun = None;
         for step in steps {
             match step {
-                Step::Look { seconds, millijoules, watts, present } => {
+                Step::Sample { seconds, millijoules, watts, occupants } => {
                     (second, counter) = (second + seconds, counter + millijoules);
                     begun.get_or_insert(counter);
-                    let presence = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| Presence {
+                    let occupant = |&(who, memory, busy): &(u64, Option<u64>, Option<f64>)| Occupant {
                         holder: if who == 0 { Holder::Others } else { Holder::Attempt(attempt(who)) },
                         memory: memory.map(MiB),
                         busy: busy.map(Fraction::clamped),
                     };
-                    let present = present.iter().map(presence).collect();
-                    meter.look(GPU, &Look { energy: Some(Millijoules(counter)), present, ..look(second, 0, watts, 0.9, &[]) });
+                    let occupants = occupants.iter().map(occupant).collect();
+                    meter.add(GPU, &UsageSample { energy: Some(Millijoules(counter)), occupants, ..sample(second, 0, watts, 0.9, &[]) });
                 }
                 Step::Finish(job) => ended += meter.finish(attempt(job)).energy(),
                 Step::Restart => {
@@ -128,7 +134,7 @@ proptest! {
         let Some(begun) = begun else { return Ok(()) };
         let energy = meter.energy(GPU).unwrap();
         let running: Millijoules = (1..4).map(|job| meter.so_far(attempt(job)).energy()).sum();
-        // The first look has nothing to compare with, and goes by power over no time.
+        // The first sample has nothing to compare with, and goes by power over no time.
         prop_assert_eq!(energy.all, Millijoules(counter - begun));
         prop_assert_eq!(running + ended + energy.others + energy.nobody, energy.all);
     }

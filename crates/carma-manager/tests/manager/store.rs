@@ -10,4 +10,5 @@ mod model;
 mod notifications;
 mod opening;
 mod pruning;
+mod reasons;
 mod stays;

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SOCKET: &str = "CARMA_TEST_TERMINAL";
 
 /// Somebody's desk: the keyboard is a terminal, and they press its keys from the other side.
@@ -62,7 +62,7 @@ struct Shim {
 
 impl Shim {
     fn new(stream: UnixStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, arrived: Decoder::default() }
     }
 
@@ -114,7 +114,7 @@ fn keys_go_to_the_job_until_the_user_detaches() {
 }
 
 #[test]
-fn what_the_job_prints_is_shown_until_it_ends() {
+fn the_output_of_a_job_is_shown_until_it_ends() {
     let desk = Desk::new();
     let (screen, printed) = io::pipe().unwrap();
     let (mut shim, person) = desk.attached(printed);
@@ -126,7 +126,7 @@ fn what_the_job_prints_is_shown_until_it_ends() {
 }
 
 #[test]
-fn however_it_ends_the_terminal_is_as_it_was() {
+fn the_terminal_is_restored_after_every_kind_of_end() {
     struct Broken;
     impl Write for Broken {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

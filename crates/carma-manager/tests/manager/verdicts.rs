@@ -45,11 +45,11 @@ fn frameworks_are_understood() {
     for file in files {
         let (exit, right, log) = log(&file);
         let on_stderr = verdict(&Evidence { exit: Some(exit.clone()), stderr: log.as_bytes(), ..Evidence::default() });
-        assert_eq!(name(&on_stderr.verdict), right, "{file}: {}", on_stderr.because);
+        assert_eq!(name(&on_stderr.verdict), right, "{file}: {}", on_stderr.reason);
         let on_stdout = verdict(&Evidence { exit: Some(exit), stdout: log.as_bytes(), ..Evidence::default() });
         assert_eq!(on_stdout, on_stderr, "{file} on its output");
-        let whose = on_stderr.whose.map_or_else(|| "-".to_owned(), |whose| format!("{whose:?}"));
-        writeln!(shown, "{file}: {right}, {whose}\n    {}", on_stderr.because).unwrap();
+        let blame = on_stderr.blame.map_or_else(|| "-".to_owned(), |blame| format!("{blame:?}"));
+        writeln!(shown, "{file}: {right}, {blame}\n    {}", on_stderr.reason).unwrap();
     }
     insta::assert_snapshot!(shown);
 }
@@ -58,24 +58,24 @@ fn frameworks_are_understood() {
 fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
     let idle = Evidence { exit: Some(Exit::Idle(Seconds::from_secs(1800))), stdout: b"CUDA out of memory", ..Evidence::default() };
     let judged = verdict(&idle);
-    assert_eq!((judged.verdict, judged.whose), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
-    assert_eq!(judged.because, "it was idle for 30 min: nothing was typed or printed at its terminal");
+    assert_eq!((judged.verdict, judged.blame), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));
+    assert_eq!(judged.reason, "it was idle for 30 min: nothing was typed or printed at its terminal");
     let cancelled = verdict(&Evidence { stopped: Some(StopReason::Cancelled), ..idle });
-    assert_eq!(cancelled.because, "it was told to end: the job was cancelled");
+    assert_eq!(cancelled.reason, "it was told to end: the job was cancelled");
 }
 
 #[test]
-fn what_the_machine_shows_outweighs_words() {
+fn evidence_of_the_machine_outweighs_the_log() {
     let seen = |file: &str, facts: DeviceFacts| judged(file, |evidence| evidence.devices = vec![facts.clone()]);
     let xid = |number| vec![XidSeen { xid: Xid(number), at: Time::from_secs(5), pid: None }];
 
     let lost = seen("emulated-lost.txt", DeviceFacts { lost: true, ..DeviceFacts::new(GPU) });
-    assert_eq!((lost.verdict, lost.because.as_str()), (Verdict::GpuLost, "s0/gpu0 was lost"));
+    assert_eq!((lost.verdict, lost.reason.as_str()), (Verdict::GpuLost, "s0/gpu0 was lost"));
     let fallen = seen("launch-failure.txt", DeviceFacts { xids: xid(79), ..DeviceFacts::new(GPU) });
-    assert_eq!((fallen.verdict, fallen.whose), (Verdict::GpuLost, Some(Blame::Machine)));
+    assert_eq!((fallen.verdict, fallen.blame), (Verdict::GpuLost, Some(Blame::Machine)));
     let own_fault = seen("launch-failure.txt", DeviceFacts { xids: xid(13), ..DeviceFacts::new(GPU) });
     assert_eq!(own_fault.verdict, Verdict::Failed { code: 1 });
-    assert!(own_fault.because.contains("Xid 13"), "{}", own_fault.because);
+    assert!(own_fault.reason.contains("Xid 13"), "{}", own_fault.reason);
 
     let full = DeviceFacts {
         memory_total: Some(MiB(40_960)),
@@ -85,7 +85,7 @@ fn what_the_machine_shows_outweighs_words() {
     };
     let cramped = seen("pytorch-cudnn.txt", full.clone());
     assert_eq!(cramped.verdict, Verdict::OutOfMemory);
-    assert!(cramped.because.contains("others had 39.0"), "{}", cramped.because);
+    assert!(cramped.reason.contains("others had 39.0"), "{}", cramped.reason);
     let quiet = seen("silent-kill.txt", full);
     assert_eq!(quiet.verdict, Verdict::Failed { code: 137 });
 
@@ -94,7 +94,7 @@ fn what_the_machine_shows_outweighs_words() {
 }
 
 #[test]
-fn the_kernel_says_whom_it_killed() {
+fn kernel_log_lines_name_the_killed_process() {
     let host = |file: &str, facts: HostFacts<'static>| {
         judged(file, |evidence| {
             evidence.host = facts;
@@ -116,10 +116,10 @@ fn the_kernel_says_whom_it_killed() {
 }
 
 #[test]
-fn what_it_was_told_explains_its_end() {
+fn signals_sent_to_an_attempt_explain_its_end() {
     let told = |reason| {
         let judgement = verdict(&Evidence { exit: Some(Exit::Signal(15)), stopped: Some(reason), ..Evidence::default() });
-        (judgement.verdict, judgement.whose)
+        (judgement.verdict, judgement.blame)
     };
     for reason in [StopReason::Cancelled, StopReason::TimeLimit, StopReason::Requeued] {
         assert_eq!(told(reason), (Verdict::Failed { code: 143 }, Some(Blame::Orders)));

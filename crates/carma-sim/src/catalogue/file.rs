@@ -1,4 +1,4 @@
-//! The catalogue's file: TOML that people read and extend.
+//! The catalogue's file format: TOML, to read and extend by hand.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{Catalogue, RankProfile, Workload, WorkloadId};
 
-/// What is wrong with a catalogue.
+/// Error in a catalogue.
 #[derive(Debug, Error)]
 pub enum CatalogueError {
     /// Not TOML, or not of this form.
@@ -17,37 +17,37 @@ pub enum CatalogueError {
     /// Not a table of solo measurements.
     #[error("{0}")]
     Table(String),
-    /// Two workloads answer to one name.
+    /// Two workloads with the same name.
     #[error("{name:?} names both {first} and {second}")]
     NameTaken {
         /// The name.
         name: String,
-        /// Who has it.
+        /// The workload that already has it.
         first: String,
-        /// Who wants it.
+        /// The second workload with it.
         second: String,
     },
-    /// A number that cannot be.
+    /// An invalid number.
     #[error("{workload}: {key} {problem}")]
     Invalid {
-        /// Which workload.
+        /// The workload.
         workload: String,
-        /// Which number.
+        /// The key of the number.
         key: &'static str,
-        /// What is wrong with it.
+        /// Description of the error.
         problem: String,
     },
-    /// Nobody is named who measured it.
+    /// The source of the measurement is missing.
     #[error("{workload}: source {key:?} is not listed under [source]")]
     UnknownSource {
-        /// Which workload.
+        /// The workload.
         workload: String,
-        /// The key it names.
+        /// The missing key.
         key: String,
     },
 }
 
-/// A file's content.
+/// Contents of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -57,7 +57,7 @@ struct File {
     workload: Vec<Entry>,
 }
 
-/// A workload as it is written.
+/// A workload in the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -134,7 +134,7 @@ impl Entry {
 }
 
 impl Catalogue {
-    /// The catalogue that comes with the project.
+    /// The shipped catalogue.
     ///
     /// # Panics
     /// Never: a test reads it.
@@ -145,7 +145,7 @@ impl Catalogue {
         catalogue
     }
 
-    /// Takes in the workloads of a file, all or none of them.
+    /// Adds the workloads of a file, all or none.
     pub fn extend(&mut self, text: &str) -> Result<(), CatalogueError> {
         let file: File = toml::from_str(text)?;
         let mut extended = self.clone();
@@ -157,7 +157,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Workloads that were all measured by one, who is named.
+    /// A catalogue of workloads from one source.
     pub fn measured_by(source: &str, workloads: impl IntoIterator<Item = Workload>) -> Result<Self, CatalogueError> {
         let mut catalogue = Self { sources: BTreeMap::from([(source.to_owned(), source.to_owned())]), ..Self::default() };
         workloads.into_iter().try_for_each(|workload| catalogue.insert(Workload { source: source.to_owned(), ..workload }))?;

@@ -1,4 +1,4 @@
-//! The workload catalogue: what each workload does to a GPU when it has it alone, as plain facts with their source.
+//! The workload catalogue: measured behaviour of each workload alone on a GPU, with its source.
 
 mod file;
 mod resolve;
@@ -10,41 +10,41 @@ use std::collections::{BTreeMap, HashMap};
 
 use carma_core::{Fraction, MiB, Seconds, Watts};
 
-/// A workload's place in its catalogue.
+/// Index of a workload in its catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadId(pub(crate) usize);
 
-/// A training job as it is when it has its GPUs alone.
+/// A training job as measured alone on its GPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// Its name.
     pub name: String,
     /// The network.
     pub model: String,
-    /// What it is trained on.
+    /// The dataset.
     pub dataset: String,
-    /// Samples a step.
+    /// Batch size.
     pub batch: Option<u32>,
     /// Passes over the dataset.
     pub epochs: Option<u32>,
-    /// Workloads of one family differ in batch size and length only.
+    /// Its family: workloads of one family differ only in batch size and length.
     pub family: String,
     /// Time alone, from launch to exit.
     pub seconds: Seconds,
-    /// What each rank does to its GPU.
+    /// Behaviour of each rank on its GPU.
     pub ranks: Vec<RankProfile>,
-    /// Other names of it.
+    /// Its other names.
     pub aliases: Vec<String>,
-    /// Who measured it: a key of [`Catalogue::sources`].
+    /// Source of the measurement: a key of [`Catalogue::sources`].
     pub source: String,
-    /// What else there is to know.
+    /// Further remarks.
     pub note: Option<String>,
 }
 
-/// What one rank does to its GPU. Counters are means over the run.
+/// Behaviour of one rank on its GPU. Counters are means over the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankProfile {
-    /// The most memory it takes.
+    /// Peak memory.
     pub peak: MiB,
     /// Share of time an SM was active, over all SMs.
     pub smact: Fraction,
@@ -54,12 +54,12 @@ pub struct RankProfile {
     pub drama: Fraction,
     /// Share of time at least one kernel ran.
     pub utilisation: Fraction,
-    /// Mean power, where measured.
+    /// Mean power, if measured.
     pub power: Option<Watts>,
 }
 
 impl Workload {
-    /// GPUs it takes, one a rank.
+    /// Number of GPUs, one per rank.
     pub fn gpus(&self) -> u32 {
         self.ranks.len() as u32
     }
@@ -81,17 +81,17 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The workload at a place.
+    /// The workload with this id.
     pub fn get(&self, id: WorkloadId) -> &Workload {
         &self.workloads[id.0]
     }
 
-    /// All of them, in the order of the files.
+    /// All workloads, in the order of the files.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (WorkloadId, &Workload)> {
         self.workloads.iter().enumerate().map(|(place, workload)| (WorkloadId(place), workload))
     }
 
-    /// Who measured what, by the key the workloads name.
+    /// Sources of the measurements, by the key in the workloads.
     pub fn sources(&self) -> &BTreeMap<String, String> {
         &self.sources
     }

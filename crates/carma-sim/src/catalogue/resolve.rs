@@ -1,17 +1,17 @@
-//! Finding a workload by one of its many names.
+//! Lookup of a workload by any of its names.
 
 use super::{Catalogue, WorkloadId};
 
 impl Catalogue {
-    /// The workload of this name or alias. A run cut short (`_maxbatches1200`, `_maxsteps2000`), one that names its GPUs
-    /// (`_1gpu`) and one of another number of epochs (`_12e`) are the workload they were made from.
+    /// The workload of this name or alias. Ignores suffixes for shortened runs (`_maxbatches1200`, `_maxsteps2000`), GPUs (`_1gpu`) and
+    /// epochs (`_12e`).
     pub fn find(&self, name: &str) -> Option<WorkloadId> {
         let exact = |name: &str| self.names.get(name).copied();
         let same_run = || self.iter().find(|(_, workload)| plain(&workload.name) == plain(name)).map(|(id, _)| id);
         exact(name).or_else(|| exact(without_length(name))).or_else(|| exact(plain(name))).or_else(same_run)
     }
 
-    /// The name most like a wrong one, to suggest.
+    /// The most similar name, as a suggestion for a wrong one.
     pub fn nearest(&self, wrong: &str) -> Option<&str> {
         let wrong = wrong.to_lowercase();
         let shared = |name: &str| name.to_lowercase().chars().zip(wrong.chars()).take_while(|(a, b)| a == b).count();
@@ -19,18 +19,18 @@ impl Catalogue {
     }
 }
 
-/// A name without what says how long the run is.
+/// A name without the suffix for the length of the run.
 fn without_length(name: &str) -> &str {
     ["_maxbatches", "_maxsteps"].into_iter().fold(name, |name, prefix| without_number(name, prefix, ""))
 }
 
-/// A name without its length, its GPUs and its epochs, in whichever order they stand.
+/// A name without the suffixes for length, GPUs and epochs, in any order.
 fn plain(name: &str) -> &str {
     let shorter = without_number(without_number(without_length(name), "_", "gpu"), "_", "e");
     if shorter == name { name } else { plain(shorter) }
 }
 
-/// The name without `prefix`, digits and `suffix` at its end.
+/// The name without a trailing `prefix`, digits and `suffix`.
 fn without_number<'a>(name: &'a str, prefix: &str, suffix: &str) -> &'a str {
     let cut = || {
         let numbered = name.strip_suffix(suffix)?;

@@ -24,7 +24,7 @@ struct Row {
 }
 
 impl Row {
-    /// Unset where counters are missing.
+    /// Unset if counters are missing.
     fn profile(&self) -> Result<Option<RankProfile>, OutOfRange> {
         let (Some(smact), Some(smocc), Some(drama), Some(percent)) = (self.smact, self.smocc, self.drama, self.gpu_util_pct) else {
             return Ok(None);
@@ -41,8 +41,8 @@ impl Row {
 }
 
 impl Catalogue {
-    /// From `workload,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w`, a row for each rank in order. Rows without
-    /// counters are left out. A family is what a name has before its batch size.
+    /// Reads `workload,gpu_rank,end_to_end_s,peak_mib,gpu_util_pct,smact,smocc,drama,power_w`, one row per rank in order. Skips rows with no
+    /// counters. The family is the part of the name before its batch size.
     pub fn from_solo(table: impl Read) -> Result<Self, CatalogueError> {
         let mut catalogue =
             Self { sources: BTreeMap::from([("solo".to_owned(), "a table of measurements alone".to_owned())]), ..Self::default() };

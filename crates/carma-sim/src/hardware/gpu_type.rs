@@ -7,15 +7,15 @@ use crate::catalogue::RankProfile;
 /// A kind of GPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GpuType {
-    /// As it is written in commands.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Its whole memory.
+    /// Its total memory.
     pub memory: MiB,
     /// Its memory bandwidth in GB/s.
     pub bandwidth: f64,
-    /// Power when nothing runs.
+    /// Idle power.
     pub idle_watts: f64,
-    /// The most power it draws.
+    /// Maximum power.
     pub limit_watts: f64,
 }
 
@@ -23,8 +23,8 @@ const fn gpu(name: &'static str, gibibytes: u64, bandwidth: f64, idle_watts: f64
     GpuType { name, memory: MiB(gibibytes * 1024), bandwidth, idle_watts, limit_watts }
 }
 
-/// Those that can be named. Memory, bandwidth and power limits are from the makers' data sheets. Idle power was measured for the
-/// A100 (50-55 W); for others it is taken as the same share of the limit.
+/// All known GPUs. Memory, bandwidth and power limits are from the data sheets. Idle power was measured for the A100 (50-55 W); for
+/// others it is assumed to be the same share of the limit.
 pub static GPU_TYPES: [GpuType; 13] = [
     gpu("A100-40GB", 40, 1555.0, 52.0, 400.0),
     gpu("A100-80GB", 80, 2039.0, 52.0, 400.0),
@@ -42,29 +42,28 @@ pub static GPU_TYPES: [GpuType; 13] = [
 ];
 
 impl GpuType {
-    /// Whether it can be cut into seven MIG slices.
+    /// Whether MIG can partition it into seven slices.
     pub fn has_seven_slices(&self) -> bool {
         self.name.starts_with("A100") || self.name.starts_with("H100")
     }
 
-    /// The one the catalogue's facts were measured on.
+    /// The GPU that the catalogue was measured on.
     pub fn reference() -> &'static Self {
         &GPU_TYPES[0]
     }
 
-    /// The kind of this name, whatever the case.
+    /// The kind of this name, ignoring case.
     pub fn find(name: &str) -> Option<&'static Self> {
         GPU_TYPES.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
     }
 
-    /// What the driver keeps for itself: 424 of an A100's 40960 MiB, taken as a share elsewhere.
+    /// Memory reserved by the driver: 424 of an A100's 40960 MiB, and the same share on other GPUs.
     pub fn reserved(&self) -> MiB {
         MiB(self.memory.0 * 424 / 40_960)
     }
 
-    /// How much longer a rank's steps take here than on the GPU it was measured on, and what its counters are then. Kernels are
-    /// taken to be as fast as memory is; what the CPU does takes its time anywhere. An assumption, not a measurement: calibrate
-    /// where it matters.
+    /// Factor on a rank's step time relative to the GPU it was measured on, and its counters here. Assumes that kernel time scales with
+    /// memory bandwidth and CPU time stays the same. This is an assumption, not a measurement: calibrate where it matters.
     pub fn stretch(&self, rank: &RankProfile) -> (f64, RankProfile) {
         let kernels = rank.utilisation.get() * Self::reference().bandwidth / self.bandwidth;
         let time = 1.0 - rank.utilisation.get() + kernels;
@@ -81,8 +80,8 @@ impl GpuType {
         (time, here)
     }
 
-    /// The inverse of [`GpuType::stretch`], from the counters of a rank that was measured here: how much longer its steps take here than on the
-    /// reference, and what its counters would be there.
+    /// The inverse of [`GpuType::stretch`], from the counters of a rank measured here: factor on its step time relative to the reference,
+    /// and its counters there.
     ///
     /// ```
     /// use carma_sim::{Catalogue, GpuType};

@@ -1,10 +1,10 @@
-//! Power drawn by a GPU, from what runs on it.
+//! Power of a GPU, from the processes on it.
 
 use super::gpu_type::GpuType;
 use crate::catalogue::RankProfile;
 
-/// Watts above idle of a rank that has its GPU alone: as measured, else from SMACT and DRAMA. The constants are a fit to the
-/// workloads of the shipped catalogue, which it meets to 8 % on average.
+/// Watts above idle of a rank alone on its GPU: as measured, else from SMACT and DRAMA. The constants are fitted to the shipped
+/// catalogue, with a mean error of 8 %.
 pub(crate) fn rank_power(kind: &GpuType, rank: &RankProfile) -> f64 {
     let scale = (kind.limit_watts - kind.idle_watts) / (GpuType::reference().limit_watts - GpuType::reference().idle_watts);
     let fitted = 30.6 + 242.2 * rank.smact.get() + 75.1 * rank.drama.get() - GpuType::reference().idle_watts;
@@ -12,16 +12,16 @@ pub(crate) fn rank_power(kind: &GpuType, rank: &RankProfile) -> f64 {
     above.clamp(0.0, kind.limit_watts - kind.idle_watts)
 }
 
-/// Watts of a GPU, given the watts above idle of each rank on it and the rank's speed. What one rank draws, the others cannot draw
-/// too: the part of the range up to the limit that is left idle shrinks with each.
+/// Watts of a GPU, from the watts above idle and the speed of each rank on it. Ranks compete for power: each one shrinks the
+/// unused range below the limit.
 pub fn device_power(kind: &GpuType, ranks: impl Iterator<Item = (f64, f64)>) -> f64 {
     let range = kind.limit_watts - kind.idle_watts;
     let left: f64 = ranks.map(|(watts, speed)| 1.0 - watts * speed / range).product();
     kind.idle_watts + range * (1.0 - left)
 }
 
-/// How fast ranks go on a GPU that may draw no more than `cap`, as a share of the speed at which it would draw `watts`. What is drawn above
-/// idle goes with the clock to a power between 2 and 3, a rule of thumb for chips of this kind; 2.5 is an assumption, not a measurement.
+/// Speed of ranks on a GPU with power limit `cap`, relative to the speed at which it draws `watts`. Power above idle grows with the clock
+/// to the power of 2 to 3, a rule of thumb for such chips; 2.5 is an assumption, not a measurement.
 ///
 /// ```
 /// use carma_sim::{GpuType, capped_speed};
@@ -37,7 +37,7 @@ pub fn capped_speed(kind: &GpuType, watts: f64, cap: f64) -> f64 {
     ((cap - kind.idle_watts).max(0.0) / (watts - kind.idle_watts)).powf(1.0 / 2.5).max(SLOWEST)
 }
 
-/// A GPU never stands still, however low its limit.
+/// Lowest speed: a GPU never stops, however low its limit.
 const SLOWEST: f64 = 0.05;
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
                 Some((fitted / rank.power?.0 - 1.0).abs())
             })
             .collect();
-        assert!(errors.len() > 45 && crate::mean(&errors) < 0.08, "{}", crate::mean(&errors));
+        assert!(errors.len() > 45 && carma_core::mean(&errors) < 0.08, "{}", carma_core::mean(&errors));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which servers there are: `4xA100-40GB`, `312x8xV100-32GB`, several joined by commas.
+//! Servers: `4xA100-40GB`, `312x8xV100-32GB`, several separated by commas.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use thiserror::Error;
 
 use super::gpu_type::{GPU_TYPES, GpuType};
 
-/// More than anybody simulates; a slip of the finger should not take the machine's memory.
+/// Upper limit on GPUs, so that a typing error does not exhaust memory.
 const MOST_GPUS: u64 = 1_000_000;
 
 /// Servers of one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerGroup {
-    /// How many.
+    /// Number of servers.
     pub servers: u32,
     /// GPUs in each.
     pub gpus: u16,
-    /// Of which kind.
+    /// Kind of the GPUs.
     pub kind: &'static GpuType,
 }
 
@@ -26,37 +26,32 @@ pub struct ServerGroup {
 /// ```
 /// use carma_sim::Servers;
 /// let servers: Servers = "311x8xV100-32GB,2xV100-32GB".parse().unwrap();
-/// assert_eq!((servers.count(), servers.gpus()), (312, 2490));
+/// assert_eq!((servers.groups.len(), servers.gpus()), (2, 2490));
 /// assert!("4xA100".parse::<Servers>().unwrap_err().to_string().contains("A100-40GB"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Servers {
-    /// In order.
+    /// The groups, in order.
     pub groups: Vec<ServerGroup>,
 }
 
 impl Servers {
-    /// How many servers.
-    pub fn count(&self) -> u32 {
-        self.groups.iter().map(|group| group.servers).sum()
-    }
-
-    /// How many GPUs.
+    /// Number of GPUs.
     pub fn gpus(&self) -> u32 {
         self.groups.iter().map(|group| group.servers * u32::from(group.gpus)).sum()
     }
 }
 
-/// What is wrong with a description of servers.
+/// Error in a description of servers.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ServersError {
-    /// Not of the form.
+    /// Wrong form.
     #[error("{0:?} describes no server: write 4xA100-40GB, or 312x8xV100-32GB for 312 of 8 GPUs")]
     Form(String),
-    /// No such GPU.
+    /// Unknown GPU.
     #[error("there is no GPU type {0:?}: give one of {names}", names = GPU_TYPES.map(|kind| kind.name).join(", "))]
     UnknownGpu(String),
-    /// Too many to be meant.
+    /// Too many GPUs.
     #[error("{0} GPUs are more than the {MOST_GPUS} that can be simulated")]
     TooMany(u64),
 }

@@ -13,7 +13,7 @@ pub enum Sharing {
     Streams,
     /// An MPS server on each GPU.
     Mps,
-    /// Each GPU cut into MIG instances of so many of its 7 slices.
+    /// Each GPU partitioned into MIG instances of this many of its 7 slices.
     Mig(u8),
 }
 
@@ -27,7 +27,7 @@ impl Sharing {
         }
     }
 
-    /// Devices that one GPU makes, and the share of the GPU each has.
+    /// Number of devices per GPU, and the share of the GPU that each has.
     pub(crate) fn devices(self) -> (u16, Fraction) {
         match self {
             Self::Streams | Self::Mps => (1, Fraction::ONE),
@@ -35,7 +35,7 @@ impl Sharing {
         }
     }
 
-    /// The memory of each device that a GPU with this much makes: instances have eighths.
+    /// Memory of each device of a GPU with this much memory: instances have eighths.
     pub(crate) fn memory(self, whole: MiB) -> MiB {
         match self {
             Self::Mig(1) => MiB(whole.0 / 8),

@@ -1,4 +1,4 @@
-//! Fitting the model to measured pairs and crowds, and how well it does on what it has not seen.
+//! Fits the model to measured pairs and crowds, and evaluates it on held-out data.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,43 @@ use super::observations::{CrowdTrial, PairRun};
 use super::score::{Scored, mean_absolute_error};
 use crate::catalogue::{Catalogue, WorkloadId};
 
-/// What a unit of each kind of parameter costs beside a relative error of 1: exponents are pulled to 0 weakly, what a family
-/// or a workload has of its own more strongly, so that few observations move it little.
+/// Regularization per unit of each kind of parameter, beside a relative error of 1: weak for exponents, stronger for effects of a
+/// family or a workload, so that few observations move them little.
 const OF_EXPONENTS: f64 = 0.02;
 const OF_FAMILIES: f64 = 0.07;
 const OF_WORKLOADS: f64 = 0.15;
-/// Published gains put MPS ahead of time slices (up to 5.35 times the throughput with 7 copies of a small model); how far, it is
-/// not in the pairs.
+/// Published gains show MPS ahead of time slices (up to 5.35 times the throughput with 7 copies of a small model). The pairs do not
+/// show by how much.
 const MPS: f64 = 0.7;
-/// Without crowds to fit it to: what the shipped constants were given.
+/// Value without crowds to fit it to; the shipped constants use it.
 const CROWD: f64 = 0.11;
 const FOLDS: usize = 10;
 
-/// Mean absolute errors of pair times that the fit had not seen.
+/// Mean absolute errors of pair times on held-out data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeldOut {
-    /// A tenth of the pairs left out at a time.
+    /// A tenth of the pairs held out at a time.
     pub rows: f64,
-    /// All pairs of one workload left out at a time.
+    /// All pairs of one workload held out at a time.
     pub workloads: f64,
-    /// All pairs of one family left out at a time.
+    /// All pairs of one family held out at a time.
     pub families: f64,
 }
 
-/// A fitted model and how good it is.
+/// A fitted model and its errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// The constants.
     pub model: InterferenceModel,
-    /// The mean absolute error on what it was fitted to.
+    /// Mean absolute error on the training data.
     pub fitted: f64,
-    /// And on what it was not.
+    /// Errors on held-out data.
     pub held_out: HeldOut,
     /// The mean slowdowns of the crowds.
     pub crowds: Vec<Scored>,
 }
 
-/// Which of the model's parameters stands where in a vector.
+/// Positions of the model's parameters in a vector.
 struct Layout {
     families: Vec<String>,
     workloads: Vec<WorkloadId>,
@@ -106,12 +106,12 @@ fn fit(pairs: &[PairRun], catalogue: &Catalogue) -> InterferenceModel {
         let misses = score(&model, pairs, catalogue).into_iter().map(|scored| (scored.predicted / scored.measured).ln());
         misses.chain(parameters.iter().enumerate().map(|(place, value)| layout.weight(place) * value)).collect()
     };
-    // More digits than the data have would only make the constants hard to read.
+    // Rounded: more digits than the data have only make the constants hard to read.
     let found: Vec<f64> = minimise(start, residuals).into_iter().map(|value| (value * 1e4).round() / 1e4).collect();
     layout.model(&found, catalogue)
 }
 
-/// The groups that are left out in turn, as places among the pairs.
+/// The groups to hold out in turn, as indices of pairs.
 fn left_out<Group: Ord>(pairs: &[PairRun], groups: impl Fn(&PairRun) -> Vec<Group>) -> Vec<Vec<usize>> {
     let mut members: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (place, pair) in pairs.iter().enumerate() {
@@ -122,7 +122,7 @@ fn left_out<Group: Ord>(pairs: &[PairRun], groups: impl Fn(&PairRun) -> Vec<Grou
     members.into_values().collect()
 }
 
-/// Who was measured with whom, each pairing once: one that was measured twice must not be left out and kept in at the same time.
+/// The distinct pairings: a pairing measured twice must not be held out and kept at the same time.
 fn pairings(pairs: &[PairRun]) -> Vec<[WorkloadId; 2]> {
     let mut pairings: Vec<_> = pairs.iter().map(PairRun::sorted).collect();
     pairings.sort_unstable();
@@ -134,7 +134,7 @@ fn fold(pairings: &[[WorkloadId; 2]], pair: &PairRun) -> usize {
     pairings.binary_search(&pair.sorted()).unwrap_or_default() % FOLDS
 }
 
-/// The exponent of crowds that predicts their mean slowdowns best.
+/// The crowd exponent that predicts the mean slowdowns best.
 fn fit_crowd(model: &InterferenceModel, crowds: &[CrowdTrial], catalogue: &Catalogue) -> f64 {
     let squares = |crowd: f64| -> f64 {
         let model = InterferenceModel { crowd, ..model.clone() };
@@ -144,7 +144,7 @@ fn fit_crowd(model: &InterferenceModel, crowds: &[CrowdTrial], catalogue: &Catal
     candidates.map(|crowd| (crowd, squares(crowd))).min_by(|a, b| a.1.total_cmp(&b.1)).map_or(CROWD, |(crowd, _)| crowd)
 }
 
-/// How far single pairs lie from the model: the spread of what was added to slowdowns, where that was more than noise.
+/// Deviation of single pairs from the model: the spread of the added slowdown, where it exceeds noise.
 fn deviation(scored: &[Scored], alone: impl Iterator<Item = f64>) -> f64 {
     let added = scored.iter().zip(alone).filter_map(|(scored, alone)| {
         let (measured, predicted) = (scored.measured / alone - 1.0, scored.predicted / alone - 1.0);
@@ -154,12 +154,12 @@ fn deviation(scored: &[Scored], alone: impl Iterator<Item = f64>) -> f64 {
     if added.is_empty() { 0.0 } else { (added.iter().map(|value| value * value).sum::<f64>() / added.len() as f64).sqrt() }
 }
 
-/// Fits the model to a server's own measurements.
+/// Fits the model to measurements of a server.
 pub fn calibrate(pairs: &[PairRun], crowds: &[CrowdTrial], catalogue: &Catalogue) -> Calibration {
     calibrate_watched(pairs, crowds, catalogue, |_| ())
 }
 
-/// The same; whoever watches is told of each fit, and how many there are in all.
+/// The same; calls back after each fit with the total number of fits.
 pub fn calibrate_watched(
     pairs: &[PairRun],
     crowds: &[CrowdTrial],
@@ -178,7 +178,7 @@ pub fn calibrate_watched(
     if !crowds.is_empty() {
         model.crowd = fit_crowd(&model, crowds, catalogue);
     }
-    // How far off each group is when the model was fitted without it.
+    // Error on each group, with the model fitted without it.
     let mut error = |groups: Vec<Vec<usize>>| {
         let unseen = groups.into_iter().flat_map(|mut out| {
             out.dedup();

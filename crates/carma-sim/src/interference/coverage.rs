@@ -1,20 +1,20 @@
-//! How much of a trace the measured pairs speak of.
+//! Coverage of a trace by the measured pairs.
 
 use super::model::InterferenceModel;
 use crate::catalogue::{Catalogue, Workload};
 use crate::trace::Trace;
 
-/// Shares of a trace's GPU-seconds alone whose interference comes from counters only.
+/// Shares of a trace's GPU-seconds whose interference is estimated from counters only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extrapolated {
-    /// Of workloads in no measured pair.
+    /// Workloads without a measured pair.
     pub workloads: f64,
-    /// Of workloads whose whole family is in none.
+    /// Workloads whose family has no measured pair.
     pub families: f64,
 }
 
 impl Extrapolated {
-    /// Of a trace whose jobs have workloads.
+    /// Coverage of a trace whose jobs have workloads.
     pub fn of(trace: &Trace, catalogue: &Catalogue, model: &InterferenceModel) -> Self {
         let seconds = |counts: &dyn Fn(&Workload) -> bool| -> f64 {
             let jobs = trace.jobs.iter().filter(|job| job.workload.is_some_and(|workload| counts(catalogue.get(workload))));

@@ -1,6 +1,6 @@
-//! Nonlinear least squares by Levenberg and Marquardt, for a few hundred residuals and parameters.
+//! Nonlinear least squares (Levenberg-Marquardt), for a few hundred residuals and parameters.
 
-/// The parameters near `start` that make the residuals' squares least.
+/// The parameters near `start` that minimize the sum of squared residuals.
 pub(super) fn minimise(start: Vec<f64>, residuals: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     const STEP: f64 = 1e-6;
     let cost = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
@@ -40,7 +40,7 @@ pub(super) fn minimise(start: Vec<f64>, residuals: impl Fn(&[f64]) -> Vec<f64>) 
     at
 }
 
-/// Solves a symmetric positive definite system by Cholesky's factorisation.
+/// Solves a symmetric positive definite system by Cholesky factorisation.
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = right.len();
     for row in 0..size {

@@ -1,14 +1,14 @@
-//! How jobs on one GPU slow each other down.
+//! Interference between jobs on one GPU.
 //!
-//! A job has a *pressure* (what it does to others) and a *sensitivity* (what others do to it). A co-runner `j` adds
+//! A job has a *pressure* (its effect on others) and a *sensitivity* (the effect of others on it). A co-runner `j` adds
 //! `sensitivity_i * pressure_j` to the slowdown of `i`; several at once add more than their sum:
 //!
 //! ```text
 //! slowdown_i = 1 + mode * (sum of s_i p_j) * n^crowd      n = (sum p_j)^2 / sum p_j^2, the number of co-runners that count
 //! ```
 //!
-//! Both come from counters (SMACT, GPU utilisation, memory as a stand-in for the size of kernels) and are refined by effects of
-//! the family and the workload where pairs were observed.
+//! Both come from counters (SMACT, GPU utilisation, memory as a proxy for kernel size), refined by effects of the family and
+//! the workload where pairs were measured.
 
 mod calibration;
 mod coverage;

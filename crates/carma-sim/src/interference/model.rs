@@ -1,4 +1,4 @@
-//! The model's constants, and slowdowns from them.
+//! The interference model: its constants, and slowdowns from them.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use thiserror::Error;
 
 use crate::catalogue::{RankProfile, Workload};
 
-/// What is wrong with a file of constants.
+/// Error in a file of constants.
 #[derive(Debug, Error)]
 pub enum ModelError {
     /// Not TOML, or not of this form.
     #[error(transparent)]
     Form(#[from] toml::de::Error),
-    /// A constant that cannot be.
+    /// A constant out of range.
     #[error("{key} is {value}: it must be a number from {least} to {most}")]
     Value {
-        /// Which.
+        /// The key.
         key: &'static str,
-        /// What it is.
+        /// The value.
         value: f64,
-        /// The least it can be.
+        /// Minimum.
         least: f64,
-        /// And the most.
+        /// Maximum.
         most: f64,
     },
 }
@@ -32,9 +32,9 @@ pub enum ModelError {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PressureExponents {
-    /// Of SMACT over what SMACT leaves free: the last tenth of the SMs is felt more than the first.
+    /// Exponent of SMACT / (1 - SMACT): the last tenth of the SMs matters more than the first.
     pub smact_odds: f64,
-    /// Of peak memory in units of 4 GiB: larger batches make longer kernels.
+    /// Exponent of peak memory in units of 4 GiB: larger batches make longer kernels.
     pub memory: f64,
 }
 
@@ -42,13 +42,13 @@ pub struct PressureExponents {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SensitivityExponents {
-    /// Of GPU utilisation: what is not on the GPU is not slowed down there.
+    /// Exponent of GPU utilisation: work outside the GPU is not slowed down.
     pub utilisation: f64,
-    /// Of peak memory in units of 4 GiB.
+    /// Exponent of peak memory in units of 4 GiB.
     pub memory: f64,
 }
 
-/// Logarithms of a rank's counters; a counter of nothing counts as next to nothing.
+/// Logarithms of a rank's counters; a zero counter is replaced by a small value.
 struct Features {
     smact_odds: f64,
     utilisation: f64,
@@ -66,17 +66,17 @@ impl Features {
     }
 }
 
-/// How far a family or a workload lies from what its counters say, as logarithms.
+/// Deviation of a family or a workload from the prediction by counters, as logarithms.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {
-    /// Of its pressure.
+    /// Deviation of its pressure.
     pub pressure: f64,
-    /// Of its sensitivity.
+    /// Deviation of its sensitivity.
     pub sensitivity: f64,
 }
 
-/// The interference of one kind of GPU.
+/// Interference on one kind of GPU.
 ///
 /// ```
 /// use carma_sim::{Catalogue, InterferenceModel};
@@ -88,36 +88,36 @@ pub struct Effect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterferenceModel {
-    /// What a job of SMACT 1/2 and 4 GiB adds to the slowdown of one of full utilisation and 4 GiB, as a logarithm.
+    /// Slowdown that a job of SMACT 1/2 and 4 GiB adds to one of full utilisation and 4 GiB, as a logarithm.
     pub level: f64,
-    /// By how much several co-runners add more than their sum: the exponent of their number.
+    /// Exponent of the number of co-runners: several add more than their sum.
     pub crowd: f64,
-    /// What is left of interference between clients of an MPS server.
+    /// Factor on interference between clients of an MPS server.
     pub mps: f64,
-    /// How far a single pair lies from the model, as a standard deviation of the logarithm of what it adds.
+    /// Deviation of a single pair from the model: standard deviation of the logarithm of the added slowdown.
     pub pair_deviation: f64,
     /// From counters to pressure.
     pub pressure: PressureExponents,
     /// From counters to sensitivity.
     pub sensitivity: SensitivityExponents,
-    /// What observed pairs say about families.
+    /// Effects of families, from measured pairs.
     #[serde(default)]
     pub families: BTreeMap<String, Effect>,
-    /// What observed pairs say about single workloads beyond that.
+    /// Further effects of single workloads, from measured pairs.
     #[serde(default)]
     pub workloads: BTreeMap<String, Effect>,
 }
 
-/// A rank's part in interference.
+/// Pressure and sensitivity of a rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Character {
-    /// What it does to others.
+    /// Its effect on others.
     pub pressure: f64,
-    /// What others do to it.
+    /// The effect of others on it.
     pub sensitivity: f64,
 }
 
-/// Those a job shares a GPU with, summed up.
+/// Sum over the neighbours of a job on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Neighbours {
     sum: f64,
@@ -125,7 +125,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Adds one by what it presses.
+    /// Adds a neighbour by its pressure.
     pub fn add(&mut self, pressure: f64) {
         self.sum += pressure;
         self.squares += pressure * pressure;
@@ -133,7 +133,7 @@ impl Neighbours {
 }
 
 impl InterferenceModel {
-    /// The constants that come with the project, as `carma calibrate` made them.
+    /// The shipped constants, as written by `carma calibrate`.
     ///
     /// # Panics
     /// Never: a test reads them.
@@ -142,7 +142,7 @@ impl InterferenceModel {
         Self::parse(include_str!("constants.toml")).expect("the shipped constants are well-formed")
     }
 
-    /// Constants from a file that `carma calibrate` wrote.
+    /// Parses constants that `carma calibrate` wrote.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         let model: Self = toml::from_str(text)?;
         let effects = || model.families.values().chain(model.workloads.values());
@@ -165,9 +165,9 @@ impl InterferenceModel {
         }
     }
 
-    /// What a rank does to others and others to it, from its counters and from what pairs say about its workload, where that is known.
+    /// Pressure and sensitivity of a rank, from its counters and, if the workload is known, from its measured pairs.
     pub fn character<'a>(&self, workload: impl Into<Option<&'a Workload>>, rank: &RankProfile) -> Character {
-        // A rank that holds memory and runs nothing neither presses nor suffers.
+        // A rank that holds memory and runs nothing causes and suffers no interference.
         if rank.smact == Fraction::ZERO {
             return Character { pressure: 0.0, sensitivity: 0.0 };
         }
@@ -183,7 +183,7 @@ impl InterferenceModel {
         Character { pressure: pressure.clamp(-20.0, 3.0).exp(), sensitivity: sensitivity.clamp(-20.0, 3.0).exp() }
     }
 
-    /// How much longer a step takes beside these neighbours. Jobs on different MIG instances are no neighbours.
+    /// Factor on step time beside these neighbours. Jobs on different MIG instances are not neighbours.
     pub fn slowdown(&self, sensitivity: f64, neighbours: Neighbours, mode: CollocationMode) -> f64 {
         if neighbours.squares <= 0.0 {
             return 1.0;

@@ -8,28 +8,28 @@ use serde::Deserialize;
 use crate::catalogue::{Catalogue, WorkloadId};
 use crate::tables::{self, TableError};
 
-/// What a table of measurements holds.
+/// Contents of a table of measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observations<Run> {
     /// The runs.
     pub runs: Vec<Run>,
-    /// Workloads that the catalogue lacks; rows that name one are left out.
+    /// Workloads that the catalogue lacks; their rows are skipped.
     pub unknown: BTreeSet<String>,
 }
 
-/// Two jobs started together on one GPU; the longer runs alone once the shorter is done.
+/// Two jobs started together on one GPU; when the shorter ends, the longer runs alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairRun {
-    /// The two.
+    /// The two workloads.
     pub workloads: [WorkloadId; 2],
     /// Their times alone.
     pub alone: [f64; 2],
-    /// Their times beside each other.
+    /// Their times together.
     pub paired: [f64; 2],
 }
 
 impl PairRun {
-    /// The two in the order of the catalogue.
+    /// The two workloads in the order of the catalogue.
     pub(super) fn sorted(&self) -> [WorkloadId; 2] {
         let [one, other] = self.workloads;
         [one.min(other), one.max(other)]
@@ -39,7 +39,7 @@ impl PairRun {
 /// Jobs started one after the other on one GPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrowdTrial {
-    /// What it is called.
+    /// Name of the trial.
     pub name: String,
     /// The jobs in order of start.
     pub workloads: Vec<WorkloadId>,
@@ -67,7 +67,7 @@ struct CrowdRow {
     mean_slowdown: f64,
 }
 
-/// What is wrong with a row.
+/// Error in a row.
 enum Flaw {
     Unknown(String),
     Wrong(String),

@@ -4,11 +4,11 @@ use carma_core::Fraction;
 
 use crate::catalogue::RankProfile;
 
-/// How much longer a job takes on an instance with this share of the GPU's SMs than on the whole GPU: what it does beside
-/// kernels takes as long as before, and its kernels take longer as soon as they kept more SMs busy than there are now.
+/// Slowdown of a job on an instance with this share of the GPU's SMs, relative to the whole GPU: time outside kernels stays the
+/// same, and kernels take longer if they kept more SMs busy than the instance has.
 ///
-/// Held against published step times of 32 job types on A100 instances it is off by 16 % in the median (19 % in the mean), with
-/// SMACT guessed from power, which is all that is published with them.
+/// The error on published step times of 32 job types on A100 instances is 16 % in the median (19 % in the mean), with SMACT
+/// estimated from power, the only published counter.
 pub fn slice_slowdown(rank: &RankProfile, share: Fraction) -> f64 {
     let (running, active) = (rank.utilisation.get(), rank.smact.get());
     if running <= 0.0 || share == Fraction::ZERO {

@@ -1,25 +1,25 @@
-//! How well a model predicts measured pairs and crowds.
+//! Accuracy of a model on measured pairs and crowds.
 
 use super::model::InterferenceModel;
 use super::observations::{CrowdTrial, PairRun};
 use super::together::{Entrant, START_UP, run_together};
 use crate::catalogue::{Catalogue, WorkloadId};
-use crate::summary::mean;
+use carma_core::mean;
 
-/// A crowd's next job starts once the one before has been seen on the GPU for so long.
+/// The next job of a crowd starts when the one before has been on the GPU for this long.
 const OBSERVED: f64 = 30.0;
 
-/// A measured number and what the model makes of it.
+/// A measured number and its prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
-    /// As measured.
+    /// Measured value.
     pub measured: f64,
-    /// As predicted.
+    /// Predicted value.
     pub predicted: f64,
 }
 
 impl Scored {
-    /// Signed, as a share of what was measured.
+    /// Signed error relative to the measured value.
     pub fn error(&self) -> f64 {
         self.predicted / self.measured - 1.0
     }

@@ -1,4 +1,4 @@
-//! Jobs on one GPU from their starts to their ends, with nothing else going on: what pairs and crowds are scored by.
+//! Simulates jobs on one GPU from start to end, without anything else: used to score pairs and crowds.
 
 use super::model::{Character, InterferenceModel, Neighbours};
 use carma_core::CollocationMode;
@@ -16,7 +16,7 @@ pub(super) struct Entrant {
     pub(super) launch: f64,
 }
 
-/// How long each takes from launch to end.
+/// Time of each job from launch to end.
 pub(super) fn run_together(model: &InterferenceModel, entrants: &[Entrant]) -> Vec<f64> {
     let mut done = vec![0.0_f64; entrants.len()];
     let mut took: Vec<Option<f64>> = vec![None; entrants.len()];

@@ -1,14 +1,14 @@
 //! Ratios to exclusive side by side: makespan, mean completion time, energy.
 
 use crate::compare::{Comparison, spread};
-use crate::draw::{Anchor, Chart, Colours, Scale, Unit, across};
 use crate::summary::RunSummary;
+use carma_format::draw::{Anchor, Chart, Colours, Scale, Unit, across};
 
 const WIDTH: f64 = 960.0;
 const NAMES: f64 = 168.0;
 const PANEL: f64 = 240.0;
 const GAP: f64 = 24.0;
-/// Where the values stand in figures: behind all bars, where no line crosses them.
+/// Column of the numeric values: to the right of all bars, where no line crosses them.
 const FIGURES: f64 = 42.0;
 const TOP: f64 = 34.0;
 const ROW: f64 = 26.0;
@@ -45,7 +45,7 @@ pub(super) fn bars(comparison: &Comparison, colours: &Colours) -> Chart {
             let words = format!("{}: {mean:.3}", contender.name);
             chart.rectangle(&class, (left, middle(row) - 8.0), (scale.place(*mean) - left, 16.0), &words);
         }
-        // Over the bars, or they would be hidden.
+        // Drawn over the bars, which would hide it.
         chart.line("mark", (scale.place(1.0), TOP - 4.0), (scale.place(1.0), bottom));
         if place == 0 {
             for (bound, style) in [(comparison.bounds.critical_path, "limit"), (comparison.bounds.work_over_capacity, "limit dotted")] {
@@ -71,7 +71,7 @@ fn middle(row: usize) -> f64 {
 /// The whisker of a bar, and its value.
 fn figure(chart: &mut Chart, scale: &Scale, y: f64, (mean, deviation): (f64, f64)) {
     let [low, high] = [mean - deviation, mean + deviation].map(|value| scale.place(value));
-    // Too short to be seen as one.
+    // Shorter whiskers are not visible.
     if high - low >= 1.0 {
         chart.line("whisker", (low, y), (high, y));
         chart.line("whisker", (low, y - 4.0), (low, y + 4.0));

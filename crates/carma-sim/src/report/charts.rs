@@ -1,4 +1,4 @@
-//! All charts of a comparison, whether they end in a page or in files.
+//! All charts of a comparison, for the page and for files.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,22 @@ use super::sweep::sweep;
 use super::timeline::timeline;
 use super::{MOST_ATTEMPTS, MOST_GPUS, MOST_POINTS, PAGE_ATTEMPTS, PAGE_POINTS};
 use crate::compare::{Comparison, Curve};
-use crate::draw::{Chart, Colours, unique_slug};
+use carma_format::draw::{Chart, Colours};
+use carma_format::unique_slug;
 
-/// What is drawn of one contender.
+/// Charts of one contender.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    /// The name as it may stand in file names and links.
+    /// Name for file names and links.
     pub(super) slug: String,
     pub(super) gantt: Chart,
-    /// What the Gantt chart does not show.
+    /// What the Gantt chart omits.
     pub(super) left_out: Vec<String>,
     pub(super) timeline: Option<Chart>,
 }
 
-/// What is drawn of one swept setting.
+/// Chart of one swept setting.
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) setting: String,
@@ -73,7 +74,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     comparison.contenders.iter().map(section).collect()
 }
 
-/// One chart a setting, in the order in which settings first occur.
+/// One chart per setting, in order of first occurrence.
 fn sweeps(curves: &[Curve], colours: &Colours) -> Vec<Sweep> {
     let mut settings: Vec<&str> = Vec::new();
     for curve in curves {

@@ -1,22 +1,22 @@
-//! How completion times are distributed: one curve a contender.
+//! Distribution of completion times: one curve per contender.
 
 use std::fmt::Write;
 
 use crate::compare::Comparison;
-use crate::draw::{Chart, Colours, Scale, Unit, across, coordinate, legend, up};
 use crate::simulation::JobRecord;
-use crate::summary::percentile;
+use carma_core::percentile;
+use carma_format::draw::{Chart, Colours, Scale, Unit, across, coordinate, legend, up};
 
 const WIDTH: f64 = 640.0;
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = 600.0;
 const HEIGHT: f64 = 250.0;
-/// Steps of a curve; more than can be told apart.
+/// Steps of a curve; more are not distinguishable.
 const STEPS: usize = 400;
-/// From this ratio of the longest time to the median on, a linear axis has most jobs at its left edge.
+/// Ratio of the longest time to the median from which a linear axis has most jobs at its left edge.
 const SKEWED: f64 = 12.0;
 
-/// The share of jobs done within a time. Jobs that never ended keep a curve below 100 %.
+/// Share of jobs that ended within a time. Jobs that never ended keep a curve below 100 %.
 pub(super) fn completion_times(comparison: &Comparison, colours: &Colours) -> Chart {
     let mut chart = Chart::new("jct-cdf", "Share of jobs completed within a time of their submission, for each policy", WIDTH);
     let times: Vec<(&str, usize, Vec<f64>)> = comparison

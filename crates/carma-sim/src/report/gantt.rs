@@ -1,17 +1,18 @@
-//! What ran where, and when: a lane for each GPU, a rectangle for each attempt.
+//! Gantt chart: a lane for each GPU, a rectangle for each attempt.
 
 use carma_core::{Time, Verdict};
 
 use super::{LEFT, MOST_GPUS, RIGHT, WIDTH};
-use crate::draw::{Anchor, Chart, Element, Scale, Unit, across, count, duration, job_class, thousands};
 use crate::simulation::{AttemptRecord, JobRecord, Run};
+use carma_format::draw::{Anchor, Chart, Element, Scale, Unit, across, job_class};
+use carma_format::{count, duration, thousands};
 
 const TOP: f64 = 8.0;
-/// Between the lanes of two GPUs.
+/// Gap between the lanes of two GPUs.
 const GAP: f64 = 8.0;
-/// Room for a GPU's name.
+/// Minimum height: room for a GPU's name.
 const LOWEST: f64 = 16.0;
-/// Narrower rectangles cannot be seen.
+/// Minimum width: narrower rectangles are not visible.
 const NARROWEST: f64 = 1.5;
 
 /// One attempt on one GPU.
@@ -56,8 +57,8 @@ impl Stay<'_> {
     }
 }
 
-/// The lane of each interval such that none overlap within a lane, and how many lanes that takes. The intervals come in order
-/// of their starts; each takes the first lane that is free.
+/// A lane for each interval so that none overlap within a lane, and the number of lanes. Intervals are sorted by start; each takes
+/// the first free lane.
 fn lanes(intervals: &[(Time, Time)]) -> (Vec<usize>, usize) {
     let mut free_from: Vec<Time> = Vec::new();
     let places = intervals.iter().map(|(from, to)| {
@@ -72,7 +73,7 @@ fn lanes(intervals: &[(Time, Time)]) -> (Vec<usize>, usize) {
     (places.collect(), free_from.len())
 }
 
-/// Attempts on each GPU that is shown, in order of their starts; at most so many in all, and how many there were.
+/// Attempts on each shown GPU, by start; limited to `most` in total. Also returns the unlimited number.
 fn stays(run: &Run, most: usize) -> (Vec<Vec<Stay<'_>>>, usize) {
     let shown = run.gpus.len().min(MOST_GPUS);
     let mut all: Vec<(usize, Stay<'_>)> = Vec::new();
@@ -84,8 +85,8 @@ fn stays(run: &Run, most: usize) -> (Vec<Vec<Stay<'_>>>, usize) {
     }
     let whole = all.len();
     if whole > most {
-        // Memory that ran out is what people look for, though not to the exclusion of all else: some, evenly over the trace's jobs.
-        // Of the rest the longest are seen.
+        // Keep out-of-memory attempts first, but limited in number and spread evenly over the trace's jobs.
+        // Of the rest, keep the longest.
         let (short_of_memory, mut others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, stay)| stay.out_of_memory());
         let every = short_of_memory.len().div_ceil((most / 4).max(1)).max(1);
         let mut kept: Vec<_> = short_of_memory.into_iter().step_by(every).collect();
@@ -102,13 +103,13 @@ fn stays(run: &Run, most: usize) -> (Vec<Vec<Stay<'_>>>, usize) {
     (by_gpu, whole)
 }
 
-/// The chart of a run up to `end`, which several runs share so that their axes are alike, and what it leaves out.
+/// The chart of a run up to `end`, which several runs share so that their axes match; and what it omits.
 pub(super) fn gantt(run: &Run, (name, slug): (&str, &str), end: Time, most: usize) -> (Chart, Vec<String>) {
     let mut chart = Chart::new(&format!("gantt-{slug}"), &format!("Attempts of jobs on each GPU over time under {name}"), WIDTH);
     let (by_gpu, whole) = stays(run, most);
     let packed: Vec<(Vec<usize>, usize)> =
         by_gpu.iter().map(|stays| lanes(&stays.iter().map(|stay| (stay.from, stay.to)).collect::<Vec<_>>())).collect();
-    // Few lanes are high enough to read numbers in; many must fit a page.
+    // Few lanes are high enough for numbers; many lanes must fit a page.
     let all_lanes: usize = packed.iter().map(|(_, lanes)| (*lanes).max(1)).sum();
     let lane_height = (760.0 / all_lanes.max(1) as f64).clamp(7.0, 17.0);
     let height = |lanes: usize| (lanes as f64 * lane_height).max(LOWEST) + GAP;
@@ -162,7 +163,7 @@ fn rectangle(chart: &mut Chart, stay: &Stay<'_>, scale: &Scale, (y, height): (f6
     }
 }
 
-/// What an attempt is filled with that ran out of memory: seen as such without its colour, too.
+/// Fill pattern of attempts that ran out of memory: recognisable without colour, too.
 fn hatched(id: &str) -> Element {
     let pattern = Element::new("pattern").attribute("id", id).attribute("patternUnits", "userSpaceOnUse");
     let ground = Element::of_class("rect", "hatch-ground").at([("width", 6.0), ("height", 6.0)]);
@@ -190,7 +191,7 @@ mod tests {
                     prop_assert!(places[earlier] != places[later] || intervals[earlier].1 <= *from);
                 }
             }
-            // No more lanes than there are things at once, those included that are over as they begin.
+            // At most as many lanes as simultaneous intervals, including empty ones.
             let most = intervals.iter().map(|(at, _)| intervals.iter().filter(|(from, to)| from == at || (from < at && at < to)).count()).max();
             prop_assert!(count <= most.unwrap_or_default());
         }

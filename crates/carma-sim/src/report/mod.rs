@@ -1,6 +1,6 @@
-//! Comparisons to look at: a page that is one file, or its charts as SVG files.
+//! Reports of comparisons: one self-contained page, or the charts as SVG files.
 //!
-//! The same input gives the same bytes. Nothing here asks for anything from a network, and all text from outside is escaped.
+//! The same input gives the same bytes. Reports load nothing from the network, and all external text is escaped.
 
 mod bars;
 mod charts;
@@ -14,42 +14,42 @@ mod workload;
 
 use crate::catalogue::Catalogue;
 use crate::compare::Comparison;
-use crate::draw::Chart;
 use crate::trace::Trace;
+use carma_format::draw::Chart;
 
-/// More GPUs than this are not drawn one by one.
+/// Above this number, GPUs are not drawn individually.
 const MOST_GPUS: usize = 16;
-/// Rectangles in one Gantt chart: more cannot be told apart.
+/// Maximum rectangles in one Gantt chart: more are not distinguishable.
 const MOST_ATTEMPTS: usize = 2000;
-/// Rectangles in all Gantt charts of a page, about 250 bytes each.
+/// Maximum rectangles in all Gantt charts of a page, about 250 bytes each.
 const PAGE_ATTEMPTS: usize = 10_000;
-/// Points of one line over time, one for every pixel or so.
+/// Maximum points of one line over time, about one per pixel.
 const MOST_POINTS: usize = 800;
-/// Points of all lines over time of a page, about 12 bytes each.
+/// Maximum points of all lines over time on a page, about 12 bytes each.
 const PAGE_POINTS: usize = 120_000;
 
-/// Charts over time are as wide as the page, and begin and end at the same places so that they can be read below each other.
+/// Charts over time are as wide as the page. Their time axes align, so that they can be compared.
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 912.0;
 
-/// A comparison as one HTML file: no script, no other file, light or dark as the reader likes, and fit for print.
+/// A comparison as one HTML file: no script, no other files, light or dark by the reader's preference, printable.
 ///
-/// It has the table, what to bear in mind, bars of the main ratios, the distribution of completion times, for each contender what
-/// ran on which GPU and how the GPUs stood, and sweeps where there are any. It stays below some 5 MB: what is left out is said.
+/// It has the table, caveats, bars of the main ratios, the distribution of completion times, a Gantt chart and a timeline of each
+/// contender, and sweeps if there are any. It stays below about 5 MB and states what it omits.
 pub fn html(comparison: &Comparison) -> String {
     page::page(comparison, &charts::Charts::of(comparison))
 }
 
-/// The charts of [`html`] as files that stand alone on a light ground: names and contents.
+/// The charts of [`html`] as standalone files on a light background: names and contents.
 ///
-/// These are `bars.svg`, `jct-cdf.svg`, `gantt-<policy>.svg`, `timeline-<policy>.svg` where a timeline was kept, and
+/// These are `bars.svg`, `jct-cdf.svg`, `gantt-<policy>.svg`, `timeline-<policy>.svg` if a timeline was recorded, and
 /// `sweep-<setting>.svg`.
 pub fn svgs(comparison: &Comparison) -> Vec<(String, String)> {
     charts::Charts::of(comparison).iter().map(file).collect()
 }
 
-/// Charts of a trace as SVG files: `arrivals.svg`, `durations.svg` where times are known, and `gpu-demand.svg`.
+/// Charts of a trace as SVG files: `arrivals.svg`, `durations.svg` if times are known, and `gpu-demand.svg`.
 pub fn trace_charts(trace: &Trace, catalogue: &Catalogue) -> Vec<(String, String)> {
     workload::charts(trace, catalogue).iter().map(file).collect()
 }

@@ -1,11 +1,12 @@
-//! The page that holds it all: one file that asks for no other, and that is whole without scripts.
+//! The HTML page: one file without external resources or scripts.
 
 use std::fmt::Write;
 
 use super::charts::{Charts, Section};
 use super::table::table;
 use crate::compare::{Comparison, spread};
-use crate::draw::{Chart, count, duration, energy, escape};
+use carma_format::draw::{Chart, escape};
+use carma_format::{count, duration, energy};
 
 /// The whole page.
 pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
@@ -34,7 +35,7 @@ pub(super) fn page(comparison: &Comparison, charts: &Charts) -> String {
         }
     }
     let _ = writeln!(html, "<p class=\"note\">Made by carma {}.</p>", env!("CARGO_PKG_VERSION"));
-    crate::draw::page(&format!("Policies on {}", comparison.trace), "", &html)
+    carma_format::draw::page(&format!("Policies on {}", comparison.trace), "", &html)
 }
 
 fn contents(html: &mut String, charts: &Charts) {

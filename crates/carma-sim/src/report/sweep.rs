@@ -1,9 +1,10 @@
-//! A setting's values against what comes of them.
+//! Results for each value of a setting.
 
 use std::fmt::Write;
 
 use crate::compare::{Curve, CurvePoint};
-use crate::draw::{Chart, Colours, Element, Scale, Unit, across, coordinate, legend, number, up};
+use carma_format::draw::{Chart, Colours, Element, Scale, Unit, across, coordinate, legend, up};
+use carma_format::number;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 48.0;

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use crate::compare::{Comparison, ComparisonRow, spread};
-use crate::draw::{escape, number};
+use carma_format::draw::escape;
+use carma_format::number;
 
 /// Which value of a column is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,7 @@ enum Best {
     Highest,
 }
 
-/// A column: its heading, what it says at length, its values with their spread, and how many decimals they have.
+/// A column: its heading, its description, its values with their spread, and their number of decimals.
 struct Column {
     heading: &'static str,
     meaning: &'static str,
@@ -48,12 +49,12 @@ const COLUMNS: [Column; 10] = [
 const FAILED: Column = column("Failed jobs", "jobs that did not succeed, mean over seeds", |row| row.failed, 1, Best::Lowest);
 
 impl Column {
-    /// A value as it is written; equal values are those that look equal.
+    /// The formatted value; values that look equal count as equal.
     fn written(&self, row: &ComparisonRow) -> String {
         format!("{:.*}", self.decimals, (self.value)(row))
     }
 
-    /// What the best value of the column looks like; none where all are alike.
+    /// The formatted best value of the column; none if all are equal.
     fn winner(&self, rows: &[ComparisonRow]) -> Option<String> {
         let better = |a: &&ComparisonRow, b: &&ComparisonRow| (self.value)(a).total_cmp(&(self.value)(b));
         let best = match self.best {
@@ -65,7 +66,7 @@ impl Column {
     }
 }
 
-/// The table in HTML: one row a contender, then what no schedule can go below.
+/// The table in HTML: one row per contender, then the lower bounds.
 pub(super) fn table(comparison: &Comparison) -> String {
     let rows = comparison.rows();
     let failed = rows.iter().any(|row| row.failed > 0.0);

@@ -1,24 +1,25 @@
-//! How each GPU stood over time: SM activity, memory, power.
+//! State of each GPU over time: SM activity, memory, power.
 
 use std::fmt::Write;
 
 use carma_core::Time;
 
 use super::{LEFT, MOST_GPUS, RIGHT, WIDTH};
-use crate::draw::{Anchor, Chart, Element, Scale, Unit, across, coordinate, number};
 use crate::simulation::{GpuRecord, Moment, Run};
+use carma_format::draw::{Anchor, Chart, Element, Scale, Unit, across, coordinate};
+use carma_format::number;
 
 const TOP: f64 = 30.0;
 const BETWEEN: f64 = 34.0;
 
-/// What is drawn of a GPU.
+/// A metric to draw.
 struct Measure {
     title: &'static str,
     class: &'static str,
     value: fn(&Moment) -> f64,
-    /// The most that a GPU can have of it, and that in words.
+    /// Maximum of the metric on a GPU, as a number and as text.
     limit: fn(&GpuRecord) -> (f64, String),
-    /// How the line at the limit is drawn: memory's is the one that jobs fail at.
+    /// Style of the line at the limit: jobs fail at that of memory.
     roof: &'static str,
 }
 
@@ -40,8 +41,8 @@ const MEASURES: [Measure; 3] = [
     },
 ];
 
-/// The chart of a run up to `end`, on the same time axis as its Gantt chart, with at most so many points a line. None where no
-/// timeline was kept.
+/// The chart of a run up to `end`, on the same time axis as its Gantt chart, with a limited number of points per line. None if no
+/// timeline was recorded.
 pub(super) fn timeline(run: &Run, (name, slug): (&str, &str), end: Time, most_points: usize) -> Option<Chart> {
     if run.gpus.iter().all(|gpu| gpu.moments.is_empty()) {
         return None;
@@ -86,8 +87,8 @@ fn draw_lane(
     chart.line("axis", (LEFT, top + height), (RIGHT, top + height));
 }
 
-/// A line that holds each value until the next. Where there are more than can be told apart, each column of the chart has the
-/// lowest and the highest value that occurred in it, so that no peak is lost.
+/// A step line. If it has too many points, each column of the chart keeps the lowest and the highest value, so that no peak is
+/// lost.
 fn steps(values: &[(f64, f64)], (across, up): (&Scale, &Scale), end: f64, most: usize) -> String {
     let ground = coordinate(up.start);
     let start = values.first().map_or(0.0, |(since, _)| *since);

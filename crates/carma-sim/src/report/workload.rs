@@ -1,20 +1,21 @@
-//! What is in a trace: when jobs come, how long they take, how many GPUs they ask for.
+//! Charts of a trace: arrivals, durations, requested GPUs.
 
 use carma_core::Seconds;
 
 use crate::catalogue::Catalogue;
-use crate::draw::{Anchor, Chart, Scale, Unit, across, count, duration, up};
 use crate::trace::{Analysis, DemandClass, Durations, Hours, Trace};
+use carma_format::draw::{Anchor, Chart, Scale, Unit, across, up};
+use carma_format::{count, duration};
 
 const WIDTH: f64 = 640.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 600.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 250.0;
-/// Bars to a factor of ten in length.
+/// Bars per factor of ten in duration.
 const BARS_A_DECADE: f64 = 5.0;
 
-/// Jobs that came in each hour, or in several where a trace is long.
+/// Jobs submitted per hour, or per several hours for long traces.
 pub(super) fn arrivals(hours: &Hours) -> Chart {
     let each = if hours.each == 1 { "hour".to_owned() } else { format!("{} hours", hours.each) };
     let mut chart = Chart::new("arrivals", &format!("Jobs submitted in each {each} of the trace"), WIDTH);
@@ -32,7 +33,7 @@ pub(super) fn arrivals(hours: &Hours) -> Chart {
     chart
 }
 
-/// How long jobs take alone, in bars of equal width on a logarithmic axis.
+/// Durations of jobs alone, in bars of equal width on a logarithmic axis.
 pub(super) fn durations(times: &[f64], known: &Durations) -> Chart {
     let mut chart = Chart::new("durations", "Jobs by their time alone, on a logarithmic axis", WIDTH);
     let bin = |time: f64| (time.max(1.0).log10() * BARS_A_DECADE).floor() as i32;
@@ -61,7 +62,7 @@ pub(super) fn durations(times: &[f64], known: &Durations) -> Chart {
     chart
 }
 
-/// How many GPUs jobs ask for: shares of jobs, and of GPU time.
+/// Requested GPUs: shares of jobs, and of GPU time.
 pub(super) fn demand(classes: &[DemandClass]) -> Chart {
     let mut chart = Chart::new("gpu-demand", "Jobs by how many GPUs they ask for: shares of jobs and of GPU time", WIDTH);
     let up_scale = Scale::linear((0.0, 100.0), (BOTTOM, TOP), Unit::Number);
@@ -95,7 +96,7 @@ pub(super) fn charts(trace: &Trace, catalogue: &Catalogue) -> Vec<Chart> {
     charts
 }
 
-/// From none to a little above the most.
+/// From zero to slightly above the maximum.
 fn jobs_scale(most: usize) -> Scale {
     Scale::linear((0.0, (most as f64 * 1.05).max(3.0)), (BOTTOM, TOP), Unit::Count)
 }

@@ -1,38 +1,38 @@
-//! What is going to happen, in order of time.
+//! Queue of future events, ordered by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use carma_core::Time;
 
-/// Something to come. Plans that were changed are left on the agenda and recognised by their number.
+/// A future event. Outdated events stay in the queue and are recognised by their plan number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Item {
     /// A process reaches its GPUs.
     Arrive { process: usize, plan: u64 },
-    /// A process asks for more memory.
+    /// A process requests more memory.
     Grow { process: usize, plan: u64 },
     /// A process begins to train.
     Train { process: usize, plan: u64 },
-    /// A process prints how far it is.
+    /// A process prints its progress.
     Tell { process: usize, plan: u64 },
-    /// A process has done its training.
+    /// A process has finished training.
     WindDown { process: usize, plan: u64 },
-    /// A process is at its end.
+    /// A process exits.
     End { process: usize, plan: u64 },
     /// A process has written its checkpoint.
     Saved { process: usize, plan: u64 },
-    /// A process that was told to stop is gone.
+    /// A process that was told to stop has exited.
     Gone { process: usize, plan: u64 },
-    /// A whole window has passed since a GPU last changed.
+    /// A full window has passed since a GPU last changed.
     Settle { gpu: usize },
-    /// A disturbance begins, or ends.
+    /// A disturbance begins or ends.
     Disturb { place: usize, begins: bool },
-    /// A GPU is in another mode.
+    /// A GPU has finished switching its mode.
     Switched { place: usize },
 }
 
-/// Items by time; those of one moment in the order they were planned.
+/// Items by time; items of the same time in the order of planning.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     items: BinaryHeap<Reverse<(Time, u64, Item)>>,
@@ -50,7 +50,7 @@ impl Agenda {
         self.items.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Takes the next item if its time has come.
+    /// Takes the next item if it is due.
     pub(super) fn due(&mut self, now: Time) -> Option<Item> {
         if self.next()? > now {
             return None;

@@ -1,29 +1,29 @@
-//! What chance does, from one seed. What happens to a job is drawn for the job and the attempt rather than for a moment, so that two
-//! policies under one seed meet the same jobs. Only the monitor's noise follows the order of events.
+//! Random draws from one seed. They depend on the job and the attempt, not on the time, so that two policies with the same seed see the same
+//! jobs. Only the monitor's noise depends on the order of events.
 
 use fastrand::Rng;
 
 use super::physics::Physics;
 
-/// What is drawn for one attempt; spans are in seconds.
+/// Draws for one attempt, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw {
     /// From launch to the first GPU activity.
     pub start_up: f64,
-    /// From there to the first training step.
+    /// From then to the first training step.
     pub loading: f64,
-    /// After the last training step.
+    /// From the last training step to the exit.
     pub winding_down: f64,
-    /// A factor on the time alone.
+    /// Factor on the time alone.
     pub run_time: f64,
-    /// From the first memory taken to the peak.
+    /// From the first memory allocation to the peak.
     pub growth: f64,
 }
 
 impl Draw {
-    /// For the job at this place of a trace, and one of its attempts.
+    /// Draws for an attempt of the job with this index in the trace.
     pub fn new(physics: &Physics, seed: u64, job: usize, attempt: u32) -> Self {
-        // The run-time factor belongs to the job: a second attempt of it is as long as the first.
+        // The run-time factor belongs to the job: all its attempts have the same length.
         let mut job_chance = Chance::new(seed, Purpose::RunTime, job as u64, 0);
         let mut chance = Chance::new(seed, Purpose::Phases, job as u64, u64::from(attempt));
         let mut spread = |(median, deviation): (f64, f64)| median * (deviation * chance.normal()).exp();
@@ -34,7 +34,7 @@ impl Draw {
         Self { start_up, loading, winding_down, run_time, growth }
     }
 
-    /// For a job that takes so long when alone: the phases cut to what it can spend on what is not training, and the training left.
+    /// For a job that takes `seconds` alone: the phases, limited to a quarter of that each, and the remaining training time.
     #[must_use]
     pub fn for_job(self, seconds: f64) -> (Self, f64) {
         let alone = seconds * self.run_time;
@@ -44,29 +44,29 @@ impl Draw {
     }
 }
 
-/// What a draw is for.
+/// Purpose of a draw.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
     /// How long a job takes.
     RunTime,
     /// The phases of an attempt.
     Phases,
-    /// How far off what the scheduler is told is.
-    Telling,
-    /// What the monitor reads.
+    /// Errors of the estimates that the scheduler gets.
+    Estimates,
+    /// Noise of the monitor.
     Monitor,
-    /// How far a pair of workloads lies from the model.
+    /// Deviation of a pair of workloads from the interference model.
     Pair,
     /// Whether a job can checkpoint.
     Checkpoint,
-    /// Whether a job tells how far it is.
+    /// Whether a job reports its progress.
     Progress,
 }
 
-/// Draws for one purpose and one thing.
+/// Draws for one purpose and one object.
 ///
-/// Seeds come in pairs, and the second of a pair draws the mirror image of the first: a mean over seeds then has the middle of every draw in
-/// it, and is nearer to what many more seeds would give.
+/// Seeds come in pairs, and the second of a pair draws the mirror image of the first: a mean over seeds then contains the centre of
+/// every draw, and is closer to the mean over many seeds.
 #[derive(Debug)]
 pub(super) struct Chance {
     generator: Rng,
@@ -79,7 +79,7 @@ impl Chance {
         Self { generator: Rng::with_seed(mixed), mirrored: seed % 2 == 1 }
     }
 
-    /// Whether something happens that does so in this share of cases.
+    /// True with this probability.
     pub(super) fn happens(&mut self, share: f64) -> bool {
         let drawn = self.generator.f64();
         (if self.mirrored { 1.0 - drawn } else { drawn }) < share

@@ -1,4 +1,4 @@
-//! Who slows whom down: speeds, counters and power after a change, and what the monitor shows of it.
+//! Contention between processes: speeds, counters and power after a change, and what the monitor reports.
 
 use carma_core::{Event, Fraction, Owner, ProcessUse, Statistics};
 
@@ -10,7 +10,7 @@ use super::process::Phase;
 use super::world::World;
 
 impl<D: Decider> World<'_, D> {
-    /// Who is on a GPU has changed: speeds, counters and power follow, on the whole server where its host is crowded.
+    /// The processes on a GPU have changed: updates speeds, counters and power, on the whole server if its host is oversubscribed.
     pub(super) fn load_changed(&mut self, gpu: usize) {
         let Self { setup, gpus, processes, tasks, .. } = self;
         let deviation = setup.interference.pair_deviation;
@@ -42,7 +42,7 @@ impl<D: Decider> World<'_, D> {
         self.touch(gpu);
     }
 
-    /// A job is as fast as its slowest rank, and all its ranks are as busy as that allows.
+    /// A job is as fast as its slowest rank; the activity of all its ranks follows.
     fn adjust(&mut self, place: usize) {
         let Self { gpus, processes, .. } = self;
         let Some(process) = &mut processes[place] else { return };
@@ -71,7 +71,7 @@ impl<D: Decider> World<'_, D> {
         }
     }
 
-    /// Puts down what a GPU does from now on.
+    /// Records the state of a GPU from now on.
     pub(super) fn measure(&mut self, gpu: usize) {
         let here = &mut self.gpus[gpu];
         let levels = here.levels(self.setup.physics.reading);
@@ -83,7 +83,7 @@ impl<D: Decider> World<'_, D> {
         here.meter.change(self.now, levels, here.used, watts, here.residents.len());
     }
 
-    /// The monitor will see something new on a GPU. What a change elsewhere does to it, it shows when it is next looked at.
+    /// Marks a GPU as changed for the monitor. Effects of changes elsewhere show up at its next sample.
     pub(super) fn touch(&mut self, gpu: usize) {
         self.measure(gpu);
         if !self.gpus[gpu].dirty {
@@ -92,13 +92,13 @@ impl<D: Decider> World<'_, D> {
         }
     }
 
-    /// Shows the scheduler what the monitor sees of the GPUs that changed.
+    /// Sends the scheduler new telemetry of the GPUs that changed.
     pub(super) fn publish(&mut self) -> Result<(), SimulationError> {
-        // What the scheduler does about one GPU changes others only later.
+        // The scheduler's response for one GPU changes other GPUs only later.
         while let Some(place) = self.changed.pop() {
             let gpu = &mut self.gpus[place];
             gpu.dirty = false;
-            // Instances that are no more have nothing to show.
+            // Removed instances have no telemetry.
             if gpu.is_lost() || self.places.get(&gpu.id) != Some(&place) {
                 continue;
             }

@@ -1,18 +1,18 @@
-//! What happens besides the trace: processes from outside, and GPUs that are lost.
+//! Events outside the trace: foreign processes and lost GPUs.
 
 use carma_core::{Fraction, MiB, Time};
 use thiserror::Error;
 
-/// Something that happens to a GPU.
+/// A disturbance of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Disturbance {
-    /// A process that is not ours runs on it.
+    /// A foreign process runs on it.
     Foreign {
-        /// Which GPU, counted over all servers.
+        /// Index of the GPU over all servers.
         gpu: usize,
-        /// From when.
+        /// Start.
         from: Time,
-        /// Until when; unset: to the end.
+        /// End; unset: end of the run.
         until: Option<Time>,
         /// Its memory.
         memory: MiB,
@@ -21,32 +21,32 @@ pub enum Disturbance {
     },
     /// The GPU does not answer.
     Loss {
-        /// Which GPU, counted over all servers.
+        /// Index of the GPU over all servers.
         gpu: usize,
-        /// From when.
+        /// Start.
         from: Time,
-        /// Until when; unset: to the end.
+        /// End; unset: end of the run.
         until: Option<Time>,
     },
 }
 
-/// What is wrong with the description of a disturbance.
+/// Error in the description of a disturbance.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DisturbanceError {
     /// A part that is not `key=value`.
     #[error("{0:?} is not of the form key=value; the keys are {1}")]
     Key(String, &'static str),
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{key}={value}: {problem}")]
     Value {
-        /// Of which key.
+        /// The key.
         key: &'static str,
         /// The value.
         value: String,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
-    /// A key that was given before.
+    /// A duplicate key.
     #[error("{0} is given twice")]
     Twice(String),
     /// It ends before it begins.
@@ -54,7 +54,7 @@ pub enum DisturbanceError {
     EndsFirst,
 }
 
-/// The values of a text like `gpu=0,from=100,until=2000`.
+/// The values of text like `gpu=0,from=100,until=2000`.
 struct Values<'a> {
     parts: Vec<(&'a str, &'a str)>,
 }
@@ -95,7 +95,7 @@ impl<'a> Values<'a> {
 }
 
 impl Disturbance {
-    /// From `gpu=0,from=100,until=2000,memory=8000,smact=0.5`.
+    /// Parses `gpu=0,from=100,until=2000,memory=8000,smact=0.5`.
     pub fn foreign(text: &str) -> Result<Self, DisturbanceError> {
         let values =
             Values::parse(text, &["gpu", "from", "until", "memory", "smact"], "gpu, from, until, memory (MiB) and smact (0 to 1)")?;
@@ -106,7 +106,7 @@ impl Disturbance {
         Ok(Self::Foreign { gpu: values.gpu()?, from, until, memory: memory.unwrap_or_default(), smact: smact.unwrap_or_default() })
     }
 
-    /// From `gpu=2,from=500,until=900`.
+    /// Parses `gpu=2,from=500,until=900`.
     pub fn loss(text: &str) -> Result<Self, DisturbanceError> {
         let values = Values::parse(text, &["gpu", "from", "until"], "gpu, from and until")?;
         let (from, until) = values.span()?;

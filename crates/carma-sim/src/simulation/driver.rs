@@ -1,14 +1,14 @@
-//! The scheduler as the simulation sees it: plain, or one that writes down all it hears.
+//! The scheduler as the simulation sees it: plain, or one that logs all its events.
 
 use std::io::Write;
 
 use carma_core::{Action, ConfigErrors, Event, EventError, EventLog, LogError, Scheduler, Time};
 use thiserror::Error;
 
-/// Why a simulation cannot be run.
+/// Why a simulation cannot run.
 #[derive(Debug, Error)]
 pub enum SimulationError {
-    /// The rules are wrong.
+    /// The settings are invalid.
     #[error(transparent)]
     Settings(#[from] ConfigErrors),
     /// The scheduler refused an event.
@@ -17,18 +17,18 @@ pub enum SimulationError {
     /// The event log could not be written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A job of which the trace says nothing but times.
+    /// A job without a workload: the trace has only its times.
     #[error("job {0} has no workload: map the trace onto the catalogue first")]
     Unmapped(String),
-    /// MIG where there is none.
+    /// MIG on a GPU without MIG support.
     #[error("a {0} cannot be cut into seven MIG slices: give A100 or H100 GPUs, or another mode")]
     NoMig(&'static str),
-    /// A disturbance of a GPU that is not there.
+    /// A disturbance of a GPU that does not exist.
     #[error("there is no GPU {0}")]
     NoGpu(usize),
 }
 
-/// What decides.
+/// The scheduler, with or without a log.
 pub(super) trait Decider {
     fn decide(&mut self, event: Event, now: Time) -> Result<Vec<Action>, SimulationError>;
     fn scheduler(&self) -> &Scheduler;

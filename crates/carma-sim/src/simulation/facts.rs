@@ -1,4 +1,4 @@
-//! What a workload's ranks do on each kind of GPU, worked out once.
+//! Precomputed behaviour of each workload's ranks on each kind of GPU.
 
 use carma_core::{Fraction, MiB, Part};
 
@@ -6,29 +6,29 @@ use crate::catalogue::{Catalogue, RankProfile, Workload, WorkloadId};
 use crate::hardware::{GpuType, Servers, Sharing, rank_power};
 use crate::interference::{Character, InterferenceModel, slice_slowdown};
 
-/// A rank on one kind of GPU, or on an instance of one.
+/// A rank on one kind of GPU, or on an instance of it.
 #[derive(Debug, Clone, Copy)]
 pub struct RankFacts {
-    /// Its counters there, as shares of what the device has.
+    /// Its counters there, as shares of the device.
     pub profile: RankProfile,
-    /// Its part in interference.
+    /// Its pressure and sensitivity.
     pub character: Character,
     /// Watts above idle when alone.
     pub watts: f64,
-    /// How much longer its steps take than in the catalogue, when alone.
+    /// Factor on its step time when alone, relative to the catalogue.
     pub stretch: f64,
-    /// The same if it had the whole GPU where this is an instance of one.
+    /// The same on the whole GPU, if this is an instance.
     pub whole_stretch: f64,
 }
 
 impl RankFacts {
-    /// Of a rank on the whole of a GPU, or on an instance with this share of it. Of a stranger only the counters are known.
+    /// Facts of a rank on a whole GPU, or on an instance with this share of it. For foreign processes only the counters are known.
     pub fn new(model: &InterferenceModel, workload: Option<&Workload>, rank: &RankProfile, kind: &GpuType, share: Fraction) -> Self {
         let (stretch, here) = kind.stretch(rank);
         let slice = slice_slowdown(&here, share);
         Self {
             character: model.character(workload, &here),
-            // A rank that is slowed down draws less, and no more than its part of the GPU.
+            // A rank that is slowed down draws less power, and at most its part of the GPU's limit.
             watts: (rank_power(kind, &here) / slice).min((kind.limit_watts - kind.idle_watts) * share.get()),
             stretch: stretch * slice,
             whole_stretch: stretch,
@@ -41,13 +41,13 @@ impl RankFacts {
     }
 }
 
-/// Counters of an instance are shares of what the instance has.
+/// Counters of an instance are relative to the instance.
 fn on_instance(whole: RankProfile, share: f64) -> RankProfile {
     let counter = |value: Fraction| Fraction::clamped(value.get() / share.max(f64::MIN_POSITIVE));
     RankProfile { smact: counter(whole.smact), smocc: counter(whole.smocc), drama: counter(whole.drama), ..whole }
 }
 
-/// The facts of every workload on every kind of GPU there is.
+/// The facts of every workload on every kind of GPU in the run.
 #[derive(Debug)]
 pub(super) struct FactTable {
     /// Kinds of GPUs, and the shares of them that devices have.
@@ -57,7 +57,7 @@ pub(super) struct FactTable {
 }
 
 impl FactTable {
-    /// For all kinds of GPUs there are, whole or cut as the run begins, and cut in other ways where they may be.
+    /// Covers all kinds of GPUs: whole, partitioned as at the start of the run, and in the other MIG partitions that are allowed.
     pub(super) fn new(catalogue: &Catalogue, model: &InterferenceModel, servers: &Servers, sharing: Sharing, may_be_cut: bool) -> Self {
         let (_, share) = sharing.devices();
         let slices = if may_be_cut {
@@ -83,7 +83,7 @@ impl FactTable {
         self.kinds.iter().position(|other| *other.0 == *kind && other.1 == share).unwrap_or_default()
     }
 
-    /// Ranks beyond those measured do as the last one.
+    /// Ranks beyond the measured ones behave like the last one.
     pub(super) fn get(&self, kind: usize, workload: WorkloadId, rank: usize) -> &RankFacts {
         let ranks = &self.facts[kind][workload.0];
         &ranks[rank.min(ranks.len() - 1)]

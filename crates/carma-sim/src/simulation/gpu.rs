@@ -1,4 +1,4 @@
-//! A simulated device: who is on it, how fast they are, what it draws.
+//! A simulated device: its processes, their speeds, its power.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use super::telemetry::{Levels, Monitor};
 use crate::hardware::{GpuType, capped_speed, device_power};
 use crate::interference::{InterferenceModel, Neighbours};
 
-/// Who a resident is.
+/// Identity of a process on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// A rank of one of our processes.
     Rank { process: usize, rank: usize },
-    /// A process from outside, by its disturbance.
+    /// A foreign process, by the index of its disturbance.
     Foreign(usize),
 }
 
@@ -25,11 +25,11 @@ pub(super) struct Resident {
     pub(super) who: Who,
     pub(super) facts: RankFacts,
     pub(super) memory: MiB,
-    /// It holds memory and runs little: it neither presses nor suffers.
+    /// Holds memory but runs little: it causes and suffers no interference.
     pub(super) quiet: bool,
-    /// How much longer its steps take beside the others.
+    /// Factor on its step time due to the other processes.
     pub(super) slowdown: f64,
-    /// How much it does of what it does alone.
+    /// Its activity relative to running alone.
     pub(super) activity: f64,
 }
 
@@ -38,36 +38,36 @@ pub(super) struct Resident {
 pub(super) struct Gpu {
     pub(super) id: DeviceId,
     pub(super) kind: &'static GpuType,
-    /// The place of its kind in the table of facts.
+    /// Index of its kind in the table of facts.
     pub(super) kind_place: usize,
     pub(super) mode: CollocationMode,
-    /// Memory that processes can have.
+    /// Memory available to processes.
     pub(super) usable: MiB,
     pub(super) used: MiB,
-    /// The part of the GPU's idle power that counts as this device's.
+    /// This device's share of the GPU's idle power.
     pub(super) share: f64,
-    /// How much longer steps take because of how many run on its server.
+    /// Factor on step times due to load on its host.
     pub(super) host: f64,
-    /// The most it may draw, where that was set.
+    /// Power limit, if set.
     pub(super) cap: Option<f64>,
-    /// How much longer steps take because of that.
+    /// Factor on step times due to the power limit.
     pub(super) throttling: f64,
     /// Its share of the GPU's SMs.
     pub(super) slices: Fraction,
-    /// The GPU it is an instance of, where that was cut during the run.
+    /// The GPU it is an instance of, if that was partitioned during the run.
     pub(super) whole: Option<usize>,
-    /// The instances it was cut into during the run.
+    /// Its instances, if it was partitioned during the run.
     pub(super) instances: Option<Range<usize>>,
-    /// Reasons for it to be lost.
+    /// Number of reasons why it is lost.
     pub(super) losses: u32,
     pub(super) residents: Vec<Resident>,
     pub(super) monitor: Monitor,
     pub(super) meter: Meter,
-    /// Something changed since the monitor last looked.
+    /// Whether it changed since the last sample.
     pub(super) dirty: bool,
-    /// Processes came, or their memory changed.
+    /// Whether its processes or their memory changed.
     pub(super) processes_changed: bool,
-    /// When the last change will have left the window.
+    /// When the last change leaves the window.
     pub(super) settles_at: Option<Time>,
 }
 
@@ -92,7 +92,7 @@ impl Gpu {
         }
     }
 
-    /// Works out everybody's slowdown anew. `deviation` says how far a pair lies from the model.
+    /// Recomputes all slowdowns. `deviation` is how far a pair lies from the model.
     pub(super) fn contend(&mut self, model: &InterferenceModel, deviation: impl Fn(Who, Who) -> f64) {
         for place in 0..self.residents.len() {
             let me = self.residents[place];
@@ -112,7 +112,7 @@ impl Gpu {
         self.losses > 0
     }
 
-    /// How many run on it.
+    /// Number of busy processes on it.
     pub(super) fn busy(&self) -> usize {
         self.residents.iter().filter(|resident| !resident.quiet).count()
     }
@@ -125,12 +125,12 @@ impl Gpu {
         self.place_of(Who::Rank { process, rank }).map(|place| &mut self.residents[place])
     }
 
-    /// What its counters show now.
+    /// Its current counters.
     pub(super) fn levels(&self, reading: f64) -> Levels {
         Levels::of(self.residents.iter().map(|resident| (&resident.facts.profile, resident.activity)), reading)
     }
 
-    /// What it draws now.
+    /// Its current power.
     pub(super) fn watts(&self) -> f64 {
         if self.is_lost() {
             return 0.0;
@@ -141,8 +141,8 @@ impl Gpu {
         all - self.kind.idle_watts + self.kind.idle_watts * self.share
     }
 
-    /// Works out anew how much the limit of power slows it down, from what those on it would draw without. Who holds memory and does little
-    /// is so active.
+    /// Recomputes the slowdown due to the power limit, from the power without a limit. `quiet` is the activity of processes that hold
+    /// memory but run little.
     pub(super) fn throttle(&mut self, quiet: f64) {
         let draw = |resident: &Resident| (resident.facts.watts, if resident.quiet { quiet } else { 1.0 / resident.slowdown });
         let slower = |cap| 1.0 / capped_speed(self.kind, device_power(self.kind, self.residents.iter().map(draw)), cap);

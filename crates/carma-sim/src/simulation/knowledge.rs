@@ -1,15 +1,17 @@
-//! What the scheduler is told of a job: never more than a manager could know.
+//! What the scheduler knows about a job: at most what a manager knows.
 
 use std::collections::HashMap;
 use std::io::Read;
 
-use carma_core::{Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, MiB, PerRank, Priority, Seconds, SharingClass, Utilisation};
+use carma_core::{
+    Fraction, JobId, JobSpec, MemoryEstimate, MemoryNeed, Metric, MiB, PerRank, Priority, Seconds, SharingClass, Utilisation,
+};
 use thiserror::Error;
 
 use super::chance::{Chance, Purpose};
 use crate::catalogue::{Catalogue, Workload, WorkloadId};
 
-/// What is wrong with a table of estimates.
+/// Error in a table of estimates.
 #[derive(Debug, Error)]
 pub enum EstimatesError {
     /// Not a table.
@@ -18,29 +20,29 @@ pub enum EstimatesError {
     /// The estimator has no column.
     #[error("there is no column {wanted}; there are {found}")]
     NoColumn {
-        /// What was looked for.
+        /// The column that was requested.
         wanted: String,
-        /// What there is.
+        /// The columns of the table.
         found: String,
     },
-    /// A value that is no memory.
+    /// A value that is not an amount of memory.
     #[error("line {line}: {value:?} is not a number of MiB")]
     Value {
-        /// Where.
+        /// Line number.
         line: u64,
-        /// What stands there.
+        /// The value.
         value: String,
     },
 }
 
-/// One estimator's answers, by workload.
+/// Estimates of one estimator, by workload.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Estimates {
     answers: HashMap<WorkloadId, MiB>,
 }
 
 impl Estimates {
-    /// Reads the column of one estimator from a table with a column `workload`. Workloads that the catalogue lacks are left out.
+    /// Reads the column of one estimator from a table with a column `workload`. Skips workloads that the catalogue lacks.
     pub fn read(table: impl Read, estimator: &str, catalogue: &Catalogue) -> Result<Self, EstimatesError> {
         let mut reader = csv::Reader::from_reader(table);
         let headers = reader.headers()?.clone();
@@ -69,7 +71,7 @@ impl Estimates {
         Ok(Self { answers })
     }
 
-    /// The answer for a workload.
+    /// The estimate for a workload.
     pub fn get(&self, workload: WorkloadId) -> Option<MiB> {
         self.answers.get(&workload).copied()
     }
@@ -81,46 +83,46 @@ impl FromIterator<(WorkloadId, MiB)> for Estimates {
     }
 }
 
-/// Who says how much memory a job needs.
+/// Source of the memory estimates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Estimator {
-    /// Nobody.
+    /// No estimates.
     #[default]
     None,
     /// The measured peak.
     Oracle,
-    /// An estimator's answers.
+    /// Estimates from a table.
     Table(Estimates),
-    /// What users declare, as a manager hears it: it is taken for the need, and nothing is said of utilisation.
+    /// Declared by users, as in a manager: taken as the exact need, without utilisation.
     Declared(Estimates),
 }
 
-/// How many standard deviations an estimate's upper bound lies above what is expected.
+/// Standard deviations between an estimate and its upper bound.
 const CAUTION: f64 = 2.0;
 
-/// What the scheduler is told, and how far it is off.
+/// What the scheduler knows about jobs, and the errors of its estimates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Knowledge {
-    /// Of memory.
+    /// Source of memory estimates.
     pub memory: Estimator,
-    /// The spread of errors in what is said of memory, as a share.
+    /// Relative standard deviation of memory estimates.
     pub memory_error: f64,
-    /// The spread of errors in what is said of utilisation, as a share.
+    /// Relative standard deviation of utilisation estimates.
     pub utilisation_error: f64,
-    /// The spread of errors in what is said of durations, as a share; unset: nothing is said of them.
+    /// Relative standard deviation of duration estimates; unset: no estimates.
     pub duration_error: Option<f64>,
     /// The share of jobs that can checkpoint.
     pub checkpoint: f64,
-    /// The share of jobs that print how far they are.
+    /// The share of jobs that print their progress.
     pub progress: f64,
-    /// Priorities of jobs, by their place in the trace; of those beyond, the usual one.
+    /// Priorities of jobs, by index in the trace; the default beyond.
     pub priorities: Vec<Priority>,
-    /// All that was asked for, by workload, where each is one job's: then nothing else counts.
+    /// Complete requests by workload, if each workload is one job; they replace all other knowledge.
     pub requests: HashMap<WorkloadId, JobSpec>,
 }
 
 impl Knowledge {
-    /// Whether a job prints how far it is.
+    /// Whether a job prints its progress.
     pub(super) fn tells_progress(&self, id: JobId, seed: u64) -> bool {
         self.progress > 0.0 && Chance::new(seed, Purpose::Progress, id.0, 0).happens(self.progress)
     }
@@ -131,17 +133,17 @@ impl Knowledge {
             return JobSpec { id, ..request.clone() };
         }
         let may_checkpoint = Chance::new(seed, Purpose::Checkpoint, id.0, 0).happens(self.checkpoint);
-        let mut chance = Chance::new(seed, Purpose::Telling, id.0, 0);
+        let mut chance = Chance::new(seed, Purpose::Estimates, id.0, 0);
         let memory_off = blur(self.memory_error, &mut chance);
         let utilisation_off = blur(self.utilisation_error, &mut chance);
         let duration = self.duration_error.and_then(|error| Seconds::new(alone * blur(error, &mut chance)).ok());
         let answer = |memory: MiB| {
             let expected = memory.0 as f64 * memory_off;
-            // Who estimates knows how far off that may be.
+            // Estimators know their own error.
             let upper = expected * (1.0 + CAUTION * self.memory_error);
             MemoryEstimate { expected: MiB(expected.round() as u64), upper: MiB(upper.round() as u64) }
         };
-        // The published systems ask for the same on every GPU of a job.
+        // The published systems request the same memory on every GPU of a job.
         let peak = facts.ranks.iter().map(|rank| rank.peak).max().unwrap_or_default();
         let estimate = match &self.memory {
             Estimator::None => None,
@@ -152,7 +154,7 @@ impl Knowledge {
                 return JobSpec { gpus, memory, may_checkpoint, ..JobSpec::new(id) };
             }
         };
-        // What is blurred is nobody's knowledge: an estimate above every GPU is tried all the same, a known need is not.
+        // Only exact memory counts as known: an estimate above the size of every GPU is still tried, a known need is not.
         let known = estimate
             .filter(|_| self.memory == Estimator::Oracle && self.memory_error == 0.0)
             .map(|estimate| PerRank::Same(estimate.expected));
@@ -160,16 +162,15 @@ impl Knowledge {
             let most = facts.ranks.iter().map(counter).max().unwrap_or_default();
             Some(Fraction::clamped(most.get() * utilisation_off))
         };
-        let utilisation = Utilisation {
-            smact: busiest(|rank| rank.smact),
-            smocc: busiest(|rank| rank.smocc),
-            drama: busiest(|rank| rank.drama),
-            gpu: busiest(|rank| rank.utilisation),
-        };
+        let utilisation = Utilisation::NONE
+            .with(Metric::Smact, busiest(|rank| rank.smact))
+            .with(Metric::Smocc, busiest(|rank| rank.smocc))
+            .with(Metric::Drama, busiest(|rank| rank.drama))
+            .with(Metric::Utilisation, busiest(|rank| rank.utilisation));
         JobSpec {
             gpus,
             memory: MemoryNeed { known, estimated: estimate.map(PerRank::Same) },
-            sharing: utilisation.gpu.map(sharing_class),
+            sharing: utilisation[Metric::Utilisation].map(sharing_class),
             utilisation,
             expected_duration: duration,
             may_checkpoint,
@@ -178,7 +179,7 @@ impl Knowledge {
     }
 }
 
-/// Lucid's classes, by the GPU utilisation of a job alone.
+/// Lucid's classes, by the GPU utilisation of a job when alone.
 fn sharing_class(utilisation: Fraction) -> SharingClass {
     match utilisation.get() {
         low if low < 0.40 => SharingClass::Tiny,

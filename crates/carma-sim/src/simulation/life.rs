@@ -1,4 +1,4 @@
-//! What happens to processes: launched, on their GPUs, training, at their end.
+//! Life cycle of processes: launch, arrival on the GPUs, training, exit.
 
 use carma_core::{AttemptId, Event, Fraction, MiB, Seconds, Signal, Verdict};
 
@@ -11,7 +11,7 @@ use super::process::{Phase, Process, Training};
 use super::record::AttemptRecord;
 use super::world::World;
 
-/// Lines that a job prints about its progress when alone, at most.
+/// Maximum number of progress lines that a job prints when alone.
 const MOST_LINES: f64 = 200.0;
 
 impl<D: Decider> World<'_, D> {
@@ -37,8 +37,8 @@ impl<D: Decider> World<'_, D> {
         self.agenda.plan(self.now + seconds(draw.start_up), Item::Arrive { process: place, plan });
     }
 
-    /// A process that is told to stop does so after a second, and loses what it has done since its last checkpoint; one that is told to
-    /// write one does so first.
+    /// A process that is told to stop exits after one second and loses its work since the last checkpoint. If it is told to write a
+    /// checkpoint, it does so first.
     pub(super) fn stop(&mut self, attempt: AttemptId, signal: Signal) {
         let of = |process: &Option<Process>| process.as_ref().is_some_and(|process| process.attempt == attempt);
         let Some(place) = self.processes.iter().position(of) else { return };
@@ -47,14 +47,14 @@ impl<D: Decider> World<'_, D> {
         if signal != Signal::Checkpoint || phase == Phase::StartingUp {
             return self.agenda.plan(self.now + Seconds::from_secs(1), Item::Gone { process: place, plan });
         }
-        // What is at its end anyway ends.
+        // A process that is already winding down exits normally.
         if phase != Phase::WindingDown {
             self.enter(place, Phase::Saving);
             self.agenda.plan(self.now + seconds(self.setup.physics.checkpoint), Item::Saved { process: place, plan });
         }
     }
 
-    /// A process has written down how far it is, and ends.
+    /// A process has written its checkpoint, and exits.
     fn saved(&mut self, place: usize) -> Result<(), SimulationError> {
         let Some(process) = &self.processes[place] else { return Ok(()) };
         let attempt = process.attempt;
@@ -105,7 +105,7 @@ impl<D: Decider> World<'_, D> {
         }
     }
 
-    /// A process that prints how far it is does so every minute; one that takes very long, not as often.
+    /// A process that reports progress prints it every minute, or less often if it is very long.
     fn tell_later(&mut self, place: usize) {
         let Some(process) = &self.processes[place] else { return };
         if self.setup.knowledge.tells_progress(process.attempt.job, self.setup.seed) {
@@ -157,7 +157,7 @@ impl<D: Decider> World<'_, D> {
         }
     }
 
-    /// A process asks for its next part of memory on all its GPUs; where that is not there, it dies.
+    /// A process requests its next part of memory on all its GPUs; if one has no room, it dies.
     fn grow(&mut self, place: usize) -> Result<(), SimulationError> {
         let Some(process) = &mut self.processes[place] else { return Ok(()) };
         let share = self.setup.physics.memory_share(process.requests);

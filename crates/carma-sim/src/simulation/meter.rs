@@ -1,4 +1,4 @@
-//! What a device did over the whole run: totals, and moment by moment where wanted.
+//! Meter of a device over the whole run: totals, and optionally a timeline.
 
 use carma_core::{MiB, Time};
 
@@ -9,7 +9,7 @@ use super::telemetry::Levels;
 pub struct GpuTotals {
     /// Energy in joules.
     pub joules: f64,
-    /// Time with at least one process on it.
+    /// Time with at least one process.
     pub active: f64,
     /// SMACT times seconds.
     pub smact: f64,
@@ -21,10 +21,10 @@ pub struct GpuTotals {
     pub memory: f64,
 }
 
-/// How a device stood from some time on.
+/// State of a device from some time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
-    /// From when.
+    /// Start of the state.
     pub since: Time,
     /// SMACT.
     pub smact: f64,
@@ -36,11 +36,11 @@ pub struct Moment {
     pub memory: MiB,
     /// Power in watts.
     pub watts: f64,
-    /// Processes on it, ours and others.
+    /// Number of processes, including foreign ones.
     pub processes: usize,
 }
 
-/// Adds up what a device does.
+/// Accumulates the totals of a device.
 #[derive(Debug)]
 pub(super) struct Meter {
     now: Moment,
@@ -54,7 +54,7 @@ impl Meter {
         Self { now, totals: GpuTotals::default(), moments: timeline.then(|| vec![now]) }
     }
 
-    /// Counts up to now.
+    /// Accumulates up to now.
     pub(super) fn advance(&mut self, now: Time) {
         let held = (now - self.now.since).get();
         let totals = &mut self.totals;
@@ -67,7 +67,7 @@ impl Meter {
         self.now.since = now;
     }
 
-    /// It stands like this from now on.
+    /// Sets the state from now on.
     pub(super) fn change(&mut self, now: Time, levels: Levels, memory: MiB, watts: f64, processes: usize) {
         self.advance(now);
         let [smact, smocc, drama, _] = levels.0;

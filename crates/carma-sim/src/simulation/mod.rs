@@ -1,4 +1,4 @@
-//! The discrete-event simulation: time jumps from one thing that happens to the next.
+//! The discrete-event simulation: time jumps from event to event.
 //!
 //! ```text
 //!  trace ──► submissions ─┐                    ┌─► Launch: a process begins
@@ -45,35 +45,35 @@ use crate::hardware::{Servers, Sharing};
 use crate::interference::InterferenceModel;
 use crate::trace::Trace;
 
-/// Everything a simulation is made from.
+/// Inputs of a simulation.
 #[derive(Debug, Clone)]
 pub struct Simulation<'a> {
-    /// What the trace's workloads do.
+    /// Facts about the workloads.
     pub catalogue: &'a Catalogue,
-    /// How they slow each other down.
+    /// Slowdown of workloads that share a GPU.
     pub interference: &'a InterferenceModel,
-    /// What chance does.
+    /// Distributions of start-up times, noise and so on.
     pub physics: Physics,
-    /// Who submits what; every job has a workload.
+    /// The jobs; each has a workload.
     pub trace: &'a Trace,
-    /// On what.
+    /// The servers.
     pub servers: &'a Servers,
     /// How GPUs are shared.
     pub sharing: Sharing,
-    /// The scheduler's rules.
+    /// The scheduler's settings.
     pub settings: &'a Settings,
-    /// What the scheduler is told of jobs.
+    /// What the scheduler knows about jobs.
     pub knowledge: &'a Knowledge,
-    /// What happens besides.
+    /// Disturbances, such as lost GPUs.
     pub disturbances: &'a [Disturbance],
     /// The same seed gives the same run.
     pub seed: u64,
-    /// Whether to keep what each GPU did, moment by moment.
+    /// Whether to record the GPUs over time.
     pub timeline: bool,
 }
 
 impl<'a> Simulation<'a> {
-    /// A run on time-sliced GPUs, undisturbed, with seed 0 and no timeline kept; the rest is set by struct update.
+    /// A run on time-sliced GPUs without disturbances, with seed 0 and no timeline; set other fields by struct update.
     pub fn new(
         (catalogue, interference): (&'a Catalogue, &'a InterferenceModel),
         trace: &'a Trace,
@@ -96,18 +96,18 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs it.
+    /// Runs the simulation.
     pub fn run(&self) -> Result<Run, SimulationError> {
         self.run_watched(&mut || ())
     }
 
-    /// Runs it; whoever watches is told of each job that is over.
+    /// Runs the simulation, and calls `over` after each job that ends.
     pub fn run_watched(&self, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
         let scheduler = Scheduler::new(self.settings.check()?);
         world::World::new(self, scheduler)?.run(over)
     }
 
-    /// The same, writing down all the scheduler hears and decides.
+    /// The same, with a log of the scheduler's events and decisions.
     pub fn run_logged(&self, log: impl Write, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
         let log = EventLog::new(self.settings, log)?;
         world::World::new(self, log)?.run(over)

@@ -1,34 +1,34 @@
-//! How jobs live and what the monitor makes of them: constants that are assumed or read off published runs.
+//! Constants of job behaviour and monitoring: assumed, or taken from published runs.
 
 use crate::interference::START_UP;
 
-/// Constants of the simulated world that no table of measurements gives.
+/// Constants of the simulated world that are not in any table of measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Physics {
     /// From launch to the first GPU activity, in seconds: the median, and the spread of its logarithm. Published: 8.2 s, p95 20.6 s.
     pub start_up: (f64, f64),
-    /// It never takes longer than this; published: 55.5 s.
+    /// Upper limit of the start-up time; published: 55.5 s.
     pub longest_start_up: f64,
-    /// From there to the first training step, in seconds, likewise: memory is held and little is run.
+    /// From then to the first training step, in seconds, likewise: the process holds memory and runs little.
     pub loading: (f64, f64),
-    /// After the last training step, in seconds, likewise: validation, saving, tearing down.
+    /// After the last training step, in seconds, likewise: validation, saving, teardown.
     pub winding_down: (f64, f64),
-    /// What a process takes to write a checkpoint when it is told to, in seconds. It does not train meanwhile.
+    /// Seconds to write a checkpoint on request. The process does not train meanwhile.
     pub checkpoint: f64,
-    /// The share of its counters a process shows while loading and winding down.
+    /// Share of its counters that a process shows while loading and winding down.
     pub quiet: f64,
-    /// The spread of run times of the same job, as a share.
+    /// Relative spread of run times of the same job.
     pub run_time: f64,
-    /// The share of its peak a process takes at once.
+    /// Share of its peak that a process allocates at once.
     pub first_memory: f64,
-    /// From there to its peak, in seconds: the median, and the spread of its logarithm.
+    /// From then to its peak, in seconds: the median, and the spread of its logarithm.
     pub growth: (f64, f64),
-    /// What the monitor reads of SMACT and SMOCC, as a share of what the catalogue says.
+    /// Readings of SMACT and SMOCC by the monitor, relative to the catalogue.
     pub reading: f64,
-    /// What each process a GPU beyond the first, on average over a server, adds to everybody's steps there, as a share: cores, host memory and
-    /// disks are shared too.
+    /// Relative increase of all step times on a server for each process per GPU beyond the first, averaged over the server: processes share
+    /// cores, host memory and disks too.
     pub host_contention: f64,
-    /// The spread of counters within a window, as a share of their level.
+    /// Relative spread of counters within a window.
     pub telemetry: f64,
 }
 
@@ -52,10 +52,10 @@ impl Default for Physics {
 }
 
 impl Physics {
-    /// Requests for memory after the first.
+    /// Number of memory requests after the first.
     pub const REQUESTS: u32 = 2;
 
-    /// The share of its peak a process holds after so many requests beyond the first.
+    /// Share of its peak that a process holds after this many requests beyond the first.
     pub fn memory_share(&self, requests: u32) -> f64 {
         if requests >= Self::REQUESTS {
             1.0
@@ -64,12 +64,12 @@ impl Physics {
         }
     }
 
-    /// How much longer steps take on a server whose GPUs have so many busy processes.
+    /// Factor on step times on a server whose GPUs have this many busy processes.
     pub fn host_slowdown(&self, busy: usize, gpus: f64) -> f64 {
         1.0 + self.host_contention * (busy as f64 / gpus - 1.0).max(0.0)
     }
 
-    /// Nothing is random, and memory is taken at once: for schedules worked out by hand.
+    /// Without randomness, and with all memory allocated at once: for schedules computed by hand.
     pub const fn certain(start_up: f64) -> Self {
         Self {
             start_up: (start_up, 0.0),

@@ -1,25 +1,25 @@
-//! An attempt under way: how far it is, how fast, and what it holds.
+//! A running attempt: its progress, speed and memory.
 
 use carma_core::{AttemptId, Seconds, Time};
 
 use super::chance::Draw;
 
-/// Where a process is in its life.
+/// Phase of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// On the CPU; its GPUs have seen nothing of it.
+    /// On the CPU; not yet visible on its GPUs.
     StartingUp,
     /// On its GPUs, not yet training.
     Loading,
-    /// Training, as fast as its neighbours let it.
+    /// Training, at a speed limited by its neighbours.
     Training,
     /// Done with training.
     WindingDown,
-    /// Writing down how far it is, to end then.
+    /// Writing a checkpoint, then exiting.
     Saving,
 }
 
-/// Training to do and done, in seconds as when alone.
+/// Total and completed training, in seconds when alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Training {
     pub(super) work: f64,
@@ -30,7 +30,7 @@ pub(super) struct Training {
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) attempt: AttemptId,
-    /// The job's place in the trace.
+    /// The job's index in the trace.
     pub(super) job: usize,
     /// Its GPUs, by rank.
     pub(super) gpus: Vec<usize>,
@@ -38,14 +38,14 @@ pub(super) struct Process {
     /// Requests for memory made so far.
     pub(super) requests: u32,
     pub(super) draw: Draw,
-    /// Training to do, in seconds as when alone.
+    /// Total training, in seconds when alone.
     work: f64,
     done: f64,
     speed: f64,
     since: Time,
-    /// The number of its present plan; what was planned under another is void.
+    /// Number of its current plan; events of older plans are void.
     pub(super) plan: u64,
-    /// The number under which its end is planned.
+    /// Number of the plan that contains its end.
     pub(super) end_plan: u64,
 }
 
@@ -56,14 +56,14 @@ impl Process {
         Self { attempt, job, gpus, phase, requests: 0, draw, work, done, speed: 0.0, since: now, plan, end_plan: 0 }
     }
 
-    /// How far it is.
+    /// Its progress.
     pub(super) fn training(&self, now: Time) -> Training {
         Training { work: self.work, done: (self.done + (now - self.since).get() * self.speed).min(self.work) }
     }
 
-    /// Goes on at another speed. Returns whether it is another one.
+    /// Sets its speed. Returns whether the speed changed.
     pub(super) fn set_speed(&mut self, speed: f64, now: Time) -> bool {
-        // Speeds are compared as they are: equal inputs give equal bits.
+        // Exact comparison: equal inputs give equal bits.
         if speed.to_bits() == self.speed.to_bits() {
             return false;
         }
@@ -72,10 +72,10 @@ impl Process {
         true
     }
 
-    /// When it will have done its training at its present speed; unset while it does not train.
+    /// When it finishes training at its current speed; unset while it does not train.
     pub(super) fn trained_at(&self) -> Option<Time> {
         let left = ((self.work - self.done) / self.speed).max(0.0);
-        // More than a clock can count is never.
+        // A time beyond the range of the clock means never.
         (self.speed > 0.0).then(|| Seconds::new(left).map_or(Time::MAX, |left| self.since + left))
     }
 }

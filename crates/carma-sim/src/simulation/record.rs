@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use carma_core::{Outcome, Time, Verdict};
 
@@ -10,9 +10,9 @@ use crate::hardware::GpuType;
 pub struct AttemptRecord {
     /// When it was launched.
     pub launched: Time,
-    /// When it ended; unset: not before the simulation did.
+    /// When it ended; unset if the simulation ended first.
     pub ended: Option<Time>,
-    /// On which GPUs, by rank; places in [`Run::gpus`].
+    /// Its GPUs by rank, as indices into [`Run::gpus`].
     pub gpus: Vec<usize>,
     /// How it ended.
     pub verdict: Option<Verdict>,
@@ -23,13 +23,13 @@ pub struct AttemptRecord {
 pub struct JobRecord {
     /// When it was submitted.
     pub submitted: Time,
-    /// Its time alone on whole GPUs of the kind its last attempt had, in seconds.
+    /// Its time alone on whole GPUs of the kind of its last attempt, in seconds.
     pub alone: f64,
     /// All attempts.
     pub attempts: Vec<AttemptRecord>,
-    /// When it was over.
+    /// When it ended.
     pub ended: Option<Time>,
-    /// How it ended; unset: it never could.
+    /// How it ended; unset if it could never run.
     pub outcome: Option<Outcome>,
 }
 
@@ -68,9 +68,9 @@ pub struct GpuRecord {
     pub kind: &'static GpuType,
     /// Its memory: the GPU's, or a MIG instance's part of it.
     pub memory: carma_core::MiB,
-    /// What it did over the whole run.
+    /// Totals over the run.
     pub totals: GpuTotals,
-    /// How it stood, moment by moment; empty unless asked for.
+    /// State over time; empty unless requested.
     pub moments: Vec<Moment>,
 }
 
@@ -81,8 +81,8 @@ pub struct Run {
     pub jobs: Vec<JobRecord>,
     /// The devices.
     pub gpus: Vec<GpuRecord>,
-    /// When the last job was over.
+    /// When the last job ended.
     pub ended: Time,
-    /// Events the scheduler was told.
+    /// Events that the scheduler handled.
     pub events: u64,
 }

@@ -1,4 +1,4 @@
-//! GPUs that are switched to another mode: each has its own, and instances come and go.
+//! Mode switches of GPUs: each GPU has its own mode, and instances are created and removed.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::telemetry::Levels;
 use super::world::World;
 use crate::hardware::Sharing;
 
-/// A GPU that is out of use until it is switched.
+/// A GPU that is out of use until its switch is done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Switch {
     gpu: usize,
@@ -19,7 +19,7 @@ pub(super) struct Switch {
 }
 
 impl<D: Decider> World<'_, D> {
-    /// Begins to switch a GPU: it is done when that takes as long as it does.
+    /// Starts to switch the mode of a GPU; it is done after the switching time.
     pub(super) fn switch(&mut self, device: DeviceId, to: GpuMode) {
         let gpu = self.gpu_place(device);
         let from = match self.gpus[gpu].mode {
@@ -31,7 +31,7 @@ impl<D: Decider> World<'_, D> {
         self.agenda.plan(self.now + GpuMode::cost(from, to.sharing()), Item::Switched { place: self.switches.len() - 1 });
     }
 
-    /// The instances that a GPU was cut into.
+    /// The instances of a GPU.
     pub(super) fn instances(&self, gpu: usize) -> Range<usize> {
         self.gpus[gpu].instances.clone().unwrap_or(0..0)
     }
@@ -81,7 +81,7 @@ impl<D: Decider> World<'_, D> {
         Ok(())
     }
 
-    /// What instances do, their GPU does, as far as they are of it.
+    /// A GPU's counters are those of its instances, weighted by their shares.
     pub(super) fn measure_instances(&mut self, gpu: usize) {
         let parts = &self.gpus[self.instances(gpu)];
         let reading = self.setup.physics.reading;

@@ -1,26 +1,32 @@
-//! What the monitor sees of a device: a window over its counters, from how they stood and for how long.
+//! The monitor's view of a device: a window over its counters, from their levels and how long each held.
 
 use std::collections::VecDeque;
 
-use carma_core::{MiB, Seconds, Statistics, Time, WindowRule, WindowSummary};
+use carma_core::{Metric, MiB, PerMetric, Seconds, Statistics, Time, WindowRule, WindowSummary};
 
 use super::chance::Chance;
 use crate::catalogue::RankProfile;
 
-/// How far above the middle the 95th percentile of noise lies, in standard deviations.
+/// Distance of the 95th percentile of noise from the mean, in standard deviations.
 const P95: f64 = 1.645;
-/// Counters, in the order of [`Levels`].
-const COUNTERS: usize = 4;
 
-/// SMACT, SMOCC, DRAMA and GPU utilisation of a device at one time.
+/// The modelled metrics of a device at one time, in the order of [`Levels::METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Levels(pub [f64; COUNTERS]);
+pub struct Levels(pub [f64; Levels::METRICS.len()]);
 
 impl Levels {
-    /// Of ranks with how much they do of what they do alone. Time slices are shared out: what one rank does, it does less often beside
-    /// others, and all of them together do no more than there is time for.
+    /// The modelled metrics.
+    pub const METRICS: [Metric; 4] = [Metric::Smact, Metric::Smocc, Metric::Drama, Metric::Utilisation];
+
+    /// Index of a metric in the levels; unset if it is not modelled.
+    pub fn place(metric: Metric) -> Option<usize> {
+        Self::METRICS.into_iter().position(|modelled| modelled == metric)
+    }
+
+    /// Levels of ranks with their activity relative to running alone. Time slices are shared: each rank runs less often beside others, and
+    /// all together use at most the whole time.
     pub fn of<'a>(ranks: impl Iterator<Item = (&'a RankProfile, f64)>, reading: f64) -> Self {
-        let mut sums = [0.0; COUNTERS];
+        let mut sums = [0.0; Self::METRICS.len()];
         for (profile, activity) in ranks {
             let counters = [profile.smact.get() * reading, profile.smocc.get() * reading, profile.drama.get(), profile.utilisation.get()];
             sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter * activity);
@@ -29,20 +35,20 @@ impl Levels {
     }
 }
 
-/// How a device's counters stood over the last window.
+/// Counters of a device over the last window.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
-    /// Since when each level held, oldest first; the last holds now.
+    /// Start of each level, oldest first; the last one is current.
     history: VecDeque<(Time, Levels)>,
 }
 
 impl Monitor {
-    /// The counters stand like this from now on.
+    /// Sets the counters from now on.
     pub(super) fn change(&mut self, now: Time, levels: Levels, window: Seconds) {
         if self.history.back().is_some_and(|(_, standing)| *standing == levels) {
             return;
         }
-        // A level that ended before the window began is of no more use.
+        // A level that ended before the window began is no longer needed.
         while self.history.get(1).is_some_and(|(until, _)| now - *until >= window) {
             self.history.pop_front();
         }
@@ -52,12 +58,12 @@ impl Monitor {
         self.history.push_back((now, levels));
     }
 
-    /// When the window will show nothing but the present levels; unset: it does.
+    /// When the window will contain only the current levels; unset: it already does.
     pub(super) fn settles_at(&self, now: Time, window: Seconds) -> Option<Time> {
         self.history.back().map(|(since, _)| *since + window).filter(|settled| *settled > now)
     }
 
-    /// The window that ends now, with noise of this size.
+    /// The window that ends now, with noise of this standard deviation.
     pub(super) fn window(&self, now: Time, memory_used: MiB, rule: WindowRule, noise: f64, chance: &mut Chance) -> WindowSummary {
         let ends = self.history.iter().skip(1).map(|(since, _)| *since).chain([now]);
         let parts: Vec<(f64, Levels)> = self
@@ -71,24 +77,16 @@ impl Monitor {
             .filter(|(held, _)| *held > 0.0)
             .collect();
         let newest = self.history.back().map(|(_, levels)| *levels).unwrap_or_default();
-        // A device that changed this very moment has not been seen since.
+        // A device that changed at this moment has no sample since.
         let parts = if parts.is_empty() { vec![(1.0, newest)] } else { parts };
-        // The mean of a window's samples is off by less than each of them.
+        // The mean of a window has less noise than a single sample.
         let shift = if noise > 0.0 { noise * chance.normal() / (rule.samples() as f64).sqrt() } else { 0.0 };
-        let statistics = |counter: usize| Some(statistics(&parts, counter, rule, shift, noise));
-        WindowSummary {
-            full: true,
-            memory_used,
-            smact: statistics(0),
-            smocc: statistics(1),
-            drama: statistics(2),
-            utilisation: statistics(3),
-            ..WindowSummary::default()
-        }
+        let statistics = |metric| Levels::place(metric).map(|place| statistics(&parts, place, rule, shift, noise));
+        WindowSummary { full: true, memory_used, statistics: PerMetric::from_fn(statistics), power: None }
     }
 }
 
-/// One counter's statistics over parts of a window, with every sample off by `noise` and their mean by `shift`, as shares.
+/// Statistics of one counter over parts of a window. `noise` is the relative error of each sample, `shift` that of their mean.
 fn statistics(parts: &[(f64, Levels)], counter: usize, rule: WindowRule, shift: f64, noise: f64) -> Statistics {
     let level = |levels: &Levels| levels.0[counter];
     let blurred = |statistics: Statistics| {

@@ -1,4 +1,4 @@
-//! Disturbances as they happen.
+//! Applies disturbances.
 
 use carma_core::{Event, Fraction, MiB, Verdict};
 
@@ -17,7 +17,7 @@ impl<D: Decider> World<'_, D> {
         match (&self.setup.disturbances[place], begins) {
             (Disturbance::Foreign { memory, smact, .. }, true) => self.join(first, place, *memory, *smact),
             (Disturbance::Foreign { .. }, false) => self.gpus[first].remove(Who::Foreign(place)),
-            // A GPU takes its instances with it, and what is lost for two reasons is back when both are gone.
+            // A lost GPU loses its instances too. A GPU lost for two reasons recovers when both are gone.
             (Disturbance::Loss { .. }, true) => {
                 for gpu in first..first + usize::from(each) {
                     self.gpus[gpu].losses += 1;
@@ -30,7 +30,7 @@ impl<D: Decider> World<'_, D> {
                 for gpu in first..first + usize::from(each) {
                     self.gpus[gpu].losses -= 1;
                     if self.gpus[gpu].losses == 0 {
-                        self.tell(Event::GpuBack { device: self.gpus[gpu].id })?;
+                        self.tell(Event::GpuRecovered { device: self.gpus[gpu].id })?;
                     }
                 }
             }
@@ -42,7 +42,7 @@ impl<D: Decider> World<'_, D> {
         Ok(())
     }
 
-    /// A process from outside comes, and takes as much of its memory as there is.
+    /// A foreign process starts, and takes as much of its memory as is free.
     fn join(&mut self, gpu: usize, place: usize, memory: MiB, smact: Fraction) {
         let (_, share) = self.setup.sharing.devices();
         let gpu = &mut self.gpus[gpu];

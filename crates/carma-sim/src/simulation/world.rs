@@ -1,10 +1,10 @@
-//! The simulated world: its servers, its jobs, and the loop over what happens.
+//! The simulated world: servers, jobs, and the event loop.
 
 use std::collections::HashMap;
 
 use carma_core::{
     Action, Config, DeviceId, DeviceSpec, Event, Fraction, Interference, JobId, MiB, PowerRange, Seconds, ServerId, ServerSpec,
-    SharingMode, Time, UserId, Watts, WindowConfig, WindowRule,
+    SharingMode, Time, UserId, Watts, WindowRule,
 };
 
 use super::Simulation;
@@ -26,14 +26,14 @@ pub(super) struct Task {
     pub(super) workload: WorkloadId,
     /// Its time alone on the GPU it was measured on.
     pub(super) alone: f64,
-    /// How far its last checkpoint was.
+    /// Its progress at its last checkpoint.
     pub(super) saved: Option<Training>,
 }
 
-/// A server's devices, by where they stand among all.
+/// Indices of a server's devices.
 pub(super) struct ServerDevices {
     pub(super) devices: Vec<usize>,
-    /// How many GPUs they are.
+    /// Number of GPUs.
     pub(super) gpus: f64,
 }
 
@@ -42,26 +42,26 @@ pub(super) struct World<'a, D> {
     pub(super) decider: D,
     pub(super) facts: FactTable,
     pub(super) rule: WindowRule,
-    /// Whether the monitor shows power, and what each process does: where nobody goes by it, that is left out.
+    /// Whether the monitor reports power and processes; left out if no policy uses them.
     pub(super) watches_power: bool,
     pub(super) watches_idle: bool,
     pub(super) now: Time,
     pub(super) agenda: Agenda,
     pub(super) tasks: Vec<Task>,
-    /// What the scheduler has learned of the interference of workloads that ended: a manager remembers it with their history.
+    /// Interference that the scheduler learned for workloads that ended: a manager keeps it with their history.
     pub(super) learned: HashMap<WorkloadId, Interference>,
-    /// Whose each job is.
+    /// User of each job.
     users: Vec<UserId>,
     pub(super) gpus: Vec<Gpu>,
     pub(super) servers: Vec<ServerDevices>,
-    /// Where each device stands among all.
+    /// Index of each device.
     pub(super) places: HashMap<DeviceId, usize>,
-    /// Switches of GPUs' modes, those that are done too.
+    /// Mode switches of GPUs, including finished ones.
     pub(super) switches: Vec<Switch>,
     pub(super) processes: Vec<Option<Process>>,
     pub(super) free_places: Vec<usize>,
     pub(super) plans: u64,
-    /// GPUs to be looked at before time goes on.
+    /// GPUs whose telemetry is due before time advances.
     pub(super) changed: Vec<usize>,
     pub(super) noise: Chance,
     pub(super) records: Vec<JobRecord>,
@@ -88,7 +88,7 @@ impl<'a, D: Decider> World<'a, D> {
             ended: None,
             outcome: None,
         };
-        let Config { window: WindowConfig { rule, .. }, power, idle_holders, modes, .. } = decider.scheduler().config().clone();
+        let Config { window, power, idle_holders, modes, .. } = decider.scheduler().config().clone();
         let may_be_cut = modes.allows(SharingMode::Mig);
         let begun = Time::ZERO + setup.trace.jobs.first().map_or(Seconds::ZERO, |job| job.submitted);
         let mut world = Self {
@@ -96,7 +96,7 @@ impl<'a, D: Decider> World<'a, D> {
             watches_power: power.budget.is_some(),
             watches_idle: idle_holders.flag_after.or(idle_holders.lend_after).is_some(),
             decider,
-            rule,
+            rule: window.rule(),
             now: begun,
             agenda: Agenda::default(),
             tasks,
@@ -131,7 +131,7 @@ impl<'a, D: Decider> World<'a, D> {
         Ok(world)
     }
 
-    /// The monitor has been watching idle GPUs for a while when the first job comes.
+    /// Attaches the servers. The monitor has already observed idle GPUs for a while when the first job comes.
     fn attach_servers(&mut self) -> Result<(), SimulationError> {
         let groups = self.setup.servers.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.servers as usize));
         let sharing = self.setup.sharing;
@@ -151,7 +151,7 @@ impl<'a, D: Decider> World<'a, D> {
         Ok(())
     }
 
-    /// A device comes, with this share of its GPU's SMs and of its idle power; an instance comes to a GPU that was cut.
+    /// Attaches a device with this share of its GPU's SMs and idle power; or an instance, if its GPU was partitioned.
     pub(super) fn attach(
         &mut self,
         spec: &DeviceSpec,
@@ -161,7 +161,7 @@ impl<'a, D: Decider> World<'a, D> {
         whole: Option<usize>,
     ) -> Result<(), SimulationError> {
         let DeviceSpec { id, memory, mode, .. } = *spec;
-        // Instances share what their GPU draws when idle.
+        // Instances share their GPU's idle power.
         let power = PowerRange { idle: Watts(kind.idle_watts * share), limit: Watts(kind.limit_watts * share) };
         self.places.insert(id, self.gpus.len());
         self.servers[id.server().0 as usize].devices.push(self.gpus.len());
@@ -190,12 +190,12 @@ impl<'a, D: Decider> World<'a, D> {
             processes_changed: false,
             settles_at: None,
         });
-        // The scheduler may use it at once, so it must be there when it is told.
+        // The scheduler may use it at once, so it must exist before the event is sent.
         self.tell(Event::GpuAttached(DeviceSpec { power: Some(power), ..*spec }))?;
         self.publish()
     }
 
-    /// Until all jobs are over; whoever watches is told of each.
+    /// Runs until all jobs have ended, and calls `over` after each.
     pub(super) fn run(mut self, over: &mut dyn FnMut()) -> Result<Run, SimulationError> {
         let (mut submitted, mut told) = (0, 0);
         while self.over < self.records.len() {
@@ -217,7 +217,7 @@ impl<'a, D: Decider> World<'a, D> {
                 self.tell(Event::Tick)?;
             }
         }
-        // Jobs that can never end leave the run at the last thing that happened.
+        // If some jobs can never end, the run ends at the last event.
         self.ended = if self.over < self.records.len() { self.now } else { self.ended };
         Ok(self.finish())
     }
@@ -256,7 +256,7 @@ impl<'a, D: Decider> World<'a, D> {
         self.tell(Event::JobSubmitted(Box::new(spec)))
     }
 
-    /// Tells the scheduler, and does what it wants done.
+    /// Sends an event to the scheduler, and executes its actions.
     pub(super) fn tell(&mut self, event: Event) -> Result<(), SimulationError> {
         self.events += 1;
         for action in self.decider.decide(event, self.now)? {
@@ -280,7 +280,7 @@ impl<'a, D: Decider> World<'a, D> {
         Ok(())
     }
 
-    /// A GPU takes any limit, and says so.
+    /// A GPU accepts any limit, and confirms it.
     fn limit_power(&mut self, device: DeviceId, limit: Option<Watts>) -> Result<(), SimulationError> {
         let place = self.gpu_place(device);
         self.gpus[place].cap = limit.map(|limit| limit.0);

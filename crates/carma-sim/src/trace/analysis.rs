@@ -1,47 +1,47 @@
-//! What is in a trace: arrivals, durations, demand for GPUs.
+//! Analysis of a trace: arrivals, durations, demand for GPUs.
 
 use std::collections::BTreeMap;
 
-use carma_core::Seconds;
+use carma_core::{Seconds, mean, percentile};
 use serde::Serialize;
 
 use super::Trace;
 use super::draft::difference;
 use crate::catalogue::Catalogue;
 
-/// A trace in numbers. [`Display`](std::fmt::Display) writes it as tables and bars of 80 columns.
+/// Statistics of a trace. [`Display`](std::fmt::Display) writes them as tables and bars of 80 columns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: usize,
-    /// Jobs of the source that were left out, by reason.
+    /// Skipped jobs of the source, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// When jobs come.
+    /// Arrivals of jobs.
     pub arrivals: Arrivals,
-    /// How long they take alone; none where no job's time is known.
+    /// Durations of jobs alone; none if no duration is known.
     pub durations: Option<Durations>,
-    /// How many GPUs they ask for.
+    /// Requested GPUs.
     pub demand: Vec<DemandClass>,
-    /// GPU-hours of all jobs whose time is known.
+    /// GPU-hours of all jobs with a known duration.
     pub gpu_hours: f64,
-    /// Jobs whose time is not known.
+    /// Number of jobs without a known duration.
     pub without_duration: usize,
-    /// Jobs of each workload, where the trace says.
+    /// Jobs per workload, if the trace has workloads.
     pub workloads: BTreeMap<String, usize>,
 }
 
-/// When jobs come.
+/// Arrivals of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Arrivals {
     /// From the first to the last submission.
     pub span_s: f64,
-    /// Jobs an hour over that span; none for a span of zero.
+    /// Jobs per hour over that span; none for a span of zero.
     pub per_hour: Option<f64>,
     /// Mean time between submissions.
     pub mean_gap_s: f64,
-    /// Half of the gaps are no longer.
+    /// Median of the gaps.
     pub p50_gap_s: f64,
-    /// 95 of 100 gaps are no longer.
+    /// 95th percentile of the gaps.
     pub p95_gap_s: f64,
     /// Standard deviation of the gaps over their mean: 0 for a clock, 1 for independent arrivals, more for bursts.
     pub burstiness: Option<f64>,
@@ -49,57 +49,57 @@ pub struct Arrivals {
     pub hours: Hours,
 }
 
-/// Arrivals by hour, or by several hours where a trace is long.
+/// Arrivals per hour, or per several hours for long traces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hours {
-    /// Hours of each count.
+    /// Hours per count.
     pub each: u64,
-    /// Jobs that came in each, from the first submission on.
+    /// Jobs submitted in each interval, from the first submission on.
     pub counts: Vec<usize>,
 }
 
-/// How long jobs take alone.
+/// Durations of jobs alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Durations {
     /// Mean.
     pub mean_s: f64,
-    /// Half of the jobs take no longer.
+    /// Median.
     pub p50_s: f64,
-    /// 90 of 100 take no longer.
+    /// 90th percentile.
     pub p90_s: f64,
-    /// 95 of 100 take no longer.
+    /// 95th percentile.
     pub p95_s: f64,
-    /// 99 of 100 take no longer.
+    /// 99th percentile.
     pub p99_s: f64,
-    /// The longest.
+    /// Maximum.
     pub max_s: f64,
-    /// How many of which length.
+    /// Jobs by duration.
     pub classes: Vec<DurationClass>,
 }
 
-/// Jobs of about one length.
+/// Jobs of similar duration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DurationClass {
-    /// In words: `up to 10 min`.
+    /// As text: `up to 10 min`.
     pub length: &'static str,
-    /// How many.
+    /// Number of jobs.
     pub jobs: usize,
 }
 
-/// Jobs that ask for about as many GPUs.
+/// Jobs that request a similar number of GPUs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DemandClass {
-    /// In words: `3-4`.
+    /// As text: `3-4`.
     pub gpus: &'static str,
-    /// How many.
+    /// Number of jobs.
     pub jobs: usize,
-    /// Of all jobs.
+    /// Share of all jobs.
     pub share_of_jobs: f64,
-    /// Of all GPU-seconds.
+    /// Share of all GPU-seconds.
     pub share_of_gpu_time: f64,
 }
 
-/// Steps of length, about three to a factor of ten: the last is without end.
+/// Upper limits of duration, about three per factor of ten; the last is open-ended.
 const LENGTHS: [(&str, f64); 11] = [
     ("up to 1 min", 60.0),
     ("up to 3 min", 180.0),
@@ -117,7 +117,7 @@ const LENGTHS: [(&str, f64); 11] = [
 const DEMANDS: [(&str, u32); 5] = [("1", 1), ("2", 2), ("3-4", 4), ("5-8", 8), (">8", u32::MAX)];
 
 impl Analysis {
-    /// The numbers of a trace. The time of a job is its own, or else its workload's.
+    /// Analyses a trace. The duration of a job is its own, or else its workload's.
     pub fn of(trace: &Trace, catalogue: &Catalogue) -> Self {
         let times: Vec<Option<Seconds>> = trace.jobs.iter().map(|job| job.time_alone(catalogue)).collect();
         let mut workloads = BTreeMap::new();
@@ -161,8 +161,8 @@ impl Arrivals {
             span_s,
             per_hour: (span_s > 0.0).then(|| trace.jobs.len() as f64 * 3600.0 / span_s),
             mean_gap_s: mean,
-            p50_gap_s: percentile(&gaps, 50),
-            p95_gap_s: percentile(&gaps, 95),
+            p50_gap_s: percentile(&gaps, 0.50),
+            p95_gap_s: percentile(&gaps, 0.95),
             burstiness: (mean > 0.0).then(|| variance.sqrt() / mean),
             hours: Hours::of(trace, span_s),
         }
@@ -170,7 +170,7 @@ impl Arrivals {
 }
 
 impl Hours {
-    /// As fine as fits a line of text.
+    /// As fine as fits one line of text.
     fn of(trace: &Trace, span_s: f64) -> Self {
         const MOST: u64 = 64;
         let whole_hours = (span_s / 3600.0) as u64 + 1;
@@ -196,33 +196,11 @@ impl Durations {
         Some(Self {
             max_s: *times.last()?,
             mean_s: mean(&times),
-            p50_s: percentile(&times, 50),
-            p90_s: percentile(&times, 90),
-            p95_s: percentile(&times, 95),
-            p99_s: percentile(&times, 99),
+            p50_s: percentile(&times, 0.50),
+            p90_s: percentile(&times, 0.90),
+            p95_s: percentile(&times, 0.95),
+            p99_s: percentile(&times, 0.99),
             classes,
         })
-    }
-}
-
-fn mean(all: &[f64]) -> f64 {
-    all.iter().sum::<f64>() / all.len().max(1) as f64
-}
-
-/// The smallest value that so many of 100 do not exceed; zero of none.
-fn percentile(sorted: &[f64], of_hundred: usize) -> f64 {
-    let rank = (sorted.len() * of_hundred).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_values_that_occurred() {
-        assert!((percentile(&[1.0, 2.0, 3.0, 4.0], 50) - 2.0).abs() < f64::EPSILON);
-        assert!((percentile(&[1.0, 2.0, 3.0, 4.0], 95) - 4.0).abs() < f64::EPSILON);
-        assert!(percentile(&[], 95).abs() < f64::EPSILON);
     }
 }

@@ -1,4 +1,4 @@
-//! A trace while it is read.
+//! A trace under construction.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::timestamp::seconds_since_1970;
 use super::{ReadLimits, Skip, Trace, TraceJob, TraceProblem};
 use crate::catalogue::{Catalogue, WorkloadId};
 
-/// What the formats add their jobs to.
+/// Collects the jobs that a format reads.
 pub(super) struct Draft<'a> {
     catalogue: &'a Catalogue,
     limit: usize,
     jobs: Vec<TraceJob>,
     skipped: BTreeMap<Skip, u64>,
-    /// Whether its moments are dates. Dates count from the first submission, plain seconds from their own zero.
+    /// Whether times are dates. Dates count from the first submission, plain seconds from their own zero.
     dated: Option<bool>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Draft<'a> {
         self.catalogue
     }
 
-    /// A name for a job that has none: its place.
+    /// A name for a job that has none: its index.
     pub(super) fn next_name(&self) -> String {
         (self.jobs.len() + 1).to_string()
     }
@@ -41,7 +41,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Adds a job of a log with the time it ran, or counts why it is left out.
+    /// Adds a job of a log with its run time, or counts why it is skipped.
     pub(super) fn add_run(&mut self, job: TraceJob, ran: Result<Seconds, Skip>) -> Result<(), TraceProblem> {
         match ran {
             _ if job.gpus == 0 => self.skip(Skip::NoGpu),
@@ -56,7 +56,7 @@ impl<'a> Draft<'a> {
         *self.skipped.entry(why).or_default() += 1;
     }
 
-    /// The workload of a name.
+    /// The workload with this name.
     pub(super) fn workload(&self, name: &str) -> Result<WorkloadId, TraceProblem> {
         self.catalogue.find(name).ok_or_else(|| TraceProblem::UnknownWorkload {
             name: shortened(name),
@@ -64,7 +64,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// When a job was submitted: a date, or seconds; not both in one trace.
+    /// The time of a submission: a date, or seconds; one trace cannot mix both.
     pub(super) fn moment(&mut self, what: &str, text: &str) -> Result<Seconds, TraceProblem> {
         let invalid = |expected| TraceProblem::invalid(what, text, expected);
         let (moment, dated) = if let Some(seconds) = seconds_since_1970(text) {
@@ -86,7 +86,7 @@ impl<'a> Draft<'a> {
         if self.jobs.is_empty() {
             return Err(TraceProblem::Empty(self.skipped.values().sum()));
         }
-        // Stable: jobs of one moment stay in the order of the file.
+        // Stable: jobs submitted at the same time stay in the order of the file.
         self.jobs.sort_by_key(|job| job.submitted);
         if self.dated == Some(true) {
             let first = self.jobs[0].submitted;
@@ -98,7 +98,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// How long a job ran by its log, or why that is not known.
+/// Run time of a job from its log, or why it is not known.
 pub(super) fn time_between(start: Option<Seconds>, end: Option<Seconds>) -> Result<Result<Seconds, Skip>, TraceProblem> {
     match (start, end) {
         (None, _) => Ok(Err(Skip::NeverRan)),
@@ -108,18 +108,18 @@ pub(super) fn time_between(start: Option<Seconds>, end: Option<Seconds>) -> Resu
     }
 }
 
-/// How much later than `earlier`; zero if it is not.
+/// Seconds from `earlier` to `later`; zero if negative.
 pub(super) fn difference(later: Seconds, earlier: Seconds) -> Seconds {
     Seconds::new((later.get() - earlier.get()).max(0.0)).unwrap_or_default()
 }
 
-/// A span in plain seconds.
+/// A duration in plain seconds.
 pub(super) fn seconds(what: &str, text: &str) -> Result<Seconds, TraceProblem> {
     let number: f64 = text.parse().map_err(|_| TraceProblem::invalid(what, text, "a number of seconds"))?;
     Seconds::new(number).map_err(|_| TraceProblem::invalid(what, text, "a number of seconds of 0 or more"))
 }
 
-/// A whole number. Tables written by data tools have 1.0 for 1.
+/// A whole number. Tables written by data tools contain 1.0 for 1.
 pub(super) fn count(what: &str, text: &str) -> Result<u32, TraceProblem> {
     let whole = text.strip_suffix(".0").unwrap_or(text);
     whole.parse().map_err(|_| TraceProblem::invalid(what, text, "a whole number of 0 or more"))

@@ -1,19 +1,19 @@
-//! What is wrong with a trace, and where.
+//! Errors of traces, with their location.
 
 use std::fmt;
 use std::io;
 
 use thiserror::Error;
 
-/// A trace that cannot be used: which file, which line, and why.
+/// A trace that cannot be used: the file, the line, and the reason.
 #[derive(Debug, Error)]
 #[error("{file}{}: {problem}", Place(*.line))]
 pub struct TraceError {
     /// The file.
     pub file: String,
-    /// The line, counted from 1, where there is one.
+    /// The line, counted from 1, if known.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub problem: TraceProblem,
 }
 
@@ -25,81 +25,84 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// A problem with a trace.
 #[derive(Debug, Error)]
 pub enum TraceProblem {
-    /// The file is not there, or ends too early.
+    /// The file is missing or ends too early.
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
-    /// A file that is too large, or a small one that unpacks to something too large.
+    /// The file is too large, packed or unpacked.
     #[error("has more than {0} bytes once unpacked, which is the limit")]
     TooLarge(u64),
-    /// A line that is too long to be one of a trace.
+    /// A line is too long.
     #[error("the line has more than {0} bytes, which is the limit")]
     LineTooLong(usize),
     /// Too many jobs.
     #[error("there are more than {0} jobs, which is the limit")]
     TooManyJobs(usize),
-    /// Bytes that are no text.
+    /// The bytes are not text.
     #[error("not text in UTF-8")]
     NotText,
-    /// None of the formats.
-    #[error("not a trace: known are CSV tables, job logs of Philly (JSON), scripts of sleep and submit, and .rad task files")]
-    UnknownFormat,
-    /// A table without a column that is needed.
+    /// No known format.
+    #[error("not a trace: known are {0}")]
+    UnknownFormat(String),
+    /// A line that is not CSV.
+    #[error("{0}")]
+    Table(String),
+    /// A required column is missing.
     #[error("there is no column {0}")]
     MissingColumn(String),
-    /// A value that is needed.
+    /// A required value is missing.
     #[error("{0} is missing")]
     Missing(String),
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{what} {value:?} is not {expected}")]
     Invalid {
-        /// Whose value.
+        /// Name of the value.
         what: String,
-        /// The value, cut short where it is long.
+        /// The value, shortened if long.
         value: String,
-        /// What it should have been.
+        /// The expected form.
         expected: &'static str,
     },
-    /// A job that runs something the catalogue has not.
+    /// The catalogue lacks a job's workload.
     #[error("{name:?} is no workload of the catalogue{}", Suggestion(.nearest.as_deref()))]
     UnknownWorkload {
-        /// What was named.
+        /// The name in the trace.
         name: String,
-        /// The name most like it.
+        /// The most similar name.
         nearest: Option<String>,
     },
     /// A job that ended before it started.
     #[error("the job ends before it starts")]
     EndsBeforeStart,
-    /// A quotation mark without its pair.
+    /// A quotation mark is not closed.
     #[error("a quotation mark is not closed on its line")]
     OpenQuote,
     /// Not JSON, or not of the expected form.
     #[error("{0}")]
     Json(String),
-    /// A script that does more than to sleep and to submit.
+    /// The script does more than sleep and submit.
     #[error("{0:?} is not understood: a script is read for `sleep` and for commands that name a workload or a .rad file")]
     NotACommand(String),
-    /// No job at all.
+    /// No jobs.
     #[error("there is no job in it{}", LeftOut(*.0))]
     Empty(u64),
 }
 
 impl TraceProblem {
-    /// A value that cannot be.
+    /// An invalid value.
     pub(super) fn invalid(what: &str, value: &str, expected: &'static str) -> Self {
         Self::Invalid { what: what.to_owned(), value: shortened(value), expected }
     }
 
-    /// Where it stands.
+    /// Adds the location.
     pub(super) fn at(self, file: &str, line: impl Into<Option<u64>>) -> TraceError {
         TraceError { file: file.to_owned(), line: line.into(), problem: self }
     }
 }
 
-/// Errors of the limited reader carry their problem inside an I/O error, since that is what readers may return.
+/// Errors of the limited reader carry their problem inside an I/O error, since readers must return one.
 impl From<io::Error> for TraceProblem {
     fn from(error: io::Error) -> Self {
         match error.downcast::<Self>() {
@@ -109,7 +112,7 @@ impl From<io::Error> for TraceProblem {
     }
 }
 
-/// A line can be long; what is wrong with it need not be.
+/// Shortens a long line for an error message.
 pub(super) fn shortened(value: &str) -> String {
     const KEPT: usize = 60;
     if value.chars().nth(KEPT).is_none() { value.to_owned() } else { value.chars().take(KEPT).chain(['…']).collect() }

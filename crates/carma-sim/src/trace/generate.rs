@@ -1,4 +1,4 @@
-//! Traces made up to a published mix of light, medium and heavy jobs.
+//! Generated traces with a published mix of light, medium and heavy jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::{Trace, TraceJob};
 use crate::catalogue::{Catalogue, Workload, WorkloadId};
 
-/// How much a workload asks of a GPU, by its memory, as CARMA's evaluation tells workloads apart.
+/// Weight of a workload, by its memory, as in CARMA's evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightClass {
     /// Small models on small images (CIFAR, MNIST): one GPU, less than 2 GiB.
@@ -44,7 +44,7 @@ impl WeightClass {
     }
 }
 
-/// Percent of light, medium and heavy jobs. Published are 65/27/8 and 0/83/17.
+/// Percentages of light, medium and heavy jobs. Published mixes are 65/27/8 and 0/83/17.
 ///
 /// ```
 /// use carma_sim::trace::Mix;
@@ -54,16 +54,16 @@ impl WeightClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix([u32; 3]);
 
-/// What is wrong with a mix.
+/// Error in a mix.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MixError {
     /// Not three numbers.
     #[error("a mix is percent of light, medium and heavy jobs, such as 65/27/8")]
     Form,
-    /// Not all of the jobs.
+    /// The percentages do not add up to 100.
     #[error("the shares add up to {0}, not to 100")]
     Sum(u64),
-    /// The catalogue has nothing to choose from.
+    /// The catalogue has no workload of a class.
     #[error("the catalogue has no {0} workload")]
     NoWorkload(&'static str),
 }
@@ -88,7 +88,7 @@ impl fmt::Display for Mix {
 }
 
 impl Mix {
-    /// How many of so many jobs are of each class: to the nearest job, the largest remainders first.
+    /// Number of jobs of each class: rounded to the nearest job, largest remainders first.
     fn counts(self, jobs: usize) -> [usize; 3] {
         let exact = self.0.map(|share| jobs * share as usize);
         let mut counts = exact.map(|hundredths| hundredths / 100);
@@ -101,20 +101,20 @@ impl Mix {
     }
 }
 
-/// What to make up.
+/// Parameters of a generated trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
-    /// Shares of the classes. The shares are met to the nearest job; their order is drawn.
+    /// Shares of the classes, exact to the nearest job. The order of jobs is random.
     pub mix: Mix,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: usize,
-    /// Mean time between submissions, which are independent of each other. The first is at 0.
+    /// Mean time between submissions (independent arrivals). The first is at 0.
     pub mean_gap: Seconds,
-    /// What leads to the same trace again.
+    /// The same seed gives the same trace.
     pub seed: u64,
 }
 
-/// Makes up a trace. Within a class every workload has the same chance.
+/// Generates a trace. Within a class every workload is equally likely.
 pub fn generate(wanted: &Generation, catalogue: &Catalogue) -> Result<Trace, MixError> {
     let mut random = Rng::with_seed(wanted.seed);
     let mut chosen: Vec<WorkloadId> = Vec::with_capacity(wanted.jobs);

@@ -1,4 +1,4 @@
-//! Bytes of a trace: unpacked, counted, and cut into lines of bounded length.
+//! Input of a trace: decompressed, limited in size, and split into lines of bounded length.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,25 +7,25 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::error::TraceProblem;
 
-/// How much a trace may be, so that a broken or hostile file is refused before it fills memory.
+/// Size limits of a trace, so that a broken or hostile file is refused before it fills memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Bytes of a line. A job log in JSON has no lines to speak of and is not held to it.
+    /// Bytes of a line. Not applied to job logs in JSON.
     pub line_bytes: usize,
-    /// Bytes of the whole, unpacked. Reading stops as soon as it is passed.
+    /// Total bytes, decompressed. Reading stops at this limit.
     pub total_bytes: u64,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: usize,
 }
 
 impl Default for ReadLimits {
-    /// Lines of 1 MiB, 4 GiB in all, 10 million jobs.
+    /// Lines of 1 MiB, 4 GiB in total, 10 million jobs.
     fn default() -> Self {
         Self { line_bytes: 1 << 20, total_bytes: 4 << 30, jobs: 10_000_000 }
     }
 }
 
-/// Unpacks what begins as gzip does, and stops at the limit.
+/// Decompresses gzip, and stops at the limit.
 pub(super) fn open<'a>(mut reader: impl BufRead + 'a, limits: &ReadLimits) -> io::Result<Box<dyn BufRead + 'a>> {
     const MAGIC: &[u8] = &[0x1f, 0x8b];
     const CHUNK: usize = 1 << 16;
@@ -34,7 +34,7 @@ pub(super) fn open<'a>(mut reader: impl BufRead + 'a, limits: &ReadLimits) -> io
     Ok(Box::new(BufReader::with_capacity(CHUNK, Limited { reader: unpacked, left: limits.total_bytes, limit: limits.total_bytes })))
 }
 
-/// A reader that fails once it has given more than the limit.
+/// A reader that fails once it has passed the limit.
 struct Limited<R> {
     reader: R,
     left: u64,
@@ -49,13 +49,13 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// Lines of bounded length, counted from 1, without their ends.
+/// Lines of bounded length, counted from 1, without line endings.
 pub(super) struct Lines<'a> {
     reader: Box<dyn BufRead + 'a>,
     limit: usize,
     number: u64,
     buffer: Vec<u8>,
-    /// Lines that were looked at to tell the format, to be read again.
+    /// Lines read to detect the format; they are read again.
     looked_at: VecDeque<String>,
 }
 
@@ -64,12 +64,12 @@ impl<'a> Lines<'a> {
         Self { reader, limit: limits.line_bytes, number: 0, buffer: Vec::new(), looked_at: VecDeque::new() }
     }
 
-    /// The number of the line that was read last, if any was.
+    /// Number of the last line read, if any.
     pub(super) fn number(&self) -> Option<u64> {
         Some(self.number).filter(|number| *number > 0)
     }
 
-    /// Says which line an error is about, where that is not the last one.
+    /// Sets the line that an error refers to, if it is not the last one.
     pub(super) const fn point_at(&mut self, line: u64) {
         self.number = line;
     }
@@ -84,11 +84,11 @@ impl<'a> Lines<'a> {
             return Ok(None);
         }
         let line = std::str::from_utf8(&self.buffer).map_err(|_| TraceProblem::NotText)?;
-        // Some spreadsheets begin a file with a mark of its encoding.
+        // Some spreadsheets write a byte order mark first.
         Ok(Some(if self.number == 1 { line.trim_start_matches('\u{feff}') } else { line }))
     }
 
-    /// Looks at the lines up to the first that `enough` accepts; they are read again. Stops by itself after a thousand.
+    /// Peeks at the lines up to the first that `enough` accepts, or at most a thousand. They are read again.
     pub(super) fn look_ahead(&mut self, enough: impl Fn(&str) -> bool) -> Result<Vec<String>, TraceProblem> {
         const FAR_ENOUGH: usize = 1000;
         let mut seen = Vec::new();
@@ -107,7 +107,7 @@ impl<'a> Lines<'a> {
 
     /// Reads a line into the buffer; false at the end.
     fn fill(&mut self) -> Result<bool, TraceProblem> {
-        // One byte more than allowed, and one for the line's end, is enough to tell; the rest of a long line is never read.
+        // One byte above the limit plus the line ending is enough to detect a long line; the rest is never read.
         let most = self.limit as u64 + 2;
         if self.reader.by_ref().take(most).read_until(b'\n', &mut self.buffer)? == 0 {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Jobs of logs that do not say what ran, mapped onto workloads of the catalogue.
+//! Maps jobs of logs without workloads onto workloads of the catalogue.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use fastrand::Rng;
 use super::{Trace, TraceJob};
 use crate::catalogue::{Catalogue, WorkloadId};
 
-/// How long a mapped job takes alone.
+/// Duration of a mapped job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DurationRule {
-    /// As long as the trace says.
+    /// Duration from the trace.
     #[default]
     Own,
-    /// As long as the workload it was mapped onto.
+    /// Duration of its workload.
     Workload,
 }
 
-/// Gives every job without a workload one of the catalogue.
+/// Assigns a workload of the catalogue to every job without one.
 ///
-/// The jobs' durations are cut into thirds: short, medium, long. So are the times of the workloads that take as many GPUs as the
-/// job; where none does, of those of the next lower number of GPUs, and failing that of the next higher. A job gets any workload
-/// of its third with the same chance, by the seed. Jobs keep their own number of GPUs.
+/// Job durations are split into thirds: short, medium, long. So are the workloads with the same number of GPUs as the job or, if
+/// there are none, with the next lower number, else with the next higher. A job gets a random workload of its third, by the
+/// seed. Jobs keep their own number of GPUs.
 #[must_use]
 pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationRule) -> Trace {
     let pools = pools(catalogue);
@@ -32,7 +32,7 @@ pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationR
         let lower = pools.range(..=job.gpus).next_back();
         let (_, pool) = lower.or_else(|| pools.first_key_value())?;
         let third = thirds.place(job.duration);
-        // A pool of one or two workloads has thirds that are empty; their neighbour stands in.
+        // A pool of one or two workloads has empty thirds; the neighbour is used instead.
         let start = third * pool.len() / 3;
         let end = ((third + 1) * pool.len() / 3).max(start + 1);
         Some(pool[random.usize(start..end)])
@@ -45,7 +45,7 @@ pub fn map(trace: &Trace, catalogue: &Catalogue, seed: u64, durations: DurationR
     Trace { jobs: trace.jobs.iter().map(mapped).collect(), skipped: trace.skipped.clone() }
 }
 
-/// Workloads by their number of GPUs, the shortest first. None is ever empty.
+/// Workloads by number of GPUs, shortest first. No pool is empty.
 fn pools(catalogue: &Catalogue) -> BTreeMap<u32, Vec<WorkloadId>> {
     let mut pools: BTreeMap<u32, Vec<WorkloadId>> = BTreeMap::new();
     for (id, workload) in catalogue.iter() {
@@ -57,7 +57,7 @@ fn pools(catalogue: &Catalogue) -> BTreeMap<u32, Vec<WorkloadId>> {
     pools
 }
 
-/// Where short ends and where long begins.
+/// Limits between short, medium and long.
 struct Thirds {
     medium: Seconds,
     long: Seconds,
@@ -71,7 +71,7 @@ impl Thirds {
         Self { medium: at(1), long: at(2) }
     }
 
-    /// 0 for short, 1 for medium and for what is not known, 2 for long.
+    /// 0 for short, 1 for medium or unknown, 2 for long.
     fn place(&self, duration: Option<Seconds>) -> usize {
         duration.map_or(1, |time| usize::from(time >= self.medium) + usize::from(time >= self.long))
     }
@@ -94,7 +94,7 @@ mod tests {
         let mapped = map(&trace, &catalogue, 7, DurationRule::Own);
         let of = |place: usize| catalogue.get(mapped.jobs[place].workload.unwrap());
         assert!(of(0).seconds <= of(1).seconds && of(1).seconds <= of(2).seconds);
-        // The three workloads of two GPUs are one for each third.
+        // The three workloads with two GPUs are one for each third.
         assert_eq!([of(3), of(5), of(4)].map(Workload::gpus), [2, 2, 2]);
         assert!(of(3).seconds < of(5).seconds && of(5).seconds < of(4).seconds);
         assert_eq!(mapped.jobs[4].gpus, 8, "a job keeps its number of GPUs");

@@ -1,4 +1,4 @@
-//! Traces: who submitted what, and when. Read from the formats of the field, analysed, sampled, mapped onto workloads,
+//! Traces of submissions. Read from published formats, analysed, sampled, mapped onto workloads,
 //! generated and written.
 
 mod analysis;
@@ -16,7 +16,7 @@ mod write;
 
 pub use analysis::{Analysis, Arrivals, DemandClass, DurationClass, Durations, Hours};
 pub use error::{TraceError, TraceProblem};
-pub use formats::{RadNeeds, RadTask};
+pub use formats::{RadNeeds, RadTask, formats};
 pub use generate::{Generation, Mix, MixError, WeightClass, generate};
 pub use input::ReadLimits;
 pub use mapping::{DurationRule, map};
@@ -33,17 +33,17 @@ use crate::catalogue::{Catalogue, WorkloadId};
 /// A job of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceJob {
-    /// The trace's own name for it.
+    /// Its name in the trace.
     pub name: String,
-    /// When it was submitted, counted from the trace's own zero; where the trace has dates, from its first submission.
+    /// Submission time, from the trace's own zero; for traces with dates, from the first submission.
     pub submitted: Seconds,
-    /// GPUs it asked for, at least 1.
+    /// Requested GPUs, at least 1.
     pub gpus: u32,
-    /// What it runs, where the trace says.
+    /// Its workload, if the trace states it.
     pub workload: Option<WorkloadId>,
-    /// Its own time alone on its GPUs, where the trace says; else the workload's.
+    /// Its own duration alone on its GPUs, if the trace states it; else the workload's.
     pub duration: Option<Seconds>,
-    /// Whose it is: a user or a virtual cluster.
+    /// Its owner: a user or a virtual cluster.
     pub owner: Option<String>,
 }
 
@@ -59,18 +59,18 @@ impl TraceJob {
 pub struct Trace {
     /// The jobs.
     pub jobs: Vec<TraceJob>,
-    /// How many of the source's jobs were left out, and why.
+    /// Number of skipped jobs of the source, by reason.
     pub skipped: BTreeMap<Skip, u64>,
 }
 
-/// Why a job of a log is not in the trace.
+/// Why a job of a log is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Skip {
-    /// It asked for no GPU.
+    /// It requested no GPU.
     NoGpu,
-    /// It was never started, or took no time.
+    /// It never started, or took no time.
     NeverRan,
-    /// The log ends before it does.
+    /// The log ends before the job.
     Unfinished,
 }
 

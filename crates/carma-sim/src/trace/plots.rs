@@ -1,10 +1,12 @@
-//! An analysis as people read it: tables and bars in 80 columns.
+//! An analysis as text: tables and bars in 80 columns.
 
 use std::fmt;
 
+use carma_format::{duration, shortened};
+
 use super::analysis::{Analysis, Arrivals, DurationClass, Durations};
 
-/// Columns of a bar.
+/// Width of a bar in columns.
 const BAR: usize = 40;
 
 impl fmt::Display for Analysis {
@@ -29,7 +31,7 @@ impl fmt::Display for Analysis {
             writeln!(f, "\nWorkload                                       jobs")?;
             let most = self.workloads.values().copied().max().unwrap_or_default();
             for (name, jobs) in &self.workloads {
-                writeln!(f, "  {:<42} {jobs:>6}  {}", cut(name, 42), bar(*jobs, most, 24))?;
+                writeln!(f, "  {:<42} {jobs:>6}  {}", shortened(name, 42), bar(*jobs, most, 24))?;
             }
         }
         Ok(())
@@ -39,9 +41,9 @@ impl fmt::Display for Analysis {
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = self.per_hour.map_or_else(|| "all at once".to_owned(), |rate| format!("{rate:.1} an hour"));
-        writeln!(f, "Arrivals           {rate} over {}", span(self.span_s))?;
+        writeln!(f, "Arrivals           {rate} over {}", duration(self.span_s))?;
         let gaps = [("mean", self.mean_gap_s), ("p50", self.p50_gap_s), ("p95", self.p95_gap_s)];
-        let gaps = gaps.map(|(name, gap)| format!("{name} {}", span(gap)));
+        let gaps = gaps.map(|(name, gap)| format!("{name} {}", duration(gap)));
         writeln!(f, "  gaps             {}", gaps.join(", "))?;
         if let Some(burstiness) = self.burstiness {
             writeln!(f, "  burstiness       {burstiness:.2} (0 a clock, 1 independent, more: bursts)")?;
@@ -55,9 +57,9 @@ impl fmt::Display for Arrivals {
 
 impl fmt::Display for Durations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Time alone         mean {}, longest {}", span(self.mean_s), span(self.max_s))?;
+        writeln!(f, "Time alone         mean {}, longest {}", duration(self.mean_s), duration(self.max_s))?;
         let ranks = [("p50", self.p50_s), ("p90", self.p90_s), ("p95", self.p95_s), ("p99", self.p99_s)];
-        writeln!(f, "                   {}", ranks.map(|(name, time)| format!("{name} {}", span(time))).join(", "))?;
+        writeln!(f, "                   {}", ranks.map(|(name, time)| format!("{name} {}", duration(time))).join(", "))?;
         let most = self.classes.iter().map(|class| class.jobs).max().unwrap_or_default();
         let used = |class: &DurationClass| class.jobs > 0;
         let first = self.classes.iter().position(used).unwrap_or_default();
@@ -69,29 +71,15 @@ impl fmt::Display for Durations {
     }
 }
 
-/// A time as people say it.
-fn span(seconds: f64) -> String {
-    match seconds {
-        s if s < 60.0 => format!("{s:.1} s"),
-        s if s < 3600.0 => format!("{:.1} min", s / 60.0),
-        s if s < 172_800.0 => format!("{:.1} h", s / 3600.0),
-        s => format!("{:.1} d", s / 86_400.0),
-    }
-}
-
-/// A bar to the eighth of a column; something is never drawn as nothing.
+/// A bar with a resolution of an eighth of a column; nonzero values are always visible.
 fn bar(value: usize, most: usize, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (value * width * 8).checked_div(most).unwrap_or(0).max(usize::from(value > 0));
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// A column of one line's height.
+/// A bar of one line's height.
 fn column(value: usize, most: usize) -> char {
     const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     HEIGHTS[(value * 8).checked_div(most).unwrap_or(0).max(usize::from(value > 0))]
-}
-
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width { text.to_owned() } else { text.chars().take(width - 1).chain(['…']).collect() }
 }

@@ -6,16 +6,16 @@ use fastrand::Rng;
 use super::Trace;
 use super::draft::difference;
 
-/// A window of submissions: from `from`, before `to`.
+/// A window of submissions: from `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// Where it begins. Submissions of the sample count from here.
+    /// Start. Submissions of the sample count from here.
     pub from: Seconds,
-    /// Where it ends; none is the end of the trace.
+    /// End; none is the end of the trace.
     pub to: Option<Seconds>,
 }
 
-/// The jobs submitted in a window; of these, if a number is given, so many drawn evenly by the seed. They stay in order of
+/// The jobs submitted in a window; if a number is given, a uniform random sample of them, by the seed. They stay in order of
 /// submission.
 #[must_use]
 pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> Trace {
@@ -25,7 +25,7 @@ pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> 
     let mut random = Rng::with_seed(seed);
     let mut sampled = Trace::default();
     for job in trace.jobs.iter().filter(|job| inside(job.submitted)) {
-        // Each job is taken with the chance that makes all choices of `wanted` out of `left` equally likely.
+        // Selection sampling: all choices of `wanted` out of `left` are equally likely.
         if random.usize(0..left) < wanted {
             let mut job = job.clone();
             job.submitted = difference(job.submitted, window.from);
@@ -37,7 +37,7 @@ pub fn sample(trace: &Trace, window: Window, jobs: Option<usize>, seed: u64) -> 
     sampled
 }
 
-/// The same jobs and the same times of submission, with the jobs dealt to the times anew.
+/// Randomly reassigns the jobs to the same submission times.
 ///
 /// ```
 /// use carma_sim::{Trace, trace::shuffle};

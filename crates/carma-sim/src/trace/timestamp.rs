@@ -1,6 +1,6 @@
-//! Dates of logs, which name no time zone: seconds since 1970, as if all clocks showed UTC.
+//! Dates of logs, which state no time zone: seconds since 1970, taken as UTC.
 
-/// Seconds since 1970 of a moment such as `2017-10-09 07:01:55`. Fractions of a second are cut off.
+/// Seconds since 1970 of a date such as `2017-10-09 07:01:55`. Fractions of a second are truncated.
 pub(super) fn seconds_since_1970(text: &str) -> Option<u64> {
     let (date, time) = text.split_once([' ', 'T'])?;
     let [year, month, day] = three(date, '-')?;

@@ -1,4 +1,4 @@
-//! Writing a trace, and naming the file it came from.
+//! Writes a trace, and identifies its source file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use super::Trace;
 use crate::catalogue::Catalogue;
 
 impl Trace {
-    /// Writes the trace as a CSV table that [`Trace::read`] reads back, under comments that say where it comes from.
+    /// Writes the trace as a CSV table that [`Trace::read`] reads, with comments on its source.
     pub fn write_csv(&self, catalogue: &Catalogue, comments: &[String], mut output: impl Write) -> io::Result<()> {
         for line in comments.iter().flat_map(|comment| comment.lines()) {
             writeln!(output, "# {line}")?;
@@ -32,7 +32,7 @@ impl Trace {
     }
 }
 
-/// The SHA-256 of a file's bytes, as hexadecimal digits: says which file a trace was made from.
+/// SHA-256 of a file in hexadecimal: identifies the source of a trace.
 pub fn sha256(path: &Path) -> io::Result<String> {
     const CHUNK: usize = 1 << 16;
     let mut file = File::open(path)?;

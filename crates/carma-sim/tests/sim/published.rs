@@ -1,27 +1,15 @@
-//! The models held against published measurements. The data are not part of the project: these tests read the folder that `CARMA_DATA` names,
-//! and say so where it names none.
+//! The models held against published measurements. The data are not part of the project: these tests read the folder that `CARMA_DATA` names.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
 
-use carma_core::{Character, CollocationMode, Fraction, JobId, JobSpec, MemoryNeed, MiB, Utilisation, speeds};
-use carma_sim::{
-    Catalogue, InterferenceModel, RankProfile, calibrate, mean, mean_absolute_error, percentile, read_crowds, read_pairs, slice_slowdown,
-};
-
-/// The folder of published data, or nothing, with a word about it.
-pub(crate) fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("CARMA_DATA").map(PathBuf::from).filter(|folder| folder.is_dir());
-    if folder.is_none() {
-        eprintln!("not run: CARMA_DATA names no folder with the published measurements");
-    }
-    folder
-}
+use carma_core::{Character, CollocationMode, Fraction, JobId, JobSpec, MemoryNeed, Metric, MiB, Utilisation, mean, percentile, speeds};
+use carma_sim::{Catalogue, InterferenceModel, RankProfile, calibrate, mean_absolute_error, read_crowds, read_pairs, slice_slowdown};
+use carma_testing::{need, published_data};
 
 #[test]
 fn the_shipped_constants_are_what_calibrate_makes_of_the_published_pairs() {
-    let Some(data) = data() else { return };
+    let data = need!(published_data());
     let open = |name: &str| File::open(data.join(name)).unwrap();
     let catalogue = Catalogue::from_solo(open("solo_a100_40gb.csv")).unwrap();
     let pairs = read_pairs(open("pairs_a100_40gb.csv"), &catalogue).unwrap().runs;
@@ -36,7 +24,7 @@ fn the_shipped_constants_are_what_calibrate_makes_of_the_published_pairs() {
 /// The scheduler's own forecast knows counters and memory alone, and its constants were fitted to counters that are off by 30 %.
 #[test]
 fn the_schedulers_forecast_meets_published_pairs_to_a_tenth() {
-    let Some(data) = data() else { return };
+    let data = need!(published_data());
     let open = |name: &str| File::open(data.join(name)).unwrap();
     let catalogue = Catalogue::from_solo(open("solo_a100_40gb.csv")).unwrap();
     let start_up = 8.2;
@@ -44,7 +32,7 @@ fn the_schedulers_forecast_meets_published_pairs_to_a_tenth() {
     for pair in read_pairs(open("pairs_a100_40gb.csv"), &catalogue).unwrap().runs {
         let characters = pair.workloads.map(|workload| {
             let rank = catalogue.get(workload).ranks[0];
-            let utilisation = Utilisation { smact: Some(rank.smact), drama: Some(rank.drama), ..Utilisation::default() };
+            let utilisation = Utilisation::default().with(Metric::Smact, Some(rank.smact)).with(Metric::Drama, Some(rank.drama));
             Character::of(&JobSpec { utilisation, memory: MemoryNeed::known(rank.peak), ..JobSpec::new(JobId(1)) })
         });
         let together = speeds(&characters, CollocationMode::Streams);
@@ -63,7 +51,7 @@ fn the_schedulers_forecast_meets_published_pairs_to_a_tenth() {
 /// Step times on MIG instances: SMACT is guessed from power, which is all that is published with them.
 #[test]
 fn jobs_on_instances_take_about_as_long_as_published() {
-    let Some(data) = data() else { return };
+    let data = need!(published_data());
     let rows = |name: &str| {
         let mut table = csv::Reader::from_path(data.join("other").join(name)).unwrap();
         table.deserialize::<BTreeMap<String, String>>().map(Result::unwrap).collect::<Vec<_>>()

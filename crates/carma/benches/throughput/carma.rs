@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use carma_manager::api::{Counts, Shutdown, Submit, Submitted};
+use carma_manager::api::{Counts, Shutdown, Submission, Submitted};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest};
@@ -78,7 +78,7 @@ pub(super) fn job(command: &str) -> JobRequest {
 }
 
 pub(super) fn submit(client: &mut Client, job: JobRequest, array: Option<Vec<u32>>) -> Submitted {
-    client.submit(&Submit { job, array, parameters: Vec::new() }).unwrap()
+    client.submit(&Submission { job, array, parameters: Vec::new() }).unwrap()
 }
 
 /// Jobs come from one pool of connections, one by one on each.

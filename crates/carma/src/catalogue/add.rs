@@ -16,7 +16,7 @@ pub(super) fn add(file: &Path, to: &Path, output: &mut impl Write) -> Result<()>
     let measured = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let (added, present) = (if measured { from_table(file)? } else { read(file)? }, read_if_there(to)?);
     let mut catalogue = Catalogue::shipped();
-    // The user's own file is always read, so what is added to another must go with it.
+    // The user's own file is always read, so additions to another file must be compatible with it.
     if let Some(own) = own_file().filter(|own| own.exists() && !same(own, to)) {
         extend(&mut catalogue, &own, &read(&own)?)?;
     }
@@ -59,10 +59,10 @@ fn joined(present: &str, added: &str) -> Result<String> {
     Ok(toml::to_string(&all)?)
 }
 
-/// Writes beside the file and renames, so that whoever reads it sees the old or the new one, whatever happens.
+/// Writes a temporary file and renames it, so that readers see either the old or the new file.
 fn replace(file: &Path, text: &str) -> Result<()> {
     let context = || format!("cannot write {}", file.display());
-    // What a link leads to is replaced, not the link.
+    // Replaces the target of a link, not the link.
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let name = target.file_name().ok_or_else(|| anyhow!("{} is no file", file.display()))?.to_string_lossy().into_owned();
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned);

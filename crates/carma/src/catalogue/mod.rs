@@ -1,4 +1,4 @@
-//! `carma catalogue`: the workloads that are known, and your own beside them.
+//! `carma catalogue`: the known workloads, and your own beside them.
 
 mod add;
 mod view;
@@ -20,11 +20,11 @@ pub(crate) struct CatalogueArguments {
 }
 
 impl CatalogueArguments {
-    /// The shipped workloads, the user's own where there is such a file, and those of the files given.
+    /// The shipped workloads, the user's own file if it exists, and the given files.
     pub(crate) fn load(&self) -> Result<Catalogue> {
         let mut catalogue = Catalogue::shipped();
         let own = own_file().filter(|own| own.exists());
-        // Whoever names their own file need not be told that its workloads are there already.
+        // The user's own file is already read: naming it again adds no duplicates.
         let is_own = |file: &Path| own.as_deref().is_some_and(|own| same(own, file));
         let others = self.catalogue.iter().filter(|file| !is_own(file));
         for file in own.iter().chain(others) {
@@ -33,13 +33,13 @@ impl CatalogueArguments {
         Ok(catalogue)
     }
 
-    /// The files that were given.
+    /// The given files.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.catalogue
     }
 }
 
-/// The workload of a name, or what it might have been.
+/// The workload with this name, or an error with similar names.
 pub(crate) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<&'a Workload> {
     catalogue.find(name).map(|id| catalogue.get(id)).ok_or_else(|| {
         let suggestion = catalogue.nearest(name).map(|nearest| format!("; is it {nearest:?}?")).unwrap_or_default();
@@ -55,7 +55,7 @@ fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// As [`read`]; a file that is not there yet is empty.
+/// Like [`read`]; a missing file counts as empty.
 fn read_if_there(file: &Path) -> Result<String> {
     match fs::read_to_string(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
@@ -67,10 +67,10 @@ fn extend(catalogue: &mut Catalogue, file: &Path, text: &str) -> Result<()> {
     catalogue.extend(text).with_context(|| format!("{} cannot be used", file.display()))
 }
 
-/// Where the user's own workloads are kept, unless another file is named.
+/// The default file of the user's own workloads.
 fn own_file() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    // An XDG folder that is not absolute is to be ignored, says that standard.
+    // The XDG standard ignores a folder that is not absolute.
     let folder = set("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(folder.join("carma").join("workloads.toml"))
 }
@@ -112,7 +112,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     match command {
         Command::List { catalogue, json } => view::list(&catalogue.load()?, *json, output),

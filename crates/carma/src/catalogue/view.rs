@@ -27,7 +27,7 @@ pub(super) fn list(catalogue: &Catalogue, json: bool, output: &mut impl Write) -
         let powers: Option<Vec<f64>> = workload.ranks.iter().map(|rank| rank.power.map(|Watts(power)| power)).collect();
         let power = powers.map_or_else(|| "-".to_owned(), |all| format!("{:.0}", all.iter().sum::<f64>() / all.len() as f64));
         let peaks = workload.ranks.iter().map(|rank| rank.peak.0.to_string()).collect::<Vec<_>>().join("+");
-        // A name is for copying: rather a line of its own than cut.
+        // A name is for copying: it gets its own line rather than being cut.
         let name = if workload.name.chars().count() > NAME { format!("{}\n{:NAME$}", workload.name, "") } else { workload.name.clone() };
         writeln!(output, "{name:<NAME$} {:>4} {:>7.0} {peaks:>11} {counters} {power:>4}", workload.gpus(), workload.seconds.get())?;
     }
@@ -58,7 +58,7 @@ pub(super) fn file<'a>(catalogue: &Catalogue, workloads: impl IntoIterator<Item 
     Ok(toml::to_string(&Table::from_iter(file))?)
 }
 
-/// A workload as a catalogue file has it.
+/// A workload in the form of a catalogue file.
 fn entry(workload: &Workload) -> Table {
     let text = |text: &str| Some(Value::String(text.to_owned()));
     let number = |number: Option<u32>| number.map(|number| Value::Integer(number.into()));

@@ -1,4 +1,4 @@
-//! Who is compared: policies with their rules, and what they are told.
+//! The compared policies, their rules, and their estimators.
 
 use anyhow::{Context, Result, bail};
 use carma_core::{MemoryBasis, PowerPreference, Preset, Settings};
@@ -13,7 +13,7 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) settings: Settings,
     pub(super) knowledge: Knowledge,
-    /// The order is searched for by somebody who knows everything.
+    /// Search for the best order, with full knowledge of the jobs.
     pub(super) search: Option<Aim>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn settings(written: &str, base: &Settings) -> Result<Settings> {
     let mut settings = Settings { policy: parts.next().map(str::to_owned), ..base.clone() };
     for part in parts {
         if let Some((key, value)) = part.split_once('=') {
-            // A word is text; everything else is what TOML makes of it.
+            // A bare word is text; everything else is parsed as TOML.
             let value = value.parse().unwrap_or_else(|_| Value::String(value.to_owned()));
             settings = with_setting(&settings, key, value).with_context(|| format!("{written:?} cannot be used"))?;
             continue;
@@ -39,7 +39,7 @@ pub(crate) fn settings(written: &str, base: &Settings) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Every policy with every estimator; a policy that asks nobody is there once.
+/// Every policy with every estimator; a policy that uses no estimator appears once.
 pub(super) fn entries(
     policies: &[String],
     estimators: &[String],

@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use carma_core::Settings;
+use carma_manager::configuration::{Configuration, ManagerConfig, Mistake};
 use toml::Value;
 
 /// `smact=0.5:0.95:0.05`, or any number of the configuration by its full key, as in `admission.margin=0:4096:512`.
@@ -13,7 +14,7 @@ pub(super) struct Sweep {
     pub(super) values: Vec<f64>,
 }
 
-/// More points than anybody looks at.
+/// Limit of points in a sweep.
 const MOST_POINTS: usize = 1000;
 
 impl FromStr for Sweep {
@@ -41,7 +42,7 @@ impl Sweep {
     }
 }
 
-/// The settings with another value of one key.
+/// The settings with another value of one key, checked like a file.
 pub(super) fn with_setting(settings: &Settings, key: &str, value: Value) -> Result<Settings> {
     let cannot = format!("{key} cannot be {value}");
     let mut written = Value::try_from(settings)?;
@@ -51,9 +52,11 @@ pub(super) fn with_setting(settings: &Settings, key: &str, value: Value) -> Resu
         place = table.entry(part).or_insert_with(|| Value::Table(toml::Table::new()));
     }
     *place = value;
-    let settings: Settings = written.try_into().with_context(|| cannot.clone())?;
-    settings.check().context(cannot)?;
-    Ok(settings)
+    let read = Configuration::parse(&toml::to_string(&written)?);
+    let wrong = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|mistake| mistake.text).collect::<Vec<_>>().join("\n");
+    let Configuration { rules, manager, .. } = read.map_err(|mistakes| anyhow!(wrong(mistakes))).context(cannot)?;
+    ensure!(manager == ManagerConfig::default(), "{key} is a setting of the manager, not of decisions");
+    Ok(rules)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use carma_sim::{Comparison, ComparisonRow, spread};
 
-use crate::units::wrapped;
+use carma_format::wrapped;
 
 /// Prints the table.
 pub(super) fn print(comparison: &Comparison, output: &mut impl Write) -> Result<()> {

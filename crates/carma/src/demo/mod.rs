@@ -23,7 +23,7 @@ use carma_sim::{Catalogue, Estimates, Estimator, Servers, Trace, Workload};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::configuration::ConfigArguments;
-use crate::replay::{Figures, Heard, Planned, Replayed, Training, predict, replay};
+use crate::replay::{Figures, Planned, ReplayUpdate, Replayed, Training, predict, replay};
 use crate::submit::caller;
 use screen::{Screen, Side};
 use stage::Stage;
@@ -87,7 +87,7 @@ impl Play {
     }
 }
 
-/// What one of the runs reports.
+/// A report of one run.
 enum News {
     Told(Told),
     /// Everything before this time was reported.
@@ -95,16 +95,16 @@ enum News {
     Over(Result<Replayed>),
 }
 
-impl From<Heard<'_>> for News {
-    fn from(heard: Heard<'_>) -> Self {
-        match heard {
-            Heard::Job(told) => Self::Told(told.clone()),
-            Heard::Until(at) => Self::Until(at),
+impl From<ReplayUpdate<'_>> for News {
+    fn from(update: ReplayUpdate<'_>) -> Self {
+        match update {
+            ReplayUpdate::Job(told) => Self::Told(told.clone()),
+            ReplayUpdate::Until(at) => Self::Until(at),
         }
     }
 }
 
-/// Runs the jobs under both managers at the same time, shows what happens, and compares the results.
+/// Runs the jobs under both managers at the same time, shows the events, and compares the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let sharing = arguments.rules.settings()?;
     let exclusive = exclusive(&sharing);
@@ -169,7 +169,7 @@ fn show(play: &Play, stages: &[Stage; 2], titles: [String; 2], stopped: &AtomicB
 fn start(run: usize, stage: &Stage, planned: Vec<Planned>, speed: f64, news: Sender<(usize, News)>) -> Result<()> {
     let mut client = stage.client()?;
     let replays = move || {
-        let replayed = replay(&mut client, &planned, speed, |heard| drop(news.send((run, heard.into()))));
+        let replayed = replay(&mut client, &planned, speed, |update| drop(news.send((run, update.into()))));
         let _ = news.send((run, News::Over(replayed)));
     };
     thread::Builder::new().name("replay".to_owned()).spawn(replays)?;
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Whatever the policy and the timing: it does not fit beside one of the first four jobs, and its failed attempt shows enough of its need
+    /// For any policy and timing: the job does not fit beside one of the first four jobs, and its failed attempt shows enough of its need
     /// (the first part of its memory) that it is restarted only where all of it fits.
     #[test]
     fn the_job_runs_out_of_memory_once_because_of_the_sizes_of_the_jobs() {

@@ -12,10 +12,10 @@ use carma_manager::store::{Phase, UnixMillis};
 
 use super::Play;
 use super::timeline::{Elapsed, Timeline};
-use crate::text::{WIDTH, printable, shortened};
-use crate::units::clock;
+use carma_format::clock;
+use carma_format::{WIDTH, printable, shortened};
 
-/// Letters of a bar of memory.
+/// Width of a memory bar.
 const BAR: usize = 20;
 
 /// One of the two runs.
@@ -23,7 +23,7 @@ const BAR: usize = 20;
 pub(super) struct Side {
     name: &'static str,
     title: String,
-    /// Where each job stands, and in which attempt.
+    /// Phase and attempt of each job.
     standing: BTreeMap<JobId, (Phase, u32)>,
     latest: String,
     gpus: Vec<GpuDetail>,
@@ -41,7 +41,7 @@ impl Side {
         self.began.map(|began| at.0.saturating_sub(began.0))
     }
 
-    /// A line about a change of a job, and its time; unset where the line would say nothing new.
+    /// A line about a change of a job, and its time; unset if nothing new happened.
     fn line(&mut self, told: &Told, play: &Play) -> Option<(Elapsed, String)> {
         let Update::Job { job, state, attempt, text, .. } = &told.update else { return None };
         self.began.get_or_insert(told.at);
@@ -49,7 +49,7 @@ impl Side {
             return None;
         }
         let what = match state {
-            Phase::Queued | Phase::Preempted | Phase::Held => "is queued",
+            Phase::Queued | Phase::Preempted | Phase::Held | Phase::Estimating => "is queued",
             Phase::Starting if *attempt > 1 => "starts again",
             Phase::Starting => "starts",
             Phase::Recovering => "ran out of memory and is queued again",
@@ -89,7 +89,7 @@ fn lane(gpu: &GpuDetail, queue: &Queue) -> String {
     format!("GPU {} [{bar}] {used:>4.1}/{all} GiB  {}", gpu.device.gpu.ordinal, tenants.join(", "))
 }
 
-/// Where it is all shown.
+/// The output of both runs.
 pub(super) struct Screen<'a, Output> {
     sides: [Side; 2],
     clients: [Client; 2],

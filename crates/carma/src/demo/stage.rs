@@ -1,4 +1,4 @@
-//! A manager with emulated GPUs of its own, in a folder that goes with it.
+//! A manager with its own emulated GPUs, in a temporary folder.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -16,12 +16,12 @@ use carma_manager::places::Places;
 use carma_sim::Servers;
 use tempfile::TempDir;
 
-/// How long a manager may take to begin or to end.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Between looks at whether it has.
+/// Timeout for the start or the end of a manager.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Poll interval.
 const NAP: Duration = Duration::from_millis(10);
 
-/// A manager and what it manages. Dropped, all of it ends: jobs, manager, GPUs, files.
+/// A manager and its GPUs. Drop ends all of it: jobs, manager, GPUs, files.
 #[derive(Debug)]
 pub(super) struct Stage {
     folder: TempDir,
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Starts a manager that follows these rules on GPUs whose time passes so much faster, and waits until it knows them to be idle.
+    /// Starts a manager with these rules on GPUs with this time factor, and waits until it sees them idle.
     pub(super) fn start(servers: &Servers, speed: f64, rules: &Settings, record: Option<&Path>) -> Result<Self> {
         let program = std::env::current_exe().context("cannot say which program this is")?;
         let base = base();
@@ -45,7 +45,7 @@ impl Stage {
         if let Some(file) = record {
             command.arg("--record").arg(file);
         }
-        // In a group of its own: a terminal's signals are for us, and we end it in order.
+        // Its own process group: a terminal's signals reach only us, and we end the manager in order.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let manager = command.spawn().context("cannot start a manager").inspect_err(|_| drop(Machine::remove(machine.folder())))?;
         let mut stage = Self { folder, machine, manager };
@@ -64,20 +64,20 @@ impl Stage {
     }
 
     fn wait_for_gpus(&mut self) -> Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let open = |mut client: Client| client.gpus().is_ok_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.closed.is_empty()));
         while !self.client().is_ok_and(open) {
             if let Some(status) = self.manager.try_wait()? {
                 let said = fs::read_to_string(log(self.folder.path())).unwrap_or_default();
                 bail!("a manager ended at once ({status}): {}", said.trim().trim_start_matches("carma: "));
             }
-            ensure!(Instant::now() < end, "a manager did not begin in {} s", PATIENCE.as_secs());
+            ensure!(Instant::now() < end, "a manager did not begin in {} s", TIMEOUT.as_secs());
             thread::sleep(NAP);
         }
         Ok(())
     }
 
-    /// Has the manager end all jobs and then itself; from now on it takes no more.
+    /// Cancels all jobs and stops the manager; it accepts no more jobs.
     fn end_all(&self) -> Result<()> {
         let mut client = self.client()?;
         client.shutdown(Shutdown { drain: true })?;
@@ -91,20 +91,20 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Where nothing runs, it ends before it is asked anything else.
+        // A manager without jobs ends at once; later requests then fail.
         let _ = self.end_all();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while matches!(self.manager.try_wait(), Ok(None)) && Instant::now() < end {
             thread::sleep(NAP);
         }
         let _ = self.manager.kill();
         let _ = self.manager.wait();
-        // Whatever is still on the GPUs ends when they are gone.
+        // Remaining processes on the GPUs end with the GPUs.
         let _ = Machine::remove(self.machine.folder());
     }
 }
 
-/// In memory, unless somebody wants temporary files elsewhere.
+/// In memory, unless TMPDIR names another folder.
 fn base() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if std::env::var_os("TMPDIR").is_none() && memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }

@@ -9,7 +9,7 @@ use carma_manager::api::JobDetail;
 use crate::manager::devices;
 use crate::replay::table::{self, Column};
 use crate::replay::{Figures, Replayed, SEEDS};
-use crate::units::{duration, memory};
+use carma_format::{duration, memory};
 
 /// Both runs, the simulator's prediction of the second, and how jobs that ran out of memory recovered.
 pub(super) fn write(alone: &Figures, shared: &Replayed, predicted: &Figures, output: &mut impl Write) -> Result<()> {
@@ -36,7 +36,7 @@ fn recoveries(job: &JobDetail, output: &mut impl Write) -> Result<()> {
         let [failed, next] = pair else { continue };
         let name = job.request.name.as_deref().unwrap_or_default();
         let declared = job.request.resources.memory.map(memory).unwrap_or_default();
-        let reserved = next.placement.devices.first().map(|granted| memory(granted.promised)).unwrap_or_default();
+        let reserved = next.placement.devices.first().map(|granted| memory(granted.reserved)).unwrap_or_default();
         let gap = failed.ended.map_or(0.0, |ended| next.launched.0.saturating_sub(ended.0) as f64 / 1000.0);
         let gpus = devices(next.placement.devices.iter().map(|granted| granted.device));
         writeln!(output, "\nJob {} ({name}) declared {declared} and ran out of memory.", job.id.0)?;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 /// Milliseconds since a run began, on its own emulated clock.
 pub(super) type Elapsed = u64;
 
-/// Lines that wait for the other run to get as far.
+/// Lines that wait for the other run.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     /// By time, then in the order of arrival.
     held: BTreeMap<(Elapsed, u64), String>,
     arrived: u64,
-    /// How far each run has reported everything; unset: it has not begun.
+    /// Time up to which each run has reported everything; unset: it has not begun.
     complete: [Option<Elapsed>; 2],
 }
 
@@ -32,7 +32,7 @@ impl Timeline {
         self.complete[run] = Some(Elapsed::MAX);
     }
 
-    /// The lines whose turn has come, in order.
+    /// The released lines, in order.
     pub(super) fn ready(&mut self) -> Vec<String> {
         let [Some(one), Some(other)] = self.complete else { return Vec::new() };
         let later = self.held.split_off(&(one.min(other), 0));

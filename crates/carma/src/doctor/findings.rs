@@ -1,31 +1,31 @@
-//! What the doctor makes of what it found: pure, so that every case can be tested.
+//! The findings of the doctor: pure, so that every case can be tested.
 
 use std::path::PathBuf;
 
-use carma_gpu::profiling::{Problem, Source, SourceReport, Standing};
+use carma_gpu::profiling::{Problem, Source, SourceReport, SourceState};
 use carma_gpu::{Gpu, Inventory};
 use serde::Serialize;
 
 use crate::gpus::World;
 
-/// What was found out about a machine.
+/// Facts about a machine.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// The driver that is used, or why there is none.
+    /// The driver in use, or why there is none.
     pub(crate) driver: Result<(World, Inventory), String>,
-    /// NVIDIA cards on the PCI bus, whatever the driver says.
+    /// NVIDIA cards on the PCI bus, independent of the driver.
     pub(crate) cards: usize,
-    /// Where profiling counters could come from.
+    /// Possible sources of profiling counters.
     pub(crate) sources: Vec<SourceReport>,
     /// MPS' control program.
     pub(crate) mps: Option<PathBuf>,
     /// Whether we may change the driver's settings.
     pub(crate) root: bool,
-    /// What may be misread in our environment.
+    /// Environment variables that may be misread.
     pub(crate) warnings: Vec<String>,
 }
 
-/// How well something is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Health {
@@ -37,13 +37,13 @@ pub(crate) enum Health {
     Missing,
 }
 
-/// One thing the doctor has to say.
+/// One finding of the doctor.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) health: Health,
-    /// What is the case.
+    /// The fact.
     pub(crate) says: String,
-    /// A command, or a few words, that would mend it.
+    /// The remedy: a command, or a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fix: Option<String>,
 }
@@ -55,7 +55,7 @@ fn finding(health: Health, says: impl Into<String>, fix: Option<&str>) -> Findin
 /// How the driver is installed.
 const INSTALL: &str = "apt install nvidia-driver, or ubuntu-drivers install on Ubuntu, then restart the machine";
 
-/// All the doctor has to say, most important first.
+/// All findings, most important first.
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     match &facts.driver {
         Ok((world, inventory)) => {
@@ -71,7 +71,7 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
-    // What a driver that was updated under its library says of itself names its own cure.
+    // The error about a driver updated under its library already names the remedy.
     let install = if why.contains("restart") { None } else { Some(INSTALL) };
     let driver = match cards {
         0 => finding(Health::Note, format!("this machine has no NVIDIA GPU ({why}), so no jobs can be run on one here"), None),
@@ -85,7 +85,7 @@ fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
 fn about_driver(world: &World, inventory: &Inventory) -> Vec<Finding> {
     let Inventory { driver, cuda, .. } = inventory;
     let version = match driver.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
-        // Memory without what the driver keeps, and process lists by instance, came with it.
+        // It added memory without the driver's reserve, and process lists by instance.
         Some(major) if major < 510 => finding(
             Health::Missing,
             format!("driver {driver} is too old: memory and processes cannot be read as they should"),
@@ -115,25 +115,25 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
     all
 }
 
-/// Sources that are used, and those that would help where some GPU has none.
+/// Sources in use, and those that would help if some GPU has none.
 fn about_sources(reports: &[SourceReport]) -> impl Iterator<Item = Finding> {
-    let lacking = reports.iter().any(|report| report.source == Source::UtilisationOnly && matches!(report.standing, Standing::Used(_)));
-    let telling = move |report: &&SourceReport| match &report.standing {
-        Standing::Used(_) | Standing::Starting => true,
-        Standing::Absent(problem) => lacking && *problem != Problem::NotAsked,
-        Standing::Spare => false,
+    let lacking = reports.iter().any(|report| report.source == Source::UtilisationOnly && matches!(report.state, SourceState::Used(_)));
+    let telling = move |report: &&SourceReport| match &report.state {
+        SourceState::Used(_) | SourceState::Starting => true,
+        SourceState::Absent(problem) => lacking && *problem != Problem::NotAsked,
+        SourceState::Spare => false,
     };
     reports.iter().filter(telling).map(about_source)
 }
 
 fn about_source(source: &SourceReport) -> Finding {
-    let health = match (&source.standing, source.source) {
-        (Standing::Used(gpus), Source::UtilisationOnly) => {
+    let health = match (&source.state, source.source) {
+        (SourceState::Used(gpus), Source::UtilisationOnly) => {
             let those = if *gpus == 1 { "1 GPU is".to_owned() } else { format!("{gpus} GPUs are") };
             let says = format!("{those} judged by utilisation alone: SMACT, SMOCC and DRAMA are not measured there");
             return finding(Health::Note, says, None);
         }
-        (Standing::Absent(_), _) => Health::Note,
+        (SourceState::Absent(_), _) => Health::Note,
         _ => Health::Ok,
     };
     finding(health, format!("counters from {source}"), source.remedy())
@@ -152,7 +152,7 @@ fn about_sharing(facts: &Facts, inventory: &Inventory) -> Vec<Finding> {
     std::iter::once(mps).chain(mig).collect()
 }
 
-/// How many of which: `3 GPUs: 2 x A, 1 x B`.
+/// GPU counts by model: `3 GPUs: 2 x A, 1 x B`.
 fn kinds(gpus: &[Gpu]) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for gpu in gpus {
@@ -190,13 +190,13 @@ mod tests {
         }
     }
 
-    fn facts(driver: &str, gpus: Vec<Gpu>, sources: Vec<(Source, Standing)>) -> Facts {
+    fn facts(driver: &str, gpus: Vec<Gpu>, sources: Vec<(Source, SourceState)>) -> Facts {
         let inventory = Inventory { driver: driver.to_owned(), cuda: "12.4".to_owned(), gpus, left_out: Vec::new() };
-        let sources = sources.into_iter().map(|(source, standing)| SourceReport { source, standing }).collect();
+        let sources = sources.into_iter().map(|(source, standing)| SourceReport { source, state: standing }).collect();
         Facts { driver: Ok((World::Real, inventory)), cards: 1, sources, mps: None, root: false, warnings: Vec::new() }
     }
 
-    /// Health and words of each, and what would mend it.
+    /// Health, text and remedy of each finding.
     fn said(facts: &Facts) -> Vec<String> {
         let line = |finding: &Finding| {
             let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!(" -> {fix}"));
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_server_without_dcgm_is_told_how_to_get_it() {
-        let absent = |problem| Standing::Absent(problem);
+        let absent = |problem| SourceState::Absent(problem);
         let facts = facts(
             "550.54.15",
             vec![gpu(0, "NVIDIA A100-SXM4-40GB"), gpu(1, "NVIDIA A100-SXM4-40GB")],
@@ -231,7 +231,7 @@ mod tests {
                 (Source::Gpm, absent(Problem::NoGpm)),
                 (Source::Dcgmi, absent(Problem::NotInstalled("dcgmi".to_owned()))),
                 (Source::Exporter, absent(Problem::NotAsked)),
-                (Source::UtilisationOnly, Standing::Used(2)),
+                (Source::UtilisationOnly, SourceState::Used(2)),
             ],
         );
         insta::assert_snapshot!(said(&facts).join("\n"));
@@ -242,7 +242,7 @@ mod tests {
         let mut facts = facts(
             "470.82.01",
             vec![gpu(0, "Tesla V100-SXM2-32GB")],
-            vec![(Source::Dcgmi, Standing::Used(1)), (Source::Gpm, Standing::Absent(Problem::NoGpm))],
+            vec![(Source::Dcgmi, SourceState::Used(1)), (Source::Gpm, SourceState::Absent(Problem::NoGpm))],
         );
         if let Ok((_, inventory)) = &mut facts.driver {
             inventory.left_out.push(LeftOut { index: 1, uuid: None, name: None, reason: Unfit::Lost });
@@ -250,7 +250,7 @@ mod tests {
         let said = said(&facts);
         assert!(said[0].starts_with("Missing: driver 470.82.01 is too old") && said[0].ends_with("-> install driver 510 or later"));
         assert!(said.contains(&"Note: GPU 1 is not used: fell off the bus or needs a reset".to_owned()));
-        // Where counters come from somewhere, nobody needs to hear of what is not there.
+        // With one source of counters, missing other sources are not worth a line.
         assert!(!said.iter().any(|line| line.contains("gpm")));
     }
 }

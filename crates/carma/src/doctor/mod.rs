@@ -1,4 +1,4 @@
-//! `carma doctor`: what this machine has, what it lacks, and what would mend it.
+//! `carma doctor`: what this machine has, what is missing, and how to fix it.
 
 mod findings;
 
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Result;
-use carma_gpu::profiling::{Profiler, SourceReport, Standing, Target};
+use carma_gpu::profiling::{Profiler, SourceReport, SourceState, Target};
 use carma_gpu::{Driver, Inventory, find_program};
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
 use crate::gpus::{World, find, profiler_options, real};
-use crate::units::wrapped_to;
+use carma_format::wrapped_to;
 
-/// The first counters take a source two looks.
+/// A source needs two samples for its first counters.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// How to say it.
@@ -71,12 +71,12 @@ fn gather() -> Facts {
     }
 }
 
-/// Where counters come from, once every source has had time to show whether it has any.
+/// Sources of counters, after every source had time to deliver some.
 fn sources(driver: Driver, inventory: &Inventory, world: &World) -> Vec<SourceReport> {
     let targets = inventory.gpus.iter().map(|gpu| Target::gpu(gpu.uuid.clone())).collect();
     let Ok(profiler) = Profiler::start(Arc::new(driver), targets, profiler_options(world)) else { return Vec::new() };
     let until = Instant::now() + SETTLED;
-    let unsettled = |report: &SourceReport| report.standing == Standing::Starting;
+    let unsettled = |report: &SourceReport| report.state == SourceState::Starting;
     while Instant::now() < until && profiler.report().iter().any(unsettled) {
         thread::sleep(Duration::from_millis(50));
     }
@@ -91,7 +91,7 @@ fn cards_on_bus() -> usize {
     devices.filter(|device| is_card(device.path())).count()
 }
 
-/// Where a program of the driver is.
+/// Path of a program of the driver.
 fn program(name: &str, world: &World) -> Option<PathBuf> {
     match world {
         World::Emulated(folder) => find_program(&folder.join("bin").join(name)),

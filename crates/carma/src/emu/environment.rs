@@ -1,4 +1,4 @@
-//! What a shell or a command needs in its environment to meet the emulated GPUs.
+//! Environment variables that a shell or a command needs to use the emulated GPUs.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use carma_emu::Machine;
 use clap::Args;
 use serde_json::{Map, Value};
+
+use crate::units::quoted;
 
 #[derive(Debug, Args)]
 pub(super) struct EnvArguments {
@@ -33,7 +35,7 @@ pub(super) struct RunArguments {
 
 /// Prints it.
 pub(super) fn print(arguments: &EnvArguments, folder: &Path, output: &mut impl Write) -> Result<()> {
-    // What is undone need not be there any more.
+    // Unsetting works without the machine.
     let variables = if arguments.unset {
         Machine::environment_without(folder)
     } else {
@@ -47,7 +49,7 @@ pub(super) fn print(arguments: &EnvArguments, folder: &Path, output: &mut impl W
     for (name, value) in variables {
         match value {
             Some(value) if arguments.fish => writeln!(output, "set -gx {name} '{}'", value.replace('\\', r"\\").replace('\'', r"\'"))?,
-            Some(value) => writeln!(output, "export {name}='{}'", value.replace('\'', r"'\''"))?,
+            Some(value) => writeln!(output, "export {name}={}", quoted(&value))?,
             None if arguments.fish => writeln!(output, "set -e {name}")?,
             None => writeln!(output, "unset {name}")?,
         }

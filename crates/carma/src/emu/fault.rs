@@ -1,4 +1,4 @@
-//! `carma emu fault`: what can go wrong, on demand.
+//! `carma emu fault`: fault injection.
 
 use std::io::Write;
 
@@ -96,15 +96,15 @@ fn call_name(text: &str) -> Result<String, String> {
     plain.then(|| text.to_owned()).ok_or_else(|| "calls of the driver begin with nvml".to_owned())
 }
 
-/// Lets it happen, and says so.
+/// Injects the fault and prints a confirmation.
 pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write) -> Result<()> {
-    // Anybody may look, and be a process there.
+    // Every user may list faults and run a foreign process.
     if !matches!(command, Command::List | Command::Foreign(_)) {
         machine.check_rights()?;
     }
     let find = |name: &str| Ok::<usize, anyhow::Error>(machine.with(|state| fault::find_gpu(state, name))??);
     let strike = |fault: Fault| {
-        machine.with(|state| fault.strike(state))??;
+        machine.with(|state| fault.inject(state))??;
         Ok::<String, anyhow::Error>(fault.to_string())
     };
     let calls = |Calls { gpu, call }: &Calls, answer| {
@@ -133,7 +133,7 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
             gpu.map_or_else(|| "all GPUs are mended".to_owned(), |gpu| format!("GPU {gpu} is mended"))
         }
         Command::List => {
-            let standing = machine.with(|state| Fault::standing(state))?;
+            let standing = machine.with(|state| Fault::active(state))?;
             standing.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n")
         }
     };

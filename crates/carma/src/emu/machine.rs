@@ -13,7 +13,7 @@ use carma_gpu::{Ownership, ownership};
 use carma_sim::{Servers, ServersError};
 use clap::Args;
 
-use crate::units::{count, duration};
+use carma_format::{count, duration};
 
 /// Most processes that are named.
 const MOST_LISTED: usize = 10;
@@ -44,7 +44,7 @@ pub(super) struct DownArguments {
     force: bool,
 }
 
-/// Makes a server, and says how to use it.
+/// Makes a server, and prints how to use it.
 pub(super) fn up(arguments: &UpArguments, folder: &Path) -> Result<()> {
     let program = env::current_exe().context("cannot find this program")?;
     Machine::create(folder, &arguments.gpus, arguments.speed, Some(&program))?;
@@ -56,11 +56,11 @@ pub(super) fn up(arguments: &UpArguments, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a server that nobody uses, or any if that is forced, and says so.
+/// Removes a server that is not in use, or any with force, and prints a confirmation.
 pub(super) fn down(arguments: &DownArguments, folder: &Path) -> Result<()> {
     let (gpus, users) = match Machine::open(folder) {
         Ok(machine) => machine.with(|state| (count(state.gpus.len(), "emulated GPU"), users(state)))?,
-        // Nobody can use one of another version, and this is how to be rid of it.
+        // A server of another version is not usable, and this command removes it.
         Err(MachineError::State(StateError::Layout { .. })) => ("emulated GPUs of another version".to_owned(), Vec::new()),
         Err(error) => return Err(error.into()),
     };
@@ -74,14 +74,14 @@ pub(super) fn down(arguments: &DownArguments, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Processes on the GPUs but those of MPS, which are the machine's own.
+/// Processes on the GPUs except those of MPS, which are the machine's own.
 fn users(state: &State<'_>) -> Vec<u32> {
     let users: BTreeSet<u32> =
         state.contexts().iter().filter(|context| context.kind() != ContextKind::MpsServer).map(|context| context.pid).collect();
     users.into_iter().collect()
 }
 
-/// Processes with whose they are and what they run.
+/// Processes with their owners and commands.
 fn listed(pids: &[u32]) -> String {
     let line = |pid: &u32| match ownership(*pid) {
         Some(Ownership { uid, user, command, .. }) => format!("  {pid}  {}  {command}", user.unwrap_or_else(|| uid.to_string())),
@@ -91,13 +91,13 @@ fn listed(pids: &[u32]) -> String {
     pids.iter().take(MOST_LISTED).map(line).chain(more).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints what is emulated.
+/// Prints the emulated machine.
 pub(super) fn show(machine: &Machine, output: &mut impl Write) -> Result<()> {
     let (head, rows, faults) = machine.with(|state| {
         let (speed, age) = (state.header.speed, duration(state.header.now));
         let gpus = count(state.gpus.len(), "GPU");
         let head = format!("{gpus} in {}, {age} old; time runs at {speed} times its speed", machine.folder().display());
-        (head, (0..state.gpus.len()).map(|gpu| row(state, gpu)).collect::<Vec<_>>(), Fault::standing(state))
+        (head, (0..state.gpus.len()).map(|gpu| row(state, gpu)).collect::<Vec<_>>(), Fault::active(state))
     })?;
     writeln!(output, "{head}")?;
     writeln!(output, "{:>3} {:<15} {:<40} {:>12} {:>5}", "GPU", "kind", "UUID", "memory MiB", "procs")?;

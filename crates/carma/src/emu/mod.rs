@@ -70,10 +70,10 @@ enum Command {
     Fault(fault::Command),
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let folder = arguments.folder.clone().unwrap_or_else(Machine::default_folder);
-    // Whoever is told of it may be somewhere else.
+    // Readers of the path may be in another folder.
     let folder = std::path::absolute(&folder).with_context(|| format!("{} is no folder", folder.display()))?;
     let open = || Machine::open(&folder);
     match &arguments.command {
@@ -99,7 +99,7 @@ fn memory(text: &str) -> Result<u64, String> {
     bytes(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("give more than 0, in MiB or with a unit".to_owned()) })
 }
 
-/// Holds the number of the signal that told this process to stop, from when one did.
+/// Holds the number of the stop signal after one arrives.
 fn stop_signal() -> Result<Arc<AtomicUsize>> {
     let stop = Arc::new(AtomicUsize::new(0));
     for signal in [SIGTERM, SIGINT] {

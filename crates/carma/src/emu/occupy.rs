@@ -1,4 +1,4 @@
-//! `carma emu occupy`: this process as one that nobody manages; or another one, left behind.
+//! `carma emu occupy`: this process, or one in the background, as an unmanaged process.
 
 use std::env;
 use std::io::Read;
@@ -19,7 +19,7 @@ use clap::Args;
 use super::{memory, stop_signal};
 use crate::trace::span;
 
-/// Between looks at whether it is time to end.
+/// Poll interval.
 const NAP: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine) -> Result<()> {
     let profile = RankProfile { peak: MiB(memory >> 20), smact: *smact, smocc, drama: Fraction::ZERO, utilisation: *smact, power: None };
     let program = Program::attach(machine, &[place], &[Rank { profile: &profile, workload: None }], None)?;
     program.hold(0, *memory).map_err(|error| match error {
-        // To whoever chose the GPU, it has the number they chose.
+        // The error names the GPU by the number that the user chose.
         CudaError::OutOfMemory { wanted, total, free, held, processes, .. } => {
             CudaError::OutOfMemory { ordinal: place.gpu, wanted, total, free, held, processes }
         }
@@ -72,20 +72,20 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// Leaves such a process behind, and returns its number once it holds its memory.
+/// Starts such a process in the background, and returns its pid once it holds its memory.
 pub(super) fn leave(arguments: &Arguments, machine: &Machine) -> Result<u32> {
     let Arguments { gpu, memory, smact, span } = arguments;
     let mut command = Command::new(env::current_exe().context("cannot find this program")?);
     command.args(["emu", "occupy", "--gpu", gpu]).arg("--folder").arg(machine.folder());
     command.args(["--memory", &format!("{}KiB", memory >> 10), "--smact", &smact.get().to_string()]);
     command.args(span.map(|span| format!("--for={}", span.get())));
-    // In a group of its own, so that a terminal's signals are not for it.
+    // Its own process group, so that a terminal's signals do not reach it.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start a process")?;
     while !holds(machine, child.id(), memory >> 10 << 10)? {
         match child.try_wait()? {
             Some(status) if !status.success() => bail!("the process ended at once: {}", last_words(&mut child)),
-            // It has come and gone.
+            // It has already ended.
             Some(_) => break,
             None => sleep(NAP),
         }

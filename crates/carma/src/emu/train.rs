@@ -75,11 +75,11 @@ pub(super) fn run(arguments: &Arguments, machine: &Machine, output: &mut impl Wr
         Ok(Ended::Stopped(signal)) => exit(128 + i32::from(signal)),
         Err(TrainError::Cuda(CudaError::Machine(error))) => Err(error.into()),
         Err(TrainError::Cuda(error)) => {
-            // Nobody may be there to read it.
+            // Stderr may be closed.
             let _ = writeln!(io::stderr(), "{}", traceback(&error));
             exit(1)
         }
-        // Unlike that of a command which shows something, its work is not done when nobody reads any more.
+        // A closed pipe ends the training early, so unlike for other commands this is a failure.
         Err(TrainError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => exit(128 + SIGPIPE),
         Err(TrainError::Output(error)) => bail!("cannot tell how far it is: {error}"),
         Err(error @ TrainError::Checkpoint(_)) => Err(error.into()),

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use carma_estimate::Family;
 use carma_estimate::confidence::upper_bound;
-use carma_estimate::data::Family;
 use carma_estimate::estimators::{Answer, Estimator, Question, Unanswered};
 
 /// An estimator's answer, or why there is none.

@@ -10,7 +10,7 @@ use carma_estimate::training::Training;
 
 use super::TrainingArguments;
 
-/// Reads `file`. Shapes depend on the training, which depends on what the description says, so it is read twice.
+/// Reads `file` twice: shapes depend on the training, which depends on the description.
 pub(crate) fn read(file: &Path, arguments: &TrainingArguments) -> Result<(Description, Training)> {
     let bytes = content(file)?;
     let first = parsed(file, &bytes, &arguments.training(&Hints::default()))?;

@@ -57,7 +57,7 @@ impl Arguments {
 
 pub(crate) fn estimator(word: &str) -> Result<Estimator, String> {
     let known = || Estimator::ALL.map(Estimator::name).join(", ");
-    Estimator::named(word).ok_or_else(|| format!("known are {} and dnnmem, which is static", known()))
+    Estimator::named(word).ok_or_else(|| format!("known are {}; dnnmem is static, dnnperf is boosted-trees, llmem is llm-formula", known()))
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {

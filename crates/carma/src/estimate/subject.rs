@@ -1,4 +1,4 @@
-//! What is asked about: a description or recorded events, with how and where it is trained.
+//! The subject of an estimate: a description or recorded events, with the training and the hardware.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,7 +16,7 @@ use carma_estimate::utilisation::{self, Utilisation};
 use super::description;
 use super::training::{MachineArguments, TrainingArguments};
 
-/// Everything that is known of a job.
+/// All facts about a job.
 pub(crate) struct Subject {
     pub(super) description: Option<Description>,
     pub(super) training: Training,
@@ -28,13 +28,13 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// What the user should know about the description and the recording.
+    /// Notes for the user about the description and the recording.
     pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
         let described = self.description.iter().flat_map(|description| &description.notes);
         described.chain(self.recording.iter().flat_map(|recording| &recording.header.notes))
     }
 
-    /// Reads the files that were named, and completes what they say by the flags.
+    /// Reads the named files, and completes them by the flags.
     pub(crate) fn read(
         model: Option<&Path>,
         trace: Option<&Path>,
@@ -71,19 +71,19 @@ impl Subject {
         }
     }
 
-    /// The best estimator for what is at hand.
+    /// The best estimator for the available data.
     pub(crate) fn best_estimator(&self) -> Estimator {
         if self.recording.is_some() { Estimator::DryRun } else { Estimator::Static }
     }
 
-    /// How busy it would keep a GPU, where its layers are known.
+    /// Expected GPU utilisation, if the layers are known.
     pub(super) fn utilisation(&self) -> Option<Utilisation> {
         let model = &self.description.as_ref()?.model;
         (!model.layers.is_empty()).then(|| utilisation::estimate(model, &self.training))
     }
 }
 
-/// Reads what a dry run recorded.
+/// Reads the recording of a dry run.
 pub(crate) fn read_recording(file: &Path) -> Result<Recording> {
     let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     Recording::read(BufReader::new(open)).with_context(|| format!("{} cannot be used", file.display()))

@@ -1,4 +1,4 @@
-//! Flags that say how a model is trained and on what.
+//! Flags for the training and the hardware of a model.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub(crate) struct TrainingArguments {
 struct Shape(Vec<u64>);
 
 impl TrainingArguments {
-    /// The training, where neither flags nor description decide with the defaults.
+    /// The training: flags first, then the description, then defaults.
     pub(crate) fn training(&self, hints: &Hints) -> Training {
         let gpus = hints.gpus.filter(|&gpus| gpus > 1).map(|gpus| Parallel::DataParallel { gpus });
         Training {

@@ -10,11 +10,11 @@ use carma_estimate::utilisation::{Estimated, Utilisation};
 use serde_json::{Value, json};
 
 use super::{Answered, Subject};
-use crate::units::wrapped;
+use carma_format::wrapped;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// One answer with where the memory goes.
+/// One answer with a breakdown of the memory.
 pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Answered, output: &mut impl Write) -> Result<()> {
     let Ok((answer, upper)) = answered.result else { return Ok(()) };
     heading(subject, output)?;
@@ -30,7 +30,7 @@ pub(super) fn one(subject: &Subject, question: &Question<'_>, answered: &Answere
     notes(subject, output)
 }
 
-/// All answers, one a line.
+/// All answers, one per line.
 pub(super) fn all(subject: &Subject, question: &Question<'_>, answers: &[Answered], output: &mut impl Write) -> Result<()> {
     heading(subject, output)?;
     let sure = format!("{} %", question.confidence * 100.0);
@@ -46,7 +46,7 @@ pub(super) fn all(subject: &Subject, question: &Question<'_>, answers: &[Answere
     notes(subject, output)
 }
 
-/// How busy the GPU would be, as the models trained on A100 say.
+/// Expected GPU utilisation, from the models trained on A100.
 fn utilisation(subject: &Subject, output: &mut impl Write) -> Result<()> {
     let Some(Utilisation { smact, smocc, drama, power }) = subject.utilisation() else { return Ok(()) };
     let share = |what: &str, counter: Estimated<Fraction>| {
@@ -87,7 +87,7 @@ fn notes(subject: &Subject, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Bytes by what they are for, with the context.
+/// Bytes by purpose, with the context.
 fn parts(answer: &Answer) -> Vec<(&'static str, u64)> {
     let Some((breakdown, context)) = answer.breakdown else { return Vec::new() };
     vec![

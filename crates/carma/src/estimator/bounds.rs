@@ -1,4 +1,4 @@
-//! `carma estimator bounds`: what the upper bounds rest on, each estimator's record on measured runs.
+//! `carma estimator bounds`: the basis of the upper bounds, each estimator's record on measured runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,9 +6,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use carma_estimate::Family;
 use carma_estimate::confidence::Record;
-use carma_estimate::data::Family;
 use carma_estimate::estimators::Estimator;
+use carma_learn::record;
 use clap::Args;
 
 use super::evaluate::{RowArguments, judge};
@@ -48,8 +49,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
             }
         }
     }
-    let records: Vec<Record> =
-        answers.iter().filter_map(|((estimator, family), answers)| Record::of(*estimator, *family, answers)).collect();
+    let records: Vec<Record> = answers.iter().filter_map(|((estimator, family), answers)| record(*estimator, *family, answers)).collect();
     for record in &records {
         let (likely, most) = (record.ratio(0.5), record.ratio(0.95));
         writeln!(

@@ -1,4 +1,4 @@
-//! `carma estimator calibrate`: one reading of nvidia-smi tells what a server's stack takes beside the tensors.
+//! `carma estimator calibrate`: derives the memory overhead of a stack from one nvidia-smi reading.
 
 use std::fs;
 use std::io::Write;

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use carma_estimate::data::{self, Family, Label, Observation};
-use carma_estimate::learning::dataset::{Keep, clean, generate, write};
+use carma_estimate::Family;
+use carma_learn::data::{self, Label, Observation};
+use carma_learn::dataset::{Keep, clean, generate, write};
 use clap::{Args, Subcommand};
 
 use super::material::Source;

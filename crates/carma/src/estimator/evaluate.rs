@@ -4,15 +4,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use carma_estimate::Family;
 use carma_estimate::allocator::AllocatorSettings;
 use carma_estimate::confidence::{DEFAULT_CONFIDENCE, upper_bound};
-use carma_estimate::data::{self, Family, Network, Observation};
 use carma_estimate::estimators::{Estimator, Question};
-use carma_estimate::learning::evaluate::{Answer, LARGEST_MIB, Scores};
 use carma_estimate::model::Model;
 use carma_estimate::stack::Stack;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::Training;
+use carma_learn::data::{self, Network, Observation};
+use carma_learn::evaluate::{Answer, LARGEST_MIB, Scores};
 use clap::Args;
 
 use super::material::Source;
@@ -85,7 +86,7 @@ pub(super) struct Judged {
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let rows = arguments.rows.read(&arguments.data)?;
     let judged = match arguments.estimator {
-        Estimator::Dnnperf | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => {
+        Estimator::BoostedTrees | Estimator::GpumemnetMlp | Estimator::GpumemnetTransformer => {
             learned::judge(arguments, arguments.estimator, &rows)?
         }
         estimator => judge(&arguments.rows, estimator, &arguments.data, &rows)?,
@@ -101,7 +102,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 impl RowArguments {
-    /// The measured rows of a file, or those that were drawn.
+    /// The measured rows of a file, or a random sample of them.
     pub(super) fn read(&self, file: &Path) -> Result<Vec<Observation>> {
         let mut rows = files::read_table(file, data::read)?;
         rows.retain(|row| row.crashed || row.measured.is_some());
@@ -116,7 +117,7 @@ impl RowArguments {
     }
 }
 
-/// Asks the estimator about every row, with one context for all of them.
+/// Runs the estimator on every row, with one context for all of them.
 pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path, rows: &[Observation]) -> Result<Vec<Judged>> {
     let summaries = arguments.summaries.clone().unwrap_or_else(|| file.parent().unwrap_or(Path::new(".")).join("summaries"));
     let mut source = Source::new(arguments.python.as_deref(), arguments.keep.as_deref())?;
@@ -149,7 +150,7 @@ pub(super) fn judge(arguments: &RowArguments, estimator: Estimator, file: &Path,
     Ok(asked.into_iter().map(judged).collect())
 }
 
-/// What an estimator said of a row, in MiB.
+/// An estimate for a row, in MiB.
 struct Found {
     answer: carma_estimate::estimators::Answer,
     family: Option<Family>,

@@ -2,12 +2,15 @@
 
 use anyhow::{Context, Result, bail};
 use carma_estimate::confidence::DEFAULT_CONFIDENCE;
-use carma_estimate::data::Observation;
 use carma_estimate::estimators::Estimator;
-use carma_estimate::learning::dnnperf::{self, DnnPerf, GraphFeatures};
-use carma_estimate::learning::evaluate::{Answer, Folds, k_fold};
-use carma_estimate::learning::gpumemnet::{Architecture, Classes, GpuMemNet, labelled};
-use carma_estimate::learning::{Features, class_size};
+use carma_estimate::learned::Features;
+use carma_estimate::learned::gpumemnet::{Architecture, GpuMemNet};
+use carma_estimate::learned::{GraphFeatures, GraphTrees};
+use carma_learn::class_size;
+use carma_learn::data::Observation;
+use carma_learn::evaluate::{Answer, Folds, k_fold};
+use carma_learn::gpumemnet::{self, Schedule, classes_for, labelled};
+use carma_learn::graph_trees;
 
 use super::evaluate::{Arguments, Judged};
 use crate::progress::bar;
@@ -22,18 +25,18 @@ pub(super) fn judge(arguments: &Arguments, estimator: Estimator, rows: &[Observa
 }
 
 fn regression(rows: &[Observation], folds: Folds) -> Result<Vec<Judged>> {
-    let measured = dnnperf::measured(rows);
+    let measured = graph_trees::measured(rows);
     if measured.is_empty() {
         bail!("the learner needs rows whose layers are known");
     }
     let bar = bar(folds.count, "training");
     let train = |seen: &[&(&Observation, GraphFeatures, f64)], seed| {
         let rows: Vec<(&GraphFeatures, f64)> = seen.iter().map(|(_, features, memory)| (features, *memory)).collect();
-        let learner = DnnPerf::train(&rows, seed);
+        let learner = graph_trees::train(&rows, seed);
         bar.step();
         learner
     };
-    let ask = |learner: &DnnPerf, (row, features, _): &(&Observation, GraphFeatures, f64)| {
+    let ask = |learner: &GraphTrees, (row, features, _): &(&Observation, GraphFeatures, f64)| {
         let (point, bound) = learner.predict(features);
         Judged { name: row.name.clone(), family: row.family, answer: Answer::to(row, point, bound) }
     };
@@ -49,11 +52,11 @@ fn classes(arguments: &Arguments, architecture: Architecture, rows: &[Observatio
     if labelled.is_empty() {
         bail!("the classifier needs rows whose layers are known");
     }
-    let all = Classes::for_all(size, labelled.iter().map(|(.., class)| *class));
+    let all = classes_for(size, labelled.iter().map(|(.., class)| *class));
     let bar = bar(folds.count, "training");
     let train = |seen: &[&(&Observation, Features, usize)], seed| {
         let rows: Vec<(&Features, usize)> = seen.iter().map(|(_, features, class)| (features, *class)).collect();
-        let network = GpuMemNet::train(architecture, all, &rows, seed);
+        let network = gpumemnet::train(architecture, all, &rows, seed, Schedule::default(), &|| ());
         bar.step();
         network
     };

@@ -1,4 +1,4 @@
-//! What estimators are asked about a measured row: its layers, and the events of its dry run, made by the Python package where needed.
+//! Input of estimators for a measured row: its layers, and the events of its dry run, made by the Python package where needed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::python::Package;
 
-/// What is wanted of a network.
+/// The kind of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Allocation events.
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// One Python process that answers recipe after recipe, and the folder that it writes to.
+/// One Python process that handles recipe after recipe, and its output folder.
 pub(super) struct Source {
     package: Package,
     folder: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `keep` is a folder where what was made stays, and is found again.
+    /// `keep` is a folder that caches the output.
     pub(super) fn new(python: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
         let temporary = if keep.is_none() { Some(tempfile::tempdir().context("cannot create a temporary folder")?) } else { None };
         let folder =
@@ -57,7 +57,7 @@ impl Source {
         Ok(status.with_context(|| format!("cannot start {}", self.package.interpreter().display()))?.success())
     }
 
-    /// Makes what is wanted of a recipe, unless it is there from before; the file that holds it.
+    /// Makes the input for a recipe, unless it is cached; returns its file.
     pub(super) fn make(&mut self, kind: Kind, name: &str, recipe: &Value) -> Result<PathBuf> {
         let file = self.folder.join(format!("{}.{}", sanitised(name), kind.name()));
         if file.exists() {
@@ -96,7 +96,7 @@ impl Drop for Source {
     }
 }
 
-/// A name as a file may have it: letters and digits, and a digest so that long names stay apart.
+/// A valid file name: letters and digits, and a digest that keeps long names distinct.
 fn sanitised(name: &str) -> String {
     let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).take(100).collect();
     let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));

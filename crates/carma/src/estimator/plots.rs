@@ -1,19 +1,19 @@
 //! Plots of a classifier's evaluation.
 
 use anyhow::Result;
-use carma_estimate::data::Observation;
-use carma_estimate::learning::Features;
-use carma_estimate::learning::evaluate::Confusion;
-use carma_estimate::learning::gpumemnet::Classes;
-use carma_estimate::learning::plots::{Tsne, confusion, map, pca, scatter, tsne};
+use carma_estimate::learned::Features;
+use carma_estimate::learned::gpumemnet::Classes;
+use carma_learn::data::Observation;
+use carma_learn::evaluate::Confusion;
+use carma_learn::plots::{Tsne, confusion, map, pca, scatter, tsne};
 
 use super::evaluate::{Arguments, Judged};
 use crate::files;
 
-/// Points beyond this many take t-SNE too long.
+/// t-SNE is too slow with more points.
 const MOST_POINTS: usize = 2000;
 
-/// Writes the plots to the folder that was asked for, if any.
+/// Writes the plots to the requested folder, if any.
 pub(super) fn write(
     arguments: &Arguments,
     rows: &[(&Observation, Features, usize)],

@@ -4,19 +4,19 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use carma_estimate::data::{Network, Observation};
 use carma_estimate::estimators::Estimator;
-use carma_estimate::learning::evaluate::LARGEST_MIB;
 use carma_estimate::model::Model;
 use carma_estimate::trace::Recording;
 use carma_estimate::training::{Optimizer, Parallel, Training};
+use carma_learn::data::{Network, Observation};
+use carma_learn::evaluate::LARGEST_MIB;
 use serde_json::{Value, json};
 
 use super::evaluate::{GPU, MIB, stack_of};
 use super::material::{Kind, Source};
 use crate::estimate::read_recording;
 
-/// The recipe of a row; nothing where the package has none.
+/// The recipe of a row; unset if the package has none.
 pub(super) fn recipe(row: &Observation) -> Option<Value> {
     Some(match &row.network {
         Network::Timm { model } => json!({ "kind": "timm", "model": model, "batch": row.batch }),
@@ -29,12 +29,12 @@ pub(super) fn recipe(row: &Observation) -> Option<Value> {
     })
 }
 
-/// Tasks whose batch size the source itself doubts: the recipe's own is the one that fits.
+/// Tasks with a doubtful batch size in the source: the recipe's own fits.
 fn batch_is_doubtful(task: &str) -> bool {
     task == "UNet" || task.starts_with("xlnet")
 }
 
-/// Layers in the words of the published tables: type, activations, parameters.
+/// Layers in the terms of the published tables: type, activations, parameters.
 fn listed(model: &Model) -> Vec<Value> {
     let word = |class: &str| match class {
         "Linear" => "linear".to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn model(source: &mut Source, row: &Observation, summaries: &Path, tr
     Ok(description.model)
 }
 
-/// How a row's network was trained. What its set does not say was chosen once for each family, by what fits all its rows.
+/// The training of a row's network. Values missing in its set were chosen once per family, to fit all its rows.
 pub(super) fn training(row: &Observation) -> Training {
     let plain = row.training();
     match &row.network {

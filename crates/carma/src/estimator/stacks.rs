@@ -1,4 +1,4 @@
-//! What can be chosen: estimators and software stacks.
+//! The available estimators and software stacks.
 
 use std::io::Write;
 

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use carma_estimate::data::{self, Observation};
 use carma_estimate::estimators::Estimator;
-use carma_estimate::learning::{replayed_transformers, train_all};
+use carma_learn::data::{self, Observation};
+use carma_learn::{replayed_transformers, train_all};
 use clap::Args;
 
 use super::evaluate;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     for file in &arguments.data {
         rows.extend(files::read_table(file, data::read)?);
     }
-    // Few Transformers have been measured: most of what the classifiers learn from are drawn, and labelled by the static estimator.
+    // Few Transformers have been measured: most training data of the classifiers is generated, and labelled by the static estimator.
     rows.extend(awaited("drawing networks", replayed_transformers));
     let bar = bar(0, "training");
     let files = train_all(&rows, arguments.seed, &|all| bar.step_of(all)).context("the weights cannot be written down");

@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail, ensure};
 use carma_emu::{Machine, VARIABLE};
 use carma_gpu::{Allocation, DEADLINE, DeviceUuid, Driver, DriverError, Exclusion, Gpu, Inventory, LeftOut, Limits, open_device_file};
 
-/// Where the GPUs are.
+/// The machine with the GPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum World {
-    /// In this machine.
+    /// This machine.
     Real,
-    /// In an emulated one, in this folder.
+    /// An emulated machine in this folder.
     Emulated(PathBuf),
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for World {
     }
 }
 
-/// The driver of the GPUs there are: emulated ones where `CARMA_EMU` names them, else real ones, else emulated ones where some were set up.
+/// The driver to use: emulated GPUs if `CARMA_EMU` names them, else real ones, else emulated ones if some were set up.
 pub(crate) fn find() -> Result<(Driver, World)> {
     if std::env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty()) {
         return emulated();
@@ -50,7 +50,7 @@ pub(crate) fn choose<'a>(inventory: &'a Inventory, name: &str) -> Result<&'a Gpu
     })
 }
 
-/// The same for what concerns all of a GPU: one whose other MIG instances may be in use is refused.
+/// The same for actions on a whole GPU: refuses one whose other MIG instances may be in use.
 pub(crate) fn choose_whole<'a>(inventory: &'a Inventory, name: &str) -> Result<&'a Gpu> {
     let gpu = choose(inventory, name)?;
     ensure!(
@@ -62,7 +62,7 @@ pub(crate) fn choose_whole<'a>(inventory: &'a Inventory, name: &str) -> Result<&
     Ok(gpu)
 }
 
-/// The driver of this machine's own GPUs, if there is one with any.
+/// The driver of this machine's own GPUs, if it has any.
 pub(crate) fn real() -> Result<Driver, String> {
     let driver = Driver::open(None, DEADLINE).map_err(|error| missing(&error))?;
     match driver.count() {
@@ -82,7 +82,7 @@ fn missing(error: &DriverError) -> String {
 fn emulated() -> Result<(Driver, World)> {
     let machine = Machine::open(&Machine::default_folder())?;
     let driver = Driver::open(Some(&machine.library()), DEADLINE).context("the emulated driver")?;
-    // Emulated GPUs have no device files; those that are there belong to real ones.
+    // Emulated GPUs have no device files; existing ones belong to real GPUs.
     let driver = driver.limited(Limits { allocation: Allocation::of_process(), ..Limits::default() });
     Ok((driver, World::Emulated(machine.folder().to_owned())))
 }

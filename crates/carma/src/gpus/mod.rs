@@ -1,4 +1,4 @@
-//! `carma gpus`: what each GPU is doing, whose processes are on it, and where the numbers come from.
+//! `carma gpus`: the load of each GPU, its processes with their owners, and the source of the numbers.
 
 mod find;
 mod report;
@@ -17,7 +17,7 @@ use anyhow::Result;
 use clap::Args;
 use view::View;
 
-/// How often to look for GPUs and instances that came or went.
+/// Interval of checks for added or removed GPUs and instances.
 const INVENTORY: Duration = Duration::from_secs(5);
 
 /// What to show, and how.
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         let began = Instant::now();
         let report = view.look();
         if clear {
-            // Home, and nothing below.
+            // Cursor home, clear the screen below.
             write!(output, "\x1b[H\x1b[J")?;
         }
         match (arguments.json, arguments.watch) {

@@ -1,4 +1,4 @@
-//! What each GPU is doing, put together from the driver, the profiler and the system.
+//! The state of each GPU, from the driver, the profiler and the system.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,10 +9,10 @@ use carma_gpu::profiling::{Counters, Source};
 use carma_gpu::{DeviceUuid, Gpu, GpuProcess, LeftOut, Ownership, ProcessKind, Reading, ownership, process_started};
 use serde::Serialize;
 
-/// All GPUs of a machine at one moment: what `--json` prints.
+/// All GPUs of a machine at one moment: the output of `--json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// When it was looked, in seconds since 1970.
+    /// Time of the sample, in seconds since 1970.
     pub(crate) at: f64,
     pub(crate) driver: String,
     pub(crate) cuda: String,
@@ -31,9 +31,9 @@ pub(crate) struct Report {
 pub(crate) struct GpuReport {
     #[serde(flatten)]
     pub(crate) gpu: Gpu,
-    /// Where its profiling counters come from.
+    /// Source of its profiling counters.
     pub(crate) source: Source,
-    /// What else there is to know.
+    /// Further notes.
     pub(crate) notes: Vec<String>,
     #[serde(flatten)]
     pub(crate) state: DeviceReport,
@@ -58,7 +58,7 @@ impl Part {
     }
 }
 
-/// What a part of a GPU does.
+/// The state of a part of a GPU.
 #[derive(Debug, Serialize)]
 pub(crate) struct PartReport {
     #[serde(flatten)]
@@ -67,10 +67,10 @@ pub(crate) struct PartReport {
     pub(crate) state: DeviceReport,
 }
 
-/// What a GPU or an instance does.
+/// The state of a GPU or an instance.
 #[derive(Debug, Serialize)]
 pub(crate) struct DeviceReport {
-    /// Why nothing is known of it.
+    /// Why it has no data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
     pub(crate) memory_used: Option<MiB>,
@@ -93,13 +93,13 @@ pub(crate) struct ProcessReport {
     pub(crate) pid: u32,
     pub(crate) kind: ProcessKind,
     pub(crate) memory: Option<MiB>,
-    /// Absent where the process is out of sight.
+    /// Absent if the process is not visible.
     #[serde(flatten)]
     pub(crate) ownership: Option<Ownership>,
 }
 
 impl DeviceReport {
-    /// From a look at a device and its counters.
+    /// From a sample of a device and its counters.
     pub(crate) fn new(reading: Result<Reading, impl ToString>, counters: Option<Counters>, owners: &mut Owners) -> Self {
         match reading {
             Ok(reading) => Self {
@@ -136,7 +136,7 @@ impl ProcessReport {
     }
 }
 
-/// Whose processes are, looked up once for each: names may come from far away.
+/// Owners of processes, each looked up once: user names may come from a slow directory service.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     known: HashMap<(u32, u64), Ownership>,
@@ -151,13 +151,13 @@ impl Owners {
         }
     }
 
-    /// Forgets those that are gone.
+    /// Forgets processes that have ended.
     pub(crate) fn prune(&mut self) {
         self.known.retain(|(pid, started), _| process_started(*pid) == Some(*started));
     }
 }
 
-/// A GPU, and the devices it is cut into.
+/// A GPU, and its MIG instances.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Divided {
     pub(crate) gpu: Gpu,

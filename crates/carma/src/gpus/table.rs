@@ -1,18 +1,24 @@
-//! What each GPU is doing, as people read it: at most 80 columns.
+//! The state of each GPU as a table for people: at most 80 columns.
 
 use std::io::{self, Write};
 
-use carma_core::MiB;
-use carma_gpu::profiling::Source;
+use carma_core::{Metric, MiB, Utilisation};
+use carma_gpu::profiling::{Counters, Source};
 
 use super::report::{DeviceReport, GpuReport, PartReport, ProcessReport, Report};
-use crate::text::{WIDTH, shortened};
+use carma_format::{WIDTH, shortened};
 
-/// Writes the table, and under it where its numbers come from.
+/// The widths of the name and of a metric.
+const NAME: usize = 16;
+const METRIC: usize = 5;
+
+/// Writes the table, and the sources of its numbers below.
 pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
-    writeln!(output, "GPU  {:<16}  {:>13}   UTIL  SMACT  SMOCC  DRAMA  {:>9}   °C", "NAME", "MEMORY GiB", "POWER W")?;
+    let columns = Columns::of(&report.gpus);
+    let heads = columns.metrics.iter().map(|metric| format!("  {:>METRIC$}", metric.name())).collect::<Vec<_>>().concat();
+    writeln!(output, "GPU  {:<name$}  {:>13}   UTIL{heads}  {:>9}   °C", "NAME", "MEMORY GiB", "POWER W", name = columns.name)?;
     for gpu in &report.gpus {
-        write_gpu(gpu, output)?;
+        write_gpu(gpu, &columns, output)?;
     }
     for left_out in &report.left_out {
         let name = left_out.name.as_deref().map_or("", short);
@@ -24,7 +30,7 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
     writeln!(output, "{}", if report.waited { sources(&report.gpus) } else { "counters were not waited for".to_owned() })
 }
 
-fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
+fn write_gpu(gpu: &GpuReport, columns: &Columns, output: &mut impl Write) -> io::Result<()> {
     let name = short(&gpu.gpu.name);
     if let Some(trouble) = &gpu.state.trouble {
         writeln!(output, "{:>3}  {:<16}  {}", gpu.gpu.index, shortened(name, 16), shortened(trouble, WIDTH - 23))?;
@@ -33,16 +39,17 @@ fn write_gpu(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
     let power = |watts: Option<carma_core::Watts>| watts.map_or_else(|| "-".to_owned(), |watts| format!("{:.0}", watts.0));
     writeln!(
         output,
-        "{:>3}  {:<16}  {}  {:>9}  {:>3}",
+        "{:>3}  {:<width$}  {}  {:>9}  {:>3}",
         gpu.gpu.index,
-        shortened(name, 16),
-        numbers(&gpu.state, gpu.gpu.memory),
+        shortened(name, columns.name),
+        columns.numbers(&gpu.state, gpu.gpu.memory),
         format!("{} / {}", power(gpu.state.power), power(gpu.gpu.power_limit)),
         gpu.state.temperature.map_or_else(|| "-".to_owned(), |degrees| degrees.to_string()),
+        width = columns.name,
     )?;
     for PartReport { part, state } in &gpu.parts {
         let name = format!("MIG {} #{}", part.profile, part.gpu_instance);
-        writeln!(output, "     {:<16}  {}", shortened(&name, 16), numbers(state, part.memory))?;
+        writeln!(output, "     {:<width$}  {}", shortened(&name, columns.name), columns.numbers(state, part.memory), width = columns.name)?;
         write_processes(&state.processes, 7, output)?;
     }
     if gpu.parts.is_empty() {
@@ -55,20 +62,37 @@ fn write_notes(gpu: &GpuReport, output: &mut impl Write) -> io::Result<()> {
     gpu.notes.iter().try_for_each(|note| writeln!(output, "{}", shortened(&format!("     ! {note}"), WIDTH)))
 }
 
-/// Memory, utilisation and the three counters that decide.
-fn numbers(state: &DeviceReport, total: MiB) -> String {
-    let counter = |pick: fn(&carma_gpu::profiling::Counters) -> Option<carma_core::Fraction>| {
-        state.counters.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value.get()))
-    };
-    format!(
-        "{:>5} / {:>5}  {:>5}  {:>5}  {:>5}  {:>5}",
-        state.memory_used.map_or_else(|| "-".to_owned(), gibibytes),
-        gibibytes(total),
-        state.utilisation.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.get() * 100.0)),
-        counter(|counters| counters.smact),
-        counter(|counters| counters.smocc),
-        counter(|counters| counters.drama),
-    )
+/// The columns that depend on the available metrics.
+struct Columns {
+    metrics: Vec<Metric>,
+    /// Width of the name: extra metrics reduce it.
+    name: usize,
+}
+
+impl Columns {
+    fn of(gpus: &[GpuReport]) -> Self {
+        let states = || gpus.iter().flat_map(|gpu| gpu.parts.iter().map(|part| &part.state).chain([&gpu.state]));
+        let metrics: Vec<Metric> = Metric::shown(|metric| states().any(|state| measured(state)[metric].is_some())).collect();
+        let always = Metric::shown(|_| false).count();
+        Self { name: NAME.saturating_sub((METRIC + 2) * (metrics.len() - always)), metrics }
+    }
+
+    /// Memory, utilisation and the metrics.
+    fn numbers(&self, state: &DeviceReport, total: MiB) -> String {
+        let measured = measured(state);
+        let share = |metric: Metric| measured[metric].map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value.get()));
+        format!(
+            "{:>5} / {:>5}  {:>5}{}",
+            state.memory_used.map_or_else(|| "-".to_owned(), gibibytes),
+            gibibytes(total),
+            state.utilisation.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.get() * 100.0)),
+            self.metrics.iter().map(|metric| format!("  {:>METRIC$}", share(*metric))).collect::<Vec<_>>().concat(),
+        )
+    }
+}
+
+fn measured(state: &DeviceReport) -> Utilisation {
+    state.counters.as_ref().map_or(Utilisation::NONE, Counters::utilisation)
 }
 
 fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl Write) -> io::Result<()> {
@@ -88,7 +112,7 @@ fn write_processes(processes: &[ProcessReport], indent: usize, output: &mut impl
     Ok(())
 }
 
-/// Where the profiling counters come from, each source once.
+/// The sources of profiling counters, each once.
 fn sources(gpus: &[GpuReport]) -> String {
     let mut sources: Vec<Source> = gpus.iter().map(|gpu| gpu.source).collect();
     sources.sort_unstable();
@@ -108,7 +132,7 @@ fn sources(gpus: &[GpuReport]) -> String {
     }
 }
 
-/// A command line whose program is named without its folder.
+/// A command line with the program's name without its folder.
 fn without_folder(command: &str) -> String {
     let (program, arguments) = command.split_once(' ').map_or((command, ""), |(program, rest)| (program, rest));
     format!("{} {arguments}", program.rsplit('/').next().unwrap_or(program)).trim_end().to_owned()
@@ -118,7 +142,7 @@ fn gibibytes(memory: MiB) -> String {
     format!("{:.1}", memory.0 as f64 / 1024.0)
 }
 
-/// A product's name without what all of them have.
+/// A product's name without the common prefix.
 fn short(name: &str) -> &str {
     name.trim_start_matches("NVIDIA ").trim_start_matches("GeForce ").trim_start_matches("Tesla ")
 }

@@ -1,4 +1,4 @@
-//! All that is looked at, again and again: GPUs, their counters, and what happens to them.
+//! Repeated sampling of GPUs, their counters, and their events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use carma_core::MiB;
-use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, Standing, Target};
+use carma_gpu::profiling::{Options, Profiler, Source, SourceReport, SourceState, Target};
 use carma_gpu::{DeviceUuid, Driver, EventWatch, Exclusion, Gpu, GpuEvent, Incident, Inventory, Monitor, Observation, mig};
 
 use super::find::World;
 use super::report::{DeviceReport, Divided, GpuReport, Owners, Part, PartReport, Report};
 
-/// The first counters take two looks of whoever measures them.
+/// A source needs two samples for its first counters.
 const FIRST_COUNTERS: Duration = Duration::from_millis(2500);
-/// Less memory than this that no process holds is what drivers keep for contexts.
+/// Drivers keep less memory than this for contexts without any process.
 const NOTEWORTHY: MiB = MiB(1024);
 
-/// Everything that is looked at.
+/// Everything that is sampled.
 pub(super) struct View {
     driver: Arc<Driver>,
     world: World,
@@ -27,7 +27,7 @@ pub(super) struct View {
     profiler: Profiler,
     monitor: Monitor,
     owners: Owners,
-    /// What the driver reports; some do not.
+    /// The driver's events; some drivers have none.
     events: Option<EventWatch>,
     /// The last that happened to each GPU.
     incidents: HashMap<DeviceUuid, (Instant, Incident)>,
@@ -53,10 +53,10 @@ impl View {
         })
     }
 
-    /// GPUs or instances may have come or gone: then all is set up anew.
+    /// Sets everything up again if GPUs or instances were added or removed.
     pub(super) fn renew(&mut self) -> Result<()> {
         self.owners.prune();
-        // A driver that is silent for a moment changes nothing; what it does not answer is shown.
+        // A short silence of the driver changes nothing; missing answers are shown.
         if let Ok((inventory, gpus)) = Self::devices(&self.driver)
             && (inventory != self.inventory || gpus != self.gpus)
         {
@@ -81,16 +81,16 @@ impl View {
         Ok((inventory, gpus))
     }
 
-    /// Waits until every GPU whose counters somebody measures has shown some.
+    /// Waits until every GPU with a counter source has delivered counters.
     pub(super) fn await_counters(&self) {
         let until = Instant::now() + FIRST_COUNTERS;
         let missing = |gpu: &Gpu| self.profiler.counters(&gpu.uuid).is_none();
-        // A source that has begun will have some; NVML has them at the second look.
-        let hopeful = |report: &SourceReport| match report.standing {
-            Standing::Starting => true,
-            Standing::Used(_) => report.source == Source::Gpm,
-            Standing::Spare => report.source == Source::Dcgmi,
-            Standing::Absent(_) => false,
+        // A started source will deliver; NVML does at the second sample.
+        let hopeful = |report: &SourceReport| match report.state {
+            SourceState::Starting => true,
+            SourceState::Used(_) => report.source == Source::Gpm,
+            SourceState::Spare => report.source == Source::Dcgmi,
+            SourceState::Absent(_) => false,
         };
         let wait = || self.inventory.gpus.iter().any(missing) && self.profiler.report().iter().any(hopeful);
         while Instant::now() < until && wait() {
@@ -100,7 +100,7 @@ impl View {
 
     pub(super) fn look(&mut self) -> Report {
         let all: Vec<DeviceUuid> = self.gpus.iter().flat_map(Divided::devices).cloned().collect();
-        let (observations, changes) = self.monitor.look(&self.driver, &all);
+        let (observations, changes) = self.monitor.sample(&self.driver, &all);
         for GpuEvent { device, incident } in self.events.iter().flat_map(EventWatch::recent).chain(changes) {
             device.map(|device| self.incidents.insert(device, (Instant::now(), incident)));
         }
@@ -141,7 +141,7 @@ impl View {
 }
 
 impl View {
-    /// What people should know of a GPU besides its numbers.
+    /// Notes about a GPU besides its numbers.
     fn notes(&self, gpu: &Gpu, state: &DeviceReport) -> Vec<String> {
         let errors =
             state.uncorrected.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors in its memory could not be corrected"));
@@ -152,7 +152,7 @@ impl View {
     }
 }
 
-/// All whose counters are wanted.
+/// All devices with wanted counters.
 fn targets(gpus: &[Divided]) -> Vec<Target> {
     let of = |Divided { gpu, parts }: &Divided| {
         let parts = parts.iter().map(|part| Target::instance(part.uuid.clone(), gpu.uuid.clone(), part.gpu_instance));
@@ -161,7 +161,7 @@ fn targets(gpus: &[Divided]) -> Vec<Target> {
     gpus.iter().flat_map(of).collect()
 }
 
-/// The programs of the world that is looked at: an emulated machine has its own.
+/// The programs of the sampled machine: an emulated machine has its own.
 pub(crate) fn profiler_options(world: &World) -> Options {
     match world {
         World::Real => Options::default(),

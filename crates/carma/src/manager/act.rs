@@ -1,4 +1,4 @@
-//! `carma cancel`, `hold`, `release` and `requeue`: what is done to jobs.
+//! `carma cancel`, `hold`, `release` and `requeue`: actions on jobs.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write, stdin};
@@ -11,8 +11,8 @@ use clap::Args;
 
 use super::ask::{Manager, NAMING, myself, write_json};
 use super::words::jobs;
-use crate::text::printable;
-use crate::units::count;
+use carma_format::count;
+use carma_format::printable;
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NAMING} The number of an array means all of its jobs."))]
@@ -64,7 +64,7 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
         stdin().read_line(&mut answer)?;
         ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "nothing was ended");
     }
-    // All jobs of an array are ended at once; those of it that are over by now are none of ours.
+    // Cancelling an array affects all its jobs; those that had already ended are not ours.
     let ours: BTreeSet<JobId> = queue.jobs.iter().map(|job| job.id).collect();
     let names: BTreeSet<u64> = queue.jobs.iter().map(|job| job.array.map_or(job.id.0, |place| place.array.0)).collect();
     let mut acted = each(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &Act::Cancel)?;
@@ -72,7 +72,7 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     tell(&acted, &Act::Cancel, arguments.json, output)
 }
 
-/// Does it to all that are named. One that cannot be found keeps it from those after it, and that is said.
+/// Acts on all named jobs. Stops at one that cannot be found, and reports it.
 pub(super) fn each(client: &mut Client, names: &[String], act: &Act) -> Result<Acted> {
     let mut all = Acted::default();
     for name in names {
@@ -88,7 +88,7 @@ pub(super) fn each(client: &mut Client, names: &[String], act: &Act) -> Result<A
     Ok(all)
 }
 
-/// Says what was done; what was not is an error.
+/// Prints the completed actions; returns an error for the failed ones.
 pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write) -> Result<()> {
     if json {
         write_json(acted, output)?;
@@ -102,7 +102,7 @@ pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write
     Ok(())
 }
 
-/// What was done, in a word.
+/// The past form of the action.
 pub(crate) const fn past(act: &Act) -> &'static str {
     match act {
         Act::Cancel => "cancelled",

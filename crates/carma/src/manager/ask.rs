@@ -1,13 +1,14 @@
-//! What commands that ask a manager have in common: which manager, whose jobs, which times.
+//! Common parts of commands that query a manager: address, users, times.
 
 use std::io::Write;
 use std::str::FromStr;
 
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
+use carma_manager::api::JobSummary;
 use carma_manager::api::{HistoryQuery, MOST_ROWS};
 use carma_manager::client::{Client, ClientError};
-use carma_manager::store::{JobSummary, UnixMillis};
+use carma_manager::store::UnixMillis;
 use carma_manager::submission::span_with_unit;
 use clap::Args;
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-/// Jobs asked for at a time, where there may be many.
+/// Page size of long lists.
 const PAGE: u32 = MOST_ROWS;
 
 /// How to name a job, for the help of commands that take one.
@@ -81,7 +82,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// At most so many; none: all of them.
+    /// The limit; none: all of them.
     pub(super) fn most(&self) -> Option<u32> {
         (!self.all).then_some(self.limit)
     }
@@ -123,9 +124,9 @@ impl Times {
     }
 }
 
-/// Whoever runs this.
+/// The current user.
 pub(super) fn myself() -> UserId {
-    UserId(nix::unistd::geteuid().as_raw())
+    UserId(rustix::process::geteuid().as_raw())
 }
 
 pub(crate) fn user(text: &str) -> Result<UserId, String> {
@@ -136,10 +137,10 @@ pub(crate) fn user(text: &str) -> Result<UserId, String> {
     found.map(|user| UserId(user.uid.as_raw())).ok_or_else(|| "there is no such user here".to_owned())
 }
 
-/// A time as people give it.
+/// A time as the user writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// So many seconds ago.
+    /// This many seconds ago.
     Ago(u64),
     /// By the calendar.
     At(UnixMillis),
@@ -154,7 +155,7 @@ impl Moment {
         }
     }
 
-    /// So long ago, or a date, with a time or without, of this time zone unless it names one.
+    /// A duration before now, or a date with or without a time, in this time zone unless it names one.
     fn parse(text: &str, zone: &TimeZone) -> Option<Self> {
         if let Some(seconds) = span_with_unit(text) {
             return Some(Self::Ago(seconds));
@@ -176,7 +177,7 @@ impl FromStr for Moment {
     }
 }
 
-/// The jobs that a name means: all of an array where it is named as a whole, which shows as its first, else one.
+/// The jobs of a name: all of an array if it is named as a whole, which its first job shows, else one.
 pub(super) fn named(client: &mut Client, name: &str) -> Result<Vec<JobId>> {
     let job = client.job(name)?;
     let member = !name.starts_with('@') && name.contains('_');
@@ -193,7 +194,7 @@ fn members(client: &mut Client, array: ArrayId) -> Result<Vec<JobId>> {
     Ok(jobs)
 }
 
-/// So many jobs of a history, or all of them, asked for page by page.
+/// A limited number of jobs of a history, or all of them, page by page.
 pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option<usize>) -> Result<Vec<JobSummary>> {
     let mut jobs: Vec<JobSummary> = Vec::new();
     loop {
@@ -209,12 +210,12 @@ pub(super) fn history(client: &mut Client, mut query: HistoryQuery, most: Option
     }
 }
 
-/// What the manager's clock shows: it may be another machine's, and emulated GPUs have a faster one.
+/// The manager's clock: it may be another machine's, and emulated GPUs have a faster one.
 pub(super) fn now(client: &mut Client) -> Result<UnixMillis> {
     Ok(client.status()?.now)
 }
 
-/// What the manager answered, for programs.
+/// The manager's answer as JSON.
 pub(crate) fn write_json(answer: &impl Serialize, output: &mut impl Write) -> Result<()> {
     Ok(writeln!(output, "{}", serde_json::to_string_pretty(answer)?)?)
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use super::ask::{Manager, NAMING};
 use super::started::until_started;
 use super::wait::{Ends, ending, exit_code};
-use crate::text::printable;
+use carma_format::printable;
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NAMING}\n\n~. at the beginning of a line leaves the job running; another who attaches takes over."))]
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     attach(client, job.id)
 }
 
-/// Waits for the job's start, and then carries this terminal to it until it is over or left.
+/// Waits for the job's start, and then connects this terminal to it until the job ends or the user detaches.
 pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
     let name = job.0.to_string();
     let told = |client: &mut Client| {

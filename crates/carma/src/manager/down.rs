@@ -13,9 +13,9 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::ask::Manager;
-use crate::units::count;
+use carma_format::count;
 
-/// How often to look how far it is.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     while !gone(process.as_ref()) {
         match client.status() {
             Ok(status) => progress(&mut told, status.jobs, arguments.drain),
-            // Without its process in sight, a manager that cannot be reached is gone.
+            // If its process is not visible, an unreachable manager has ended.
             Err(ClientError::Unreachable { .. } | ClientError::BrokenOff(_)) if process.is_none() => break,
             Err(_) => {}
         }
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     Ok(writeln!(output, "the manager is down")?)
 }
 
-/// The manager's process, where it is one of this machine that we can see.
+/// The manager's process, if it runs on this machine and is visible.
 fn process(client: &mut Client) -> Result<Option<OwnedFd>> {
     let pid = client.status()?.pid;
     let local = matches!(client.address(), Address::Socket(_)).then(|| Pid::from_raw(pid.cast_signed())).flatten();

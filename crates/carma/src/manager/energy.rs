@@ -1,17 +1,16 @@
-//! `carma energy`: what jobs took, and what that costs.
+//! `carma energy`: energy of jobs, and its cost.
 
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::api::{EnergyKind, EnergyQuery, EnergyReport};
-use carma_manager::store::EnergyOf;
+use carma_manager::api::{EnergyKind, EnergyOf, EnergyQuery, EnergyReport};
 use clap::Args;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Zoned};
 
 use super::ask::{Manager, Times, Whose, write_json};
-use crate::text::{left, right, write_table};
-use crate::units::energy;
+use carma_format::energy;
+use carma_format::{left, right, write_table};
 
 const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
 
@@ -79,7 +78,7 @@ fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Resu
 fn named(of: &EnergyOf) -> String {
     match of {
         EnergyOf::Job(job) => job.0.to_string(),
-        EnergyOf::User(_, name) => name.clone(),
+        EnergyOf::User { name, .. } => name.clone(),
         EnergyOf::Day(days) => day(*days),
     }
 }
@@ -97,7 +96,8 @@ fn grams_of(grams: f64) -> String {
 #[cfg(test)]
 mod tests {
     use carma_core::{JobId, UserId};
-    use carma_manager::store::{EnergySum, Joules};
+    use carma_manager::api::EnergySum;
+    use carma_manager::store::Joules;
 
     use super::*;
 
@@ -111,7 +111,7 @@ mod tests {
             table(&EnergyReport { sums, price, currency: "EUR".to_owned(), carbon: price.map(|_| 380.0) }, by, &mut output).unwrap();
             String::from_utf8(output).unwrap()
         };
-        let users = [EnergyOf::User(UserId(1), "ada".to_owned()), EnergyOf::User(UserId(2), "grace".to_owned())];
+        let users = [(1, "ada"), (2, "grace")].map(|(uid, name)| EnergyOf::User { uid: UserId(uid), name: name.to_owned() });
         let tables = [
             print(users, EnergyKind::User, Some(0.30)),
             print([EnergyOf::Day(20_000), EnergyOf::Day(20_001)], EnergyKind::Day, None),

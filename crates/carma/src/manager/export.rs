@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use carma_core::{Fraction, MiB};
+use carma_core::{Fraction, Metric, MiB, Utilisation};
 use carma_manager::api::{AttemptDetail, HistoryQuery, JobDetail};
 use carma_manager::attempt::Exit;
 use carma_manager::store::{Phase, UnixMillis};
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 
 macro_rules! row {
     ($($(#[$doc:meta])* $column:ident: $kind:ty,)*) => {
-        /// The columns, whether there are rows or not.
+        /// The columns, with or without rows.
         const COLUMNS: [&str; [$(stringify!($column)),*].len()] = [$(stringify!($column)),*];
 
         /// A row of the table. Columns may be added at the end; none is renamed or removed.
@@ -115,7 +115,7 @@ fn rows(job: &JobDetail) -> impl Iterator<Item = Row> {
 
 fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
     let exit = attempt.and_then(|attempt| attempt.exit.as_ref());
-    let counter = |pick: fn(&AttemptDetail) -> Option<Fraction>| attempt.and_then(pick).map(Fraction::get);
+    let utilisation = attempt.map_or(Utilisation::NONE, |attempt| attempt.utilisation).map(|share| share.map(Fraction::get));
     let granted = || attempt.into_iter().flat_map(|attempt| &attempt.placement.devices);
     Row {
         job: job.id.0,
@@ -135,22 +135,22 @@ fn row(job: &JobDetail, attempt: Option<&AttemptDetail>) -> Row {
         estimated_by: job.estimate.source.clone(),
         attempt: attempt.map(|attempt| attempt.attempt.number),
         devices: spaced(granted().map(|granted| granted.device)),
-        promised_mib: spaced(granted().map(|granted| granted.promised.0)),
+        promised_mib: spaced(granted().map(|granted| granted.reserved.0)),
         launched: attempt.map(|attempt| instant(attempt.launched)),
         attempt_ended: attempt.and_then(|attempt| attempt.ended).map(instant),
         verdict: attempt.and_then(|attempt| attempt.verdict.as_ref()).map(tag),
         exit_code: if let Some(Exit::Code(code)) = exit { Some(*code) } else { None },
         signal: if let Some(Exit::Signal(signal)) = exit { Some(*signal) } else { None },
         peak_mib: spaced(attempt.into_iter().flat_map(|attempt| &attempt.peaks).map(|MiB(peak)| peak)),
-        smact: counter(|attempt| attempt.utilisation.smact),
-        smocc: counter(|attempt| attempt.utilisation.smocc),
-        drama: counter(|attempt| attempt.utilisation.drama),
-        utilisation: counter(|attempt| attempt.utilisation.gpu),
+        smact: utilisation[Metric::Smact],
+        smocc: utilisation[Metric::Smocc],
+        drama: utilisation[Metric::Drama],
+        utilisation: utilisation[Metric::Utilisation],
         joules: attempt.and_then(|attempt| attempt.energy).map(|energy| energy.0),
     }
 }
 
-/// The word by which the API calls it, without what only it has.
+/// The API's name of a variant, without its fields.
 fn tag(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

@@ -1,18 +1,18 @@
-//! `carma history`: jobs, those that are over too.
+//! `carma history`: all jobs, with finished ones.
 
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::api::{ArrayPlace, HistoryQuery};
-use carma_manager::store::{JobSummary, Phase, UnixMillis};
+use carma_manager::api::{HistoryQuery, JobSummary};
+use carma_manager::store::{Phase, UnixMillis};
 use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::ask::{Listing, Times, Whose, history, now, write_json};
 use super::queue::identity;
-use super::words::{moment, outcome, span};
-use crate::text::{left, right, write_table};
-use crate::units::clock;
+use super::words::{moment, span};
+use carma_format::clock;
+use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {
     let row = |job: &JobSummary| {
         [
-            identity(job.id, job.array.map(|(array, index)| ArrayPlace { array, index })),
+            identity(job.id, job.array),
             job.name.clone().unwrap_or_else(|| "-".to_owned()),
             job.user_name.clone(),
             // To the minute.
@@ -64,18 +64,18 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
             clock(span(job.submitted, job.ended.unwrap_or(now))),
             job.gpus.to_string(),
             job.attempts.to_string(),
-            job.outcome.as_ref().map_or_else(|| job.phase.to_string(), outcome),
+            job.ending.as_ref().map_or_else(|| job.phase.to_string(), |ending| ending.brief.clone()),
         ]
     };
     let columns = [
         right("ID", 11),
-        left("NAME", 12),
+        left("NAME", 11),
         left("USER", 8),
         left("SUBMITTED", 16),
-        right("TOOK", 9),
+        right("TOOK", 8),
         right("GPUS", 4),
         right("RUNS", 4),
-        left("STATE", 11),
+        left("STATE", 13),
     ];
     Ok(write_table(columns, &jobs.iter().map(row).collect::<Vec<_>>(), output)?)
 }
@@ -83,6 +83,7 @@ fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut imp
 #[cfg(test)]
 mod tests {
     use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
+    use carma_manager::api::{ArrayPlace, Ending};
 
     use super::*;
 
@@ -102,14 +103,15 @@ mod tests {
             submitted: UnixMillis(1_800_000_000_000),
             ended: Some(UnixMillis(1_800_000_090_000)),
             outcome: Some(Outcome::OutOfMemory),
+            ending: Some(Ending::from(&Outcome::OutOfMemory)),
         };
         let member = JobSummary {
-            array: Some((ArrayId(100_000), 12)),
-            outcome: Some(Outcome::Failed { code: 137 }),
+            array: Some(ArrayPlace { array: ArrayId(100_000), index: 12 }),
+            ending: Some(Ending::from(&Outcome::Failed { code: 137 })),
             user_name: "somebody-else".to_owned(),
             ..over.clone()
         };
-        let runs = JobSummary { name: None, phase: Phase::Running, ended: None, outcome: None, ..over.clone() };
+        let runs = JobSummary { name: None, phase: Phase::Running, ended: None, outcome: None, ending: None, ..over.clone() };
         let mut output = Vec::new();
         table(&[over, member, runs], UnixMillis(1_800_200_000_000), &TimeZone::UTC, &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();

@@ -1,4 +1,4 @@
-//! `carma logs`: what a job printed.
+//! `carma logs`: the output of a job.
 
 use std::io::{Read, Write};
 
@@ -9,8 +9,7 @@ use clap::Args;
 
 use super::ask::{Manager, NAMING};
 use super::started::until_started;
-use super::words::verdict;
-use crate::text::printable;
+use carma_format::printable;
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NAMING}\n\nOf a long log its beginning and its end are kept.\n\n\
@@ -46,7 +45,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     if arguments.stderr { Ok(()) } else { hint(client, &arguments.job, query) }
 }
 
-/// Whoever looks for why a job failed will find it among its errors.
+/// Points to the error output of a failed job.
 fn hint(client: &mut Client, job: &str, query: LogQuery) -> Result<()> {
     let failed = client.job(job)?.outcome().is_some_and(|outcome| !outcome.succeeded());
     let errors = LogQuery { stream: LogStream::Stderr, lines: Some(1), ..query };
@@ -56,7 +55,7 @@ fn hint(client: &mut Client, job: &str, query: LogQuery) -> Result<()> {
     Ok(())
 }
 
-/// Prints until the job is over, or the attempt that was asked for.
+/// Prints until the job, or the requested attempt, is over.
 fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl Write) -> Result<()> {
     let JobDetail { id, attempts, .. } = client.job(job)?;
     let (name, only) = (id.0.to_string(), query.attempt);
@@ -78,11 +77,11 @@ fn follow(client: &mut Client, job: &str, mut query: LogQuery, output: &mut impl
     }
 }
 
-/// Says how the job ended, or the attempt that was asked for.
+/// Prints how the job, or the requested attempt, ended.
 fn tell(detail: &JobDetail, only: Option<u32>) {
     let attempt = detail.attempts.iter().find(|attempt| Some(attempt.attempt.number) == only);
     let end = match attempt {
-        Some(attempt) => attempt.verdict.as_ref().map(|end| format!("{}: {}", attempt.attempt, verdict(end))),
+        Some(attempt) => attempt.verdict.as_ref().map(|end| format!("{}: {end}", attempt.attempt)),
         None => detail.outcome().map(|outcome| format!("{}: {outcome}", detail.id)),
     };
     if let Some(end) = end {
@@ -98,7 +97,7 @@ fn print(client: &mut Client, job: &str, query: LogQuery, output: &mut impl Writ
             0 => return Ok(output.flush()?),
             length => output.write_all(&buffer[..length])?,
         }
-        // Who follows wants to see it now.
+        // Flush at once while following.
         if query.follow {
             output.flush()?;
         }

@@ -1,4 +1,4 @@
-//! `carma metrics`: what Prometheus is told, for a look and for `node_exporter`'s textfile collector.
+//! `carma metrics`: the Prometheus metrics, for people and for `node_exporter`'s textfile collector.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Commands that ask a running manager. Each is a file of its own, and a line in the two tables here.
+//! Commands that query a running manager. Each has its own file, and a line in the two tables here.
 
 mod act;
 mod ask;
@@ -29,7 +29,7 @@ pub(crate) use queue::identity;
 pub(crate) use show::sample;
 pub(crate) use show::write as write_job;
 pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{devices, estimate, moment, numbers, outcome};
+pub(crate) use words::{command_words, devices, estimate, moment, numbers};
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -42,8 +42,6 @@ pub(crate) enum Command {
     /// List the jobs that run and wait.
     #[command(visible_alias = "q")]
     Queue(queue::Arguments),
-    /// Watch GPUs, jobs and what happens to them, and see to jobs by keys.
-    Top(crate::top::Arguments),
     /// Show everything that is known of a job.
     Show(show::Arguments),
     /// Say why a job waits, GPU by GPU.
@@ -90,7 +88,6 @@ impl Command {
         use carma_manager::api::Act;
         match self {
             Self::Queue(arguments) => queue::run(arguments, output),
-            Self::Top(arguments) => return crate::top::run(arguments),
             Self::Show(arguments) => show::run(arguments, output),
             Self::Why(arguments) => why::run(arguments, output),
             Self::Logs(arguments) => logs::run(arguments, output),

@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::ask::{Listing, Whose, write_json};
 use super::words::devices;
-use crate::text::{left, right, write_table};
-use crate::units::clock;
+use carma_format::clock;
+use carma_format::{left, right, write_table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -48,9 +48,9 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     Ok(())
 }
 
-/// Where a job stands in an array, or else its number: as it is named in commands.
+/// The name of a job in commands: its place in an array, or its number.
 pub(crate) fn identity(id: carma_core::JobId, array: Option<ArrayPlace>) -> String {
-    array.map_or_else(|| id.0.to_string(), |place| format!("{}_{}", place.array.0, place.index))
+    array.map_or_else(|| id.0.to_string(), |place| place.to_string())
 }
 
 fn table(queue: &Queue, output: &mut impl Write) -> Result<()> {

@@ -1,4 +1,4 @@
-//! `carma shares`: what users have had of the GPUs, and who is next.
+//! `carma shares`: GPU usage by user, and the next user.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use carma_manager::api::ShareRow;
 use nix::unistd::{Gid, Group, Uid, User};
 
 use super::ask::{Overall, write_json};
-use crate::text::{left, right, write_table};
+use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\
 With queue.fair_share, jobs of one priority start in turns: first of the group, \

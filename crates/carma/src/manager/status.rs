@@ -7,8 +7,8 @@ use carma_manager::api::Status;
 use carma_manager::client::Address;
 
 use super::ask::{Overall, write_json};
-use crate::text::printable;
-use crate::units::{count, duration, wrapped};
+use carma_format::printable;
+use carma_format::{count, duration, wrapped};
 
 pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
     let mut client = arguments.manager.connect()?;
@@ -57,6 +57,7 @@ mod tests {
             speed: 60.0,
             gpus: 4,
             left_out: vec!["GPUs 4 and 5 are not used: not in CUDA_VISIBLE_DEVICES".to_owned()],
+            metrics: Vec::new(),
             policy: "lug".to_owned(),
             jobs: Counts { running: 3, waiting: 12, held: 1 },
             troubles: vec!["s0/gpu3 is lost".to_owned()],

@@ -1,4 +1,4 @@
-//! `carma wait`: until jobs are over.
+//! `carma wait`: waits until jobs are over.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,13 +13,13 @@ use carma_manager::submission::time_limit;
 use clap::Args;
 
 use super::ask::{Manager, NAMING, named, write_json};
-use crate::text::printable;
+use carma_format::printable;
 
-/// How long a manager may be away; whoever waits outlives its restart.
+/// Longest tolerated absence of a manager; a wait survives its restart.
 const ABSENCE: Duration = Duration::from_secs(60);
-/// How long to ask at a time.
+/// Duration of one long poll.
 const ROUND: Duration = Duration::from_secs(30);
-/// What `timeout` exits with.
+/// The exit code of `timeout`.
 const TIMED_OUT: u8 = 124;
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ fn timeout(text: &str) -> Result<Seconds, String> {
     time_limit(text).map_err(|problem| problem.to_string())?.ok_or_else(|| "leave it out to wait for as long as it takes".to_owned())
 }
 
-/// Jobs as they are when they are over, one after the other; none for a job that is not when the time is.
+/// Finished jobs, one after the other; none for a job that is not over at the timeout.
 pub(crate) struct Ends<'a, Jobs> {
     pub(crate) client: &'a mut Client,
     pub(crate) jobs: Jobs,
@@ -113,7 +113,7 @@ impl<Jobs> Ends<'_, Jobs> {
     }
 }
 
-/// What to exit with after jobs that ended like this.
+/// The exit code after jobs with these outcomes.
 pub(crate) fn exit_code<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> ExitCode {
     ExitCode::from(code(outcomes))
 }

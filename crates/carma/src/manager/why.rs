@@ -1,4 +1,4 @@
-//! `carma why`: what a job waits for.
+//! `carma why`: why a job waits.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::ask::{NAMING, OneJob, write_json};
-use crate::text::printable;
+use carma_format::printable;
 
 #[derive(Debug, Args)]
 #[command(after_help = NAMING)]

@@ -1,14 +1,23 @@
-//! Jobs, GPUs, times and verdicts in words.
+//! Jobs, GPUs and times as text.
 
-use carma_core::{DeviceId, Fraction, JobId, Outcome, Utilisation, Verdict};
+use carma_core::{DeviceId, JobId, Utilisation};
 use carma_manager::api::EstimateDetail;
+use carma_manager::request::JobCommand;
 use carma_manager::store::UnixMillis;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::units::{duration, memory};
+use carma_format::{duration, memory, printable};
 
-/// Numbers of jobs, those in a row as one: `12-21, 30`.
+/// A command as text, without control sequences.
+pub(crate) fn command_words(command: &JobCommand) -> String {
+    match command {
+        JobCommand::Program(words) => printable(&words.join(" ")),
+        JobCommand::Script { text, .. } => format!("a script of {} lines", text.lines().count()),
+    }
+}
+
+/// Numbers of jobs, with ranges: `12-21, 30`.
 pub(crate) fn numbers(jobs: &[JobId]) -> String {
     let runs = jobs.chunk_by(|one, next| one.0 + 1 == next.0);
     let run = |run: &[JobId]| match run {
@@ -23,7 +32,7 @@ pub(super) fn jobs(jobs: &[JobId]) -> String {
     format!("job{} {}", if jobs.len() == 1 { "" } else { "s" }, numbers(jobs))
 }
 
-/// The names of devices, in few letters: servers are named where there are several.
+/// Short names of devices: servers are named if there are several.
 pub(crate) fn devices(devices: impl IntoIterator<Item = DeviceId>) -> String {
     let short = |device: DeviceId| {
         let name = device.to_string();
@@ -43,38 +52,7 @@ pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
     to.0.saturating_sub(from.0) as f64 / 1000.0
 }
 
-/// How an attempt ended.
-pub(super) fn verdict(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Succeeded => "succeeded".to_owned(),
-        Verdict::Failed { code } => format!("failed with exit code {code}"),
-        Verdict::OutOfMemory => "ran out of GPU memory".to_owned(),
-        Verdict::HostOutOfMemory => "the host ran out of memory".to_owned(),
-        Verdict::GpuLost => "lost its GPU".to_owned(),
-        Verdict::MpsServerDied => "lost its MPS server".to_owned(),
-        Verdict::CouldNotStart { reason } => format!("could not start: {reason}"),
-        Verdict::SupervisorLost => "ended with its supervisor, which was killed".to_owned(),
-    }
-}
-
-/// How a job ended, in a word or two, for columns.
-pub(crate) fn outcome(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Succeeded => "succeeded".to_owned(),
-        Outcome::Failed { code } => format!("failed {code}"),
-        Outcome::OutOfMemory => "OOM".to_owned(),
-        Outcome::HostOutOfMemory => "host OOM".to_owned(),
-        Outcome::TimeLimit => "time limit".to_owned(),
-        Outcome::Cancelled => "cancelled".to_owned(),
-        Outcome::GpuLost => "GPU lost".to_owned(),
-        Outcome::MpsServerDied => "MPS died".to_owned(),
-        Outcome::CouldNotStart { .. } => "not started".to_owned(),
-        Outcome::SupervisorLost => "lost".to_owned(),
-        Outcome::DependencyFailed { .. } => "dependency".to_owned(),
-    }
-}
-
-/// What was expected of a job, and who said so; nothing where nobody knew.
+/// The estimate of a job, and its source; unset without one.
 pub(crate) fn estimate(estimate: &EstimateDetail) -> Option<String> {
     let sizes = [
         estimate.expected.map(|size| format!("{} expected", memory(size))),
@@ -87,17 +65,11 @@ pub(crate) fn estimate(estimate: &EstimateDetail) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}{source}", parts.join(", ")))
 }
 
-/// How busy a GPU is kept, as far as it was measured.
+/// GPU utilisation, as far as it was measured.
 pub(super) fn utilisation(utilisation: &Utilisation) -> Option<String> {
-    let counter = |name: &str, share: Option<Fraction>| share.map(|share| format!("{name} {share}"));
-    let counters = [
-        counter("SMACT", utilisation.smact),
-        counter("SMOCC", utilisation.smocc),
-        counter("DRAMA", utilisation.drama),
-        counter("GPU", utilisation.gpu),
-    ];
-    let counters: Vec<String> = counters.into_iter().flatten().collect();
-    (!counters.is_empty()).then(|| counters.join(", "))
+    let known = utilisation.iter().filter_map(|(metric, share)| Some(format!("{} {}", metric.name(), (*share)?)));
+    let known: Vec<String> = known.collect();
+    (!known.is_empty()).then(|| known.join(", "))
 }
 
 #[cfg(test)]

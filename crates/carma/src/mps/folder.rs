@@ -1,4 +1,4 @@
-//! Where the MPS daemon of a GPU has its pipes and logs, and what is to be put back after it.
+//! The folder of a GPU's MPS daemon: its pipes, its logs, and the state to restore afterwards.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(crate) struct MpsFolder {
 }
 
 impl MpsFolder {
-    /// Root's daemons are everybody's; a user's are in a folder of their own.
+    /// Root's daemons are for all users; a user's own are in a private folder.
     pub(crate) fn new(world: &World, gpu: &DeviceUuid) -> Self {
         let user = rustix::process::geteuid();
         let (base, program) = match world {
@@ -39,9 +39,9 @@ impl MpsFolder {
         self.folder.join("compute-mode.json")
     }
 
-    /// Remembers a change of the compute mode until the daemon is stopped, by whatever process.
+    /// Saves a change of the compute mode until any process stops the daemon.
     pub(super) fn keep(&self, change: &ComputeModeChange) -> Result<()> {
-        // The daemon was started anew beside a change of before: what was before that is what counts.
+        // After a restart of the daemon, the first saved mode counts.
         if self.change().exists() {
             return Ok(());
         }

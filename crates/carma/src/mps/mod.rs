@@ -1,4 +1,4 @@
-//! `carma mps`: an MPS daemon a GPU, started, looked at and stopped.
+//! `carma mps`: starts, shows and stops one MPS daemon per GPU.
 
 mod folder;
 
@@ -14,7 +14,8 @@ use carma_gpu::{ComputeAccess, ComputeModeChange, Driver, Gpu, Monitor, ProcessK
 use clap::{Args, Subcommand};
 
 use crate::gpus::{World, choose, find};
-use crate::units::{bytes, count, quoted};
+use crate::units::{bytes, quoted};
+use carma_format::count;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -120,7 +121,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     }
 }
 
-/// Whether an MPS daemon of ours has a GPU.
+/// Whether our MPS daemon serves a GPU.
 pub(crate) fn serves(world: &World, gpu: &Gpu) -> Result<bool> {
     Ok(MpsFolder::new(world, &gpu.uuid).control().health()? != Health::NotRunning)
 }
@@ -130,12 +131,12 @@ fn some_memory(word: &str) -> Result<u64, String> {
         .and_then(|bytes| if bytes < 1 << 20 { Err("a client needs some memory: give at least 1 MiB".to_owned()) } else { Ok(bytes) })
 }
 
-/// MPS cannot serve a GPU that is cut into instances, nor alone one that others have open.
+/// MPS cannot serve a GPU with MIG instances, and cannot be exclusive while other processes use it.
 fn check_free(driver: &Driver, gpu: &Gpu, shared: bool) -> Result<()> {
     if gpu.mig == Some(true) {
         bail!("{} is cut into MIG instances: `carma mig apply --gpu {} off` makes it whole", gpu.name, gpu.index);
     }
-    let (observations, _) = Monitor::default().look(driver, std::slice::from_ref(&gpu.uuid));
+    let (observations, _) = Monitor::default().sample(driver, std::slice::from_ref(&gpu.uuid));
     let others = observations.into_iter().filter_map(|observation| observation.reading.ok()).flat_map(|reading| reading.processes);
     let others: Vec<String> =
         others.filter(|process| process.kind != ProcessKind::Graphics).map(|process| process.pid.to_string()).collect();

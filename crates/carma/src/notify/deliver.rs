@@ -1,4 +1,4 @@
-//! `carma deliver`: what a manager starts for each message, as the user it is for, and people never do.
+//! `carma deliver`: internal command that a manager starts for each message, as the receiving user.
 
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let file = File::open(&arguments.file).with_context(|| format!("cannot read {}", arguments.file.display()))?;
     let message: Message = serde_json::from_reader(BufReader::new(file)).context("this is no message")?;
-    // Whose home cannot be entered is told nevertheless.
+    // Delivers even if the home folder is not accessible.
     let _ = std::env::var_os("HOME").map(std::env::set_current_dir);
     deliver(&message)?;
     Ok(writeln!(output, "{TOLD}")?)

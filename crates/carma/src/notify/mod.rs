@@ -1,4 +1,4 @@
-//! `carma notify`: what you want to be told of, and how.
+//! `carma notify`: the user's notifications, and their channels.
 
 mod deliver;
 mod wish;
@@ -12,8 +12,8 @@ use carma_manager::api::{Channel, Notification};
 use clap::{Args, Subcommand};
 
 use crate::manager::{Manager, write_json};
-use crate::text::{left, printable, right, write_table};
-use crate::units::count;
+use carma_format::count;
+use carma_format::{left, printable, right, write_table};
 use wish::AddArguments;
 
 #[derive(Debug, Subcommand)]
@@ -76,7 +76,7 @@ fn add(arguments: &AddArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
     let mut wishes = client.notifications()?;
     let wish = arguments.wish();
-    // The same way again means other occasions.
+    // The same channel again replaces its events.
     match wishes.iter_mut().find(|other| other.by == wish.by) {
         Some(other) => other.on.clone_from(&wish.on),
         None => wishes.push(wish.clone()),
@@ -114,13 +114,13 @@ fn test(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// When somebody is told, in one word.
+/// When a notification is sent, in one word.
 fn occasions(wish: &Notification) -> String {
     let word = |occasion| serde_json::to_value(occasion).ok().and_then(|word| word.as_str().map(str::to_owned));
     wish.on.iter().filter_map(word).collect::<Vec<_>>().join(",")
 }
 
-/// How, as its own user may see it; the address of a webhook is a secret even on their screen.
+/// The channel, as its user may see it; the address of a webhook stays secret even there.
 fn shown(channel: &Channel) -> String {
     match channel {
         Channel::Command(command) => format!("command: {command}"),

@@ -1,4 +1,4 @@
-//! What is said to `carma notify add`: when, and how.
+//! The arguments of `carma notify add`: events and channel.
 
 use carma_manager::api::{Channel, Notification, Occasion};
 use clap::{Args, ValueEnum};
@@ -33,7 +33,7 @@ pub(crate) struct AddArguments {
 }
 
 impl AddArguments {
-    /// The wish.
+    /// The notification.
     pub(super) fn wish(&self) -> Notification {
         let by = match (&self.webhook, &self.mail, &self.command) {
             (Some(url), ..) => Channel::Webhook(url.clone()),

@@ -1,4 +1,4 @@
-//! The jobs to profile: those of a list, or workloads of the catalogue where the GPUs are emulated.
+//! The jobs to profile: those of a list, or workloads of the catalogue if the GPUs are emulated.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,13 +28,13 @@ struct List {
 #[serde(deny_unknown_fields)]
 struct Listed {
     name: String,
-    /// What a shell runs.
+    /// The shell command.
     command: String,
     #[serde(default)]
     directory: Option<PathBuf>,
 }
 
-/// All jobs that are named, by name.
+/// All named jobs, by name.
 pub(super) fn read(named: &[String], world: &World) -> Result<BTreeMap<String, Job>> {
     let here = std::env::current_dir()?;
     let mut jobs = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `carma profile`: runs jobs alone and beside each other on one GPU, and writes what `carma calibrate` reads.
+//! `carma profile`: runs jobs alone and together on one GPU, and writes the input of `carma calibrate`.
 
 mod jobs;
 mod plan;
@@ -16,7 +16,7 @@ use clap::Args;
 
 use crate::gpus::{choose_whole, find};
 use crate::manager::Manager;
-use crate::units::clock;
+use carma_format::clock;
 use jobs::Job;
 use plan::{Mode, Run, plan};
 use reserve::Reserved;
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     report::write(&results, output)
 }
 
-/// About how long what is left takes, where anything is known of it.
+/// Approximate remaining time, if known.
 fn remaining(left: &[Run], results: &Results, speed: f64) -> String {
     let known: Vec<f64> = results.alone().into_values().collect();
     if left.is_empty() || known.is_empty() {
@@ -92,7 +92,7 @@ fn remaining(left: &[Run], results: &Results, speed: f64) -> String {
     }
     let mean = known.iter().sum::<f64>() / known.len() as f64;
     let alone = |job: &String| results.alone().get(job).copied().unwrap_or(mean);
-    // As if sharing gained nothing.
+    // Assumes no gain from sharing.
     let seconds: f64 = left.iter().flat_map(|run| run.jobs.iter().map(alone)).sum();
     format!("; at most {} left", clock(seconds / speed))
 }

@@ -1,4 +1,4 @@
-//! What is run, in which order.
+//! The runs and their order.
 
 use std::fmt;
 
@@ -24,15 +24,15 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What is learned from a run.
+/// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
-    /// What a job takes by itself.
+    /// The demand of a single job.
     Alone,
-    /// What two do to each other that start together.
+    /// The interference of two jobs that start together.
     Pair,
-    /// What many of a kind do to each other that start one after the other.
+    /// The interference of copies of a job that start one after the other.
     Copies,
 }
 
@@ -41,12 +41,12 @@ pub(super) enum Kind {
 pub(super) struct Run {
     pub(super) kind: Kind,
     pub(super) mode: Mode,
-    /// By name, in the order in which they start.
+    /// Names of jobs, in start order.
     pub(super) jobs: Vec<String>,
 }
 
 impl Run {
-    /// Who is together, in words.
+    /// The jobs of the run, as text.
     pub(super) fn company(&self) -> String {
         match (self.kind, self.jobs.as_slice()) {
             (Kind::Alone, [job]) => format!("{job} alone"),
@@ -63,7 +63,7 @@ impl fmt::Display for Run {
     }
 }
 
-/// All runs: each job alone, which all others are held against, then pairs, then from two up to so many copies.
+/// All runs: each job alone as the baseline, then pairs, then two or more copies up to the limit.
 pub(super) fn plan(jobs: &[String], pairs: bool, copies: u16, modes: &[Mode]) -> Vec<Run> {
     let alone = jobs.iter().map(|job| Run { kind: Kind::Alone, mode: Mode::Streams, jobs: vec![job.clone()] });
     let together = modes.iter().flat_map(|mode| {

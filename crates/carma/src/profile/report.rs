@@ -1,4 +1,4 @@
-//! What sharing gained, and what it cost each job.
+//! The gain of sharing, and its cost for each job.
 
 use std::io::Write;
 
@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::plan::{Kind, Run};
 use super::results::{Outcome, Results};
-use crate::text::{left, right, write_table};
-use crate::units::clock;
+use carma_format::clock;
+use carma_format::{left, right, write_table};
 
 /// Writes a table of all runs.
 pub(super) fn write(results: &Results, output: &mut impl Write) -> Result<()> {

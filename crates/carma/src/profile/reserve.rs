@@ -1,4 +1,4 @@
-//! A manager gives nothing new to the GPU that is measured on, until we are done.
+//! Reserves the measured GPU: the manager places no new jobs on it until we are done.
 
 use std::thread;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::manager::Manager;
 /// Between questions whether its jobs have ended.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A GPU that a manager leaves to us. Dropped, it has it back.
+/// A GPU that a manager reserves for us. Drop returns it.
 pub(super) struct Reserved(Option<(Client, String)>);
 
 impl Reserved {
-    /// Asks the manager for the GPU, where there is a manager and it has that GPU, and waits until its jobs there have ended.
+    /// Drains the GPU, if a manager has it, and waits until its jobs there have ended.
     pub(super) fn take(manager: &Manager, uuid: &DeviceUuid) -> Result<Self> {
         let mut client = match manager.connect() {
             Ok(client) => client,
@@ -26,7 +26,7 @@ impl Reserved {
         };
         let Some(gpu) = look(&mut client, uuid)? else { return Ok(Self(None)) };
         let device = gpu.device.to_string();
-        // Whoever drained it before has it drained afterwards.
+        // A GPU that was already drained stays drained afterwards.
         let reserved = if gpu.drained {
             Self(None)
         } else {

@@ -1,4 +1,4 @@
-//! What came of each run: kept a line each as it comes, and written as the tables that `carma calibrate` reads.
+//! The results of runs: appended line by line, and written as the tables that `carma calibrate` reads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Kind, Mode, Run};
-use crate::units::clock;
+use carma_format::clock;
 
-/// What a job did to the GPU that it had alone.
+/// The GPU measurements of a job that ran alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) peak_mib: u64,
@@ -23,22 +23,22 @@ pub(super) struct Measured {
     pub(super) power_w: Option<f64>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Outcome {
-    /// All ended well.
+    /// All jobs succeeded.
     Took {
         /// How long each took.
         seconds: Vec<f64>,
         /// From the first start to the last end.
         all: f64,
-        /// Of a job that was alone.
+        /// Only for a job that ran alone.
         measured: Option<Measured>,
     },
-    /// One did not.
+    /// One job failed.
     Failed {
-        /// Which, and how.
+        /// The job and its failure.
         reason: String,
     },
 }
@@ -67,7 +67,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Opens the results of a folder: none yet, or those to go on with.
+    /// Opens the results of a folder: empty, or with earlier ones to resume.
     pub(super) fn open(folder: &Path, resume: bool) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let path = folder.join("results.jsonl");
@@ -75,7 +75,7 @@ impl Results {
         if !before.is_empty() && !resume {
             bail!("{} has results already: go on with --resume, or name another folder by --output", folder.display());
         }
-        // The last line may have been cut short with us.
+        // The last line may be incomplete after a crash.
         let whole = before.rfind('\n').map_or("", |end| &before[..=end]);
         let lines = whole.lines().map(serde_json::from_str).collect::<Result<Vec<Line>, _>>();
         let lines = lines.with_context(|| format!("{} cannot be read", path.display()))?;
@@ -101,7 +101,7 @@ impl Results {
         self.lines.iter().map(|line| (&line.run, &line.outcome))
     }
 
-    /// How long each job takes alone.
+    /// Duration of each job alone.
     pub(super) fn alone(&self) -> BTreeMap<String, f64> {
         let alone = self.iter().filter(|(run, _)| run.kind == Kind::Alone);
         alone.filter_map(|(run, outcome)| Some((run.jobs[0].clone(), outcome.seconds()?[0]))).collect()

@@ -11,12 +11,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use carma_core::{AttemptId, DeviceId, JobId, Seconds, ServerId, Time};
+use carma_core::{AttemptId, DeviceId, JobId, Metric, Seconds, ServerId, Time};
 use carma_emu::Machine;
 use carma_gpu::mps::{ClientLimits, Health, MpsControl};
 use carma_gpu::profiling::{Options, Profiler, Target};
 use carma_gpu::{Driver, Gpu, Monitor, Reading};
-use carma_manager::measure::{Look, Measurement, Meter};
+use carma_manager::measure::{Measurement, Meter, UsageSample};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -27,17 +27,17 @@ use super::results::{Measured, Outcome};
 use crate::gpus::{World, profiler_options};
 use crate::mps::MpsFolder;
 
-/// Between looks at the GPU.
+/// Time between samples of the GPU.
 const PERIOD: Duration = Duration::from_millis(100);
-/// Between the starts of copies, in seconds of the GPU: as `carma calibrate` takes it, one has started up and was seen before the next one comes.
+/// Between the starts of copies, in seconds of the GPU: as `carma calibrate` assumes, each has started up and was sampled before the next one.
 const BETWEEN_COPIES: f64 = 38.2;
-/// How long the GPU may take to be empty.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// All that is looked at is one GPU and one job.
+/// Timeout for the GPU to become empty.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Sampling covers one GPU and one job.
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
 const ALONE: AttemptId = AttemptId { job: JobId(1), number: 1 };
 
-/// A GPU with nobody else on it.
+/// A GPU without other processes.
 pub(super) struct Bench {
     driver: Arc<Driver>,
     world: World,
@@ -46,17 +46,17 @@ pub(super) struct Bench {
     environment: Vec<(&'static str, OsString)>,
     profiler: Profiler,
     monitor: Monitor,
-    /// Set when we are told to end.
+    /// Set by a stop signal.
     stop: Arc<AtomicBool>,
 }
 
-/// Jobs of which nobody has taken the exit status yet: their numbers are theirs. Dropped, they are ended.
+/// Jobs that are not reaped yet, so that their process ids stay theirs. Dropped, they are killed.
 struct Underway(Vec<Option<Child>>);
 
 impl Drop for Underway {
     fn drop(&mut self) {
         for child in self.0.iter_mut().flatten() {
-            // Each leads a group of its own.
+            // Each leads its own process group.
             let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             let _ = child.wait();
         }
@@ -85,12 +85,12 @@ impl Bench {
         Ok(Self { driver, world, gpu, speed, environment, profiler, monitor: Monitor::default(), stop })
     }
 
-    /// How much faster than ours the GPU's time passes.
+    /// Time factor of the GPU.
     pub(super) const fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Runs jobs together to the end of all.
+    /// Runs jobs together until all have ended.
     pub(super) fn run(&mut self, run: &Run, jobs: &BTreeMap<String, Job>) -> Result<Outcome> {
         self.wait_until_empty()?;
         let control = (run.mode == Mode::Mps).then(|| MpsFolder::new(&self.world, &self.gpu.uuid).control());
@@ -130,7 +130,7 @@ impl Bench {
             if self.stop.load(Ordering::Relaxed) {
                 bail!("interrupted: --resume goes on from here");
             }
-            self.look(&mut meter, began);
+            self.sample(&mut meter, began);
         }
         let ends: Vec<(Instant, ExitStatus)> = all.into_iter().flatten().collect();
         if let Some((name, (_, status))) = run.jobs.iter().zip(&ends).find(|(_, (_, status))| !status.success()) {
@@ -156,21 +156,21 @@ impl Bench {
     }
 
     fn reading(&mut self) -> Result<Reading> {
-        let (observations, _) = self.monitor.look(&self.driver, std::slice::from_ref(&self.gpu.uuid));
+        let (observations, _) = self.monitor.sample(&self.driver, std::slice::from_ref(&self.gpu.uuid));
         let observation = observations.into_iter().next().context("the GPU does not answer")?;
         Ok(observation.reading?)
     }
 
-    /// What is seen counts for the job that is alone; beside others, only times do. A look that fails is had again.
-    fn look(&mut self, meter: &mut Meter, began: Instant) {
+    /// Samples count for a job that runs alone; for shared runs, only times count. A failed sample is repeated.
+    fn sample(&mut self, meter: &mut Meter, began: Instant) {
         let Ok(reading) = self.reading() else { return };
         let at = Time::ZERO + Seconds::new(began.elapsed().as_secs_f64() * self.speed).unwrap_or_default();
         let counters = self.profiler.counters(&self.gpu.uuid);
-        meter.look(GPU, &Look::new(at, &reading, counters.as_ref(), |_| Some(ALONE), |_| None));
+        meter.add(GPU, &UsageSample::new(at, &reading, counters.as_ref(), |_| Some(ALONE), |_| None));
     }
 
     fn wait_until_empty(&mut self) -> Result<()> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while let [process, ..] = self.reading()?.processes.as_slice() {
             if Instant::now() >= until {
                 bail!("process {} is on the GPU, which must be empty: `carma gpus` says whose it is", process.pid);
@@ -181,7 +181,7 @@ impl Bench {
     }
 }
 
-/// Starts the daemon, unless one is at work; says whether it did.
+/// Starts the daemon, unless one is running; returns whether it did.
 fn start_mps(control: &MpsControl) -> Result<bool> {
     let missing = control.health()? == Health::NotRunning;
     if missing {
@@ -190,11 +190,11 @@ fn start_mps(control: &MpsControl) -> Result<bool> {
     Ok(missing)
 }
 
-/// Tells when a process ends, to the moment.
+/// Reports the exact end of a process.
 fn wait_for(place: usize, pid: Pid, ends: Sender<Ended>) -> io::Result<()> {
     let wait = move || {
         while matches!(waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT), Err(Errno::INTR)) {}
-        // Whoever listened may have given up.
+        // The receiver may be gone.
         let _ = ends.send((place, Instant::now()));
     };
     thread::Builder::new().spawn(wait).map(drop)
@@ -202,13 +202,13 @@ fn wait_for(place: usize, pid: Pid, ends: Sender<Ended>) -> io::Result<()> {
 
 fn measured(measurement: &Measurement) -> Measured {
     let usage = measurement.gpus.get(&GPU).cloned().unwrap_or_default();
-    let share = |level: carma_manager::measure::Level| level.mean().map(carma_core::Fraction::get);
+    let share = usage.means().map(|share| share.map(carma_core::Fraction::get));
     Measured {
         peak_mib: usage.peak_memory.0,
-        gpu_util_pct: share(usage.utilisation).map(|share| share * 100.0),
-        smact: share(usage.smact),
-        smocc: share(usage.smocc),
-        drama: share(usage.drama),
+        gpu_util_pct: share[Metric::Utilisation].map(|share| share * 100.0),
+        smact: share[Metric::Smact],
+        smocc: share[Metric::Smocc],
+        drama: share[Metric::Drama],
         power_w: usage.power().map(|power| power.0),
     }
 }

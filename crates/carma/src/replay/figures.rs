@@ -1,14 +1,15 @@
-//! A run in the few numbers by which it is compared, measured or simulated.
+//! The few numbers that compare runs, measured or simulated.
 
 use carma_core::{Outcome, Seconds, Time};
+use carma_core::{mean, percentile};
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
-use carma_sim::{AttemptRecord, JobRecord, RunSummary, mean, percentile};
+use carma_sim::{AttemptRecord, JobRecord, RunSummary};
 use serde::Serialize;
 
 use super::follow::Replayed;
 
-/// What runs are compared by. Times are in seconds, over jobs that succeeded.
+/// The figures of a run. Times are in seconds, over jobs that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Figures {
     /// From the first submission to the last end.
@@ -83,7 +84,7 @@ impl Figures {
     }
 }
 
-/// A job as the simulator would have recorded it. Its time alone and its GPUs are not asked for.
+/// A job as the simulator would have recorded it. Its time alone and its GPUs are not used.
 pub(crate) fn record(job: &JobDetail) -> JobRecord {
     let attempt = |attempt: &AttemptDetail| AttemptRecord {
         launched: time(attempt.launched),

@@ -14,18 +14,18 @@ use carma_manager::store::{Phase, UnixMillis};
 use super::plan::Planned;
 use crate::manager::Ends;
 
-/// Jobs that are over, and what all GPUs took from the first submission to the last end.
+/// Finished jobs, and the energy of all GPUs from the first submission to the last end.
 #[derive(Debug)]
 pub(crate) struct Replayed {
     /// In the order of the trace.
     pub(crate) jobs: Vec<JobDetail>,
-    /// Unset: not all GPUs tell.
+    /// Unset: some GPUs do not report it.
     pub(crate) joules: Option<f64>,
 }
 
-/// What is reported while a trace is replayed.
+/// Updates during the replay of a trace.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Heard<'a> {
+pub(crate) enum ReplayUpdate<'a> {
     /// A job of the trace changed.
     Job(&'a Told),
     /// Every change before this time has been reported.
@@ -33,7 +33,7 @@ pub(crate) enum Heard<'a> {
 }
 
 /// Submits each job at its time, sped up by a factor, and waits until all jobs have ended. Every change of these jobs is reported.
-pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut heard: impl FnMut(Heard<'_>)) -> Result<Replayed> {
+pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut report: impl FnMut(ReplayUpdate<'_>)) -> Result<Replayed> {
     let updates = listen(client.another()?)?;
     let before = joules(client)?;
     let begun = Instant::now();
@@ -42,21 +42,21 @@ pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut h
         let due = begun + Duration::from_secs_f64(after.get() / speed);
         while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             match updates.recv_timeout(left) {
-                Ok(told) => followed.hear(told, &mut heard),
+                Ok(told) => followed.receive(told, &mut report),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Whoever is not told has to wait.
+                // Without updates, sleep.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(left),
             }
         }
         let accepted = client.submit(submit).context("a job of the trace was not accepted")?;
         followed.jobs.extend(accepted.jobs);
-        followed.look_again(&mut heard);
+        followed.report_known(&mut report);
     }
-    // A manager that goes away and comes back does not tell us of it, and answers those who wait.
+    // A manager that restarts drops our subscription, but answers waiting requests.
     while followed.over.len() < followed.jobs.len()
         && let Ok(told) = updates.recv()
     {
-        followed.hear(told, &mut heard);
+        followed.receive(told, &mut report);
     }
     let jobs = followed.jobs.iter().copied();
     let jobs = Ends { client, jobs, until: None }.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
@@ -64,33 +64,33 @@ pub(crate) fn replay(client: &mut Client, planned: &[Planned], speed: f64, mut h
     Ok(Replayed { jobs, joules })
 }
 
-/// Our jobs among all, and those that are over.
+/// Our jobs, and the finished ones.
 #[derive(Debug, Default)]
 struct Followed {
     jobs: Vec<JobId>,
     over: BTreeSet<JobId>,
-    /// Updates of jobs that may be ours: they come before the answer that says so.
+    /// Updates of jobs that may be ours: they arrive before the answer to the submission.
     unclear: Vec<Told>,
 }
 
 impl Followed {
-    fn hear(&mut self, told: Told, heard: &mut impl FnMut(Heard<'_>)) {
+    fn receive(&mut self, told: Told, report: &mut impl FnMut(ReplayUpdate<'_>)) {
         if told.update == Update::Gpus {
             // The manager sends this regularly. Updates that are still unclear are older.
             if self.unclear.is_empty() {
-                heard(Heard::Until(told.at));
+                report(ReplayUpdate::Until(told.at));
             }
             return;
         }
         self.unclear.push(told);
-        self.look_again(heard);
+        self.report_known(report);
     }
 
-    fn look_again(&mut self, heard: &mut impl FnMut(Heard<'_>)) {
+    fn report_known(&mut self, report: &mut impl FnMut(ReplayUpdate<'_>)) {
         for told in std::mem::take(&mut self.unclear) {
             let Update::Job { job, state, .. } = told.update else { continue };
             if self.jobs.contains(&job) {
-                heard(Heard::Job(&told));
+                report(ReplayUpdate::Job(&told));
                 if state == Phase::Done {
                     self.over.insert(job);
                 }
@@ -101,7 +101,7 @@ impl Followed {
     }
 }
 
-/// What the manager tells, from now on, by a thread that ends when it does.
+/// The manager's updates from now on, from a thread that ends with the manager.
 fn listen(mut client: Client) -> Result<Receiver<Told>> {
     let (listening, listens) = channel();
     let (updates, told) = channel();
@@ -110,7 +110,7 @@ fn listen(mut client: Client) -> Result<Receiver<Told>> {
         Ok(events) => {
             let _ = listening.send(Ok(()));
             let mut told = events.map_while(Result::ok).filter_map(|event| serde_json::from_str(&event.data).ok());
-            // Until nobody wants more of it, which the next look at the GPUs shows.
+            // Ends at the first update after the receiver is dropped.
             let _ = told.find(|told: &Told| updates.send(told.clone()).is_err());
         }
     };

@@ -1,4 +1,4 @@
-//! `carma replay`: a trace, submitted to a running manager at its own times, and what came of it.
+//! `carma replay`: submits a trace to a running manager at its recorded times, and reports the results.
 
 mod figures;
 mod follow;
@@ -18,7 +18,7 @@ use carma_sim::{Catalogue, Estimates, Estimator, Trace};
 use clap::Args;
 
 pub(crate) use figures::{Figures, record};
-pub(crate) use follow::{Heard, Replayed, replay};
+pub(crate) use follow::{ReplayUpdate, Replayed, replay};
 pub(crate) use plan::{Planned, Training};
 #[cfg(test)]
 pub(crate) use prediction::simulated_runs;
@@ -72,7 +72,7 @@ fn speed(text: &str) -> Result<f64, String> {
     if (0.001..=100_000.0).contains(&number) { Ok(number) } else { Err("give 0.001 to 100000".to_owned()) }
 }
 
-/// Replays, and prints what came of it.
+/// Replays, and prints the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = arguments.catalogue.load()?;
     let estimator = arguments.estimator(&catalogue)?;
@@ -148,8 +148,8 @@ fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue:
 /// Replays under a bar.
 fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
     let progress = bar(planned.len(), "jobs that are over");
-    replay(client, planned, speed, |heard| {
-        if matches!(heard, Heard::Job(Told { update: Update::Job { state: Phase::Done, .. }, .. })) {
+    replay(client, planned, speed, |update| {
+        if matches!(update, ReplayUpdate::Job(Told { update: Update::Job { state: Phase::Done, .. }, .. })) {
             progress.step();
         }
     })

@@ -1,4 +1,4 @@
-//! A trace's jobs, as a manager is asked for them.
+//! A trace's jobs as submissions.
 
 use std::env;
 use std::fs;
@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use carma_core::{MiB, Seconds};
-use carma_manager::api::Submit;
+use carma_manager::api::Submission;
 use carma_manager::request::{JobCommand, JobRequest};
 use carma_manager::submission::{Caller, Source};
 use carma_sim::{Catalogue, Estimator, Trace, TraceJob};
 
-/// A job, and when it is asked for.
+/// A job, and the time of its submission.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
     /// After the first, in the trace's time.
     pub(crate) after: Seconds,
-    /// What is asked for.
-    pub(crate) submit: Submit,
+    /// The request.
+    pub(crate) submit: Submission,
 }
 
 /// How jobs of a trace become training-like processes on emulated GPUs.
 #[derive(Debug)]
 pub(crate) struct Training<'a> {
-    /// What the trace's workloads do.
+    /// The trace's workloads.
     pub(crate) catalogue: &'a Catalogue,
-    /// Files it was read from, beside those that are always read.
+    /// Files it was read from, besides the default ones.
     pub(crate) files: &'a [PathBuf],
-    /// How much memory is declared.
+    /// Source of the declared memory.
     pub(crate) estimator: &'a Estimator,
     /// The same seed, the same run times and start-ups.
     pub(crate) seed: u64,
@@ -41,7 +41,7 @@ impl Training<'_> {
         let first = trace.jobs.first().map_or(0.0, |job| job.submitted.get());
         let planned = |(seed, job): (u64, &TraceJob)| {
             let after = Seconds::new(job.submitted.get() - first)?;
-            Ok(Planned { after, submit: submit(self.request(program, job, seed, caller)?) })
+            Ok(Planned { after, submit: self.request(program, job, seed, caller)?.into() })
         };
         (self.seed..).zip(&trace.jobs).map(planned).collect()
     }
@@ -79,9 +79,5 @@ pub(super) fn task_file(file: &Path, caller: &Caller) -> Result<Vec<Planned>> {
     for note in notes {
         eprintln!("carma: {note}");
     }
-    Ok(submissions.into_iter().map(|submission| Planned { after: Seconds::ZERO, submit: submission.into() }).collect())
-}
-
-const fn submit(job: JobRequest) -> Submit {
-    Submit { job, array: None, parameters: Vec::new() }
+    Ok(submissions.into_iter().map(|submission| Planned { after: Seconds::ZERO, submit: submission.into_valid().into_sent() }).collect())
 }

@@ -1,4 +1,4 @@
-//! What the simulator says of the same jobs by the same rules.
+//! The simulator's prediction for the same jobs and rules.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use carma_sim::{Catalogue, Estimates, Estimator, GpuType, InterferenceModel, Kno
 use super::figures::Figures;
 use crate::progress::simulate_all;
 
-/// Runs of which the mean is the prediction. They come in mirrored pairs, so it is an even number.
+/// Number of runs; the prediction is their mean. Runs come in mirrored pairs, so it is even.
 pub(crate) const SEEDS: u64 = 20;
 
 /// Predicts a run: the mean over several seeds.
@@ -26,7 +26,7 @@ pub(crate) fn predict(
     Ok(Figures::mean(&runs.iter().map(|run| (&run.summary()).into()).collect::<Vec<_>>()))
 }
 
-/// The runs of which [`predict`] gives the mean, one per seed.
+/// The runs that [`predict`] averages, one per seed.
 pub(crate) fn simulated_runs(
     catalogue: &Catalogue,
     trace: &Trace,
@@ -44,7 +44,7 @@ pub(crate) fn simulated_runs(
     Ok(simulate_all(&seeds, simulate)?)
 }
 
-/// A manager is told of a job's memory what its user declares, and nothing else of it.
+/// The manager knows only the declared memory of a job.
 fn as_declared(estimator: &Estimator, catalogue: &Catalogue) -> Estimator {
     Estimator::Declared(match estimator {
         Estimator::None => Estimates::default(),
@@ -56,12 +56,12 @@ fn as_declared(estimator: &Estimator, catalogue: &Catalogue) -> Estimator {
     })
 }
 
-/// The kind of a GPU, where the simulator knows it.
+/// The model of a GPU, if the simulator supports it.
 pub(crate) fn simulated_kind(gpu: &GpuDetail) -> Option<&'static GpuType> {
     Profile::all().iter().find(|profile| profile.facts.product == gpu.name).map(|profile| profile.kind)
 }
 
-/// The GPUs of a manager as the simulator knows them.
+/// The GPUs of a manager in the simulator's terms.
 pub(super) fn servers(gpus: &[GpuDetail]) -> Result<Servers> {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for gpu in gpus {

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use carma_sim::ratio;
 
 use super::figures::Figures;
-use crate::units::energy;
+use carma_format::energy;
 
-/// What a row shows of a run.
+/// Selects the value of a row.
 type Pick = fn(&Figures) -> Option<f64>;
 
-/// Rows: their names, what they show, and in which unit.
+/// Rows: name, value, unit.
 const ROWS: [(&str, Pick, Unit); 7] = [
     ("last job done", |run| Some(run.makespan), Unit::Minutes),
     ("mean wait", |run| Some(run.mean_wait), Unit::Minutes),
@@ -60,7 +60,7 @@ impl Column<'_> {
     }
 }
 
-/// Writes the columns; a row of which nobody has anything is left out.
+/// Writes the columns, without rows that are empty in all of them.
 pub(crate) fn write(columns: &[Column<'_>], output: &mut impl Write) -> io::Result<()> {
     let mut line = |name: &str, cells: Vec<String>| {
         let line = cells.iter().fold(format!("{name:<24}"), |line, cell| format!("{line} {cell:>12}"));
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_stand_side_by_side_and_what_nobody_has_is_left_out() {
+    fn runs_are_columns_and_empty_rows_are_left_out() {
         let run = |makespan: f64, energy| Figures {
             makespan,
             mean_wait: 90.0,

@@ -1,14 +1,14 @@
-//! Energy, what it costs, and the CO2 it stands for: by user, and by day.
+//! Energy, its cost, and its CO2: by user, and by day.
 
 use std::iter::once;
 
-use carma_manager::store::EnergyOf;
-use carma_sim::draw::Element;
+use carma_format::draw::Element;
+use carma_manager::api::EnergyOf;
 
 use super::material::Material;
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, section, table};
 use crate::manager::day;
-use crate::units::energy as joules_in_words;
+use carma_format::energy as joules_in_words;
 
 pub(super) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
 

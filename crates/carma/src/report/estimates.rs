@@ -1,24 +1,24 @@
-//! How far what was expected of jobs' memory was from what they took.
+//! Errors of the memory estimates of jobs.
 
 use carma_core::{MiB, Verdict};
+use carma_format::draw::Element;
 use carma_manager::api::JobDetail;
-use carma_sim::draw::Element;
 
 use super::material::{Material, Spread, grouped};
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, percent, section, table};
-use crate::units::count;
+use carma_format::count;
 
 const BOUNDS: [f64; 8] = [-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0];
 const NAMES: [&str; 9] = ["half or less", "to −25 %", "to −10 %", "to 0", "to +10 %", "to +25 %", "to +50 %", "to twice", "more"];
 
-/// A job whose need was told before, and seen.
+/// A job with an estimate and a measurement.
 struct Told<'a> {
     source: &'a str,
-    /// How much more it took than was expected, as a share of that.
+    /// Excess over the estimate, as a share of it.
     error: f64,
-    /// It stayed under the bound that was given, where one was.
+    /// It stayed under its bound, if it had one.
     within: Option<bool>,
-    /// What of the bound it left, as a share.
+    /// The unused share of the bound.
     left: Option<f64>,
 }
 

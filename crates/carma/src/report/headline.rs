@@ -1,12 +1,13 @@
-//! The few figures that are looked at first.
+//! The headline figures.
 
 use carma_core::Outcome;
-use carma_sim::draw::{Element, thousands};
+use carma_format::draw::Element;
+use carma_format::thousands;
 
 use super::energy::grams;
 use super::material::{Material, Spread, out_of_memory, waited};
 use super::parts::percent;
-use crate::units::{count, duration, energy, memory};
+use carma_format::{count, duration, energy, memory};
 
 pub(super) fn headline(material: &Material) -> Element {
     let tiles = [jobs(material), waiting(material), busy(material), in_use(material), oom(material), used(material)];
@@ -70,7 +71,7 @@ fn seen(known: bool, share: f64) -> String {
     if known { percent(share) } else { "not seen".to_owned() }
 }
 
-/// The mean over GPUs of which something is known, and whether there is any.
+/// The mean over GPUs with data, and whether there are any.
 fn over_gpus(material: &Material, of: fn(&super::looks::Looks) -> Option<f64>) -> (f64, bool) {
     let values = Spread::of(material.gpus.iter().filter_map(|(_, looks)| of(looks)));
     (values.mean(), values.count() > 0)

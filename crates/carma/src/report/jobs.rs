@@ -1,15 +1,15 @@
-//! The jobs that took the most, and those that did not succeed.
+//! The most expensive jobs, and the unsuccessful ones.
 
 use carma_core::Outcome;
+use carma_format::draw::Element;
 use carma_manager::api::JobDetail;
-use carma_sim::draw::Element;
 
 use super::material::{Material, grouped};
 use super::parts::{Column, or_dash, paragraph, percent, section, table};
-use crate::manager::{identity, numbers, outcome};
-use crate::units::{duration, energy};
+use crate::manager::{identity, numbers};
+use carma_format::{duration, energy};
 
-/// So many are named.
+/// Limit of listed jobs.
 const MOST: usize = 10;
 
 pub(super) fn largest(material: &Material) -> Element {
@@ -31,7 +31,7 @@ pub(super) fn largest(material: &Material) -> Element {
             format!("{hours:.1}"),
             percent(hours / all),
             or_dash(job.energy.map(|joules| energy(joules.0))),
-            job.outcome().map_or_else(|| job.phase.to_string(), outcome),
+            job.outcome().map_or_else(|| job.phase.to_string(), Outcome::brief),
         ]
     });
     let columns = [
@@ -55,7 +55,7 @@ pub(super) fn failures(material: &Material) -> Element {
         return page.child(&paragraph("All jobs that are over succeeded."));
     }
     let over = material.jobs.iter().filter(|job| job.outcome().is_some()).count();
-    let rows = grouped(failed(), |(_, outcome)| reason(outcome)).into_iter().map(|(reason, jobs)| {
+    let rows = grouped(failed(), |(_, outcome)| outcome.kind()).into_iter().map(|(reason, jobs)| {
         let latest: Vec<_> = jobs.iter().rev().take(5).map(|(job, _)| job.id).rev().collect();
         let users = grouped(jobs.iter(), |(job, _)| &job.owner.name);
         let users: Vec<&str> = users.iter().map(|(user, _)| *user).take(4).collect();
@@ -69,20 +69,4 @@ pub(super) fn failures(material: &Material) -> Element {
         Column::Words("Latest jobs"),
     ];
     page.child(&table("Jobs that did not succeed, by reason", columns, rows))
-}
-
-const fn reason(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Succeeded => "succeeded",
-        Outcome::Failed { .. } => "failed by themselves",
-        Outcome::OutOfMemory => "ran out of GPU memory",
-        Outcome::HostOutOfMemory => "the host ran out of memory",
-        Outcome::TimeLimit => "reached their time limit",
-        Outcome::Cancelled => "cancelled",
-        Outcome::GpuLost => "lost their GPU",
-        Outcome::MpsServerDied => "lost their MPS server",
-        Outcome::CouldNotStart { .. } => "could not start",
-        Outcome::SupervisorLost => "ended with their supervisor",
-        Outcome::DependencyFailed { .. } => "came after a job that did not succeed",
-    }
 }

@@ -1,5 +1,6 @@
-//! What was seen of a GPU, column by column of a chart.
+//! Samples of a GPU, by column of a chart.
 
+use carma_core::Metric;
 use carma_manager::store::MinuteMean;
 
 use super::period::Period;
@@ -27,22 +28,22 @@ impl Mean {
 /// Means over a column.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Column {
-    /// SMACT, or the share of time that any kernel ran where SMACT is not told.
+    /// SMACT, or the share of time with a running kernel where SMACT is not available.
     pub(super) busy: Mean,
     /// MiB in use.
     pub(super) memory: Mean,
     pub(super) watts: Mean,
 }
 
-/// What was seen of a GPU.
+/// Samples of a GPU.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Looks {
     pub(super) columns: Vec<Column>,
-    /// Over all of it.
+    /// Over the whole period.
     pub(super) all: Column,
-    /// Minutes in which it was looked at.
+    /// Minutes with samples.
     pub(super) minutes: u64,
-    /// SMACT is told.
+    /// SMACT is available.
     pub(super) smact: bool,
 }
 
@@ -53,8 +54,8 @@ impl Looks {
             let place = (minute.minute.0 * 60_000).saturating_sub(period.since.0) / period.column();
             let Some(column) = looks.columns.get_mut(place as usize) else { continue };
             looks.minutes += 1;
-            looks.smact |= minute.utilisation.smact.is_some();
-            let busy = minute.utilisation.smact.or(minute.utilisation.gpu).map(carma_core::Fraction::get);
+            looks.smact |= minute.utilisation[Metric::Smact].is_some();
+            let busy = minute.utilisation[Metric::Smact].or(minute.utilisation[Metric::Utilisation]).map(carma_core::Fraction::get);
             for means in [column, &mut looks.all] {
                 means.busy.add(busy);
                 means.memory.add(Some(minute.memory_used.0 as f64));
@@ -64,7 +65,7 @@ impl Looks {
         looks
     }
 
-    /// Energy of the minutes in which it was looked at.
+    /// Energy of the minutes with samples.
     pub(super) fn joules(&self) -> Option<f64> {
         self.all.watts.get().map(|watts| watts * self.minutes as f64 * 60.0)
     }

@@ -1,15 +1,16 @@
-//! What a report is made from, as the manager tells it.
+//! The data of a report, from the manager.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use carma_core::{UserId, Verdict};
+use carma_core::{mean, percentile};
 use carma_manager::api::{
     AttemptDetail, EnergyKind, EnergyQuery, EnergyReport, GpuDetail, HistoryQuery, JobDetail, SampleQuery, Status, WhatIf,
 };
+use carma_manager::api::{EnergyOf, EnergySum};
 use carma_manager::client::Client;
-use carma_manager::store::{EnergyOf, EnergySum, UnixMillis};
-use carma_sim::{mean, percentile};
+use carma_manager::store::UnixMillis;
 use jiff::Zoned;
 
 use super::looks::Looks;
@@ -19,10 +20,10 @@ use crate::{progress, what_if};
 /// Everything a report shows.
 #[derive(Debug)]
 pub(super) struct Material {
-    /// The time that was asked for, and the part of it of which something is known.
+    /// The requested time, and the part of it with data.
     pub(super) asked: Period,
     pub(super) period: Period,
-    /// Whose jobs alone.
+    /// Only this user's jobs.
     pub(super) user: Option<String>,
     pub(super) status: Status,
     pub(super) gpus: Vec<(GpuDetail, Looks)>,
@@ -36,7 +37,7 @@ pub(super) struct Material {
     pub(super) command: String,
 }
 
-/// What is asked for.
+/// The request.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) period: Period,
@@ -61,7 +62,7 @@ impl Material {
         drop(bar);
         let seen = minutes.iter().filter_map(|minutes| minutes.first()).map(|first| UnixMillis(first.minute.0 * 60_000));
         let first = jobs.first().map(|job| job.submitted).into_iter().chain(seen).min();
-        // A manager that is younger than what is asked for leaves no empty half of a chart.
+        // A manager that is younger than the requested period leaves no empty half of a chart.
         let period = Period { since: first.map_or(asked.since, |first| first.max(asked.since)), ..asked.clone() };
         let gpus = gpus.into_iter().zip(&minutes).map(|(gpu, minutes)| (gpu, Looks::of(minutes, &period))).collect();
         let ahead = Zoned::now().offset().seconds() / 60;
@@ -84,7 +85,7 @@ impl Material {
     pub(super) fn users(&self) -> Vec<(&str, f64, u64)> {
         let mut users = Vec::new();
         for EnergySum { of, energy, attempts, .. } in &self.energy.sums {
-            if let EnergyOf::User(_, name) = of {
+            if let EnergyOf::User { name, .. } = of {
                 users.push((name.as_str(), energy.0, *attempts));
             }
         }
@@ -113,7 +114,7 @@ pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
     to.0.saturating_sub(from.0) as f64 / 1000.0
 }
 
-/// Seconds that a job waited until it first started; unset where it never did.
+/// Seconds that a job waited for its first start; unset if it never started.
 pub(super) fn waited(job: &JobDetail) -> Option<f64> {
     job.attempts.first().map(|first| span(job.submitted, first.launched))
 }
@@ -122,7 +123,7 @@ pub(super) fn out_of_memory(attempt: &AttemptDetail) -> bool {
     attempt.verdict == Some(Verdict::OutOfMemory)
 }
 
-/// Values in order, in the few numbers by which they are told.
+/// Sorted values, for quantiles and classes.
 #[derive(Debug, Clone)]
 pub(super) struct Spread(Vec<f64>);
 
@@ -149,7 +150,7 @@ impl Spread {
         self.0.last().copied().unwrap_or_default()
     }
 
-    /// How many lie in each class; each goes up to before its bound, the last has none.
+    /// Counts per class; upper bounds are exclusive, the last class has none.
     pub(super) fn classes(&self, bounds: &[f64]) -> Vec<usize> {
         let mut counts = vec![0; bounds.len() + 1];
         for value in &self.0 {

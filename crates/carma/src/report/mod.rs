@@ -33,7 +33,7 @@ use crate::units::quoted;
 use material::{Material, Question};
 use period::Period;
 
-/// Where nobody says where to.
+/// Default file.
 const FILE: &str = "carma-report.html";
 
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     manager: Manager,
 }
 
-/// Asks the manager, and writes the page.
+/// Queries the manager, and writes the page.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
@@ -88,9 +88,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     Ok(())
 }
 
-/// What was typed, so that it can be typed again.
+/// The command line, so that it can be repeated.
 fn command() -> String {
-    let plain = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=,@".contains(letter));
-    let words = std::env::args().skip(1).map(|word| if plain(&word) { word } else { quoted(&word) });
+    let words = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
     ["carma".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }

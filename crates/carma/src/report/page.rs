@@ -1,6 +1,6 @@
-//! The page: what it is about, its sections, and how they were made.
+//! The page: its subject, its sections, and how they were made.
 
-use carma_sim::draw::{Element, page};
+use carma_format::draw::{Element, page};
 
 use super::energy::energy;
 use super::estimates::estimates;
@@ -12,7 +12,7 @@ use super::recoveries::recoveries;
 use super::sharing::sharing;
 use super::utilisation::utilisation;
 use super::waiting::waiting;
-use crate::units::count;
+use carma_format::count;
 
 const STYLE: &str = include_str!("report.css");
 
@@ -89,9 +89,10 @@ fn method(material: &Material) -> Element {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::{Fraction, MiB, Outcome, Seconds, State, Time, UserId, Utilisation, Verdict, Watts};
+    use carma_core::{Metric, MiB, Outcome, Seconds, State, Time, UserId, Utilisation, Verdict, Watts};
     use carma_manager::api::{Counts, EnergyReport, JobDetail, Status};
-    use carma_manager::store::{EnergyOf, EnergySum, Joules, MinuteMean, UnixMillis, UnixMinute};
+    use carma_manager::api::{EnergyOf, EnergySum};
+    use carma_manager::store::{Joules, MinuteMean, UnixMillis, UnixMinute};
     use jiff::tz::TimeZone;
 
     use super::super::looks::Looks;
@@ -116,7 +117,7 @@ mod tests {
             minute: UnixMinute(BEGIN / 60_000 + minute),
             readings: 12,
             memory_used: MiB(minute * 500),
-            utilisation: Utilisation { smact: Some(Fraction::clamped(minute as f64 / 60.0)), ..Utilisation::default() },
+            utilisation: Utilisation::of([(Metric::Smact, minute as f64 / 60.0)]),
             power: Some(Watts(300.0)),
         };
         let looks = Looks::of(&(20..50).map(minute).collect::<Vec<_>>(), &period);
@@ -139,6 +140,7 @@ mod tests {
             speed: 1.0,
             gpus: 1,
             left_out: Vec::new(),
+            metrics: Vec::new(),
             policy: "magm".to_owned(),
             jobs: Counts::default(),
             troubles: Vec::new(),
@@ -150,7 +152,7 @@ mod tests {
             status,
             gpus: vec![(gpu, looks)],
             jobs: vec![sample(), succeeded(sample())],
-            energy: report(vec![EnergyOf::User(UserId(1), "ada".to_owned())]),
+            energy: report(vec![EnergyOf::User { uid: UserId(1), name: "ada".to_owned() }]),
             days: report(vec![EnergyOf::Day(20_833), EnergyOf::Day(20_834)]),
             what_if: Ok(what_if::sample()),
             command: "carma report --since 1h".to_owned(),

@@ -1,6 +1,6 @@
-//! Pieces that sections are put together from. Text becomes part of a page as text alone: an [`Element`] escapes all that it is given.
+//! Building blocks of sections. Text stays text: an [`Element`] escapes all its content.
 
-use carma_sim::draw::{Anchor, Chart, Element, Scale, Unit, up};
+use carma_format::draw::{Anchor, Chart, Element, Scale, Unit, up};
 
 /// A part of the page under a heading.
 pub(super) fn section(id: &str, title: &str) -> Element {
@@ -15,7 +15,7 @@ pub(super) fn paragraph(text: &str) -> Element {
     Element::new("p").text(text)
 }
 
-/// What is said beside.
+/// A side note.
 pub(super) fn note(text: &str) -> Element {
     Element::of_class("p", "note").text(text)
 }
@@ -76,7 +76,7 @@ pub(super) fn classes(name: &str, label: &str, title: &str, counted: &[(String, 
     );
     up(&mut chart, &scale, (LEFT, RIGHT), title);
     let slot = (RIGHT - LEFT) / counted.len().max(1) as f64;
-    // Names of many columns would run into each other.
+    // Names of many columns would overlap.
     let every = counted.len().div_ceil(12).max(1);
     for (place, (words, size)) in counted.iter().enumerate() {
         let (left, top) = (LEFT + slot * place as f64, scale.place(*size));
@@ -92,17 +92,17 @@ pub(super) fn classes(name: &str, label: &str, title: &str, counted: &[(String, 
     chart
 }
 
-/// A share as people read it.
+/// A share in per cent.
 pub(super) fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.01 { format!("{:.1} %", share * 100.0) } else { format!("{:.0} %", share * 100.0) }
 }
 
-/// What is told where nothing is known.
+/// A dash if unset.
 pub(super) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
 
-/// Elements one after the other, as a page holds them.
+/// Elements one after the other.
 pub(super) fn joined(elements: &[Element]) -> String {
     let mut html = String::new();
     for element in elements {

@@ -1,4 +1,4 @@
-//! A page printed by a browser that is there, as its print styles have it.
+//! A page printed by an installed browser, with the page's print styles.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,7 +33,7 @@ pub(super) fn print(html: &str, file: &Path) -> Result<()> {
         "{} printed nothing: write the page with --output FILE.html, open it, and print it from there",
         browser.display()
     );
-    // Copied, as it may be another disk.
+    // Copied, as the target may be on another disk.
     std::fs::copy(&printed, file).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(())
 }
@@ -49,7 +49,7 @@ fn command(browser: &Path, folder: &Path, page: &Path, printed: &Path) -> Comman
         "--disable-sync",
     ]);
     // Its sandbox does not work for root, and the page is our own.
-    command.args(nix::unistd::geteuid().is_root().then_some("--no-sandbox"));
+    command.args(rustix::process::geteuid().is_root().then_some("--no-sandbox"));
     command.arg(format!("--user-data-dir={}", folder.join("profile").display())).arg("--no-pdf-header-footer");
     command.arg(format!("--print-to-pdf={}", printed.display())).arg(format!("file://{}", page.display()));
     // It leaves crash reports and caches outside its profile too.
@@ -90,7 +90,7 @@ mod tests {
         {
             assert!(words.contains(&word), "{words:?}");
         }
-        assert_eq!(words.contains(&"--no-sandbox"), nix::unistd::geteuid().is_root());
+        assert_eq!(words.contains(&"--no-sandbox"), rustix::process::geteuid().is_root());
         assert_eq!(words.last(), Some(&"file:///tmp/x/report.html"));
     }
 }

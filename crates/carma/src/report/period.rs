@@ -1,7 +1,7 @@
-//! The time that a report is about: cut into columns of charts, and with dates beside their axes.
+//! The period of a report: split into columns of charts, with dates for their axes.
 
+use carma_format::draw::{Anchor, Chart, Scale, Unit};
 use carma_manager::store::UnixMillis;
-use carma_sim::draw::{Anchor, Chart, Scale, Unit};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
@@ -11,7 +11,7 @@ const DAY: u64 = 24 * HOUR;
 /// Lengths of columns, in seconds.
 const COLUMNS: [u64; 13] =
     [MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY];
-/// More columns cannot be told apart.
+/// More columns are not distinguishable.
 const MOST_COLUMNS: u64 = 200;
 /// Steps between dates beside an axis.
 const STEPS: [u64; 12] =
@@ -31,7 +31,7 @@ impl Period {
         self.until.0.saturating_sub(self.since.0) as f64 / 1000.0
     }
 
-    /// How long a column of a chart is, in milliseconds.
+    /// Width of a chart column, in milliseconds.
     pub(super) fn column(&self) -> u64 {
         let fits = |seconds: &u64| self.seconds() <= (seconds * MOST_COLUMNS) as f64;
         1000 * COLUMNS.into_iter().find(fits).unwrap_or(7 * DAY)
@@ -81,7 +81,7 @@ impl Period {
         let seconds = self.seconds() as u64;
         let step = STEPS.into_iter().find(|step| seconds / step <= MOST_DATES).unwrap_or(84 * DAY);
         let Ok(midnight) = self.zoned(self.since).start_of_day() else { return Vec::new() };
-        // Days are those of the calendar, some of which have 23 hours.
+        // Calendar days; some have 23 hours.
         let add = |place: u64| match step {
             DAY.. => midnight.checked_add(i64::try_from(place * step / DAY).unwrap_or_default().days()),
             _ => midnight.checked_add(SignedDuration::from_secs((place * step).cast_signed())),
@@ -96,7 +96,7 @@ impl Period {
             (self.since.0.cast_signed()..=self.until.0.cast_signed()).contains(&at)
         };
         let dates = dates.filter(within).enumerate().map(|(place, at)| {
-            // The day is told once at least.
+            // The day is shown at least once.
             let words = if place == 0 && step < DAY { at.strftime("%-d %b, %H:%M").to_string() } else { written(&at) };
             (at.timestamp().as_millisecond() as f64 / 1000.0, words)
         });

@@ -1,13 +1,13 @@
-//! Jobs that ran out of memory: what had been expected of them, what they lost, and what became of them.
+//! Jobs that ran out of memory: their estimates, their losses, and their outcomes.
 
 use carma_core::{MiB, Outcome};
+use carma_format::draw::Element;
 use carma_manager::api::JobDetail;
-use carma_sim::draw::Element;
 
 use super::material::{Material, out_of_memory};
 use super::parts::{Column, note, or_dash, paragraph, section, table};
 use crate::manager::identity;
-use crate::units::{count, duration, memory};
+use carma_format::{count, duration, memory};
 
 /// More rows are not read.
 const MOST_ROWS: usize = 20;
@@ -33,7 +33,7 @@ pub(super) fn recoveries(material: &Material) -> Element {
     );
     let row = |job: &&JobDetail| {
         let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).max().copied().filter(|peak| *peak > MiB::ZERO);
-        let promised = job.attempts.first().and_then(|first| first.placement.devices.iter().map(|granted| granted.promised).max());
+        let promised = job.attempts.first().and_then(|first| first.placement.devices.iter().map(|granted| granted.reserved).max());
         [
             identity(job.id, job.array),
             job.request.name.clone().unwrap_or_default(),

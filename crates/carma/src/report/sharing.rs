@@ -1,15 +1,15 @@
-//! How much of their time GPUs had no job, one, or several, and what became of jobs by it.
+//! Share of time with no job, one job, or several jobs on a GPU, and its effect on jobs.
 
 use carma_core::DeviceId;
+use carma_format::draw::{Anchor, Chart, Element, Scale, Unit, across};
 use carma_manager::api::{Fate, WhatIf};
 use carma_manager::store::UnixMillis;
-use carma_sim::draw::{Anchor, Chart, Element, Scale, Unit, across};
 use carma_sim::ratio;
 
 use super::material::Material;
 use super::parts::{Column, figure, heading, note, or_dash, paragraph, percent, section, table};
-use crate::units::{duration, energy};
 use crate::what_if::trust;
+use carma_format::{duration, energy};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 84.0;

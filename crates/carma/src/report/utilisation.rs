@@ -1,21 +1,21 @@
-//! How busy each GPU was, and how full, over time.
+//! Utilisation and memory of each GPU over time.
 
 use carma_core::MiB;
-use carma_sim::draw::{Anchor, Chart, Element};
+use carma_format::draw::{Anchor, Chart, Element};
 
 use super::looks::{Column as LookColumn, Looks};
 use super::material::Material;
 use super::parts::{Column, figure, heading, note, or_dash, paragraph, percent, section, table};
 use super::period::Period;
-use crate::units::{energy, memory};
+use carma_format::{energy, memory};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 946.0;
 const TOP: f64 = 10.0;
-/// Shades that can be told apart; neighbours of one shade are one rectangle.
+/// Distinguishable shades; neighbours of one shade form one rectangle.
 const SHADES: f64 = 12.0;
-/// What nothing is drawn in, so that it can be told from what was not seen.
+/// Shade of zero, distinct from missing data.
 const PALEST: f64 = 0.06;
 
 pub(super) fn utilisation(material: &Material) -> Element {

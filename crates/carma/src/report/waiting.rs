@@ -1,10 +1,10 @@
 //! How long jobs waited until they first started.
 
-use carma_sim::draw::Element;
+use carma_format::draw::Element;
 
 use super::material::{Material, Spread, grouped, waited};
 use super::parts::{Column, classes, figure, note, paragraph, percent, section, table};
-use crate::units::{count, duration};
+use carma_format::{count, duration};
 
 const BOUNDS: [f64; 7] = [10.0, 60.0, 600.0, 3600.0, 4.0 * 3600.0, 12.0 * 3600.0, 86_400.0];
 const NAMES: [&str; 8] = ["< 10 s", "< 1 min", "< 10 min", "< 1 h", "< 4 h", "< 12 h", "< 1 d", "longer"];

@@ -17,7 +17,7 @@ use standing::Standing;
 use systemd::{Systemd, UNIT};
 use tempfile::NamedTempFile;
 
-/// What systemd is to do once the unit is there. A manager that runs already is started anew, by the unit as it is now.
+/// The systemd commands after the unit is written. A running manager restarts with the new unit.
 const START: [&[&str]; 3] = [&["daemon-reload"], &["enable", UNIT], &["restart", UNIT]];
 
 #[derive(Debug, Subcommand)]
@@ -49,12 +49,12 @@ pub(crate) struct ScopeArguments {
     user: bool,
 }
 
-/// Whose manager it is.
+/// The scope of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// The machine's.
     System,
-    /// One user's own.
+    /// A user's manager.
     User,
 }
 
@@ -67,7 +67,7 @@ impl Scope {
         }
     }
 
-    /// By what `systemctl` and this command are told.
+    /// The flag of `systemctl` and of this command.
     const fn flag(self) -> Option<&'static str> {
         match self {
             Self::System => None,
@@ -75,13 +75,13 @@ impl Scope {
         }
     }
 
-    /// A call of `systemctl`, for people.
+    /// A call of `systemctl`, as text.
     fn words(self, arguments: &[&str]) -> String {
         let words: Vec<&str> = ["systemctl"].into_iter().chain(self.flag()).chain(arguments.iter().copied()).collect();
         words.join(" ")
     }
 
-    /// Where the unit belongs.
+    /// The path of the unit.
     fn file(self) -> Result<PathBuf> {
         let folder = match self {
             Self::System => PathBuf::from("/etc/systemd/system"),
@@ -108,7 +108,7 @@ impl ScopeArguments {
     }
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     match command {
         Command::Install(arguments) => install(arguments, output),
@@ -147,7 +147,7 @@ fn install(arguments: &InstallArguments, output: &mut impl Write) -> Result<()> 
     Ok(())
 }
 
-/// Writes a unit so that systemd finds all of it or nothing.
+/// Writes a unit atomically.
 fn write(file: &Path, unit: &str) -> Result<()> {
     let folder = file.parent().context("it is in no folder")?;
     fs::create_dir_all(folder)?;

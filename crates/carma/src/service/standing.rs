@@ -1,13 +1,13 @@
-//! How the service is, from what systemd shows of it: pure.
+//! The state of the service, from the properties in systemd: pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What systemd is asked for.
+/// The requested properties.
 pub(super) const PROPERTIES: &str =
     "--property=LoadState,ActiveState,SubState,Result,UnitFileState,FragmentPath,MainPID,ActiveEnterTimestamp,StatusText";
 
-/// What systemd shows of a unit: lines of `Name=value`.
+/// The properties of a unit: lines of `Name=value`.
 pub(super) struct Standing<'a>(BTreeMap<&'a str, &'a str>);
 
 impl<'a> Standing<'a> {
@@ -27,7 +27,7 @@ impl<'a> Standing<'a> {
 impl fmt::Display for Standing<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let get = |name| self.get(name).unwrap_or("unknown");
-        // What went wrong last is news only while it is not mended.
+        // The last failure is shown only while it persists.
         let result = self.get("Result").filter(|result| *result != "success").map(|result| format!(": {result}")).unwrap_or_default();
         writeln!(out, "state    {} ({}){result}", get("ActiveState"), get("SubState"))?;
         writeln!(out, "boot     {}", get("UnitFileState"))?;

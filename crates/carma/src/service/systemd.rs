@@ -14,11 +14,11 @@ pub(super) const UNIT: &str = "carma.service";
 #[derive(Debug)]
 pub(super) struct Systemd(Scope);
 
-/// What to do without it.
+/// The alternative without systemd.
 const INSTEAD: &str = "`carma up --detach` starts the manager until the next boot; whatever starts\nservices here can run `carma up`";
 
 impl Systemd {
-    /// Finds it; says what to do instead where there is none.
+    /// Finds systemd; the error names the alternative.
     pub(super) fn find(scope: Scope) -> Result<Self> {
         let systemd = Self(scope);
         let output = match systemd.command(&["is-system-running"]).output() {
@@ -26,7 +26,7 @@ impl Systemd {
             Err(error) if error.kind() == ErrorKind::NotFound => bail!("this machine has no systemd\n{INSTEAD}"),
             Err(error) => return Err(error).context("cannot run systemctl"),
         };
-        // Its exit tells a degraded system from a healthy one, and both can run services.
+        // The exit code is nonzero for a degraded system, which can still run services.
         match (String::from_utf8_lossy(&output.stdout).trim(), scope) {
             ("" | "offline" | "unknown", Scope::System) => bail!("systemd does not run this machine\n{INSTEAD}"),
             ("" | "offline" | "unknown", Scope::User) => {
@@ -36,12 +36,12 @@ impl Systemd {
         }
     }
 
-    /// Has it do something.
+    /// Runs a systemctl command.
     pub(super) fn act(&self, arguments: &[&str]) -> Result<()> {
         self.ask(arguments).map(drop)
     }
 
-    /// What it answers.
+    /// The output of a command.
     pub(super) fn ask(&self, arguments: &[&str]) -> Result<String> {
         let Output { status, stdout, stderr } = self.command(arguments).output().context("cannot run systemctl")?;
         if !status.success() {

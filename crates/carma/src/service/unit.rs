@@ -1,13 +1,13 @@
-//! What systemd is told of the manager: the package's own unit, made to fit the program and whose manager it is.
+//! The systemd unit of the manager: the package's unit, adapted to the program's path and the scope.
 
 use std::path::Path;
 
 use super::Scope;
 
-/// The unit as the Debian package has it.
+/// The unit in the Debian package.
 const TEMPLATE: &str = include_str!("../../../../packaging/carma.service");
 
-/// How the template's paragraphs begin that are not for a user's own manager: it has its own places, and may not ask the kernel for favours.
+/// First words of the template's paragraphs that a user's manager omits: it has its own paths, and no kernel privileges.
 const ROOT_ONLY: &str = "# Only as root";
 
 /// The unit for a program.
@@ -25,7 +25,7 @@ pub(super) fn unit(scope: Scope, program: &Path, config: Option<&Path>) -> Strin
     paragraphs.join("\n\n") + "\n"
 }
 
-/// A path as one word of a unit. A dollar sign stands for itself in a program's own path, and has to be doubled elsewhere.
+/// A path as one word of a unit. A dollar sign is literal in a program's own path, and has to be doubled elsewhere.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string().replace('%', "%%");
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+%$".contains(letter);

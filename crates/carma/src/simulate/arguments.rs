@@ -1,4 +1,4 @@
-//! What is simulated: the trace, the servers, and what the scheduler is told.
+//! The input of a simulation: the trace, the servers, and the scheduler's knowledge.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub(crate) struct WorldArguments {
     lose: Vec<Disturbance>,
 }
 
-/// How far off expected durations are unless one says otherwise.
+/// Default error of expected durations.
 const USUAL_DURATION_ERROR: f64 = 0.3;
 
 fn share(text: &str) -> Result<f64, String> {
@@ -74,7 +74,7 @@ fn part(text: &str) -> Result<f64, String> {
     share(text).and_then(|value| if value <= 1.0 { Ok(value) } else { Err("give a share from 0 to 1".to_owned()) })
 }
 
-/// Everything that stays the same from run to run.
+/// The common input of all runs.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) catalogue: Catalogue,
@@ -85,7 +85,7 @@ pub(crate) struct World {
 }
 
 impl WorldArguments {
-    /// Reads what the flags name; where no servers are given, there are these.
+    /// Reads the named files; uses these servers if none are given.
     pub(crate) fn load(&self, default_servers: &str) -> Result<World> {
         let interference = match &self.interference {
             None => InterferenceModel::shipped(),
@@ -99,7 +99,7 @@ impl WorldArguments {
         Ok(World { catalogue: self.catalogue.load()?, interference, servers, sharing: self.mode, disturbances })
     }
 
-    /// What the scheduler is told by an estimator: `none`, `oracle`, or a column of the estimates.
+    /// The scheduler's knowledge by estimator: `none`, `oracle`, or a column of the estimates.
     pub(crate) fn knowledge(&self, estimator: &str, catalogue: &Catalogue) -> Result<Knowledge> {
         let memory = match (estimator, &self.estimates) {
             ("none", _) => Estimator::None,
@@ -120,7 +120,7 @@ impl WorldArguments {
 }
 
 impl World {
-    /// Reads a trace; jobs of which it says nothing but times are given workloads.
+    /// Reads a trace; jobs with only times are given workloads.
     pub(crate) fn read_trace(&self, file: &Path) -> Result<Trace> {
         let trace = Trace::read(file, &self.catalogue, &ReadLimits::default())?;
         tell_skipped(&trace);
@@ -132,7 +132,7 @@ impl World {
         Ok(map(&trace, &self.catalogue, 0, DurationRule::Own))
     }
 
-    /// A run with nothing decided yet but the world.
+    /// A run with the defaults and this world.
     pub(crate) fn simulation<'a>(
         &'a self,
         trace: &'a Trace,
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// What must be said beside every figure.
+    /// The caveat beside every figure.
     pub(crate) fn caveat(&self, trace: &Trace) -> String {
         let Extrapolated { workloads, families } = Extrapolated::of(trace, &self.catalogue, &self.interference);
         format!(
@@ -159,7 +159,7 @@ impl World {
         )
     }
 
-    /// The servers, how they are shared, and whatever else is not as usual.
+    /// The servers, how they are shared, and other settings that are not default.
     pub(crate) fn describe(&self, knowledge: &Knowledge) -> String {
         let unusual = |what: &str, size: f64| (size > 0.0).then(|| format!("{what} error {size}"));
         let disturbances = (!self.disturbances.is_empty()).then(|| format!("{} disturbances", self.disturbances.len()));

@@ -1,4 +1,4 @@
-//! What became of each job, for programs.
+//! The result of each job, for programs.
 
 use std::io::Write;
 

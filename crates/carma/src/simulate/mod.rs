@@ -15,9 +15,9 @@ pub(crate) use arguments::{World, WorldArguments};
 use crate::configuration::ConfigArguments;
 use crate::files::create;
 use crate::progress::bar;
-use crate::units::wrapped;
+use carma_format::wrapped;
 
-/// Where nobody says on what: the published evaluation's server.
+/// Default servers: the published evaluation's server.
 pub(crate) const SERVERS: &str = "4xA100-40GB";
 
 /// What a run is made from.
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Simulates, and prints what came of it.
+/// Simulates, and prints the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let settings = arguments.rules.settings()?;
     let world = arguments.world.load(SERVERS)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use carma_sim::{LowerBounds, RunSummary, UserSummary};
 
-use crate::units::duration;
+use carma_format::{duration, energy};
 
 /// Prints a run in a few lines.
 pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl Write) -> Result<()> {
@@ -22,15 +22,15 @@ pub(super) fn print(summary: &RunSummary, bounds: LowerBounds, output: &mut impl
     line("SMACT, SMOCC, DRAMA", format!("{:.3}, {:.3}, {:.3}", summary.smact, summary.smocc, summary.drama))?;
     line("memory", format!("{:.0} MiB a device", summary.memory_mib))?;
     line("GPUs in use", format!("{:.1} % of the time", 100.0 * summary.active))?;
-    line("energy", format!("{:.2} kWh", summary.energy / 3.6e6))?;
+    line("energy", energy(summary.energy))?;
     line("energy-delay product", format!("{:.2} kWh h", summary.energy_delay / 3.6e6 / 3600.0))?;
     Ok(())
 }
 
-/// So many users are named.
+/// Limit of listed users.
 const MOST_USERS: usize = 20;
 
-/// Prints a line a user, where the trace names several.
+/// Prints a line per user, if the trace names several.
 pub(super) fn print_users(users: &[UserSummary], output: &mut impl Write) -> Result<()> {
     for user in users.iter().take(MOST_USERS).filter(|_| users.len() > 1) {
         let UserSummary { user, jobs, mean_wait, mean_jct, p95_jct, .. } = user;

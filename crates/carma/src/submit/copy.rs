@@ -1,6 +1,6 @@
-//! Copies of work trees for jobs that want the code as it is now, and their end once the jobs are over.
+//! Copies of work trees for jobs that want the code as it is now, and their removal after the jobs.
 //!
-//! Each is a folder of the user's own: `tree` is the copy, `jobs` says whose it is: the manager's address, and the numbers of its jobs.
+//! Each is a folder of the user: `tree` is the copy, `jobs` names its owner: the manager's address, and the numbers of its jobs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use carma_core::JobId;
-use carma_manager::api::{ProblemKind, Submit, Submitted};
+use carma_manager::api::{ProblemKind, Submission, Submitted};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::launch::snapshot;
 use carma_manager::places::Places;
@@ -18,22 +18,22 @@ use tempfile::TempDir;
 
 /// The most that is copied: code, not data.
 const LARGEST: u64 = 1 << 30;
-/// A copy that nobody signed for is being made, or was left behind when its maker ended: after this long it is the latter.
+/// A copy without an owner is in progress, or was left behind: after this long it is the latter.
 const UNSIGNED: Duration = Duration::from_secs(24 * 3600);
 
 /// The copies of one submission.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     cleaned: bool,
-    /// Gone again where it is not handed over.
+    /// Removed unless it is handed over.
     pending: Option<TempDir>,
 }
 
 impl Copies {
-    /// The submission with a copy of its work tree in its place, where it asks for one.
-    pub(super) fn copied(&mut self, client: &mut Client, mut submit: Submit) -> Result<Submit> {
-        if !submit.job.snapshot {
-            return Ok(submit);
+    /// The submission with a copy of its work tree, if it requests one.
+    pub(super) fn copied(&mut self, client: &mut Client, mut submission: Submission) -> Result<Submission> {
+        if !submission.job.snapshot {
+            return Ok(submission);
         }
         let folder = Places::own_user().state.join("snapshots");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -42,22 +42,22 @@ impl Copies {
         }
         let copy =
             tempfile::Builder::new().prefix("").tempdir_in(&folder).with_context(|| format!("cannot write to {}", folder.display()))?;
-        submit.job.directory = snapshot(&submit.job.directory, &copy.path().join("tree"), LARGEST)?.directory;
+        submission.job.directory = snapshot(&submission.job.directory, &copy.path().join("tree"), LARGEST)?.directory;
         self.pending = Some(copy);
-        Ok(submit)
+        Ok(submission)
     }
 
-    /// Submits, and keeps the copy for the jobs that were accepted; also where that is not known, as when the connection broke. Whose it is is written
-    /// down before: then it is found to be somebody's whatever happens.
-    pub(super) fn submit(&mut self, client: &mut Client, submit: &Submit) -> Result<Submitted> {
-        let Some(copy) = self.pending.take() else { return Ok(client.submit(submit)?) };
+    /// Submits, and keeps the copy for the accepted jobs; also if the result is unknown, as after a broken connection. The owner is written
+    /// before, so that the copy always has one.
+    pub(super) fn submit(&mut self, client: &mut Client, submission: &Submission) -> Result<Submitted> {
+        let Some(copy) = self.pending.take() else { return Ok(client.submit(submission)?) };
         let note = Note { file: copy.path().join("jobs"), address: client.address().to_string() };
         note.write(&[])?;
         let folder = copy.keep();
-        let answer = client.submit(submit);
+        let answer = client.submit(submission);
         match &answer {
             Ok(accepted) => note.write(&accepted.jobs)?,
-            // What cannot be removed is left behind, and nothing else is.
+            // If removal fails, only the copy is left behind.
             Err(error) if error.nothing_was_done() => drop(fs::remove_dir_all(&folder)),
             Err(_) => {}
         }
@@ -65,7 +65,7 @@ impl Copies {
     }
 }
 
-/// Says whose a copy is.
+/// The owner of a copy.
 struct Note {
     file: PathBuf,
     address: String,
@@ -78,7 +78,7 @@ impl Note {
     }
 }
 
-/// Whether a job needs its copy no more; one that cannot be asked for may.
+/// Whether a job no longer needs its copy; an unknown state counts as in use.
 fn is_over(client: &mut Client, job: JobId) -> bool {
     match client.job(&job.0.to_string()) {
         Ok(detail) => detail.outcome().is_some(),
@@ -87,7 +87,7 @@ fn is_over(client: &mut Client, job: JobId) -> bool {
     }
 }
 
-/// Removes copies whose jobs are over. What cannot be removed now may be another time.
+/// Removes copies whose jobs are over. A failed removal is repeated next time.
 fn clean(folder: &Path, address: &str, mut over: impl FnMut(JobId) -> bool) {
     let copies = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for copy in copies {
@@ -101,7 +101,7 @@ fn clean(folder: &Path, address: &str, mut over: impl FnMut(JobId) -> bool) {
     }
 }
 
-/// The jobs of a note, where it is for this manager: another's have the same numbers.
+/// The jobs of a note, if it is for this manager: other managers use the same numbers.
 fn jobs_of(note: &str, address: &str) -> Option<Vec<JobId>> {
     let mut lines = note.lines();
     let ours = lines.next() == Some(address);
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// What is noted of a copy once its job was answered so; none where the copy is gone.
+    /// The note of a copy after this answer; none if the copy was removed.
     fn noted(answer: &'static str) -> Option<Vec<String>> {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("carma.sock")).unwrap();
@@ -142,7 +142,7 @@ mod tests {
         let note = copy.path().join("jobs");
         let job = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), copy.path());
         let mut copies = Copies { cleaned: true, pending: Some(copy) };
-        let submitted = copies.submit(&mut client, &Submit { job, array: None, parameters: Vec::new() });
+        let submitted = copies.submit(&mut client, &Submission::from(job));
         assert_eq!(submitted.is_ok(), answer.contains("200 OK"));
         serving.join().unwrap();
         let text = fs::read_to_string(note).ok()?;

@@ -1,21 +1,21 @@
-//! What would be submitted, and what a running manager expects of it.
+//! A preview of a submission, and the forecast of a running manager.
 
 use std::io::Write;
 
 use anyhow::Result;
-use carma_manager::api::{Forecast, Submit};
+use carma_manager::api::Forecast;
 use carma_manager::client::ClientError;
 use carma_manager::request::JobRequest;
-use carma_manager::submission::Submission;
+use carma_manager::submission::ValidSubmission;
 use serde::Serialize;
 
 use super::view;
 use crate::manager::{Manager, devices, estimate};
 use crate::progress::awaited;
-use crate::text::printable;
-use crate::units::wrapped;
+use carma_format::printable;
+use carma_format::wrapped;
 
-/// A request with what would become of it, where a manager was there to say.
+/// A request with its forecast, if a manager answered.
 #[derive(Debug, Serialize)]
 struct Planned {
     #[serde(flatten)]
@@ -24,16 +24,16 @@ struct Planned {
     forecast: Option<Forecast>,
 }
 
-pub(super) fn run(submissions: &[Submission], manager: &Manager, json: bool, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(submissions: &[ValidSubmission], manager: &Manager, json: bool, output: &mut impl Write) -> Result<()> {
     let forecasts = forecasts(submissions, manager)?;
     if !json {
         view::table(submissions, output)?;
         return forecasts.iter().filter_map(|jobs| jobs.first()).try_for_each(|first| Ok(write!(output, "\n{}", text(first))?));
     }
-    // Written one by one: a hundred thousand environments need not be in memory at once.
+    // Written one by one: a hundred thousand environments need not be in memory together.
     let mut before = "[";
     let mut forecasts = forecasts.into_iter().flatten();
-    for request in submissions.iter().flat_map(Submission::requests) {
+    for request in submissions.iter().flat_map(ValidSubmission::requests) {
         let planned = Planned { request: request.without_secrets(), forecast: forecasts.next() };
         write!(output, "{before}\n{}", serde_json::to_string_pretty(&planned)?)?;
         before = ",";
@@ -41,20 +41,20 @@ pub(super) fn run(submissions: &[Submission], manager: &Manager, json: bool, out
     Ok(writeln!(output, "\n]")?)
 }
 
-/// The forecasts of each submission; none where no manager runs.
-fn forecasts(submissions: &[Submission], manager: &Manager) -> Result<Vec<Vec<Forecast>>> {
+/// The forecasts of each submission; none if no manager runs.
+fn forecasts(submissions: &[ValidSubmission], manager: &Manager) -> Result<Vec<Vec<Forecast>>> {
     match manager.connect() {
         Err(ClientError::NoManager(_)) => Ok(Vec::new()),
         client => {
             let mut client = client?;
-            let mut forecast = |submission: &Submission| client.forecast(&Submit::from(submission.clone()));
+            let mut forecast = |submission: &ValidSubmission| client.forecast(submission.as_sent());
             // The manager may dry-run each.
             Ok(awaited("estimating", || submissions.iter().map(&mut forecast).collect::<Result<_, _>>())?)
         }
     }
 }
 
-/// What is expected, and where it would go: of the first job, as others of an array are alike.
+/// The forecast of the first job; others of an array are alike.
 fn text(forecast: &Forecast) -> String {
     let expected = estimate(&forecast.estimate).unwrap_or_else(|| "nothing is known of it before it runs".to_owned());
     let place = match (&forecast.placement, &forecast.why) {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_forecast_says_what_is_expected_and_where_it_would_go() {
         let device = DeviceId::gpu(ServerId(0), 2);
-        let placement = Placement { server: ServerId(0), devices: vec![Granted { device, promised: MiB(1024), limits: Limits::Streams }] };
+        let placement = Placement { server: ServerId(0), devices: vec![Granted { device, reserved: MiB(1024), limits: Limits::Streams }] };
         let estimate = EstimateDetail {
             expected: Some(MiB(7118)),
             upper: Some(MiB(8192)),
@@ -91,7 +91,9 @@ mod tests {
             job: JobId(1),
             state: State::Queued { since: Time::ZERO },
             reason: WaitReason::Room,
+            summary: "job 1 is next, and waits for room".to_owned(),
             devices: Vec::new(),
+            hosts: Vec::new(),
             text: text_of_why,
         };
         let waits = Forecast { estimate: EstimateDetail::default(), placement: None, why: Some(why) };

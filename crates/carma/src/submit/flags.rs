@@ -1,11 +1,11 @@
-//! What can be said of a job, as flags.
+//! The options of a job, as flags.
 
-use carma_manager::submission::{KEYS, Key, Place, Saying};
+use carma_manager::submission::{KEYS, Key, OptionValue, Place};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
-/// What the flags said, key by key.
+/// The values of the flags, key by key.
 #[derive(Debug)]
-pub(crate) struct Flags(pub(crate) Vec<Saying>);
+pub(crate) struct Flags(pub(crate) Vec<OptionValue>);
 
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
@@ -37,7 +37,7 @@ impl FromArgMatches for Flags {
                 Some(_) => matches.get_many(key.name).into_iter().flatten().cloned().collect(),
             };
             let place = Place { key: Some(format!("--{}", key.name)), ..Place::default() };
-            values.into_iter().map(move |value| Saying { key, value, place: place.clone() })
+            values.into_iter().map(move |value| OptionValue { key, value, place: place.clone() })
         });
         Ok(Self(said.collect()))
     }

@@ -5,8 +5,6 @@ mod dry_run;
 mod flags;
 mod view;
 
-pub(crate) use view::words as command_words;
-
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
@@ -16,9 +14,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use carma_core::JobId;
-use carma_manager::api::{JobDetail, Submit, Submitted};
+use carma_manager::api::{JobDetail, Submission, Submitted};
 use carma_manager::client::Client;
-use carma_manager::submission::{Caller, Source, Submission};
+use carma_manager::submission::{Caller, ParsedSubmission, Source, ValidSubmission};
 use clap::Args;
 use jiff::Zoned;
 
@@ -71,7 +69,7 @@ pub(crate) struct Arguments {
     manager: Manager,
 }
 
-/// How it is told what was accepted.
+/// Output form of accepted jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Words,
@@ -82,13 +80,13 @@ enum Answer {
 pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitCode> {
     let Arguments { files, words, flags: Flags(flags), dry_run, wait, quiet, json, manager } = arguments;
     let caller = caller()?;
-    let mut submissions: Vec<Submission> = Vec::new();
+    let mut parsed: Vec<ParsedSubmission> = Vec::new();
     let mut take = |source: Source<'_>| -> Result<()> {
-        let (taken, notes) = source.submissions(&flags, &caller)?;
+        let (submissions, notes) = source.submissions(&flags, &caller)?;
         for note in notes {
             eprintln!("carma: {note}");
         }
-        submissions.extend(taken);
+        parsed.extend(submissions);
         Ok(())
     };
     if files.is_empty() {
@@ -98,13 +96,14 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
             take(Source::Text { name, text: &read(name)?, arguments: words.clone() })?;
         }
     }
-    submissions.iter().try_for_each(Submission::check_files)?;
+    parsed.iter().try_for_each(ParsedSubmission::check_files)?;
+    let submissions: Vec<ValidSubmission> = parsed.into_iter().map(ParsedSubmission::into_valid).collect();
     if dry_run {
         return dry_run::run(&submissions, &manager, json, output).map(|()| ExitCode::SUCCESS);
     }
-    let submits: Vec<Submit> = submissions.into_iter().map(Submit::from).collect();
-    let interactive = submits.iter().any(|submit| submit.job.interactive);
-    let single = matches!(submits.as_slice(), [Submit { array: None, parameters, .. }] if parameters.is_empty());
+    let submissions: Vec<Submission> = submissions.into_iter().map(ValidSubmission::into_sent).collect();
+    let interactive = submissions.iter().any(|submission| submission.job.interactive);
+    let single = matches!(submissions.as_slice(), [Submission { array: None, parameters, .. }] if parameters.is_empty());
     ensure!(single || !interactive, "one terminal is for one interactive job: submit it alone");
     let mut client = manager.connect().context("nothing was submitted")?;
     let answer = match (quiet, json) {
@@ -112,7 +111,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
         (_, true) => Answer::Json,
         _ => Answer::Words,
     };
-    let jobs = submit(&mut client, submits, answer, output)?;
+    let jobs = submit(&mut client, submissions, answer, output)?;
     match jobs.as_slice() {
         [job] if interactive => attach(client, *job),
         _ if wait => {
@@ -126,15 +125,15 @@ pub(crate) fn run(arguments: Arguments, output: &mut impl Write) -> Result<ExitC
     }
 }
 
-/// Submits one after the other, and says what was accepted, also where a later one is refused.
-fn submit(client: &mut Client, submits: Vec<Submit>, answer: Answer, output: &mut impl Write) -> Result<Vec<JobId>> {
+/// Submits one after the other, and prints the accepted ones, even if a later one is refused.
+fn submit(client: &mut Client, submissions: Vec<Submission>, answer: Answer, output: &mut impl Write) -> Result<Vec<JobId>> {
     let mut all = Submitted { jobs: Vec::new(), notes: Vec::new() };
     let mut copies = Copies::default();
-    let mut accept = |submit: Submit| -> Result<()> {
-        let submit = copies.copied(client, submit)?;
-        let accepted = copies.submit(client, &submit)?;
+    let mut accept = |submission: Submission| -> Result<()> {
+        let submission = copies.copied(client, submission)?;
+        let accepted = copies.submit(client, &submission)?;
         match answer {
-            Answer::Words => writeln!(output, "{}", view::accepted(&submit, &accepted.jobs))?,
+            Answer::Words => writeln!(output, "{}", view::accepted(&submission, &accepted.jobs))?,
             Answer::Numbers => accepted.jobs.iter().try_for_each(|job| writeln!(output, "{}", job.0))?,
             Answer::Json => {}
         }
@@ -146,14 +145,14 @@ fn submit(client: &mut Client, submits: Vec<Submit>, answer: Answer, output: &mu
         all.notes.extend(accepted.notes);
         Ok(())
     };
-    let end = submits.into_iter().try_for_each(&mut accept);
+    let end = submissions.into_iter().try_for_each(&mut accept);
     if answer == Answer::Json && !all.jobs.is_empty() {
         write_json(&all, output)?;
     }
     end.map(|()| all.jobs)
 }
 
-/// Reads a file, and tells who forgot the dashes before a command.
+/// Reads a file; the error explains missing dashes before a command.
 fn read(name: &str) -> Result<String> {
     let mut bytes = Vec::new();
     if name == "-" {
@@ -169,7 +168,7 @@ fn read(name: &str) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{name} is no script or job file; to run a program, put -- before it"))
 }
 
-/// Where we are, our environment, and the time. Variables that are no text cannot be kept in a request, and are named.
+/// Our folder, environment, and the time. Variables that are not text cannot be kept in a request, and are reported.
 pub(crate) fn caller() -> Result<Caller> {
     let mut environment = BTreeMap::new();
     for (name, value) in env::vars_os() {

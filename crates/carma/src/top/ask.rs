@@ -1,4 +1,4 @@
-//! Asks the manager once a second, does to jobs what is wanted, and listens to what happens. When the manager is away, it is asked until it is back.
+//! Queries the manager once a second, acts on jobs, and listens to events. Retries while the manager is away.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -12,7 +12,7 @@ use carma_manager::store::{StoredEvent, UnixMillis};
 
 use super::model::{Message, Request, Seen, Subject};
 use crate::manager::past;
-use crate::text::printable;
+use carma_format::printable;
 
 /// Between rounds of questions.
 const ROUND: Duration = Duration::from_secs(1);
@@ -23,18 +23,18 @@ const LOG_LINES: u32 = 2000;
 /// Events of before that are shown.
 const PAST_EVENTS: u64 = 200;
 
-/// Whoever asks the manager.
+/// The thread that queries the manager.
 pub(super) struct Asker {
     client: Client,
     messages: Sender<Message>,
-    /// Who we are; unset: to be asked.
+    /// The current user; unset: not queried yet.
     me: Option<Me>,
-    /// The last look at GPUs that is known.
+    /// The latest known GPU sample.
     looked: Option<UnixMillis>,
     subject: Subject,
 }
 
-/// Nobody wants to know any more.
+/// The receiver is gone.
 struct Over;
 
 impl Asker {
@@ -42,7 +42,7 @@ impl Asker {
         Self { client, messages, me: None, looked: None, subject: Subject::Nothing }
     }
 
-    /// Asks, and does what it is told to, until nobody wants to know any more.
+    /// Polls the manager and carries out orders until the view is closed.
     pub(super) fn run(mut self, requests: &Receiver<Request>) {
         let mut next = Instant::now();
         loop {
@@ -72,7 +72,7 @@ impl Asker {
         match self.round() {
             Ok(seen) => self.tell(Message::Seen(Box::new(seen)))?,
             Err(error) => {
-                // Another manager may know us otherwise.
+                // Another manager may give us other rights.
                 self.me = None;
                 return self.tell(Message::Away(printable(&error.to_string())));
             }
@@ -90,7 +90,7 @@ impl Asker {
         let status = client.status()?;
         let gpus = client.gpus()?;
         let queue = client.queue(&QueueQuery { each: Some(MOST_JOBS), ..QueueQuery::default() })?;
-        // First all that are kept, then the new ones. A clock that went back must not keep us waiting for it.
+        // First all kept samples, then the new ones. If the clock was set back, we must not wait for the old time.
         let since = self.looked.map(|looked| looked.min(status.now));
         let looks = client.recent(&RecentQuery { since, ..RecentQuery::default() })?;
         self.looked = looks.iter().filter_map(|looks| looks.at.last()).max().copied().or(self.looked);
@@ -104,7 +104,7 @@ impl Asker {
             Subject::Nothing => return Ok(()),
             Subject::Job(name) => {
                 let detail = client.job(name).map_err(words).map(|job| {
-                    // That a job does not wait any more is no trouble.
+                    // A job that no longer waits is not an error.
                     let why = job.state.waiting().and_then(|_| client.why(name).ok());
                     (Box::new(job), why)
                 });
@@ -133,11 +133,11 @@ impl Asker {
     }
 }
 
-/// Tells everything that happens, after some of what happened before, until nobody wants to know any more.
+/// Streams events, after some earlier ones, until the view is closed.
 pub(super) fn listen(client: &mut Client, messages: &Sender<Message>) {
     let mut last = None;
     loop {
-        // That the manager is away is told by whoever asks it.
+        // The poller reports a manager that is away.
         let after = last.map_or_else(|| beginning(client), Ok);
         if let Ok(after) = after {
             for event in client.events(Some(after)).into_iter().flatten().map_while(Result::ok) {

@@ -1,8 +1,8 @@
-//! Managers that never were, for tests: GPUs, jobs and what happened to them.
+//! Made-up managers for tests: GPUs, jobs and events.
 
 use std::time::Duration;
 
-use carma_core::{AttemptId, CollocationMode, DeviceId, Fraction, JobId, MiB, Priority, Seconds, ServerId, Utilisation, Watts};
+use carma_core::{AttemptId, CollocationMode, DeviceId, Fraction, JobId, Metric, MiB, Priority, Seconds, ServerId, Utilisation, Watts};
 use carma_manager::api::{Counts, GpuDetail, GpuTenant, Me, Queue, QueueRow, RecentLooks, Status};
 use carma_manager::event::JobEvent;
 use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::model::{Message, Model, Request, Seen, Size};
 
-/// Who looks, unless a test says otherwise.
+/// The current user, unless a test sets another.
 pub(super) const ADA: u32 = 1000;
 
 pub(super) fn waiting(id: u64, name: &str, user: &str, gibibytes: u64) -> QueueRow {
@@ -56,7 +56,6 @@ pub(super) fn tenant(job: u64, name: &str, promised: u64, used: Option<u64>) -> 
 
 /// A GPU of 40 GiB.
 pub(super) fn gpu(ordinal: u16, tenants: Vec<GpuTenant>, used: u64) -> GpuDetail {
-    let share = |share| Some(Fraction::clamped(share));
     let busy = if tenants.is_empty() { 0.0 } else { 0.6 + f64::from(ordinal % 4) / 10.0 };
     GpuDetail {
         device: DeviceId::gpu(ServerId(0), ordinal),
@@ -69,7 +68,12 @@ pub(super) fn gpu(ordinal: u16, tenants: Vec<GpuTenant>, used: u64) -> GpuDetail
         memory_used: Some(MiB(used * 1024)),
         promised: MiB(tenants.iter().map(|tenant| tenant.promised.0).sum()),
         available: MiB(0),
-        utilisation: Utilisation { smact: share(busy), smocc: share(busy / 2.0), drama: share(busy / 3.0), gpu: share(busy) },
+        utilisation: Utilisation::of([
+            (Metric::Smact, busy),
+            (Metric::Smocc, busy / 2.0),
+            (Metric::Drama, busy / 3.0),
+            (Metric::Utilisation, busy),
+        ]),
         power: Some(Watts(60.0 + busy * 250.0)),
         energy: None,
         temperature: Some(41),
@@ -100,30 +104,27 @@ fn status(gpus: &[GpuDetail]) -> Status {
         speed: 1.0,
         gpus: gpus.len() as u32,
         left_out: Vec::new(),
+        metrics: Vec::new(),
         policy: "magm".to_owned(),
         jobs: Counts::default(),
         troubles: Vec::new(),
     }
 }
 
-/// One look at each GPU.
+/// One sample of each GPU.
 fn looks_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentLooks> {
-    let share = |share: Option<Fraction>| vec![share.map(Fraction::get)];
     let look = |gpu: &GpuDetail| RecentLooks {
         device: gpu.device,
         at: vec![now],
         memory: vec![gpu.memory_used.unwrap_or_default()],
-        smact: share(gpu.utilisation.smact),
-        smocc: share(gpu.utilisation.smocc),
-        drama: share(gpu.utilisation.drama),
-        gpu: share(gpu.utilisation.gpu),
+        utilisation: gpu.utilisation.map(|share| vec![share.map(Fraction::get)]),
         power: vec![gpu.power],
         tenants: Vec::new(),
     };
     gpus.iter().map(look).collect()
 }
 
-/// What a manager with these GPUs and jobs answers to ada, who is no operator.
+/// The answers of a manager with these GPUs and jobs to ada, who is no operator.
 pub(super) fn seen(gpus: Vec<GpuDetail>, jobs: Vec<QueueRow>) -> Seen {
     let count = |fits: fn(&QueueRow) -> bool| jobs.iter().filter(|job| fits(job)).count() as u64;
     let held = count(|job| job.state == Phase::Held);
@@ -164,7 +165,7 @@ pub(super) fn busy() -> Seen {
     seen(gpus, jobs)
 }
 
-/// A model that has seen this, with something having happened.
+/// A model with these answers and some events.
 pub(super) fn model_of(seen: Seen) -> Model {
     let mut model = Model::new("/run/carma/carma.sock".to_owned(), Size { columns: 80, rows: 24 });
     let mut tell = |message| assert_eq!(model.update(message, Duration::from_secs(1)), []);
@@ -176,11 +177,11 @@ pub(super) fn model_of(seen: Seen) -> Model {
     ] {
         tell(Message::Happened(event(sequence, kind, body)));
     }
-    // A few looks, so that there is something over time.
+    // A few samples for the chart.
     for share in [0.1, 0.4, 0.8] {
         let mut earlier = seen.clone();
         for looks in &mut earlier.looks {
-            looks.smact = vec![Some(share)];
+            looks.utilisation[Metric::Smact] = vec![Some(share)];
         }
         tell(Message::Seen(Box::new(earlier)));
     }

@@ -35,9 +35,9 @@ use crate::manager::Manager;
 
 /// Between pictures.
 const FRAME: Duration = Duration::from_millis(100);
-/// Time passes in steps of this, where nothing else happens.
+/// Interval of redraws without any message.
 const TICK: Duration = Duration::from_secs(1);
-/// What else there is where this cannot be.
+/// Alternatives without a terminal.
 const INSTEAD: &str = "`carma queue` and `carma gpus --watch` print the same as text";
 
 #[derive(Debug, Args)]
@@ -69,10 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut screen = Screen::new(appearance)?;
     let mut model = Model::new(address, screen.size()?);
     let (mut listener, asker) = (client.another()?, Asker::new(client, messages.clone()));
-    let heard = messages.clone();
-    hear_signals(messages.clone())?;
+    let events = messages.clone();
+    forward_signals(messages.clone())?;
     spawn("asker", move || asker.run(&requested))?;
-    spawn("listener", move || listen(&mut listener, &heard))?;
+    spawn("listener", move || listen(&mut listener, &events))?;
     spawn("keys", move || read_keys(&messages))?;
     match show(&mut screen, &mut model, &arriving, &requests)? {
         Departure::Wanted => Ok(ExitCode::SUCCESS),
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Takes what comes and draws what became of it, at most ten times a second.
+/// Handles messages and draws the model, at most ten times a second.
 fn show(screen: &mut Screen, model: &mut Model, arriving: &Receiver<Message>, requests: &Sender<Request>) -> Result<Departure> {
     let begun = Instant::now();
     let (mut drawn, mut changed) = (None::<Instant>, true);
@@ -124,7 +124,7 @@ fn read_keys(messages: &Sender<Message>) {
     }
 }
 
-fn hear_signals(messages: Sender<Message>) -> Result<()> {
+fn forward_signals(messages: Sender<Message>) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     spawn("signals", move || {
         for signal in signals.forever() {

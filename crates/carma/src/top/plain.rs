@@ -1,13 +1,13 @@
-//! What a job printed as plain lines: as a terminal would leave them, without what steers one.
+//! The output of a job as plain lines: as a terminal would leave them, without control sequences.
 
-use crate::text::printable;
+use carma_format::printable;
 
 /// The lines of a log.
 pub(super) fn plain_lines(log: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(log).lines().map(plain).collect()
 }
 
-/// A line as a terminal would leave it: what was overwritten from its beginning is gone, and so are colours.
+/// A line as a terminal would leave it, without overwritten text and colours.
 fn plain(line: &str) -> String {
     let left = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
     printable(&without_sequences(left).replace('\t', "    "))
@@ -27,7 +27,7 @@ fn without_sequences(text: &str) -> String {
             Some('[') => drop(rest.find(|end| matches!(end, '\u{40}'..='\u{7e}'))),
             // Titles and links end with a bell, or with an escape and a letter.
             Some(']') if rest.find(|end| matches!(end, '\u{7}' | '\u{1b}')) == Some('\u{1b}') => drop(rest.next()),
-            // The others are of one letter.
+            // The others have one letter.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The terminal while the view is on it. It is left as it was however this ends: by a key, by a signal, by a panic.
+//! The terminal of the view. It is restored at every end: by a key, by a signal, by a panic.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,7 @@ use signal_hook::low_level::raise;
 use super::model::{Model, Size};
 use super::view::{self, Appearance};
 
-/// Held while something is drawn, and by a thread that panics until all of this has ended.
+/// Held during drawing, and by a panicking thread until the program ends.
 static DRAWING: Mutex<()> = Mutex::new(());
 
 type Drawn = Terminal<CrosstermBackend<BufWriter<File>>>;
@@ -38,10 +38,10 @@ impl Screen {
         Ok(Self { terminal: take_over()?, appearance, zone: TimeZone::system() })
     }
 
-    /// Gives the terminal back and stops, until we are to go on.
+    /// Restores the terminal and stops until SIGCONT.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         restore();
-        // To this thread, so that it is stopped right here.
+        // To this thread, so that it stops here.
         raise(SIGTSTP)?;
         self.terminal = take_over()?;
         Ok(())
@@ -53,7 +53,7 @@ impl Screen {
         Ok(Size { columns: size.width, rows: size.height })
     }
 
-    /// Draws what has changed.
+    /// Draws the changes.
     pub(super) fn draw(&mut self, model: &Model) -> io::Result<()> {
         let Self { terminal, appearance, zone } = self;
         let _held = DRAWING.lock();
@@ -67,7 +67,7 @@ impl Drop for Screen {
     }
 }
 
-/// Takes the terminal over, with nothing on it.
+/// Takes over and clears the terminal.
 fn take_over() -> io::Result<Drawn> {
     // Not through the standard output of the library: its lock is held, and a thread that panics must get through.
     let drawn = Terminal::new(CrosstermBackend::new(BufWriter::new(terminal()?)))?;
@@ -80,7 +80,7 @@ fn terminal() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Leaves the terminal as it was; one that is gone needs nothing.
+/// Restores the terminal; ignores one that is gone.
 fn restore() {
     if let Ok(mut terminal) = terminal() {
         let _ = execute!(terminal, LeaveAlternateScreen, Show);
@@ -89,7 +89,7 @@ fn restore() {
     let _ = disable_raw_mode();
 }
 
-/// Whichever thread panics, its words are for a terminal that is as it was and on which nothing more is drawn, and all of this ends.
+/// A panic in any thread restores the terminal before its message is printed, and ends the program.
 fn restore_on_panic() {
     let before = panic::take_hook();
     let draws = thread::current().id();

@@ -14,8 +14,7 @@ use crate::catalogue::CatalogueArguments;
 /// The trace to work on.
 #[derive(Debug, Args)]
 pub(super) struct Source {
-    /// The trace: CSV of submissions, a script of sleep and submit, a .rad
-    /// task, or a log of Philly, Helios or Alibaba; packed by gzip or not.
+    #[arg(help = format!("The trace, packed by gzip or not. Formats: {}", carma_sim::trace::formats()))]
     pub(super) trace: PathBuf,
     #[command(flatten)]
     pub(super) catalogue: CatalogueArguments,
@@ -133,7 +132,7 @@ pub(crate) struct GenerateArguments {
     pub(super) destination: Destination,
 }
 
-/// A time as people write it.
+/// A time as the user writes it.
 pub(crate) fn span(text: &str) -> Result<Seconds, String> {
     let (number, each) = match text.as_bytes() {
         [number @ .., b's'] => (number.len(), 1.0),

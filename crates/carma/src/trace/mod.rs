@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Generate(GenerateArguments),
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     match command {
         Command::Analyze(arguments) => analyze(arguments, output),
@@ -102,7 +102,7 @@ impl Source {
     }
 }
 
-/// What a trace was made from, and how, so that it can be made again.
+/// Source and rule of a trace, so that it can be made again.
 fn provenance(tool: &str, source: &Source, rule: &str) -> Result<[String; 3]> {
     let made = format!("made by carma {} trace {tool}", env!("CARGO_PKG_VERSION"));
     Ok([made, format!("from {}", identity(&source.trace)?), rule.to_owned()])

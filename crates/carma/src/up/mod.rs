@@ -1,9 +1,11 @@
 //! `carma up`: the manager, in the foreground or on its own.
 
+mod log;
 mod signals;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,13 +17,14 @@ use carma_emu::{Machine, VARIABLE};
 use carma_gpu::mps::PROGRAM;
 use carma_gpu::profiling::Options;
 use carma_manager::client::{Address, Client};
-use carma_manager::configuration::Configuration;
+use carma_manager::configuration::{Configuration, lines};
 use carma_manager::engine::{Engine, Setup, World};
+use carma_manager::open_files;
 use carma_manager::places::Places;
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
-use carma_manager::{notify, open_files};
 use clap::Args;
+use sd_notify::NotifyState;
 
 use crate::gpus::{self, find};
 use crate::web;
@@ -47,11 +50,13 @@ pub(crate) struct Arguments {
     /// Write every event and decision to this file, for carma replay-log.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    log: log::LogArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut places = match &arguments.state {
-        // Jobs are launched from other folders than this.
+        // Jobs start in other folders than this.
         Some(folder) => Places::at(&std::path::absolute(folder).context("cannot tell where the folder of the state is")?),
         None => Places::own(),
     };
@@ -62,10 +67,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.detach {
         return detach(&places);
     }
+    arguments.log.start()?;
     let signals = signals::catch()?;
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
     let configuration = Configuration::read(&places.configuration)?;
+    for warning in lines(&places.configuration, &configuration.warnings) {
+        tracing::warn!("{warning}");
+    }
     let (driver, world) = if arguments.no_gpus { (None, no_gpus()) } else { world()? };
     let store = Arc::new(Store::open(places.database())?);
     let record = arguments.record.as_ref().map(std::path::absolute).transpose()?;
@@ -81,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let words = setup.world.words.clone();
     let (handle, arriving) = Engine::handle();
-    // What cannot be listened on is told before anything is launched.
+    // An address that is in use is an error before anything is launched.
     let serving = Serving {
         handle: handle.clone(),
         store: Arc::clone(&store),
@@ -95,29 +104,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (address, metrics) = (server.address(), server.metrics_address());
     let engine = Engine::start(setup, store, &handle, arriving)?;
     handle_signals(signals, handle.clone(), places.configuration.clone(), settings)?;
-    eprintln!("carma: manages {words}; listens on {}", places.socket.display());
-    address.inspect(|address| eprintln!("carma: listens on {address} too"));
-    metrics.inspect(|address| eprintln!("carma: metrics are on http://{address}/metrics, for whoever reaches it"));
-    // Whoever started us as a service waits for this; others do not listen.
-    let _ = notify::ready();
+    tracing::info!("manages {words}; listens on {}", places.socket.display());
+    address.inspect(|address| tracing::info!("listens on {address} too"));
+    metrics.inspect(|address| tracing::info!("metrics are on http://{address}/metrics, without authentication"));
+    // systemd waits for this; without systemd it does nothing.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let run = move || {
         let outcome = server.run(stopped);
-        // Without anybody to ask it, the manager had better be started again.
+        // A manager without its server is of no use: it ends, and a service restarts it.
         shut_down(&handle);
         outcome
     };
     let serving = thread::Builder::new().name("server".to_owned()).spawn(run)?;
     let ended_well = engine.join();
-    let _ = notify::stopping();
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
     let _ = stop.send(());
     serving.join().unwrap_or(Ok(()))?;
     ensure!(ended_well, "the engine broke: start the manager again, and nothing is lost");
-    eprintln!("carma: stopped; jobs that run go on");
+    tracing::info!("stopped; jobs that run go on");
     Ok(())
 }
 
-/// The GPUs there are, and what jobs need to find them.
+/// The GPUs, and the environment that jobs need to find them.
 fn world() -> Result<(Option<Arc<carma_gpu::Driver>>, World)> {
     let (driver, found) = find()?;
     let profiling = gpus::profiler_options(&found);
@@ -129,7 +138,7 @@ fn world() -> Result<(Option<Arc<carma_gpu::Driver>>, World)> {
             environment: BTreeMap::new(),
             search_paths: BTreeMap::new(),
             profiling,
-            mps_folder: if nix::unistd::geteuid().is_root() { "/run/carma/mps".into() } else { Places::own().state.join("mps") },
+            mps_folder: if rustix::process::geteuid().is_root() { "/run/carma/mps".into() } else { Places::own().state.join("mps") },
             mps_program: PROGRAM.into(),
         },
         gpus::World::Emulated(folder) => {
@@ -162,22 +171,24 @@ fn no_gpus() -> World {
 
 /// Starts the same again on its own, and waits until it answers.
 fn detach(places: &Places) -> Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
     fs::create_dir_all(&places.state).with_context(|| format!("cannot create {}", places.state.display()))?;
     let log = places.state.join("manager.log");
-    let file = fs::File::options().create(true).append(true).open(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let file =
+        fs::File::options().create(true).append(true).mode(0o600).open(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let begins = file.metadata()?.len();
     let words = std::env::args_os().skip(1).filter(|word| word != "--detach");
     let mut command = Command::new(std::env::current_exe()?);
     command.args(words).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn()?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait()? {
-            let said = fs::read(&log).unwrap_or_default();
-            let said =
-                String::from_utf8_lossy(said.get(begins as usize..).unwrap_or_default()).trim().trim_start_matches("carma: ").to_owned();
-            bail!("the manager did not start ({status}): {said}");
+            let written = fs::read(&log).unwrap_or_default();
+            let written = String::from_utf8_lossy(written.get(begins as usize..).unwrap_or_default());
+            // The error comes last, after lines of the log.
+            let error = written.rsplit_once("\ncarma: ").map_or(&*written, |(_, error)| error).trim().trim_start_matches("carma: ");
+            bail!("the manager did not start ({status}): {error}");
         }
         if answers(&places.socket, child.id()) {
             println!("The manager runs as process {}; its log is {}", child.id(), log.display());
@@ -188,7 +199,7 @@ fn detach(places: &Places) -> Result<()> {
     }
 }
 
-/// Whether it is this process that answers.
+/// Whether this process answers.
 fn answers(socket: &Path, pid: u32) -> bool {
     let status = Client::at(Address::Socket(socket.to_owned())).and_then(|mut client| client.status());
     status.is_ok_and(|status| status.pid == pid)

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::thread;
 
 use anyhow::Result;
-use carma_manager::api::Shutdown;
-use carma_manager::configuration::ManagerSettings;
+use carma_manager::api::{Reloaded, Shutdown};
+use carma_manager::configuration::ManagerConfig;
 use carma_manager::engine::Handle;
 use carma_manager::reload;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tokio::runtime::{Builder, Runtime};
 
-/// What a signal asks for.
+/// The request of a signal.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
     Stop,
@@ -23,7 +23,7 @@ enum Request {
 }
 
 impl Request {
-    /// A manager in a terminal gets HUP when that is closed: it stops, as other programs do.
+    /// A manager in a terminal gets HUP when the terminal is closed: it stops, as other programs do.
     fn of(signal: i32, terminal_closed: bool) -> Self {
         match signal {
             SIGHUP if !terminal_closed => Self::Reload,
@@ -39,7 +39,7 @@ pub(super) fn catch() -> Result<Signals> {
 }
 
 /// Handles signals in a thread until the manager ends.
-pub(super) fn handle_signals(mut signals: Signals, handle: Handle, configuration: PathBuf, running: ManagerSettings) -> Result<()> {
+pub(super) fn handle_signals(mut signals: Signals, handle: Handle, configuration: PathBuf, running: ManagerConfig) -> Result<()> {
     let runtime = runtime()?;
     let in_terminal = stderr().is_terminal();
     let run = move || {
@@ -47,11 +47,14 @@ pub(super) fn handle_signals(mut signals: Signals, handle: Handle, configuration
             match Request::of(signal, in_terminal && !stderr().is_terminal()) {
                 Request::Stop => return shut_down(&handle),
                 Request::Reload => match runtime.block_on(reload(&handle, configuration.clone(), &running)) {
-                    Ok(reloaded) if reloaded.needs_restart.is_empty() => eprintln!("carma: configuration reloaded"),
-                    Ok(reloaded) => {
-                        eprintln!("carma: configuration reloaded; these keys need a restart: {}", reloaded.needs_restart.join(", "));
+                    Ok(Reloaded { needs_restart, warnings }) => {
+                        for warning in &warnings {
+                            tracing::warn!("{warning}");
+                        }
+                        let restart = format!("; these keys need a restart: {}", needs_restart.join(", "));
+                        tracing::info!("configuration reloaded{}", if needs_restart.is_empty() { "" } else { &restart });
                     }
-                    Err(problem) => eprintln!("carma: configuration not reloaded, nothing changed: {problem}"),
+                    Err(problem) => tracing::error!("configuration not reloaded, nothing changed: {problem}"),
                 },
                 Request::Nothing => {}
             }

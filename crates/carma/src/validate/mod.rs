@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::files::{read_observations, read_table};
 use crate::progress::simulate_all;
 use crate::simulate::{World, WorldArguments};
-use crate::units::wrapped;
+use carma_format::wrapped;
 
 /// What the simulator is held against. Nothing is fitted.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// One policy: signed errors, as shares of what was measured; differences where the measured may be 0.
+/// One policy: signed errors, as shares of the measured value; differences where it may be 0.
 #[derive(Debug, Serialize)]
 struct Row {
     policy: String,

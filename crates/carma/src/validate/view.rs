@@ -1,12 +1,13 @@
-//! Simulated beside measured, for people.
+//! Simulated and measured results side by side, for people.
 
 use std::io::Write;
 
 use anyhow::Result;
-use carma_sim::{MeasuredRun, mean};
+use carma_core::mean;
+use carma_sim::MeasuredRun;
 
 use super::{Accuracy, Row, Validation};
-use crate::units::wrapped;
+use carma_format::wrapped;
 
 type Measure = fn(&Row) -> f64;
 type Time = (&'static str, fn(&MeasuredRun) -> f64, Measure);
@@ -21,7 +22,7 @@ const TIMES: [Time; 4] = [
 const COUNTS: [Count; 2] =
     [("out-of-memory attempts", |run| Some(run.oom_attempts), 1), ("energy over exclusive's", |run| run.energy_ratio, 3)];
 
-/// Prints every policy, measure by measure, and the errors in all.
+/// Prints every policy, measure by measure, and the total errors.
 pub(super) fn print(validation: &Validation, seeds: u64, output: &mut impl Write) -> Result<()> {
     let Validation { rows, pairs, crowds } = validation;
     for (name, of, error) in TIMES {

@@ -1,4 +1,4 @@
-//! The page as it is built from `web/` (`make web`), which is kept beside its sources so that nothing but Rust is needed to build the program.
+//! The page as built from `web/` (`make web`). It is kept beside its sources so that only Rust is needed to build the program.
 
 use carma_manager::serve::PageFile;
 
@@ -8,7 +8,7 @@ macro_rules! file {
     };
 }
 
-/// All of it.
+/// All files.
 pub(crate) const FILES: &[PageFile] = &[
     file!("/", "index.html", "text/html; charset=utf-8"),
     file!("/assets/", "app.js", "text/javascript; charset=utf-8"),

@@ -13,7 +13,7 @@ use clap::Args;
 
 use crate::manager::Manager;
 
-/// Where the page is unless something else is there, so that a tunnel of ssh need not change.
+/// Default port of the page, fixed so that an ssh tunnel need not change.
 const USUAL_PORT: u16 = 7080;
 
 #[derive(Debug, Args)]

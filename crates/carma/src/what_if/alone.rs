@@ -1,9 +1,9 @@
-//! What attempts did, put back to the time it takes alone: by the speed that the interference model gives each beside those who shared its GPUs.
+//! Attempts converted to their time alone: by the speed that the interference model predicts beside the jobs on the same GPUs.
 
 use carma_core::{CollocationMode, Fraction};
 use carma_sim::{Character, InterferenceModel, Neighbours, Physics, RankProfile};
 
-/// Counters of those who were slowed down are lower than alone, and by counters it is told who slows whom down: so often is it told anew.
+/// Slowed jobs have lower counters than alone, and the model predicts slowdown from counters: this many iterations.
 const ROUNDS: usize = 4;
 
 /// An attempt on its GPUs, in seconds.
@@ -11,21 +11,21 @@ const ROUNDS: usize = 4;
 pub(super) struct Stay {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// The place of its GPU, and what was measured there, for each rank.
+    /// GPU index and measurement of each rank.
     pub(super) ranks: Vec<(usize, RankProfile)>,
 }
 
 /// An attempt as it would have been alone on the same GPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Alone {
-    /// How long it would have taken, and how much of that is training.
+    /// Its total duration alone, and the training part of it.
     pub(super) seconds: f64,
     pub(super) training: f64,
-    /// What its ranks would have shown.
+    /// The measurements of its ranks alone.
     pub(super) ranks: Vec<RankProfile>,
 }
 
-/// How GPUs are shared, and what is assumed of it.
+/// How GPUs are shared, and the assumptions about it.
 #[derive(Debug)]
 pub(super) struct Sharing<'a> {
     pub(super) model: &'a InterferenceModel,
@@ -39,18 +39,18 @@ impl Stay {
         (self.to - self.from).max(0.001)
     }
 
-    /// What it spends on anything but training, before and after, as the simulator has it.
+    /// Time outside training, before and after, as in the simulator.
     fn around(&self, physics: &Physics) -> [f64; 3] {
         [physics.start_up.0, physics.loading.0, physics.winding_down.0].map(|span| span.min(self.took() / 4.0))
     }
 
-    /// When it trains, which is when it slows others down and is slowed down.
+    /// The time span in which it trains, slows others down and is slowed down.
     fn training(&self, physics: &Physics) -> (f64, f64) {
         let [start_up, loading, winding_down] = self.around(physics);
         (self.from + start_up + loading, self.from + self.took() - winding_down)
     }
 
-    /// How much it did on average of what it does when it trains alone.
+    /// Average activity relative to training alone.
     fn activity(&self, trained: f64, physics: &Physics) -> f64 {
         let [_, loading, winding_down] = self.around(physics);
         ((trained + physics.quiet * (loading + winding_down)) / self.took()).clamp(0.01, 1.0)
@@ -58,7 +58,7 @@ impl Stay {
 }
 
 impl Sharing<'_> {
-    /// All of them as they would have been alone.
+    /// All attempts as they would have been alone.
     pub(super) fn undone(&self, stays: &[Stay]) -> Vec<Alone> {
         let mut trained = vec![0.0; stays.len()];
         let mut profiles = vec![Vec::new(); stays.len()];
@@ -76,7 +76,7 @@ impl Sharing<'_> {
         stays.iter().zip(trained).zip(profiles).map(alone).collect()
     }
 
-    /// What a rank does when it trains alone, from what was measured of it on average.
+    /// A rank's profile while it trains alone, from its measured average.
     fn at_work(&self, measured: &RankProfile, activity: f64) -> RankProfile {
         let counter = |value: Fraction, reading: f64| Fraction::clamped(value.get() / activity / reading);
         RankProfile {
@@ -88,7 +88,7 @@ impl Sharing<'_> {
         }
     }
 
-    /// Seconds of training that each did, as it takes them alone.
+    /// Seconds of training that each did, in time alone.
     fn trained(&self, stays: &[Stay], profiles: &[Vec<RankProfile>]) -> Vec<f64> {
         let character = |profiles: &Vec<RankProfile>| profiles.iter().map(|rank| self.model.character(None, rank)).collect();
         let characters: Vec<Vec<Character>> = profiles.iter().map(character).collect();
@@ -191,7 +191,7 @@ mod tests {
             .zip(&profiles)
             .map(|(job, rank)| {
                 let (from, to) = (job.attempts[0].launched.get(), job.ended.unwrap().get());
-                // As a monitor would have seen it, on average over its time.
+                // As a monitor would have read it, on average over its time.
                 let activity = 1000.0 / (to - from);
                 let seen = |value: Fraction, reading: f64| Fraction::clamped(value.get() * reading * activity);
                 let measured = RankProfile {

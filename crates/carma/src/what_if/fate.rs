@@ -1,11 +1,12 @@
-//! Runs in the few numbers that are answered, measured or simulated: both by one way of counting.
+//! The figures of runs, measured or simulated: both counted in the same way.
 
 use carma_core::Seconds;
+use carma_core::{mean, percentile};
 use carma_manager::api::Fate;
 use carma_manager::store::Joules;
-use carma_sim::{JobRecord, mean, percentile};
+use carma_sim::JobRecord;
 
-/// What became of jobs; those that never ended count in nothing but attempts.
+/// The results of jobs; unfinished jobs count only for attempts.
 pub(super) fn fate(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> Fate {
     let first = jobs.iter().map(|job| job.submitted).min().unwrap_or_default();
     let last = jobs.iter().filter_map(|job| job.ended).max().unwrap_or(first);

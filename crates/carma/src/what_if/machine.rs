@@ -1,4 +1,4 @@
-//! The manager's GPUs, as the simulator knows them.
+//! The manager's GPUs, in the simulator's terms.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use carma_sim::{GPU_TYPES, GpuType, ServerGroup, Servers, Sharing};
 
 use crate::replay::simulated_kind;
 
-/// Seconds in which GPUs tell of their power, as a share of all: where fewer are known, so is nothing of their energy.
+/// Least share of seconds with power samples: with fewer, the energy is unknown.
 const LEAST_KNOWN: f64 = 0.9;
 
 /// The GPUs of a server.
@@ -19,7 +19,7 @@ const LEAST_KNOWN: f64 = 0.9;
 pub(super) struct Machine {
     pub(super) servers: Servers,
     pub(super) sharing: Sharing,
-    /// What is assumed of them.
+    /// Assumptions about them.
     pub(super) notes: Vec<String>,
     kinds: Vec<&'static GpuType>,
     places: HashMap<DeviceId, usize>,
@@ -60,7 +60,7 @@ impl Machine {
         Ok(Self { servers: Servers { groups: merged }, sharing, notes, kinds, places })
     }
 
-    /// A GPU's place; one that is gone counts as the first.
+    /// A GPU's index; one that is gone counts as the first.
     pub(super) fn place(&self, device: DeviceId) -> usize {
         self.places.get(&device).copied().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ fn nearest(gpu: &GpuDetail) -> &'static GpuType {
     GPU_TYPES.iter().min_by_key(|kind| kind.memory.0.abs_diff(gpu.memory.0)).unwrap_or_else(|| GpuType::reference())
 }
 
-/// What all GPUs took from one time to another, as their power was seen; unset where too little of it was.
+/// The energy of all GPUs between two times, from power samples; unset with too few of them.
 pub(super) fn joules(client: &mut Client, gpus: &[GpuDetail], (since, until): (UnixMillis, UnixMillis)) -> Result<Option<f64>> {
     let query = SampleQuery { since: Some(since), until: Some(UnixMillis(until.0 + 60_000)) };
     let mut sum = Some(0.0);
@@ -89,7 +89,7 @@ pub(super) fn joules(client: &mut Client, gpus: &[GpuDetail], (since, until): (U
     Ok(sum)
 }
 
-/// Energy of one GPU between two times in seconds; minutes of which little is missing count for what is missing.
+/// Energy of one GPU between two times in seconds; minutes with a few missing samples are extrapolated.
 fn energy(minutes: &[MinuteMean], (since, until): (f64, f64)) -> Option<f64> {
     let (mut known, mut joules) = (0.0, 0.0);
     for minute in minutes {
@@ -111,7 +111,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A GPU of 40 GiB that nobody is on.
+    /// An idle GPU of 40 GiB.
     pub(crate) fn gpu(ordinal: u16, name: &str) -> GpuDetail {
         GpuDetail {
             device: DeviceId::gpu(ServerId(0), ordinal),

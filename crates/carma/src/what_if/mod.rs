@@ -33,9 +33,9 @@ use replayed::Replayed;
 pub(crate) use view::tests::sample;
 pub(crate) use view::trust;
 
-/// Jobs that are simulated, counted in each run of each policy: about 20 s of a core where GPUs are many and full.
+/// Limit of simulated jobs over all runs and policies: about 20 s of a core if GPUs are many and full.
 const MOST_RUNS: usize = 30_000;
-/// Runs of a policy, of which the mean is told: many where jobs are few. They come in mirrored pairs, so it is an even number.
+/// Runs of a policy, which are averaged: many if jobs are few. They come in mirrored pairs, so it is an even number.
 const SEEDS: (usize, usize) = (2, 20);
 /// Policies that differ much, besides those in force.
 const USUAL: [&str; 5] = ["exclusive", "magm", "or-magm", "lug", "lucid"];
@@ -63,14 +63,14 @@ pub(crate) struct Arguments {
     manager: Manager,
 }
 
-/// Replays the manager's jobs, and prints what would have become of them.
+/// Replays the manager's jobs, and prints the simulated results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
     let now = client.status()?.now;
     let until = arguments.until.map_or(now, |until| until.at(now));
     let since = arguments.since.at(now);
     ensure!(since < until, "the time that is asked for ends before it begins");
-    // One more than are replayed tells that there are more.
+    // One more than the limit shows that there are more.
     let limit = Some(most_jobs(&arguments.policy) as u32 + 1);
     let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };
     let jobs: Vec<JobDetail> = progress::counted("reading jobs", client.export(&query)?)?;
@@ -81,13 +81,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     view::write(&answer, (since, until), &TimeZone::system(), output)
 }
 
-/// The most jobs that these policies are compared on, or those that differ much, with the rules in force.
+/// The limit of jobs for these policies, or for the default ones, with the rules in force.
 const fn most_jobs(policies: &[String]) -> usize {
     let others = if policies.is_empty() { USUAL.len() } else { policies.len() };
     MOST_RUNS / SEEDS.0 / (1 + others)
 }
 
-/// What would have become of these jobs by these policies, or by some that differ much.
+/// Simulated results of these jobs under these policies, or under some that differ much.
 pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[String]) -> Result<WhatIf> {
     let (status, gpus, configuration) = (client.status()?, client.gpus()?, client.configuration()?);
     let others = others(policies, &status.policy, &configuration)?;
@@ -101,7 +101,7 @@ pub(crate) fn what_if(client: &mut Client, jobs: &[JobDetail], policies: &[Strin
         .collect();
     let (mut fates, never) = simulate(&contenders, &replayed, &machine, &model)?;
     let simulated = fates.remove(0);
-    // What GPUs took goes to those too who are not replayed.
+    // The energy of the GPUs includes jobs that are not replayed.
     let others_ran = jobs.iter().any(|job| job.ended.is_none() && !job.attempts.is_empty());
     let joules = if others_ran { None } else { joules(client, &gpus, replayed.span)? };
     let not_compared = others_ran.then(|| "Energy is not compared: jobs that are not over had GPUs as well.".to_owned());
@@ -118,7 +118,7 @@ fn newest(jobs: &[JobDetail], most: usize) -> Vec<&JobDetail> {
     jobs.split_off(jobs.len().saturating_sub(most))
 }
 
-/// The policies to compare with, and their rules: what was written, and for the rest what the policy or its preset says.
+/// The policies to compare with, and their rules: explicit settings, and for the rest those of the policy or its preset.
 fn others(asked: &[String], in_force: &str, configuration: &ConfigurationDetail) -> Result<Vec<(String, Settings)>> {
     let usual = || USUAL.into_iter().filter(|name| *name != in_force).map(str::to_owned).collect();
     let mut names: Vec<String> = if asked.is_empty() { usual() } else { asked.iter().map(|name| name.trim().to_lowercase()).collect() };
@@ -127,7 +127,7 @@ fn others(asked: &[String], in_force: &str, configuration: &ConfigurationDetail)
     names.into_iter().map(|name| settings(&name, &configuration.written).map(|settings| (name, settings))).collect()
 }
 
-/// What becomes of the jobs by each policy, and of which jobs nothing does.
+/// The results of the jobs under each policy, and the jobs without one.
 fn simulate(
     contenders: &[(&str, &Settings)],
     replayed: &Replayed,

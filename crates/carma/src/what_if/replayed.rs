@@ -1,9 +1,11 @@
-//! From jobs as they were to jobs that can be simulated: which are, how long each takes alone, and what the scheduler was told of it.
+//! From recorded jobs to jobs that can be simulated: which ones, how long each takes alone, and the scheduler's knowledge of it.
 
 use std::collections::HashMap;
 
 use anyhow::{Result, ensure};
-use carma_core::{ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, PerRank, Seconds, Time, UserId, Verdict};
+use carma_core::{
+    ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, Metric, PerRank, Seconds, Time, UserId, Verdict,
+};
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
 use carma_sim::{Catalogue, InterferenceModel, JobRecord, Knowledge, Physics, RankProfile, Trace, TraceJob, Workload};
@@ -12,9 +14,9 @@ use super::alone::{Alone, Sharing, Stay};
 use super::machine::Machine;
 use super::usual::Usual;
 use crate::replay::record;
-use crate::units::count;
+use carma_format::count;
 
-/// Jobs that can be simulated, with what was measured of them, in order of submission.
+/// Jobs that can be simulated, with their measurements, in order of submission.
 #[derive(Debug)]
 pub(super) struct Replayed {
     pub(super) trace: Trace,
@@ -23,7 +25,7 @@ pub(super) struct Replayed {
     pub(super) measured: Vec<JobRecord>,
     /// From the first submission to the last end.
     pub(super) span: (UnixMillis, UnixMillis),
-    /// Those that are not there, and what is assumed of those that are.
+    /// Jobs that are left out, and assumptions about the others.
     pub(super) notes: Vec<String>,
 }
 
@@ -41,7 +43,7 @@ impl Replayed {
         let usual = Usual::new();
         let mut stays = Vec::new();
         let mut places: HashMap<(JobId, u32), usize> = HashMap::new();
-        // Whoever ran beside them counts, replayed or not.
+        // All jobs that ran beside them count, replayed or not.
         for job in jobs {
             for attempt in &job.attempts {
                 places.insert((job.id, attempt.attempt.number), stays.len());
@@ -69,7 +71,7 @@ impl Replayed {
             traced.workload = Some(id);
             knowledge.requests.insert(id, request(job, &ids, first));
         }
-        let assumed = replayed.iter().filter(|job| work(job).any(|attempt| attempt.utilisation.smact.is_none())).count();
+        let assumed = replayed.iter().filter(|job| work(job).any(|attempt| attempt.utilisation[Metric::Smact].is_none())).count();
         if assumed > 0 {
             notes.push(format!(
                 "Of {} no counters were measured: what was estimated counts, or else the mean of known workloads.",
@@ -86,7 +88,7 @@ fn nothing(notes: &[String]) -> String {
     format!("there is nothing to replay: {why}")
 }
 
-/// Those that can be replayed, and how many cannot.
+/// The jobs that can be replayed, and the number of others.
 fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
     let obstacle = |job: &JobDetail| match () {
         () if job.request.resources.gpus == 0 => Some(NO_GPU),
@@ -103,8 +105,8 @@ fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
     (replayed, [NO_GPU, NEVER_RAN, NOT_OVER, NEVER_FITTED].into_iter().filter_map(left_out).collect())
 }
 
-/// The attempts that did a job's work. Running out of memory is not work; a job that begins anew each time did it in its last attempt; one that
-/// failed by itself, or was cancelled, did what it did until then.
+/// The attempts that did a job's work. Running out of memory is not work; a job without checkpoints did it in its last attempt; one that
+/// failed by itself, or was cancelled, did its work until then.
 fn work(job: &JobDetail) -> impl Iterator<Item = &AttemptDetail> {
     let ran = |attempt: &&AttemptDetail| {
         let lost = matches!(attempt.verdict, Some(Verdict::OutOfMemory | Verdict::CouldNotStart { .. }));
@@ -118,7 +120,7 @@ fn gpus(job: &JobDetail) -> u32 {
     job.request.resources.gpus
 }
 
-/// A job as a workload of its own, as it would be alone on the simulator's reference GPU.
+/// A job as its own workload, as it would be alone on the simulator's reference GPU.
 fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[Alone]), machine: &Machine) -> Workload {
     let mut seconds = 0.0;
     let mut ranks: Vec<RankProfile> = Vec::new();
@@ -148,7 +150,7 @@ fn workload(job: &JobDetail, work: &[usize], (stays, alone): (&[Stay], &[Alone])
     }
 }
 
-/// What the core was told of a job, but for what the simulator has nothing of: holds, the host, and ways of sharing.
+/// The job's request in the core, without those parts that the simulator does not model: holds, the host, and ways of sharing.
 fn request(job: &JobDetail, ids: &HashMap<JobId, JobId>, first: UnixMillis) -> JobSpec {
     let (request, estimate) = (&job.request, &job.estimate);
     let after = |after: &carma_manager::request::After| {

@@ -1,6 +1,6 @@
-//! What is known of an attempt, and what is taken for what is not.
+//! The measurements of an attempt, and defaults for missing ones.
 
-use carma_core::{Fraction, Granted, MiB, Utilisation};
+use carma_core::{Fraction, Granted, Metric, MiB};
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
 use carma_sim::{Catalogue, Physics, RankProfile};
@@ -8,7 +8,7 @@ use carma_sim::{Catalogue, Physics, RankProfile};
 use super::alone::Stay;
 use super::machine::Machine;
 
-/// What is taken for what was not measured: the mean over the workloads that are known.
+/// Defaults for missing measurements: the mean over the known workloads.
 #[derive(Debug)]
 pub(super) struct Usual {
     rank: RankProfile,
@@ -32,12 +32,12 @@ impl Usual {
         Self { rank, reading: Physics::default().reading }
     }
 
-    /// An attempt on its GPUs, with what was measured of it, or else estimated, or else is usual.
+    /// An attempt on its GPUs, with measured, else estimated, else default values.
     pub(super) fn stay(&self, job: &JobDetail, attempt: &AttemptDetail, machine: &Machine, now: UnixMillis) -> Stay {
         let expected = &job.estimate.utilisation;
-        let counter = |of: fn(&Utilisation) -> Option<Fraction>, usual: Fraction, reading: f64| {
-            let otherwise = || Fraction::clamped(of(expected).unwrap_or(usual).get() * reading);
-            of(&attempt.utilisation).unwrap_or_else(otherwise)
+        let counter = |metric: Metric, usual: Fraction, reading: f64| {
+            let otherwise = || Fraction::clamped(expected[metric].unwrap_or(usual).get() * reading);
+            attempt.utilisation[metric].unwrap_or_else(otherwise)
         };
         let rank = |(rank, granted): (usize, &Granted)| {
             let place = machine.place(granted.device);
@@ -46,10 +46,10 @@ impl Usual {
             let peak = seen.or(job.estimate.expected).or(job.estimate.declared).unwrap_or(self.rank.peak);
             let profile = RankProfile {
                 peak: peak.clamp(MiB(1), kind.memory - kind.reserved()),
-                smact: counter(|seen| seen.smact, self.rank.smact, self.reading),
-                smocc: counter(|seen| seen.smocc, self.rank.smocc, self.reading),
-                drama: counter(|seen| seen.drama, self.rank.drama, 1.0),
-                utilisation: counter(|seen| seen.gpu, self.rank.utilisation, 1.0),
+                smact: counter(Metric::Smact, self.rank.smact, self.reading),
+                smocc: counter(Metric::Smocc, self.rank.smocc, self.reading),
+                drama: counter(Metric::Drama, self.rank.drama, 1.0),
+                utilisation: counter(Metric::Utilisation, self.rank.utilisation, 1.0),
                 power: None,
             };
             (place, profile)

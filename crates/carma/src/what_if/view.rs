@@ -10,10 +10,10 @@ use carma_sim::ratio;
 use jiff::tz::TimeZone;
 
 use crate::manager::moment;
-use crate::text::{left, right, write_table};
-use crate::units::{clock, count, energy, wrapped};
+use carma_format::{clock, count, energy, wrapped};
+use carma_format::{left, right, write_table};
 
-/// Prints what was measured, and the rest as ratios to it.
+/// Prints the measured results, and the rest as ratios to them.
 pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), zone: &TimeZone, output: &mut impl Write) -> Result<()> {
     let [since, until] = [since, until].map(|at| moment(at, zone).chars().take(16).collect::<String>());
     writeln!(output, "{} submitted from {since} to {until}", count(answer.jobs as usize, "job"))?;
@@ -47,7 +47,7 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
     answer.left_out.iter().try_for_each(|note| Ok(writeln!(output, "{}", wrapped(note))?))
 }
 
-/// How far the simulator was from what was measured by the rules in force.
+/// The simulator's error against the measurement under the rules in force.
 pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
     let off = |of: fn(&Fate) -> Seconds| {
         let percent = (100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0)).round();

@@ -10,12 +10,13 @@ use std::{fs, thread};
 use carma_emu::Machine;
 use carma_emu::state::{ContextKind, ContextRecord, NONE, Text, started};
 use carma_gpu::profiling::dcgmi::{Stream, gpus};
-use carma_gpu::profiling::{Counters, Options, Problem, Profiler, Source, Standing, Status, Target};
+use carma_gpu::profiling::fields::by_id;
+use carma_gpu::profiling::{Counters, Options, Problem, Profiler, Source, SourceState, Status, Target};
 use carma_gpu::{DEADLINE, DeviceUuid, Driver};
 use tempfile::TempDir;
 
 /// Long enough for any machine; nothing waits this long where all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(50);
 
 fn machine(gpus: &str) -> (TempDir, Machine) {
@@ -53,14 +54,14 @@ fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "{what} never came");
+        assert!(began.elapsed() < TIMEOUT, "{what} never came");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 fn options(machine: &Machine) -> Options {
     // Nobody listens on port 1.
-    Options { dcgmi: machine.programs().join("dcgmi"), exporter: "http://127.0.0.1:1/metrics".into(), wish: None, interval: INTERVAL }
+    Options { dcgmi: machine.programs().join("dcgmi"), exporter: "http://127.0.0.1:1/metrics".into(), forced: None, interval: INTERVAL }
 }
 
 fn profiler(machine: &Machine, targets: Vec<Target>, options: Options) -> Profiler {
@@ -70,9 +71,10 @@ fn profiler(machine: &Machine, targets: Vec<Target>, options: Options) -> Profil
 
 /// The counters are those that the state has, as far as its models go.
 fn assert_levels(counters: &Counters, levels: [f64; 4]) {
-    let read = [counters.smact, counters.smocc, counters.drama, counters.gract].map(|counter| counter.unwrap().get());
+    let value = |id| counters.get(by_id(id).unwrap());
+    let read = [1002, 1003, 1005, 1001].map(|id| value(id).unwrap());
     assert!(read.iter().zip(levels).all(|(read, level)| (read - level).abs() < 0.002), "{read:?} against {levels:?}");
-    assert_eq!((counters.tensor, counters.pcie_tx), (None, None), "nothing is made up");
+    assert_eq!((value(1004), value(1009)), (None, None), "nothing is made up");
 }
 
 /// Processes of a machine's `dcgmi dmon`, living or dead but not yet asked for by us.
@@ -143,7 +145,7 @@ fn counters_come_from_a_stream_that_is_begun_again_when_it_ends() {
     assert_levels(&idle, [0.0; 4]);
     assert_eq!(profiler.source(&first), Source::Dcgmi);
     let dcgmi = &profiler.report()[1];
-    assert_eq!((dcgmi.standing.clone(), dcgmi.to_string().as_str()), (Standing::Used(2), "dcgmi: used for 2 devices"));
+    assert_eq!((dcgmi.state.clone(), dcgmi.to_string().as_str()), (SourceState::Used(2), "dcgmi: used for 2 devices"));
 
     let [before] = streams(&machine)[..] else { panic!("one program, not one a sample") };
     assert!(Command::new("kill").args(["-9", &before.to_string()]).status().unwrap().success());
@@ -197,14 +199,14 @@ fn without_dcgmi_the_exporters_page_is_read() {
 }
 
 #[test]
-fn without_any_source_it_is_said_what_would_help() {
+fn a_missing_counter_source_is_explained() {
     let (_folder, machine) = machine("1xA100-40GB");
     let gpu = uuid(&machine, 0);
     let options = Options { dcgmi: "/nonexistent/dcgmi".into(), ..options(&machine) };
     let profiler = profiler(&machine, vec![Target::gpu(gpu.clone())], options);
     let settled = |report: &Vec<_>| {
         !report.iter().any(|source: &carma_gpu::profiling::SourceReport| {
-            matches!(source.standing, Standing::Starting | Standing::Absent(Problem::NotAsked))
+            matches!(source.state, SourceState::Starting | SourceState::Absent(Problem::NotAsked))
         })
     };
     let report = wait("a report", || Some(profiler.report()).filter(settled));
@@ -267,8 +269,8 @@ fn from_hopper_on_nvml_itself_gives_the_counters_and_nothing_is_started() {
     let profiler = profiler(&machine, targets.to_vec(), options(&machine));
     let levels = machine.with(|state| state.gpus[0].engine.levels).unwrap();
     assert_levels(&wait("counters", || profiler.counters(&gpu)), levels);
-    assert_eq!(profiler.report()[0].standing, Standing::Used(2));
-    assert_eq!(profiler.report()[1].standing, Standing::Absent(Problem::NotAsked));
+    assert_eq!(profiler.report()[0].state, SourceState::Used(2));
+    assert_eq!(profiler.report()[1].state, SourceState::Absent(Problem::NotAsked));
     assert!(streams(&machine).is_empty());
     // A device that is lost has none, and does not take the others with it.
     machine.with(|state| state.gpus[0].lost = 1).unwrap();

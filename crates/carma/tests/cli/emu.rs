@@ -108,7 +108,7 @@ fn a_job_takes_its_memory_prints_progress_and_ends_well() {
 }
 
 #[test]
-fn who_comes_second_runs_out_of_memory_and_the_first_goes_on() {
+fn the_second_process_runs_out_of_memory_and_the_first_goes_on() {
     let emulated = Emulated::up("1xRTX-2080Ti-11GB", 300);
     let first = emulated.train("0", &["--workload", WORKLOAD]);
     emulated.trains(first.id());
@@ -125,7 +125,7 @@ fn who_comes_second_runs_out_of_memory_and_the_first_goes_on() {
 }
 
 #[test]
-fn a_job_that_is_told_to_stop_goes_on_later_where_it_was() {
+fn a_stopped_job_resumes_from_its_checkpoint() {
     let emulated = Emulated::up("1xA100-40GB", 500);
     let file = emulated.folder.path().join("job.json");
     let arguments = ["--workload", WORKLOAD, "--seconds", "2000", "--epochs", "10", "--checkpoint", file.to_str().unwrap()];
@@ -155,7 +155,7 @@ fn a_job_that_is_told_to_stop_goes_on_later_where_it_was() {
 }
 
 #[test]
-fn how_much_a_job_has_to_do_is_drawn_once_and_kept_whether_or_not_anybody_listens() {
+fn the_work_of_an_emulated_job_is_drawn_once_and_kept() {
     let emulated = Emulated::up("1xA100-40GB", 500);
     let file = emulated.folder.path().join("job.json");
     let kept = || -> serde_json::Value { serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap() };
@@ -290,7 +290,7 @@ fn machines_are_made_shown_and_removed() {
     let folder = emulated.folder.path().display().to_string();
     let again = emulated.emu(&["up"]);
     assert_eq!(text(&again.stderr), format!("carma: there are emulated GPUs in {folder} already: `carma emu down` removes them\n"));
-    assert!(emulated.prints(&["env"]).starts_with(&format!("export CARMA_EMU='{folder}'\nexport LD_LIBRARY_PATH='{folder}/lib")));
+    assert!(emulated.prints(&["env"]).starts_with(&format!("export CARMA_EMU={folder}\nexport LD_LIBRARY_PATH={folder}/lib")));
     assert!(emulated.prints(&["env", "--fish"]).starts_with(&format!("set -gx CARMA_EMU '{folder}'\n")));
     let undone = emulated.prints(&["run", "--", "sh", "-c", "\"$0\" emu env --unset", env!("CARGO_BIN_EXE_carma")]);
     assert!(undone.starts_with("unset CARMA_EMU\n") && !undone.contains(&folder), "{undone}");
@@ -335,7 +335,7 @@ fn folders_may_have_odd_names() {
 }
 
 #[test]
-fn what_cannot_be_made_leaves_nothing_behind() {
+fn a_failed_creation_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("bin/nvidia-smi")).unwrap();
     let up = command(folder.path()).arg("up").output().unwrap();
@@ -345,7 +345,7 @@ fn what_cannot_be_made_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_can_be_asked_for_is_explained() {
+fn the_help_of_emu_lists_commands_and_kinds_of_gpus() {
     insta::assert_snapshot!("emu-help", crate::stdout(&["emu", "--help"]));
     insta::assert_snapshot!("emu-train-help", crate::stdout(&["emu", "train", "--help"]));
     insta::assert_snapshot!("emu-fault-help", crate::stdout(&["emu", "fault", "--help"]));

@@ -122,7 +122,7 @@ fn drawn_networks_are_written_cleaned_judged_and_predicted() {
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_with_the_reason() {
+fn unusable_input_is_refused_with_the_reason() {
     let scratch = tempfile::tempdir().unwrap();
     let nonsense = file(scratch.path(), "nonsense.txt", "hello\nworld\n");
     let summary = file(scratch.path(), "net.model", SUMMARY);
@@ -133,7 +133,7 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
         (vec!["estimate", "/nonexistent.txt"], "cannot read /nonexistent.txt"),
         (vec!["estimate", "--trace", events.to_str().unwrap()], "line 3: `many` is not bytes"),
         (vec!["estimate", summary, "--estimator", "dry-run"], "dry-run needs a dry run"),
-        (vec!["estimate", summary, "--estimator", "llmem"], "llmem is for language models only"),
+        (vec!["estimate", summary, "--estimator", "llmem"], "llm-formula is for language models only"),
         (vec!["estimate", summary, "--stack", "windows"], "there is no stack `windows`"),
         (vec!["estimate", summary, "--allocator", "colour:red"], "no setting `colour`"),
         (vec!["estimator", "evaluate", "--data", summary, "--estimator", "static"], "net.model cannot be used"),

@@ -43,21 +43,6 @@ fn stderr(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A command as a user without rights, where the tests can become one: else nothing is tested, and that is said.
-fn as_nobody(program: &Path) -> Option<Command> {
-    let nobody = |program: &Path| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(program);
-        command
-    };
-    let can = rustix::process::geteuid().is_root()
-        && nobody("test".as_ref()).arg("-x").arg(program).status().is_ok_and(|tested| tested.success());
-    if !can {
-        eprintln!("not run: it needs root, setpriv, and {} to be everybody's", program.display());
-    }
-    can.then(|| nobody(program))
-}
-
 fn configuration(directory: &Path, text: &str) -> String {
     let file = directory.join("carma.toml");
     fs::write(&file, text).unwrap();
@@ -79,6 +64,28 @@ fn the_configuration_is_shown_with_every_key() {
     assert_eq!(stdout(&["config", "check", &file]), format!("{file} is fine\n"));
 }
 
+/// The tables of docs/configuration.md are the program's own; `INSTA_UPDATE=always` renews them.
+#[test]
+fn the_document_lists_the_keys_of_the_program() {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let text = fs::read_to_string(&document).unwrap();
+    let tables = stdout(&["config", "reference"]);
+    let mut renewed = String::new();
+    let mut rest = text.as_str();
+    for table in tables.split("\n\n") {
+        let (before, after) = rest.split_once("<!-- carma config reference -->\n").expect("a mark before each table");
+        let (_, after) = after.split_once("<!-- end -->\n").expect("a mark behind each table");
+        renewed.extend([before, "<!-- carma config reference -->\n", table.trim_end(), "\n<!-- end -->\n"]);
+        rest = after;
+    }
+    renewed += rest;
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&document, &renewed).unwrap();
+    } else {
+        assert!(renewed == text, "docs/configuration.md is out of date: run this test with INSTA_UPDATE=always");
+    }
+}
+
 #[test]
 fn flags_override_the_file() {
     let scratch = tempfile::tempdir().unwrap();
@@ -92,11 +99,14 @@ fn bad_configuration_is_refused_with_key_and_range() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |text: &str| stderr(&["config", "check", &configuration(scratch.path(), text)]);
     let two = refused("policy = \"best\"\n[admission]\nmargin = -1\n");
-    assert!(two.contains("policy = \"best\" is not allowed: give one of carma, exclusive, rr,"), "{two}");
-    assert!(two.contains("admission.margin = -1 is not allowed: give 0 to 1048576 MiB"), "{two}");
+    assert!(two.contains("carma.toml:1: policy = \"best\" is not allowed: give one of carma, exclusive, rr,"), "{two}");
+    assert!(two.contains("carma.toml:3: admission.margin = -1 is not allowed: give a whole number from 0 to 1048576 MiB"), "{two}");
     let typo = refused("[admission]\nmargn = 1\n");
-    assert!(typo.contains("unknown field `margn`, expected one of `margin`"), "{typo}");
-    assert!(refused("preset = \"karma\"").contains("expected one of `carma`, `standard`, `first`, `paper`, `aegis`"));
+    assert!(typo.contains("carma.toml:2: there is no key admission.margn: did you mean admission.margin?"), "{typo}");
+    assert!(refused("preset = \"karma\"").contains("give one of carma, standard, first, paper, aegis"));
+    let three = refused("[queue]\norder = \"fastest\"\n[manager.logs]\nsize = 0\nsise = 3\n");
+    assert_eq!(three.lines().filter(|line| line.contains("carma.toml:")).count(), 3, "{three}");
+    assert!(refused("[manager]\noperators = \"no-such-group\"\n").contains("carma.toml:2: manager.operators: this host has no group"));
     assert!(stderr(&["config", "check", "/nonexistent.toml"]).starts_with("carma: there is no file /nonexistent.toml"));
     assert!(stderr(&["demo", "--policy", "best"]).contains("policy = \"best\" is not allowed"));
     assert!(stderr(&["demo", "--preset", "karma"]).contains("possible values: carma, standard, first, paper, aegis"));

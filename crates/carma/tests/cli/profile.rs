@@ -55,7 +55,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_profiled_calibrates_to_the_interference_that_is_there() {
+fn a_profile_calibrates_to_the_emulated_interference() {
     let lab = Lab::new(600.0, &WORKLOADS, 900);
     let output = lab.profile(&["--pairs"]);
     assert!(output.status.success(), "{}", text(&output.stderr));

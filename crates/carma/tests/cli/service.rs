@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use carma_testing::{as_nobody, need};
 use tempfile::TempDir;
-
-use crate::as_nobody;
 
 /// A user's home on a machine whose systemd answers as a script says.
 struct Home(TempDir);
@@ -89,7 +88,7 @@ fn without_systemd_nothing_is_written_and_another_way_is_named() {
 }
 
 #[test]
-fn what_systemd_refuses_is_said_in_its_words() {
+fn errors_of_systemd_are_shown_as_they_are() {
     let home = Home::new(&format!("{RUNS}\n*enable*) echo 'Unit is masked.' >&2; exit 1 ;;"));
     let said = home.says(false, &["install", "--user"]);
     assert_eq!(said, "carma: `systemctl --user enable carma.service` failed: Unit is masked.\n");
@@ -106,8 +105,8 @@ fn the_status_is_shown_where_there_is_a_service() {
 }
 
 #[test]
-fn the_machines_service_is_roots() {
-    let Some(mut command) = as_nobody(env!("CARGO_BIN_EXE_carma").as_ref()) else { return };
+fn only_root_installs_the_system_service() {
+    let mut command = need!(as_nobody(env!("CARGO_BIN_EXE_carma").as_ref()));
     let output = command.args(["service", "install"]).output().unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("use sudo, or for one of your own\n  carma service install --user"));

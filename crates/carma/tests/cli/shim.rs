@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use carma_core::{AttemptId, JobId, Signal};
 use carma_manager::attempt::{Ended, Exit, Order};
 use carma_manager::launch::{LaunchError, Plan, Prepared};
-use carma_manager::supervise::{AttemptFolder, Standing, Supervised, find};
+use carma_manager::supervise::{AttemptFolder, AttemptState, Supervised, find};
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine; nobody waits for it when all is well.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_carma"))
@@ -56,7 +56,7 @@ fn launch(state: &TempDir, order: Order) -> AttemptFolder {
 }
 
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = look() {
             return found;
@@ -68,15 +68,15 @@ fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 
 fn ended(folder: &AttemptFolder) -> Ended {
     until(|| match find(folder).unwrap() {
-        Standing::Ended(ended) => Some(ended),
-        Standing::Lost | Standing::NeverBegun => panic!("lost"),
-        Standing::Starting | Standing::Running(_) => None,
+        AttemptState::Ended(ended) => Some(ended),
+        AttemptState::Lost | AttemptState::NeverStarted => panic!("lost"),
+        AttemptState::Starting | AttemptState::Running(_) => None,
     })
 }
 
 fn running(folder: &AttemptFolder) -> Supervised {
     match find(folder).unwrap() {
-        Standing::Running(supervised) => supervised,
+        AttemptState::Running(supervised) => supervised,
         other => panic!("{other:?}"),
     }
 }
@@ -144,7 +144,7 @@ fn a_job_may_open_as_many_files_as_its_order_says_and_ask_for_more() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn a_failed_start_says_why() {
     let state = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &str| {
         let path = state.path().join(name);
@@ -188,7 +188,7 @@ fn a_job_that_closes_its_output_goes_on() {
     let state = tempfile::tempdir().unwrap();
     let go = state.path().join("go");
     let folder = launch(&state, shell(1, &format!("exec >&- 2>&-; while [ ! -e {} ]; do sleep 0.01; done; exit 7", go.display())));
-    assert!(matches!(find(&folder).unwrap(), Standing::Running(_)));
+    assert!(matches!(find(&folder).unwrap(), AttemptState::Running(_)));
     fs::write(go, "").unwrap();
     assert_eq!(ended(&folder).exit, Exit::Code(7));
 }
@@ -236,14 +236,14 @@ fn an_attempt_is_run_once() {
 }
 
 #[test]
-fn a_folder_that_nobody_takes_care_of_is_lost() {
+fn an_attempt_folder_without_supervisor_never_began_or_is_lost() {
     let state = tempfile::tempdir().unwrap();
     let folder = AttemptFolder::of(state.path(), attempt(1));
-    assert!(matches!(find(&folder).unwrap(), Standing::NeverBegun), "never made");
+    assert!(matches!(find(&folder).unwrap(), AttemptState::NeverStarted), "never made");
     let prepared = Prepared::new(folder.clone()).unwrap();
-    assert!(matches!(find(&folder).unwrap(), Standing::Starting));
+    assert!(matches!(find(&folder).unwrap(), AttemptState::Starting));
     drop(prepared);
-    assert!(matches!(find(&folder).unwrap(), Standing::NeverBegun), "its manager died");
+    assert!(matches!(find(&folder).unwrap(), AttemptState::NeverStarted), "its manager died");
     let missing = Prepared::new(AttemptFolder::of(state.path(), attempt(2))).unwrap();
     let refused =
         missing.launch(&Plan { order: shell(2, "true"), script: None, checkpoints: None }, &PathBuf::from("/no/such/carma")).unwrap_err();

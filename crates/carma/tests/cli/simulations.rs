@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use carma_testing::{need, published_data};
+
 use super::{carma, stderr, stdout};
 
 const TRACE: &str = "submit,workload\n0,resnet50_imagenet_bs64\n10,resnet18_cifar100_bs32_20e\n20,unet_voc\n30,bert_base_wiki_bs32\n\
@@ -64,7 +66,7 @@ fn policies_are_compared_with_exclusive() {
 }
 
 #[test]
-fn the_simulator_is_held_against_what_was_measured() {
+fn the_simulator_is_compared_with_measurements() {
     let scratch = tempfile::tempdir().unwrap();
     let jobs = written(scratch.path(), "jobs.csv", "arrival_s,workload,gpus,exclusive_exec_s\n0,unet_voc,1,1000\n5,unet_voc,1,1000\n");
     let header = "policy,makespan_s,mean_wait_s,mean_jct_s,p95_jct_s,mean_exec_s,oom_attempts,energy_vs_exclusive\n";
@@ -123,11 +125,8 @@ fn wrong_input_is_refused_by_name_and_changes_nothing() {
 
 /// The accuracy that the documents state, where the published measurements are at hand.
 #[test]
-fn published_runs_are_met_as_stated() {
-    let Some(data) = std::env::var_os("CARMA_DATA").map(std::path::PathBuf::from).filter(|folder| folder.is_dir()) else {
-        eprintln!("not run: CARMA_DATA names no folder with the published measurements");
-        return;
-    };
+fn the_simulator_reproduces_published_runs_as_documented() {
+    let data = need!(published_data());
     let file = |name: &str| data.join(name).to_str().unwrap().to_owned();
     let [jobs, measured, estimates] = ["philly60_jobs.csv", "philly60_measured.csv", "estimates.csv"].map(file);
     let json = stdout(&["validate", "--jobs", &jobs, "--measured", &measured, "--estimates", &estimates, "--json"]);

@@ -25,7 +25,7 @@ fn a_trace_is_analysed_within_the_terminals_width() {
 }
 
 #[test]
-fn a_mapped_trace_says_where_it_comes_from_and_is_a_trace() {
+fn a_mapped_trace_names_its_origin_and_can_be_read_again() {
     let scratch = tempfile::tempdir().unwrap();
     let mapped = scratch.path().join("mapped.csv");
     let mapped = mapped.to_str().unwrap();

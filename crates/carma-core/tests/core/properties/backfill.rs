@@ -1,4 +1,4 @@
-//! Backfill's promise: what is kept for a head is there when it was said to be.
+//! Backfill's guarantee: what is kept for a head is there at the stated time.
 
 use std::collections::BTreeMap;
 
@@ -35,20 +35,20 @@ fn lab() -> Lab {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
-    /// Every job that reaches the head of the queue starts no later than the time first promised to it, give or take the
+    /// Every job that reaches the head of the queue starts no later than the time first stated for it, give or take the
     /// millisecond of a gate.
     #[test]
-    fn a_head_starts_when_it_was_promised_to(jobs in prop::collection::vec(limited(), 1..40)) {
-        let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
+    fn a_head_starts_when_its_reservation_says(jobs in prop::collection::vec(limited(), 1..40)) {
+        let mut reserved: BTreeMap<JobId, Time> = BTreeMap::new();
         run(&mut lab(), &jobs, |lab, actions| {
             for action in actions {
                 if let Action::Launch { attempt, .. } = action {
-                    let (started, by) = (lab.now, promised.get(&attempt.job));
-                    assert!(by.is_none_or(|by| started <= *by + Seconds::TICK), "{} started at {started}, promised {by:?}", attempt.job);
+                    let (started, by) = (lab.now, reserved.get(&attempt.job));
+                    assert!(by.is_none_or(|by| started <= *by + Seconds::TICK), "{} started at {started}, reserved from {by:?}", attempt.job);
                 }
             }
             if let Some(kept) = lab.scheduler.head_reservation() {
-                promised.entry(kept.head).or_insert(kept.from.unwrap());
+                reserved.entry(kept.head).or_insert(kept.from.unwrap());
             }
         });
     }

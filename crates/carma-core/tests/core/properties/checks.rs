@@ -2,10 +2,10 @@
 
 use carma_core::*;
 
-use super::order::Standing;
+use super::order::Candidate;
 use super::world::World;
 
-/// What the world itself remembers of a gate: who closed it, when, and since when that one was seen.
+/// What the world itself remembers of a gate: which attempt closed it, when, and since when that one was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closed {
     pub(super) by: AttemptId,
@@ -32,7 +32,7 @@ impl World {
         self.check_power(actions);
         self.check_company(actions);
         self.check_switches(before, actions);
-        self.check_nobody_was_overlooked();
+        self.check_no_job_was_overlooked();
         self.check_slots(before, actions);
         let now = self.scheduler().now();
         let scheduler = self.log.scheduler();
@@ -56,9 +56,9 @@ impl World {
         }
     }
 
-    /// Decisions look only at what an event could have changed. A decision over everything must find nobody else to start,
-    /// except that what is kept for the head may be planned anew and let others pass.
-    fn check_nobody_was_overlooked(&self) {
+    /// Decisions look only at what an event could have changed. A decision over everything must find no other job to start,
+    /// except that what is kept for the head may be planned again and let others pass.
+    fn check_no_job_was_overlooked(&self) {
         let mut all_over_again = self.scheduler().clone();
         let settings = Settings::from(all_over_again.config());
         let actions = all_over_again.handle(Event::ConfigurationChanged(Box::new(settings)), self.now).unwrap();
@@ -79,7 +79,7 @@ impl World {
             let alone = device.tenants.len() == 1 && device.foreign.is_empty();
             assert!(alone || !(job.climb.whole_gpu || job.spec.exclusive), "{attempt} had to be alone on {}", granted.device);
             if scheduler.config().admission.reservations {
-                assert!(granted.promised >= job.climb.floor.min(device.spec.memory));
+                assert!(granted.reserved >= job.climb.floor.min(device.spec.memory));
             } else if !alone && before.fleet().device(granted.device).unwrap().telemetry == device.telemetry {
                 let free = device.spec.memory - device.telemetry.memory_used().unwrap_or_default();
                 assert!(free >= job.climb.floor, "{attempt}: {free} free on {}, floor {}", granted.device, job.climb.floor);
@@ -94,13 +94,13 @@ impl World {
             return;
         }
         if let Some(head) = reason.passed {
-            assert!(matches!(scheduler.config().queue.discipline, Discipline::Backfill { .. }));
-            // Where the head still waits, what was kept for it is on record: whoever passed it there is gone in time.
-            // One that is not due may have become critical by those who passed it as they liked.
+            assert!(scheduler.config().queue.backfill.is_some());
+            // Where the head still waits, its reservation is on record: a job that passed it there ends in time.
+            // A head that is not due may have become critical by the jobs that passed it.
             let waits = &scheduler.job(head).unwrap().state;
             let since = waits.waits_since().filter(|since| scheduler.now() - *since >= scheduler.config().queue.reserve_after);
             let due = since.is_some() || matches!(waits, State::Recovering { .. });
-            // What is left to users moves with every launch, and with it what can be kept for a head who must leave it.
+            // The GPUs kept for users below their share move with every launch, and with them what can be kept for a head of another user.
             let QueueConfig { fair_share, courtesy, .. } = scheduler.config().queue;
             let moves = fair_share && courtesy > Seconds::ZERO;
             if let Some(kept) = scheduler.head_reservation().filter(|kept| due && !moves && kept.head == head) {
@@ -117,7 +117,7 @@ impl World {
             || actions.iter().any(|action| {
                 matches!(action, Action::Requeue { job, reason: RequeueReason::After(Verdict::OutOfMemory), .. } if *job == launched)
             });
-        let launched = Standing { job, recovering: recovered };
+        let launched = Candidate { job, recovering: recovered };
         let largest =
             |scheduler: &Scheduler| scheduler.fleet().devices().filter(|device| !device.lost).map(|device| device.spec.memory).max();
         let same_limits = before.config() == scheduler.config() && largest(before) == largest(scheduler);

@@ -7,16 +7,16 @@ use super::world::World;
 use crate::lab::window;
 
 impl World {
-    /// Everything is back, nothing is busy, nobody from outside is there.
+    /// Everything is back, nothing is busy, no foreign process is there.
     pub(super) fn calm(&mut self) {
         let servers: Vec<ServerId> = self.scheduler().fleet().servers().iter().map(|server| server.spec.id).collect();
         for server in servers {
-            self.accepted(Event::HostFine { server });
+            self.accepted(Event::HostRecovered { server });
             self.host_memory(server, MiB(1_000_000));
         }
         self.answer_switches();
         for device in self.devices() {
-            self.accepted(Event::GpuBack { device });
+            self.accepted(Event::GpuRecovered { device });
             self.accepted(Event::GpuResumed { device });
             self.accepted(Event::ProcessesSeen { device, processes: Vec::new() });
             self.accepted(Event::GpuWindow { device, window: window(0, 0.0, 0.0, 0.0) });
@@ -26,6 +26,7 @@ impl World {
     /// Lets everything that runs end well, again and again, until nothing runs. Then every job is final, held, waiting for
     /// one that is, or too large, and says so.
     pub(super) fn dry_up(mut self) {
+        self.estimate_all();
         for _ in 0..1_000 {
             // GPUs that were switched have rested, and what was never answered is given up.
             self.now = self.now + Seconds::from_secs(1_000);
@@ -54,6 +55,16 @@ impl World {
                 },
             };
             assert!(settled, "forgotten: {explanation}");
+        }
+    }
+
+    /// Estimators answer for every job that waits for them, with nothing.
+    fn estimate_all(&mut self) {
+        let waits = |job: &&Job| matches!(job.state, State::Estimating { .. });
+        let jobs: Vec<JobId> = self.scheduler().jobs().filter(waits).map(Job::id).collect();
+        for job in jobs {
+            self.accepted(Event::EstimateReady { job, estimate: Box::default() });
+            assert!(!matches!(self.scheduler().job(job).unwrap().state, State::Estimating { .. }));
         }
     }
 

@@ -59,7 +59,7 @@ pub(super) enum Step {
     HostMemory(Index, u64),
     Wait(u64),
     Settings(Box<Settings>),
-    /// Events about things nobody has heard of.
+    /// Events about unknown jobs and devices.
     Nonsense,
 }
 
@@ -211,7 +211,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
     ];
     let gpus = prop_oneof![1 => Just(0_u32), 6 => Just(1_u32), 3 => Just(2_u32), 1 => 3_u32..6];
     let limit = prop::option::of((1_u64..400).prop_map(Seconds::from_secs));
-    let mode = prop_oneof![8 => Just(ModeWish::Auto), 1 => Just(ModeWish::Streams), 1 => Just(ModeWish::Mps), 1 => Just(ModeWish::Mig)];
+    let mode = prop_oneof![8 => Just(RequestedMode::Auto), 1 => Just(RequestedMode::Streams), 1 => Just(RequestedMode::Mps), 1 => Just(RequestedMode::Mig)];
     let array = prop::option::weighted(
         0.2,
         (0_u64..2, 0_u32..9).prop_map(|(array, index)| ArrayMember { array: ArrayId(array), index, at_most: Some(2) }),
@@ -221,7 +221,8 @@ fn job() -> impl Strategy<Value = JobSpec> {
     let begin = prop::option::weighted(0.1, (0_u64..300).prop_map(Time::from_secs));
     let user = (0_u32..3).prop_map(UserId);
     let expected = prop::option::weighted(0.7, (1_u64..5_000).prop_map(Seconds::from_secs));
-    let flags = (prop::bool::weighted(0.1), prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
+    let kept_back = (prop::bool::weighted(0.1), prop::bool::weighted(0.15));
+    let flags = (kept_back, prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
     let host = (prop::option::weighted(0.3, 1_u32..12), prop::option::weighted(0.3, (1_u64..70_000).prop_map(MiB)));
     (gpus, memory, limit, mode, array, retries, begin, (user, -1_i32..2, host, expected), flags).prop_map(
         |(
@@ -233,7 +234,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
             retries,
             begin,
             (user, priority, (cpus, host_memory), expected_duration),
-            (hold, exclusive, may_span_servers, may_checkpoint),
+            ((hold, awaits_estimate), exclusive, may_span_servers, may_checkpoint),
         )| {
             let per_rank = matches!(memory.known, Some(PerRank::Each(_)));
             JobSpec {
@@ -251,6 +252,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
                 expected_duration,
                 priority: Priority(priority),
                 hold,
+                awaits_estimate,
                 exclusive,
                 may_span_servers,
                 may_checkpoint,
@@ -288,7 +290,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         3 => pick().prop_map(Step::Release),
         2 => pick().prop_map(Step::Requeue),
         2 => (pick(), -1_i32..2, limit).prop_map(|(job, priority, limit)| Step::Change(job, priority, limit)),
-        2 => (pick(), 100_u64..50_000).prop_map(|(job, memory)| Step::Estimate(job, memory)),
+        4 => (pick(), 100_u64..50_000).prop_map(|(job, memory)| Step::Estimate(job, memory)),
         2 => pick().prop_map(Step::Checkpoint),
         14 => (pick(), 0_u64..40_000, 0.0..1.0).prop_map(|(device, used, smact)| Step::Window(device, used, smact)),
         6 => (pick(), 0_u64..40_000, prop::option::of(0.0..1.0)).prop_map(|(device, used, smact)| Step::Sample(device, used, smact)),

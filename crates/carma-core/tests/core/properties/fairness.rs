@@ -71,7 +71,7 @@ proptest! {
     /// Whoever is launched is of the group that stands lowest of those that wait, and of the user of it that does. What an account
     /// forgets as too little to matter may make a difference of less than a GPU-second.
     #[test]
-    fn who_has_had_less_of_its_share_goes_first(
+    fn the_user_who_used_less_of_its_share_goes_first(
         jobs in equal_jobs(),
         gpus in 1_u16..4,
         half_life in prop::sample::select(vec![60.0, 600.0, 86_400.0]),

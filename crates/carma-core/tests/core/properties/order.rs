@@ -1,17 +1,17 @@
-//! The order of the queue: who may have been launched while another waits.
+//! The order of the queue: which job may have been launched while another waits.
 
 use std::cmp::Reverse;
 
 use carma_core::*;
 
 /// A job that was launched in its turn.
-pub(super) struct Standing<'a> {
+pub(super) struct Candidate<'a> {
     pub(super) job: &'a Job,
     /// It was to be recovered.
     pub(super) recovering: bool,
 }
 
-impl Standing<'_> {
+impl Candidate<'_> {
     /// The one that waits must not have come before.
     pub(super) fn check_after(&self, waiting: &Job, rules: &QueueConfig) {
         let job = self.job;
@@ -24,15 +24,15 @@ impl Standing<'_> {
             return;
         }
         if rules.critical > 0.0 && job.turn.length >= waiting.turn.length {
-            // The longest may go first, whoever else is next.
+            // The longest may go first, whichever job is next.
             return;
         }
         assert!((waiting.turn.rank, waiting.place()) > (job.turn.rank, job.place()), "{} was launched before {}", job.id(), waiting.id());
         if job.place() > job.sequence || waiting.place() > waiting.sequence {
-            // Who has had a slot stands behind all who waited then.
+            // A preempted job queues behind all that waited then.
             return;
         }
-        // The bound on waiting: nobody who came later than this goes before it.
+        // The bound on waiting: no job that came later than this goes before it.
         let work = match rules.order {
             QueueOrder::Submission => Seconds::ZERO,
             QueueOrder::LeastAttained => waiting.attained,

@@ -1,4 +1,4 @@
-//! Power budgets, and jobs that wanted their GPUs for themselves: nobody is launched past the one or beside the other.
+//! Power budgets, and jobs that wanted their GPUs for themselves: no job is launched past the one or beside the other.
 
 use carma_core::*;
 

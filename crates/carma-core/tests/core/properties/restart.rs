@@ -5,8 +5,8 @@ use carma_core::*;
 use super::world::World;
 
 impl World {
-    /// A scheduler that starts anew and is handed all jobs back, as they were written down, has the same jobs on the same devices and
-    /// the same queue; it starts nobody before it has seen the devices.
+    /// A new scheduler that all jobs are restored to, as they were stored, has the same jobs on the same devices and
+    /// the same queue; it starts no job before it has seen the devices.
     pub(super) fn restart(&self) {
         let old = self.scheduler();
         let mut new = Scheduler::new(old.config().clone());

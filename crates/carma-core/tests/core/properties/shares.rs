@@ -1,4 +1,4 @@
-//! Cores and memory of hosts, and users' quotas: nobody is launched into what is not there.
+//! Cores and memory of hosts, and users' quotas: no job is launched into what is not there.
 
 use std::collections::BTreeMap;
 

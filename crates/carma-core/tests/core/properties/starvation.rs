@@ -49,8 +49,8 @@ fn rules(order: QueueOrder, ageing: f64, backfill: f64, reserve_after: f64) -> C
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Nobody goes before the patient job who came more than its work over `queue.ageing` after it, and once it has waited for
-    /// `queue.reserve_after` nobody who passes it makes it wait longer. So it waits for those who came until then, one after another at
+    /// No job goes before the patient job that came more than its work over `queue.ageing` after it, and once it has waited for
+    /// `queue.reserve_after` no job that passes it makes it wait longer. So it waits for the jobs that came until then, one after another at
     /// worst, and not for the end of the stream.
     #[test]
     fn an_old_job_has_its_turn_whatever_comes_after_it(

@@ -102,7 +102,11 @@ impl World {
             }
             Step::Sample(index, used, smact) => {
                 let power = smact.map(|smact| Watts(60.0 + 340.0 * smact));
-                let sample = Sample { smact: smact.map(Fraction::clamped), power, ..Sample::new(self.now, MiB(used)) };
+                let sample = Sample {
+                    utilisation: Utilisation::NONE.with(Metric::Smact, smact.map(Fraction::clamped)),
+                    power,
+                    ..Sample::new(self.now, MiB(used))
+                };
                 self.accepted(Event::GpuSampled { device: self.device(index), sample });
             }
             Step::Outsider(index, memory) => {
@@ -113,7 +117,7 @@ impl World {
                 self.accepted(Event::PowerLimited { device: self.device(index), limit: watts.map(Watts) });
             }
             Step::Lose(index) => self.accepted(Event::GpuLost { device: self.device(index) }),
-            Step::Back(index) => self.accepted(Event::GpuBack { device: self.device(index) }),
+            Step::Back(index) => self.accepted(Event::GpuRecovered { device: self.device(index) }),
             Step::Drain(index, true) => self.accepted(Event::GpuDrained { device: self.device(index) }),
             Step::Drain(index, false) => self.accepted(Event::GpuResumed { device: self.device(index) }),
             Step::MpsDied(index) => {
@@ -136,7 +140,7 @@ impl World {
             Step::Switched(index, done) => self.answer_switch(index, done),
             Step::HostShort(index, short) => {
                 let server = self.device(index).server();
-                self.accepted(if short { Event::HostShort { server } } else { Event::HostFine { server } });
+                self.accepted(if short { Event::HostShort { server } } else { Event::HostRecovered { server } });
             }
             Step::HostMemory(index, available) => {
                 self.host_memory(self.device(index).server(), MiB(available));
@@ -146,7 +150,7 @@ impl World {
                 self.accepted(Event::Tick);
             }
             Step::Settings(settings) => {
-                // Reservations that come late find promises that were never made, or made without them.
+                // Reservations that are switched on late find memory that was never reserved.
                 let kept = Some(self.scheduler().config().admission.reservations);
                 let admission = settings.admission.clone().map(|admission| AdmissionSettings { reservations: kept, ..admission });
                 self.accepted(Event::ConfigurationChanged(Box::new(Settings { admission, ..*settings })));

@@ -1,4 +1,4 @@
-//! Switches of GPUs' modes: who is switched, and what comes of it.
+//! Switches of GPUs' modes: which GPU is switched, and what comes of it.
 
 use carma_core::*;
 use proptest::sample::Index;
@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use super::world::World;
 
 impl World {
-    /// Only GPUs that nobody is on are switched, to what may be, not too often; nobody is placed on them meanwhile.
+    /// Only empty GPUs are switched, to allowed modes, not too often; no job is placed on them meanwhile.
     pub(super) fn check_switches(&mut self, before: &Scheduler, actions: &[Action]) {
         let scheduler = self.log.scheduler();
         let (modes, now) = (&scheduler.config().modes, scheduler.now());
@@ -17,7 +17,7 @@ impl World {
                     let rested = before.fleet().device(*device).and_then(|device| device.switches.changed_at);
                     assert!(rested.is_none_or(|changed| now - changed >= modes.every), "{device} was switched at {rested:?}");
                     for part in scheduler.fleet().devices().filter(|part| part.id().gpu == device.gpu) {
-                        assert!(part.tenants.is_empty() && part.foreign.is_empty(), "{} is switched with somebody on it", part.id());
+                        assert!(part.tenants.is_empty() && part.foreign.is_empty(), "{} is switched with processes on it", part.id());
                         assert_eq!(part.switches.to, Some(*to));
                     }
                     self.switches.push((*device, *to));

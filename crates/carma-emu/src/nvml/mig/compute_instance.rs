@@ -1,4 +1,4 @@
-//! Compute instances: each GPU instance can have one that has all of it. Smaller ones are not emulated, and the calls say so.
+//! Compute instances: each GPU instance can have one that spans all of it. Smaller ones are not emulated, and the calls report that.
 
 use std::ffi::c_uint;
 
@@ -14,13 +14,13 @@ use crate::nvml::declare::{aliases, calls};
 use crate::profile::MigProfile;
 use crate::state::{Place, State};
 
-/// NVML's number of the compute instance that has all of a GPU instance, to ask for it by and to show it by: they are numbered by slices.
+/// NVML's number of the compute instance that spans a GPU instance, for queries and for display: they are numbered by slices.
 fn number(profile: &MigProfile) -> Answer<c_uint> {
     let place = [1, 2, 3, 4, 7, 8, 6].iter().position(|slices| *slices == profile.slices);
     place.map(|place| place as c_uint).ok_or(Code::NOT_SUPPORTED)
 }
 
-/// Answers a call about a kind of compute instance. All the engines of a GPU instance are shared among those in it: NVML knows no other way.
+/// Answers a call about a compute instance profile. The compute instances of a GPU instance share its engines: NVML has no other mode.
 fn of_kind<T>(
     call: &str,
     handle: nvmlGpuInstance_t,
@@ -64,7 +64,7 @@ fn describe_second(profile: &MigProfile, id: c_uint, out: &mut nvmlComputeInstan
     };
 }
 
-/// The compute instance of a GPU instance, if there is one.
+/// The compute instance of a GPU instance, if any.
 fn existing(state: &State<'_>, gpu: usize, instance: usize) -> Option<nvmlComputeInstance_t> {
     (state.gpus[gpu].instances[instance].computes != 0).then(|| compute_instance(gpu, instance))
 }

@@ -1,4 +1,4 @@
-//! GPU instances: their kinds, where they fit, making and destroying them.
+//! GPU instances: their profiles and placements, creating and destroying them.
 
 use std::ffi::c_uint;
 
@@ -19,12 +19,12 @@ fn by_id(state: &State<'_>, gpu: usize, id: c_uint) -> Answer<&'static MigProfil
     profiles(state, gpu)?.iter().find(|profile| profile.id == id).ok_or(Code::INVALID_ARGUMENT)
 }
 
-/// The kind of instance that NVML asks for by this number.
+/// The profile with this NVML number.
 fn by_slot(state: &State<'_>, gpu: usize, slot: c_uint) -> Answer<&'static MigProfile> {
     profiles(state, gpu)?.iter().find(|profile| profile.slot == slot).ok_or(Code::NOT_SUPPORTED)
 }
 
-/// What NVML says of a kind of instance. There are no engines for video and pictures in emulated GPUs.
+/// NVML's description of an instance profile. Emulated GPUs have no media engines.
 fn describe(state: &State<'_>, gpu: usize, profile: &MigProfile) -> nvmlGpuInstanceProfileInfo_t {
     nvmlGpuInstanceProfileInfo_t {
         id: profile.id,

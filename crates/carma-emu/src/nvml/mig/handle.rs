@@ -5,7 +5,7 @@ use nvml_wrapper_sys::bindings::{nvmlComputeInstance_t, nvmlGpuInstance_t};
 use crate::nvml::answer::{Answer, Code, handle as device_handle, of_gpu};
 use crate::state::{InstanceRecord, Place, State};
 
-/// Set in the handle of a GPU instance, beside the place that [`device_handle`] makes; nobody follows it as a pointer.
+/// Set in the handle of a GPU instance, beside the place that [`device_handle`] makes; it is never followed as a pointer.
 const GPU_INSTANCE: usize = 1 << 16;
 /// Set in the handle of a compute instance.
 const COMPUTE_INSTANCE: usize = 1 << 17;
@@ -27,7 +27,7 @@ pub(super) fn of_gpu_instance<T>(
     of_instance(call, handle.addr() ^ GPU_INSTANCE, |record| record.used, act)
 }
 
-/// Answers a call about a compute instance, which is where its GPU instance is.
+/// Answers a call about a compute instance, which has the place of its GPU instance.
 pub(super) fn of_compute_instance<T>(
     call: &str,
     handle: nvmlComputeInstance_t,
@@ -36,7 +36,7 @@ pub(super) fn of_compute_instance<T>(
     of_instance(call, handle.addr() ^ COMPUTE_INSTANCE, |record| record.computes, act)
 }
 
-/// The faults are those of the GPU, and so is the loss of it.
+/// Faults and loss are those of the GPU.
 fn of_instance<T>(
     call: &str,
     number: usize,

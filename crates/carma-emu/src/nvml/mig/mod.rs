@@ -39,7 +39,7 @@ fn instance(place: Place) -> Answer<usize> {
     place.instance.ok_or(Code::INVALID_ARGUMENT)
 }
 
-/// Writes all items of an answer and their number. Without room for the items, only the number is wanted.
+/// Writes all items of an answer and their number. Without room for the items, only the number.
 unsafe fn put_all<T>(items: *mut T, count: *mut c_uint, answer: Answer<Vec<T>>) -> nvmlReturn_t {
     let length = answer.map(|list| {
         if !items.is_null() {
@@ -52,7 +52,7 @@ unsafe fn put_all<T>(items: *mut T, count: *mut c_uint, answer: Answer<Vec<T>>) 
     unsafe { put(count, length) }
 }
 
-/// Has an answer written into the second version of a structure, if that is what the caller gives; its version stays.
+/// Writes an answer into the second version of a structure, if the caller gives that; its version stays.
 unsafe fn put_second<T>(out: *mut T, write: impl FnOnce(&mut T) -> Answer<()>) -> nvmlReturn_t {
     // SAFETY: as NVML demands of its callers.
     finish(unsafe { versioned(out, 2) }.and_then(write))
@@ -71,13 +71,13 @@ calls! {
         if activation.is_null() { return Code::INVALID_ARGUMENT.0; }
         put(activation, of_gpu_as_root(CALL, device, |state, gpu| {
             profiles(state, gpu)?;
-            // The call succeeds even where the mode could not be changed: that is told apart.
+            // The call succeeds even if the mode could not be changed: the result is a separate value.
             if mode > 1 { Err(Code::INVALID_ARGUMENT) } else { Ok(finish(state.set_mig(gpu, mode == 1).map_err(Code::from))) }
         }))
     }
 
     fn nvmlDeviceGetMigMode(device: nvmlDevice_t, current: *mut c_uint, pending: *mut c_uint) {
-        // It changes at once or not at all, so no other is ever pending.
+        // It changes at once or not at all, so no change is ever pending.
         put_pair((current, pending), of_gpu(CALL, device, |state, gpu| profiles(state, gpu).map(|_| (state.gpus[gpu].mig, state.gpus[gpu].mig))))
     }
 
@@ -90,7 +90,7 @@ calls! {
     }
 
     fn nvmlDeviceGetAttributes_v2(device: nvmlDevice_t, out: *mut nvmlDeviceAttributes_t) {
-        // There are no engines for video and pictures in emulated GPUs.
+        // Emulated GPUs have no media engines.
         put(out, of_device(CALL, device, |state, place| {
             let profile = state.instance_profile(place.gpu, place.instance.ok_or(Code::NOT_SUPPORTED)?);
             Ok(nvmlDeviceAttributes_t {
@@ -115,7 +115,7 @@ aliases! {
 device_values! {
     nvmlDeviceIsMigDeviceHandle(c_uint) = |_, place| Ok(u32::from(place.instance.is_some()));
     nvmlDeviceGetGpuInstanceId(c_uint) = |state, place| Ok(state.gpus[place.gpu].instances[instance(place)?].id);
-    // There is one at most, so its number is 0.
+    // There is at most one, so its number is 0.
     nvmlDeviceGetComputeInstanceId(c_uint) = |_, place| instance(place).map(|_| 0);
     nvmlDeviceGetMaxMigDeviceCount(c_uint) = |state, place| Ok(match state.gpus[place.gpu].mig {
         0 => 0,

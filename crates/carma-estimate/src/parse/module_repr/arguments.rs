@@ -1,11 +1,11 @@
-//! What stands in a module's brackets.
+//! Arguments of a printed module.
 
 use super::super::parameters;
 use super::super::text::{self, pair};
 use super::super::tree::Module;
 use crate::model::{LayerKind, Normalisation};
 
-/// Reads arguments into a module's attributes; what is not known is passed over.
+/// Parses arguments into a module's attributes; ignores unknown ones.
 pub(super) fn read(module: &mut Module<'_>, arguments: &str) {
     let mut place = 0;
     for argument in split(arguments) {
@@ -18,7 +18,7 @@ pub(super) fn read(module: &mut Module<'_>, arguments: &str) {
     }
 }
 
-/// Arguments at commas that are in no bracket.
+/// Splits arguments at commas outside brackets.
 fn split(arguments: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(arguments);
     std::iter::from_fn(move || {
@@ -50,7 +50,7 @@ fn positional(module: &mut Module<'_>, place: usize, value: &str) {
         (LayerKind::Normalisation(Normalisation::Group), 0) if !module.class.starts_with("Instance") => attributes.groups = number,
         (LayerKind::Normalisation(_), 0) => {
             let shape = text::shape(value).map(|(shape, _)| shape);
-            // A normalisation over several dimensions has a parameter pair for each element.
+            // A normalisation over several dimensions has a parameter pair per element.
             attributes.inputs =
                 number.or_else(|| shape.map(|shape| shape.iter().fold(1, |product: u64, &size| product.saturating_mul(size))));
         }
@@ -96,7 +96,7 @@ fn scale(value: &str) -> Option<f64> {
     first.trim_end_matches(')').trim().parse().ok().filter(|scale: &f64| scale.is_finite() && *scale > 0.0)
 }
 
-/// Counts a module's own parameters by its arguments.
+/// Computes a module's own parameters from its arguments.
 pub(super) fn count(module: &mut Module<'_>) {
     let rows = module.attributes.inputs;
     if module.class.starts_with("SelectAdaptivePool") && module.kind == LayerKind::Unknown {

@@ -1,4 +1,4 @@
-//! Modules in the order in which they run: a printed model has them in the order in which they were made.
+//! Sorts modules by execution: a printed model lists them in order of construction.
 
 use super::super::error::{ParseError, Problem};
 use super::super::graph::MOST_LAYERS;
@@ -9,7 +9,7 @@ use crate::model::LayerKind;
 /// A copy of the tree with each container's children in order of execution.
 pub(super) fn sort<'t>(modules: &[Module<'t>]) -> Result<Vec<Module<'t>>, ParseError> {
     let mut sorted: Vec<Module<'t>> = Vec::with_capacity(modules.len() + modules.len() / 4);
-    // Modules still to be copied, last first, and containers whose end is still to be set.
+    // Modules still to copy, last first, and containers whose end is not set yet.
     let mut waiting: Vec<Step> = vec![Step::Copy(0)];
     while let Some(step) = waiting.pop() {
         match step {
@@ -39,7 +39,7 @@ enum Step {
     End(usize),
 }
 
-/// The children of a container in order of execution; one that runs several times stands there as often.
+/// The children of a container in order of execution; a child that runs several times is repeated.
 fn order(modules: &[Module<'_>], parent: usize) -> Vec<usize> {
     let listed: Vec<usize> = children(modules, parent).collect();
     let Some(container) = modules.get(parent) else { return listed };

@@ -1,4 +1,4 @@
-//! Sizes of a transformer of Hugging Face, told from its printed modules.
+//! Sizes of a Hugging Face transformer, inferred from its printed modules.
 
 use super::super::graph::Graph;
 use super::super::role::Role;
@@ -8,7 +8,7 @@ use super::super::wiring::usual_heads;
 use crate::model::{LayerKind, Normalisation};
 use crate::training::Training;
 
-/// The configuration of the transformer whose root is the first module, if it is one of a known family.
+/// The configuration of the transformer whose root is the first module, if its family is known.
 pub(in super::super) fn config(modules: &[Module<'_>], training: &Training, graph: &mut Graph) -> Option<TransformerConfig> {
     let root = modules.first()?;
     let family = TransformerConfig::family_of_class(root.class)?;
@@ -60,7 +60,7 @@ fn stacks(modules: &[Module<'_>]) -> Vec<usize> {
     let mut stacks: Vec<usize> = Vec::new();
     let mut end = 0;
     for (place, module) in modules.iter().enumerate() {
-        // T5 has lists named alike within its blocks.
+        // T5 has lists of the same name within its blocks.
         if place >= end && module.class == "ModuleList" && named(module) && module.end > place + 1 {
             stacks.push(place);
             end = module.end;
@@ -124,7 +124,7 @@ fn block(inside: &[Module<'_>], config: &mut TransformerConfig, graph: &mut Grap
     Some(())
 }
 
-/// Output features of a linear layer; where they are not printed, by its parameters.
+/// Output features of a linear layer; if not printed, inferred from its parameters.
 fn width(module: &Module<'_>, hidden: u64) -> Option<u64> {
     module.attributes.outputs.or_else(|| {
         let parameters = module.parameters.filter(|&parameters| parameters > 0)?;
@@ -147,7 +147,7 @@ fn dropout(modules: &[Module<'_>], inside: &[Module<'_>], config: &mut Transform
         }
         found
     };
-    // Position of the block within the whole does not matter: the first that is printed decides.
+    // The position of the block does not matter: the first printed one decides.
     config.dropout = share(modules, false).unwrap_or(config.dropout);
     config.attention_dropout = share(inside, true).unwrap_or(config.attention_dropout);
 }

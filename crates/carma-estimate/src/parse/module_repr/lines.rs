@@ -1,4 +1,4 @@
-//! Lines of a printed model to a tree of modules.
+//! Parses lines of a printed model into a tree of modules.
 
 use super::super::error::{ParseError, Problem};
 use super::super::graph::MOST_LAYERS;
@@ -7,7 +7,7 @@ use super::super::text;
 use super::super::tree::{Module, Tree};
 use super::arguments;
 
-/// The modules, and the total that may stand below them.
+/// The modules, and the total below them, if any.
 pub(super) fn tree(text: &str) -> Result<(Vec<Module<'_>>, Option<u64>), ParseError> {
     let mut reader = Reader::default();
     let mut stated = None;
@@ -31,7 +31,7 @@ pub(super) fn tree(text: &str) -> Result<(Vec<Module<'_>>, Option<u64>), ParseEr
 #[derive(Default)]
 struct Reader<'t> {
     tree: Tree<'t>,
-    /// For each open module, the parameters of its children and how often it is repeated.
+    /// For each open module, the parameters of its children and its repetitions.
     open: Vec<(u64, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl<'t> Reader<'t> {
         let (name, module) = named.unwrap_or(("", line));
         let (times, module) = repeated(module);
         let Some((class, rest)) = module.split_once('(').filter(|(class, _)| is_class(class)) else {
-            // Arguments of a container stand on a line of their own; anything before the model is a note.
+            // Arguments of a container are on a separate line; anything before the model is a note.
             if let Some(open) = self.tree.innermost() {
                 arguments::read(open, line);
             }
@@ -63,7 +63,7 @@ impl<'t> Reader<'t> {
         self.close(suffix(rest.get(end + 1..).unwrap_or_default()), number)
     }
 
-    /// Ends a module; `total` are its parameters with those of its children, where printed.
+    /// Closes a module; `total` is its parameters including its children, if printed.
     fn close(&mut self, total: Option<u64>, number: usize) -> Result<(), ParseError> {
         let (of_children, times) = self.open.pop().unwrap_or((0, 1));
         let leaf = self.tree.innermost_is_leaf();
@@ -83,7 +83,7 @@ impl<'t> Reader<'t> {
         if times > 1 { self.repeat(end, times, number) } else { Ok(()) }
     }
 
-    /// Modules that are all alike are printed once, as `(0-11): 12 x Block(`.
+    /// Equal modules are printed once, as `(0-11): 12 x Block(`.
     fn repeat(&mut self, end: usize, times: usize, number: usize) -> Result<(), ParseError> {
         let modules = &mut self.tree.modules;
         let Some(start) =
@@ -119,7 +119,7 @@ fn suffix(text: &str) -> Option<u64> {
 
 /// `12 x Block(` is twelve times `Block(`.
 fn repeated(module: &str) -> (usize, &str) {
-    // Only such lines begin with a digit; looking for the cross in all takes time.
+    // Only such lines begin with a digit; searching all lines for the `x` is slow.
     let counted = module.starts_with(|first: char| first.is_ascii_digit()).then(|| module.split_once(" x ")).flatten();
     match counted {
         Some((times, rest)) if !times.is_empty() && times.len() < 10 && times.bytes().all(|byte| byte.is_ascii_digit()) => {

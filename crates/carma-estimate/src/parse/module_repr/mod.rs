@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
     Ok(graph)
 }
 
-/// Without `DataParallel` and its like around the model.
+/// Removes `DataParallel` and similar wrappers.
 fn unwrapped(mut modules: Vec<Module<'_>>) -> Vec<Module<'_>> {
     let wraps = |module: &Module<'_>| matches!(module.class, "DataParallel" | "DistributedDataParallel" | "OptimizedModule");
     let outer = modules.iter().take_while(|module| wraps(module)).count();
@@ -40,7 +40,7 @@ fn unwrapped(mut modules: Vec<Module<'_>>) -> Vec<Module<'_>> {
     modules
 }
 
-/// The model's input: as given, or what its first module reads in a size that is usual.
+/// The model's input: as given, or inferred from its first module, with a usual size.
 fn input(modules: &mut [Module<'_>], training: &Training, graph: &mut Graph) -> Result<(), ParseError> {
     let words = modules.iter().any(|module| module.kind == LayerKind::Embedding);
     if words {
@@ -50,7 +50,7 @@ fn input(modules: &mut [Module<'_>], training: &Training, graph: &mut Graph) -> 
         }
         let first = modules.iter().find(|module| reads(module));
         if first.is_some_and(|first| first.kind == LayerKind::Embedding) {
-            // Embeddings add the inputs that they read.
+            // Embeddings add their own inputs.
             return Ok(());
         }
     }
@@ -76,7 +76,7 @@ fn input(modules: &mut [Module<'_>], training: &Training, graph: &mut Graph) -> 
     Ok(())
 }
 
-/// Whether a module shows what it reads.
+/// Whether a module shows the size of its input.
 fn reads(module: &Module<'_>) -> bool {
     matches!(module.kind, LayerKind::Convolution { .. } | LayerKind::Linear | LayerKind::Embedding | LayerKind::Recurrent { .. })
         && (module.attributes.inputs.is_some() || module.kind == LayerKind::Embedding)

@@ -1,16 +1,16 @@
-//! Short lists of whole numbers that a graph computes: shapes, mostly.
+//! Short integer lists that a graph computes, mostly shapes.
 
 use super::messages::Node;
 
-/// Numbers in a list at most; longer ones are no shapes.
+/// Maximum length of a list; longer ones are not shapes.
 pub(super) const LONGEST: usize = 64;
 
-/// The number at a place; a single one counts for every place.
+/// The number at an index; a single number is broadcast.
 fn at(numbers: &[i64], place: usize) -> Option<i64> {
     numbers.get(if numbers.len() == 1 { 0 } else { place }).copied()
 }
 
-/// An operator applied place by place.
+/// Applies an operator elementwise.
 pub(super) fn arithmetic(operator: &str, left: &[i64], right: &[i64]) -> Option<Vec<i64>> {
     (0..left.len().max(right.len()))
         .map(|place| {
@@ -28,18 +28,18 @@ pub(super) fn arithmetic(operator: &str, left: &[i64], right: &[i64]) -> Option<
         .collect()
 }
 
-/// One list where a third is not zero, the other where it is.
+/// Selects elementwise by a condition.
 pub(super) fn chosen(condition: &[i64], yes: &[i64], no: &[i64]) -> Option<Vec<i64>> {
     (0..condition.len().max(yes.len()).max(no.len()))
         .map(|place| if at(condition, place)? != 0 { at(yes, place) } else { at(no, place) })
         .collect()
 }
 
-/// A short list of one number.
+/// A short list filled with one number.
 pub(super) fn filled(node: &Node<'_>, shape: &[u64]) -> Option<Vec<i64>> {
     let [length] = *shape else { return None };
     let value = node.attribute("value").and_then(|attribute| attribute.tensor.as_ref());
-    // Without a value it is a zero, in four bytes, which shapes are not made of.
+    // The default value is a 4-byte zero, which is not used in shapes.
     let value = value.map_or(Some(0), |tensor| tensor.numbers.first().copied())?;
     (length <= LONGEST as u64).then(|| vec![value; length as usize])
 }

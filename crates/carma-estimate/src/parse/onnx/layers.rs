@@ -1,11 +1,11 @@
-//! What ONNX's operators do, as layers.
+//! ONNX operators as layers.
 
 use super::messages::Node;
 use super::shapes::Known;
 use super::{Origin, Reader};
 use crate::model::{Activation, Layer, LayerKind, Normalisation, Reshaping};
 
-/// The class that PyTorch calls the operator by, where it has another name.
+/// PyTorch's class for the operator, if its name differs.
 pub(super) fn class<'a>(node: &Node<'a>) -> &'a str {
     match node.operator {
         "Conv" => "Conv2d",
@@ -19,7 +19,7 @@ pub(super) fn class<'a>(node: &Node<'a>) -> &'a str {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// What a node does.
+    /// The kind of a node.
     pub(super) fn kind(&mut self, node: &Node<'a>, inputs: &[(Origin, Known)], known: &[Known]) -> LayerKind {
         if let Some(kind) = self.part_of_gelu(node, inputs) {
             return kind;
@@ -72,7 +72,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// GELU is exported as x * (erf(x / √2) + 1) / 2, which PyTorch runs as one: the error function stands for the whole.
+    /// GELU is exported as x * (erf(x / √2) + 1) / 2, but PyTorch runs it as one operator: the erf node represents it.
     fn part_of_gelu(&mut self, node: &Node<'a>, inputs: &[(Origin, Known)]) -> Option<LayerKind> {
         let output = *node.outputs.first()?;
         if node.operator == "Erf" {
@@ -87,10 +87,10 @@ impl<'a> Reader<'a, '_> {
         Some(LayerKind::Reshape(Reshaping::View))
     }
 
-    /// As in torchvision and timm.
+    /// In-place execution, as in torchvision and timm.
     pub(super) fn runs_in_place(&self, node: &Node<'_>, layer: &Layer) -> bool {
         let before = layer.inputs.first().and_then(|&source| self.graph.layer(source));
-        // A bias that is exported as a sum of its own is part of the product before it.
+        // A bias exported as a separate sum belongs to the product before it.
         if node.operator == "Add" && layer.parameters > 0 && before.is_some_and(|before| before.kind == LayerKind::Linear) {
             return true;
         }
@@ -100,7 +100,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Height and width; a signal has a height of 1, the depth of a volume is folded into the height.
+/// Height and width; a signal has height 1, and the depth of a volume is folded into the height.
 fn sides(numbers: &[i64]) -> [u64; 2] {
     let size = |number: i64| u64::try_from(number).unwrap_or(1);
     match *numbers {

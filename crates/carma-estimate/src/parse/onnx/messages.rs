@@ -10,7 +10,7 @@ pub(super) struct Graph<'a> {
     pub nodes: Vec<Node<'a>>,
     pub initializers: Vec<Tensor<'a>>,
     pub inputs: Vec<ValueInfo<'a>>,
-    /// Shapes of results, where they are stored.
+    /// Stored shapes of results.
     pub values: Vec<ValueInfo<'a>>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Node<'a> {
     pub inputs: Vec<&'a str>,
     pub outputs: Vec<&'a str>,
     pub attributes: Vec<Attribute<'a>>,
-    /// Where it stands in the file.
+    /// Its byte offset in the file.
     pub byte: usize,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Tensor<'a> {
     pub name: &'a str,
     pub dimensions: Vec<u64>,
     pub element: u64,
-    /// Whole numbers, where there are few of them.
+    /// Integers, if there are few of them.
     pub numbers: Vec<i64>,
-    /// The only number, where it is a fraction.
+    /// The value of a floating-point scalar.
     pub fraction: Option<f32>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Tensor<'a> {
 pub(super) struct ValueInfo<'a> {
     pub name: &'a str,
     pub element: u64,
-    /// Known sizes, or the names of those that are not.
+    /// Known sizes, or the names of unknown ones.
     pub dimensions: Option<Vec<Dimension<'a>>>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Attribute<'a> {
 
 impl<'a> Tensor<'a> {
     fn read(mut message: Message<'a>) -> Result<Self, ParseError> {
-        // Shapes have few dimensions; anything longer is data, which is not needed.
+        // Shapes have few dimensions; longer lists are data, which is not needed.
         const FEW: usize = 64;
         let mut tensor = Self::default();
         let mut raw: &[u8] = &[];
@@ -183,7 +183,7 @@ impl<'a> ValueInfo<'a> {
         while let Some((field, value)) = message.next()? {
             match (field, value) {
                 (1, Value::Bytes(inner)) => info.name = inner.text()?,
-                // A type holds a tensor type, that a shape, that dimensions.
+                // A type contains a tensor type, which contains a shape, which contains dimensions.
                 (2, Value::Bytes(mut kind)) => {
                     while let Some((field, value)) = kind.next()? {
                         if let (1, Value::Bytes(tensor)) = (field, value) {

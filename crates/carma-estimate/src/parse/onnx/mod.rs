@@ -1,4 +1,4 @@
-//! ONNX: a graph with true edges; initializers are the parameters. The weights themselves are never looked at.
+//! ONNX: a graph with explicit edges; initializers are the parameters. The weights themselves are never read.
 
 mod contents;
 mod layers;
@@ -28,20 +28,20 @@ pub(super) fn read(bytes: &[u8], training: &Training) -> Result<Graph, ParseErro
     Ok(graph)
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Clone, Copy, PartialEq)]
 enum Origin {
     Source(Source),
-    /// An initializer, by its place.
+    /// An initializer, by index.
     Weight(usize),
     /// Computed from constants only.
     Constant,
 }
 
-/// A tensor of weights, as far as it matters.
+/// A weight tensor.
 struct Parameter {
     elements: u64,
-    /// Whether it can be trained: floating-point, and more than a single number.
+    /// Whether it is trainable: floating-point, and not a scalar.
     trains: bool,
     counted: bool,
 }
@@ -50,9 +50,9 @@ struct Reader<'a, 'f> {
     graph: &'f mut Graph,
     values: HashMap<&'a str, (Origin, Known)>,
     stored: HashMap<&'a str, Vec<u64>>,
-    /// Initializers, and copies of them that are parameters of their own.
+    /// Initializers, and copies of them that count as separate parameters.
     weights: Vec<Parameter>,
-    /// Values within an expanded GELU, and how many operators of it are still to come.
+    /// Values within an expanded GELU, and the number of its remaining operators.
     within_gelu: HashMap<&'a str, u8>,
     batch: u64,
 }
@@ -130,7 +130,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             self.values.insert(output, (origin, result));
             return Ok(());
         }
-        // Shapes and masks that are computed from constants, or are lists of sizes, take no memory worth counting.
+        // Shapes and masks computed from constants, and lists of sizes, take negligible memory.
         if node.operator == "Shape" || result.content.is_some() || (sources.is_empty() && !self.reads_table(node, &inputs)) {
             self.values.insert(output, (Origin::Constant, result));
             return Ok(());
@@ -150,7 +150,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         layer.in_place = self.runs_in_place(node, &layer);
         let source = self.graph.push(layer)?;
         self.values.insert(output, (Origin::Source(source), result));
-        // Other results of the same operator: the parts of a split, or statistics that nothing reads.
+        // Further results of the same operator: the parts of a split, or unused statistics.
         for other in node.outputs.iter().skip(1).filter(|name| !name.is_empty()) {
             let dimensions = self.stored.get(other).cloned().or_else(|| Some(dimensions.clone()));
             self.values.insert(other, (Origin::Source(source), Known { dimensions, content: None, ..Known::default() }));
@@ -158,7 +158,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         Ok(())
     }
 
-    /// Whether a node looks a table of weights up, even by constant indices.
+    /// Whether a node reads an embedding table, even with constant indices.
     fn reads_table(&self, node: &messages::Node<'_>, inputs: &[(Origin, Known)]) -> bool {
         node.operator == "Gather" && matches!(inputs.first(), Some((Origin::Weight(place), _)) if self.is_float(*place))
     }
@@ -167,8 +167,8 @@ impl<'a, 'f> Reader<'a, 'f> {
         self.weights.get(place).is_some_and(|weight| weight.trains)
     }
 
-    /// A weight behind a node that only looks at it in another way. Exports name equal vectors once, as fresh biases all are; those are
-    /// parameters of their own. Equal matrices are the same one.
+    /// A weight behind a node that only reshapes it. Exports store equal vectors once, such as fresh biases; these are separate
+    /// parameters. Equal matrices are shared.
     fn copied(&mut self, node: &messages::Node<'_>, place: usize, result: &Known) -> Origin {
         let vector = result.dimensions.as_ref().is_some_and(|dimensions| dimensions.len() == 1);
         match self.weights.get(place) {
@@ -181,7 +181,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
     }
 
-    /// Elements of the parameters that a node is the first to read. Running statistics are no parameters, nor are single numbers.
+    /// Elements of the parameters that this node reads first. Running statistics and scalars are not parameters.
     fn weights(&mut self, node: &messages::Node<'_>, inputs: &[(Origin, Known)]) -> Vec<u64> {
         let trained = if node.operator == "BatchNormalization" { 3 } else { inputs.len() };
         let mut elements = Vec::new();
@@ -200,7 +200,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     }
 }
 
-/// Whether what an operator makes of weights is still the same weights.
+/// Whether an operator on weights keeps them the same weights.
 fn keeps_weight(operator: &str) -> bool {
     matches!(operator, "Identity" | "Transpose" | "Cast" | "Reshape" | "Unsqueeze" | "Squeeze")
 }

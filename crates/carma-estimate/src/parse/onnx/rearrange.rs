@@ -1,4 +1,4 @@
-//! What is known of tensors that are cut, joined and looked at in other ways: their shapes, and their content where they are shapes
+//! Shapes of tensors that are sliced, concatenated and reshaped, and their content if they are shapes
 //! themselves.
 
 use super::contents;
@@ -77,7 +77,7 @@ pub(super) fn sliced(inputs: &[Known]) -> Known {
     Known { dimensions, content, ..Known::default() }
 }
 
-/// The first part of a tensor that is split into as many as the operator has results, or as long as it says.
+/// The first part of a split, into equal parts per result or of the given sizes.
 pub(super) fn parted(node: &Node<'_>, input: &[u64], sizes: Option<&[i64]>) -> Dimensions {
     let axis = place(node.number("axis").unwrap_or(0), input.len());
     let first = node.numbers("split").or(sizes).and_then(|sizes| sizes.first()).and_then(|&size| u64::try_from(size).ok());

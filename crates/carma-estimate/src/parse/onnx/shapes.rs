@@ -1,23 +1,23 @@
-//! Shapes of results that the file does not store, for the operators that are common.
+//! Shape inference for common operators, if the file does not store the shapes.
 
 use super::super::convolution;
 use super::contents;
 use super::messages::Node;
 use super::rearrange;
 
-/// Dimensions with the batch among them.
+/// Dimensions including the batch.
 pub(super) type Dimensions = Vec<u64>;
 
-/// What is known of a value: its dimensions, and its content where it is a short list of whole numbers, such as a shape.
+/// What is known about a value: its dimensions, and its content if it is a short integer list, such as a shape.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub dimensions: Option<Dimensions>,
     pub content: Option<Vec<i64>>,
-    /// The only number, where it is a fraction.
+    /// The value of a floating-point scalar.
     pub fraction: Option<f32>,
 }
 
-/// What is known of a node's first result.
+/// What is known about a node's first result.
 pub(super) fn result(node: &Node<'_>, inputs: &[Known]) -> Known {
     let dimensions = |place: usize| inputs.get(place).and_then(|input| input.dimensions.as_ref());
     let content = |place: usize| inputs.get(place).and_then(|input| input.content.as_deref());
@@ -152,7 +152,7 @@ fn product(sizes: &[u64]) -> u64 {
     sizes.iter().fold(1, |product, &size| u64::saturating_mul(product, size))
 }
 
-/// An axis that may be counted from the end.
+/// An axis, which may count from the end.
 pub(super) fn place(axis: i64, rank: usize) -> usize {
     let number = usize::try_from(axis.unsigned_abs()).unwrap_or(usize::MAX);
     if axis < 0 { rank.saturating_sub(number) } else { number }
@@ -196,7 +196,7 @@ fn pooled(node: &Node<'_>, input: &[u64]) -> Option<Dimensions> {
     Some(input.iter().take(2).copied().chain(sizes).collect())
 }
 
-/// 0 keeps a dimension, -1 takes what is left.
+/// 0 keeps a dimension, -1 takes the remaining elements.
 fn reshaped(input: &[u64], wanted: &[i64]) -> Option<Dimensions> {
     let mut sizes: Vec<Option<u64>> = Vec::with_capacity(wanted.len());
     for (axis, &size) in wanted.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The wire format of protocol buffers, as far as a graph needs it: numbered fields, never copied.
+//! Wire format of protocol buffers, as far as needed: numbered fields, without copies.
 
 use super::super::error::{ParseError, Problem};
 
@@ -8,11 +8,11 @@ pub(super) enum Value<'a> {
     Number(u64),
     Bytes(Message<'a>),
     Float(f32),
-    /// Eight bytes, which no field that is read has.
+    /// Eight bytes; not used in any needed field.
     Other,
 }
 
-/// Fields of a message, and where it stands in the file.
+/// Fields of a message, and its offset in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message<'a> {
     bytes: &'a [u8],
@@ -36,7 +36,7 @@ impl<'a> Message<'a> {
         std::str::from_utf8(self.bytes).map_err(|_| Problem::NotText.at_byte(self.start))
     }
 
-    /// The next field and its value; nothing at the end.
+    /// The next field and its value; none at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, ParseError> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -61,7 +61,7 @@ impl<'a> Message<'a> {
         Ok(Some((tag >> 3, value)))
     }
 
-    /// Numbers of a field that is packed into bytes.
+    /// Numbers of a packed field.
     pub(super) fn numbers(mut self) -> Result<Vec<u64>, ParseError> {
         let mut numbers = Vec::new();
         while !self.bytes.is_empty() {
@@ -70,7 +70,7 @@ impl<'a> Message<'a> {
         Ok(numbers)
     }
 
-    /// Seven bits a byte, the lowest first, the eighth set on all but the last.
+    /// A varint: seven bits per byte, lowest first, the eighth bit set on all but the last.
     fn number(&mut self) -> Result<u64, ParseError> {
         let mut number = 0_u64;
         for place in 0..10 {

@@ -1,8 +1,8 @@
-//! Kinds of layers by name, for types that PyTorch has no class for.
+//! Names of layer kinds without a PyTorch class.
 
 use crate::model::{Activation, LayerKind, Normalisation, Reshaping};
 
-/// The kind of this name, its attributes as if absent.
+/// The kind with this name, with default attributes.
 pub(super) fn named(name: &str) -> Option<LayerKind> {
     Some(match name {
         "convolution" => LayerKind::Convolution { kernel: [1, 1], stride: [1, 1], groups: 1, transposed: false },

@@ -1,7 +1,7 @@
 //! Our own description: TOML with one table for each layer.
 //!
-//! The full form has each layer's output and edges. Written by hand it can be shorter: with `input = [3, 224, 224]`, a layer needs its
-//! type and what its author would tell PyTorch, such as `channels`, `kernel` and `stride`; shapes and parameters follow.
+//! The full form has each layer's output and edges. A shorter form is for writing by hand: with `input = [3, 224, 224]`, a layer needs
+//! its type and its PyTorch arguments, such as `channels`, `kernel` and `stride`; shapes and parameters are inferred.
 
 mod kinds;
 mod read;

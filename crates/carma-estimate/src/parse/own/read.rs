@@ -1,4 +1,4 @@
-//! Our own description in, full or short.
+//! Reads our own description, full or short.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ pub(in super::super) fn read(text: &str, training: &Training) -> Result<Descript
     graph.stated(file.stated_parameters, batch);
     let mut reader = Reader { graph, names: HashMap::new(), batch: batch.unwrap_or(1), strict: file.format.is_some() };
     reader.inputs(&file, training).map_err(|problem| problem.at_line(1))?;
-    // Layers stand in order, so lines are counted once from one to the next.
+    // Layers are in file order, so lines are counted incrementally.
     let (mut line, mut from) = (1, 0);
     for layer in &file.layers {
         let start = layer.span().start;
@@ -64,17 +64,17 @@ pub(in super::super) fn read(text: &str, training: &Training) -> Result<Descript
     Ok(Description { format: Format::Toml, model, hints, notes })
 }
 
-/// Ends of lines between two bytes.
+/// Number of line ends between two bytes.
 fn lines_in(text: &str, from: usize, to: usize) -> usize {
     text.get(from..to.min(text.len())).unwrap_or_default().matches('\n').count()
 }
 
-/// A model in the making.
+/// A model under construction.
 struct Reader {
     graph: Graph,
     names: HashMap<String, Source>,
     batch: u64,
-    /// Whether this is the full form, in which what is absent is false.
+    /// Whether this is the full form, in which absent flags are false.
     strict: bool,
 }
 
@@ -152,7 +152,7 @@ impl Reader {
         }
     }
 
-    /// Where the shortest form leaves out what most people use.
+    /// Fills in common defaults of the short form.
     fn complete(&mut self, module: &mut Module<'_>, entry: &schema::Layer) {
         if let (LayerKind::Convolution { .. }, None, Some(kernel)) = (&module.kind, entry.padding, module.attributes.kernel) {
             module.attributes.padding = Some(kernel.map(|side| side / 2));
@@ -178,7 +178,7 @@ impl Reader {
         };
         Ok(match by_class {
             _ if entry.view => LayerKind::Reshape(Reshaping::View),
-            // In the full form, what is not said to be a view has been copied.
+            // In the full form, a reshape that is not marked as a view is a copy.
             LayerKind::Reshape(Reshaping::View) if self.strict && entry.output.is_some() && entry.kind.is_none() => {
                 LayerKind::Reshape(Reshaping::Copy)
             }
@@ -186,7 +186,7 @@ impl Reader {
         })
     }
 
-    /// The model's input where only its first reader is described.
+    /// Infers the model's input from its first layer.
     fn guess_input(&mut self, module: &Module<'_>, output: &Shape) {
         let own = module.parameters.unwrap_or(0);
         let shape = match (&module.kind, output.image()) {
@@ -212,7 +212,7 @@ impl Reader {
     }
 }
 
-/// What an entry says, as a module.
+/// Converts an entry to a module.
 fn module<'e>(entry: &'e schema::Layer, kind: &LayerKind) -> Module<'e> {
     let attributes = Attributes {
         outputs: entry.channels.or(entry.features).or(entry.hidden),
@@ -243,7 +243,7 @@ fn module<'e>(entry: &'e schema::Layer, kind: &LayerKind) -> Module<'e> {
     }
 }
 
-/// The kind with what the entry says about it.
+/// The kind with the entry's attributes.
 fn attributed(kind: LayerKind, module: &Module<'_>, entry: &schema::Layer, output: &Shape) -> LayerKind {
     let attributes = &module.attributes;
     match kind {

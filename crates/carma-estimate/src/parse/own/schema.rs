@@ -5,7 +5,7 @@ use toml::Spanned;
 
 use crate::training::{Optimizer, Precision};
 
-/// The line by which the full form is known.
+/// The line that identifies the full form.
 pub(super) const FORMAT: &str = "carma-model 1";
 
 #[derive(Deserialize)]
@@ -16,7 +16,7 @@ pub(super) struct File {
     /// Leading dimension of the outputs.
     pub batch: Option<Spanned<u64>>,
     pub precision: Option<Spanned<String>>,
-    /// Trainable parameters in all, where some other description stated them.
+    /// Total of trainable parameters, if the source description stated it.
     pub stated_parameters: Option<u64>,
     /// Shape of a sample.
     pub input: Option<Vec<u64>>,
@@ -56,16 +56,16 @@ pub(super) struct Layer {
     pub name: Option<String>,
     #[serde(rename = "type")]
     pub class: String,
-    /// What it does, where the type does not tell.
+    /// Its kind, if the type is not sufficient.
     pub kind: Option<String>,
     pub inputs: Option<Vec<String>>,
     pub output: Option<Vec<u64>>,
-    /// Whether the output is as large whatever the batch.
+    /// Whether the output size does not depend on the batch.
     #[serde(default)]
     pub fixed: bool,
     pub parameters: Option<u64>,
     pub tensors: Option<Vec<u64>>,
-    /// The layer whose parameters it uses.
+    /// The layer that it shares parameters with.
     pub shares: Option<String>,
     pub kernel: Option<Sides>,
     pub stride: Option<Sides>,
@@ -90,7 +90,7 @@ pub(super) struct Layer {
     pub channels: Option<u64>,
     /// Output features, for the short form.
     pub features: Option<u64>,
-    /// Rows of a table that is looked up, for the short form.
+    /// Rows of an embedding table, for the short form.
     pub rows: Option<u64>,
     pub bias: Option<bool>,
     pub scale: Option<f64>,

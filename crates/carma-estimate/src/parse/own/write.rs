@@ -1,4 +1,4 @@
-//! A model as our own description, so that any other can be converted.
+//! Writes a model as our own description, so that any other format can be converted.
 
 use std::fmt::Write as _;
 
@@ -114,7 +114,7 @@ fn line(out: &mut String, key: &str, value: &str) {
     let _ = writeln!(out, "{key} = {value}");
 }
 
-/// What a layer's source is called; inputs are numbered from the second on.
+/// Name of a layer's source; inputs are numbered from the second on.
 fn source_name(model: &Model, source: Source) -> String {
     match source {
         Source::Input(0) => "input".to_owned(),
@@ -123,7 +123,7 @@ fn source_name(model: &Model, source: Source) -> String {
     }
 }
 
-/// With the batch in front, which is 1 where none is stated.
+/// With a leading batch dimension; 1 if none is stated.
 fn shape(shape: &Shape, batch: Option<u64>) -> String {
     let leading = shape.is_batched().then(|| batch.unwrap_or(1));
     list(&leading.into_iter().chain(shape.dimensions().iter().copied()).collect::<Vec<_>>())
@@ -134,7 +134,7 @@ fn list(numbers: &[u64]) -> String {
     format!("[{}]", numbers.join(", "))
 }
 
-/// TOML has no numbers above those of 63 bits.
+/// TOML integers have at most 63 bits.
 fn number(number: u64) -> String {
     number.min(i64::MAX as u64).to_string()
 }

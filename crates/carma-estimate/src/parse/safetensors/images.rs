@@ -1,4 +1,4 @@
-//! Other models: convolutions and products in the order in which they are stored, one after the other. A rough estimate.
+//! Other models: convolutions and products in storage order, as one sequence. A rough estimate.
 
 use super::super::error::{ParseError, Problem};
 use super::super::graph::Graph;
@@ -8,7 +8,7 @@ use super::{Weight, is_statistic};
 use crate::model::{LayerKind, Shape};
 use crate::training::Training;
 
-/// Images are not made smaller than this by convolutions.
+/// Convolutions do not reduce images below this size.
 const SMALLEST: u64 = 7;
 
 pub(super) fn wire(weights: &[Weight], training: &Training, graph: &mut Graph) -> Result<(), ParseError> {
@@ -51,7 +51,7 @@ pub(super) fn wire(weights: &[Weight], training: &Training, graph: &mut Graph) -
     wiring::wire(&tree.modules, graph, Naming::Own)
 }
 
-/// A convolution that widens also shrinks the image, as most do; the first shrinks it where it is large.
+/// A convolution that increases the channels also halves the image, as is usual; the first does if its filter is large.
 fn attributes(shape: &[u64], bias: bool, before: u64, size: &mut u64) -> Attributes {
     match *shape {
         [outputs, inputs, height, width] => {

@@ -7,8 +7,7 @@ use super::super::{huggingface, transformer::Attention};
 use super::Weight;
 use crate::training::Training;
 
-/// For each family: a weight that only it has, in which the number of the layer stands before this part; where the query's outputs, the
-/// key's, and the perceptron's are.
+/// For each family: name endings of the query, key and feed-forward weights. The layer number is before the ending.
 const FAMILIES: [(&str, &str, &str, &str); 9] = [
     ("gpt2", ".attn.c_attn.weight", "", ".mlp.c_fc.weight"),
     ("gpt_neox", ".attention.query_key_value.weight", "", ".mlp.dense_h_to_4h.weight"),
@@ -21,7 +20,7 @@ const FAMILIES: [(&str, &str, &str, &str); 9] = [
     ("vit", ".attention.q_proj.weight", ".attention.k_proj.weight", ".mlp.fc1.weight"),
 ];
 
-/// The configuration of the transformer whose weights these are, if they are one's.
+/// The configuration of the transformer with these weights, if they belong to one.
 pub(super) fn config(weights: &[Weight], training: &Training, graph: &mut Graph) -> Option<TransformerConfig> {
     let ending = |ending: &str| weights.iter().find(|weight| !ending.is_empty() && weight.name.ends_with(ending));
     let holds = |part: &str| weights.iter().any(|weight| weight.name.contains(part));
@@ -74,7 +73,7 @@ pub(super) fn config(weights: &[Weight], training: &Training, graph: &mut Graph)
     Some(config)
 }
 
-/// The number of the layer that a name belongs to: the first in it, since parts of a layer may be numbered as well.
+/// The layer number in a name: the first number, since parts of a layer may be numbered too.
 fn layer(name: &str, ending: &str) -> Option<u64> {
     name.strip_suffix(ending)?.split('.').find_map(|part| part.parse().ok())
 }
@@ -131,7 +130,7 @@ fn head(config: &mut TransformerConfig, family: &str, weights: &[Weight], graph:
     };
 }
 
-/// Size of the images: as given, or by the number of positions.
+/// Size of the images: as given, or from the number of positions.
 fn image(weights: &[Weight], training: &Training, side: u64) -> [u64; 2] {
     if let Some(&[_, height, width]) = training.input.as_deref() {
         return [height, width];

@@ -1,4 +1,4 @@
-//! The header of a safetensors file: names and shapes of weights, from which a known architecture is recognised. Weights are never read.
+//! The header of a safetensors file: names and shapes of weights identify a known architecture. Weights are never read.
 
 mod images;
 mod language;
@@ -10,14 +10,14 @@ use super::graph::{Graph, MOST_LAYERS};
 use super::transformer;
 use crate::training::Training;
 
-/// Bytes of a header at most, as the format itself has it.
+/// Maximum bytes of a header, as the format defines it.
 const LONGEST_HEADER: u64 = 100_000_000;
 
 /// A weight's name and shape.
 struct Weight {
     name: String,
     shape: Vec<u64>,
-    /// Where its data begin: weights are stored in the order in which they were made.
+    /// Offset of its data: weights are stored in order of construction.
     offset: u64,
 }
 
@@ -45,14 +45,14 @@ pub(super) fn read(bytes: &[u8], training: &Training) -> Result<Graph, ParseErro
     Ok(graph)
 }
 
-/// Running statistics and the like are stored with the weights, and are none.
+/// Whether it is a running statistic or similar, which is stored with the weights but is not one.
 fn is_statistic(name: &str) -> bool {
     ["running_mean", "running_var", "num_batches_tracked", "position_ids", "inv_freq", ".attn.bias", ".attn.masked_bias"]
         .iter()
         .any(|ending| name.ends_with(ending))
 }
 
-/// The JSON behind eight bytes of length, whatever they claim.
+/// The JSON after an eight-byte length, which is not trusted.
 fn header(bytes: &[u8]) -> Result<&[u8], ParseError> {
     let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
         return Err(Problem::Missing("the header's length is missing: eight bytes".to_owned()).at_byte(bytes.len()));

@@ -1,6 +1,6 @@
-//! Columns of the table, in whatever order they were chosen.
+//! Columns of the table, in any order.
 
-/// Which column, counted after the name, holds what.
+/// Index of each column, counted after the name.
 pub(super) struct Columns {
     pub kernel: Option<usize>,
     pub input: Option<usize>,
@@ -10,7 +10,7 @@ pub(super) struct Columns {
 }
 
 impl Default for Columns {
-    /// As they are where nothing is chosen.
+    /// The default columns.
     fn default() -> Self {
         Self { kernel: None, input: None, output: Some(0), parameters: Some(1), count: 2 }
     }
@@ -35,7 +35,7 @@ impl Columns {
     }
 }
 
-/// Cells of a line: they are two spaces apart, and have single ones within.
+/// Cells of a line, separated by two spaces; single spaces are part of a cell.
 pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Blocks whose inside lies below the printed depth: those of well-known classes are filled in where parameters and shapes agree.
+//! Fills in blocks below the printed depth: well-known classes, if parameters and shapes match.
 
 use super::super::error::{ParseError, Problem};
 use super::super::graph::{Graph, MOST_LAYERS};
@@ -13,7 +13,7 @@ pub(super) fn expand<'t>(modules: Vec<Module<'t>>, graph: &mut Graph) -> Result<
         return Ok(modules);
     }
     let mut expanded: Vec<Module<'t>> = Vec::with_capacity(modules.len() * 4);
-    // Where each module went, and one place more for the end of the last.
+    // New index of each module, plus one for the end of the last.
     let mut moved: Vec<usize> = Vec::with_capacity(modules.len() + 1);
     let mut before: Option<Shape> = None;
     for (place, module) in modules.iter().enumerate() {
@@ -38,7 +38,7 @@ pub(super) fn expand<'t>(modules: Vec<Module<'t>>, graph: &mut Graph) -> Result<
         }
     }
     moved.push(expanded.len());
-    // The ends of the modules that were there before.
+    // The ends of the original modules.
     for (place, module) in modules.iter().enumerate() {
         if let (Some(&now), Some(&end)) = (moved.get(place), moved.get(module.end))
             && let Some(module) = expanded.get_mut(now)
@@ -57,7 +57,7 @@ fn is_hidden(place: usize, module: &Module<'_>) -> bool {
         && module.parameters.unwrap_or(0) > 0
 }
 
-/// Adds a block's inside behind it.
+/// Appends a block's contents after it.
 fn append<'t>(inside: Draft, block: &Module<'t>, expanded: &mut Vec<Module<'t>>) {
     let start = expanded.len();
     for (place, mut part) in inside.parts.into_iter().enumerate() {
@@ -68,7 +68,7 @@ fn append<'t>(inside: Draft, block: &Module<'t>, expanded: &mut Vec<Module<'t>>)
     }
 }
 
-/// What is inside a block of this class, if some usual inside has its parameters.
+/// Contents of a block of this class, if a usual variant has its parameters.
 fn inside(block: &Module<'_>, input: &Shape) -> Option<Draft> {
     let output = block.output.as_ref()?;
     let wanted = block.parameters?;
@@ -96,7 +96,7 @@ fn inside(block: &Module<'_>, input: &Shape) -> Option<Draft> {
     candidates.into_iter().find(|draft| draft.parameters() == wanted)
 }
 
-/// A later block of a stack, which reads what it gives.
+/// A later block of a stack, whose input has its output's shape.
 fn start_again(output: &Shape, class: &'static str, channels: u64) -> Draft {
     let draft = Draft::new(output, output);
     draft.enclosed(class, |draft| {
@@ -121,12 +121,12 @@ fn convolutions(from: u64, to: u64, start: &impl Fn() -> Draft) -> Vec<Draft> {
     normed.chain(depthwise).chain(biased).collect()
 }
 
-/// The inside of a block in the making.
+/// Contents of a block under construction.
 struct Draft {
     parts: Vec<Module<'static>>,
-    /// Height and width of what comes in, until the first convolution with a stride.
+    /// Height and width of the input, until the first convolution with a stride.
     size: [u64; 2],
-    /// Height and width of what goes out.
+    /// Height and width of the output.
     smaller: [u64; 2],
 }
 
@@ -160,7 +160,7 @@ impl Draft {
         self
     }
 
-    /// A convolution without a bias; one that is wider than a point makes the image as small as it gets.
+    /// A convolution without a bias; one larger than 1x1 reduces the image to its final size.
     fn grouped(mut self, inputs: u64, outputs: u64, side: u64, groups: u64) -> Self {
         if side > 1 {
             self.size = self.smaller;
@@ -227,8 +227,8 @@ impl Draft {
         draft.grouped(hidden, hidden, 3, hidden).normalised(hidden).convolution(hidden, to, 1).norm(to)
     }
 
-    /// A decoder's block of a U-Net: enlarged, joined with the encoder's result of that size, two convolutions. How many channels the
-    /// encoder gives follows from the parameters.
+    /// A decoder block of a U-Net: upsampled, concatenated with the encoder's result of that size, two convolutions. The encoder's channels
+    /// follow from the parameters.
     fn decoder_block(mut self, from: u64, to: u64, wanted: u64) -> Option<Self> {
         let rest = to.checked_mul(to)?.checked_mul(9)?.checked_add(to.checked_mul(4)?)?;
         let joined = wanted.checked_sub(rest)?.checked_div(to.checked_mul(9)?)?;
@@ -237,7 +237,7 @@ impl Draft {
         Some(draft.convolution(joined, to, 3).normalised(to).convolution(to, to, 3).normalised(to))
     }
 
-    /// The parts that `build` adds, within a container.
+    /// Adds the parts of `build` within a container.
     fn enclosed(self, class: &'static str, build: impl FnOnce(Self) -> Self) -> Self {
         let place = self.parts.len();
         let draft = self.part(class, 1, Attributes::default());
@@ -251,7 +251,7 @@ impl Draft {
         draft
     }
 
-    /// This block and as many of the next as make up the parameters.
+    /// This block and as many of the next as match the parameters.
     fn repeated(mut self, next: &Self, wanted: u64) -> Option<Self> {
         const MOST: u64 = 100;
         let rest = wanted.checked_sub(self.parameters())?;

@@ -1,11 +1,11 @@
-//! Names and sizes for the modules of a transformer, which a table shows by class and shape only.
+//! Names and sizes for the modules of a transformer; the table shows only classes and shapes.
 
 use super::super::role::Role;
 use super::super::transformer::TransformerConfig;
 use super::super::tree::Module;
 use crate::model::{LayerKind, Shape};
 
-/// Gives the modules of a known transformer the names that a printed model would have; false if it is none, or its blocks are hidden.
+/// Names the modules of a known transformer as in a printed model; false if it is not one, or its blocks are hidden.
 pub(super) fn assign(modules: &mut [Module<'_>]) -> bool {
     let Some(family) = modules.first().and_then(|root| TransformerConfig::family_of_class(root.class)) else { return false };
     let hidden =
@@ -34,7 +34,7 @@ pub(super) fn assign(modules: &mut [Module<'_>]) -> bool {
             }
             LayerKind::Linear => {
                 module.attributes.outputs = Some(features);
-                // Widths are even: an odd number of parameters for each output has a bias among them.
+                // Widths are even: an odd number of parameters per output includes a bias.
                 module.attributes.bias = parameters.checked_div(features).map(|each| each % 2 == 1);
                 linears += 1;
                 match linears {
@@ -56,7 +56,7 @@ pub(super) fn assign(modules: &mut [Module<'_>]) -> bool {
     attends
 }
 
-/// Tokens of a sample, as the embedding of words shows them.
+/// Sequence length, from the word embedding.
 pub(super) fn sequence(modules: &[Module<'_>]) -> Option<u64> {
     let words = modules.iter().find(|module| module.kind == LayerKind::Embedding)?.output.as_ref()?;
     if let [tokens, _] = *words.dimensions() { Some(tokens) } else { None }

@@ -1,4 +1,4 @@
-//! The tree of the `torchinfo` package: modules in order of execution, with whatever columns were chosen, down to some depth.
+//! The tree of the `torchinfo` package: modules in order of execution, with selected columns, down to some depth.
 
 mod columns;
 mod hidden_blocks;
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
     Ok(graph)
 }
 
-/// Parameters that no row shows, such as those of modules that are only printed as repeated, are counted where nothing reads them.
+/// Adds a layer for parameters that no row shows, such as those of modules printed only as repeated.
 fn count_the_rest(stated: Option<u64>, graph: &mut Graph) -> Result<(), ParseError> {
     let shown = graph.layers().iter().fold(0, |sum: u64, layer| sum.saturating_add(layer.parameters));
     let Some(rest) = stated.and_then(|stated| stated.checked_sub(shown)).filter(|&rest| rest > 0) else { return Ok(()) };
@@ -65,7 +65,7 @@ struct Row<'t> {
 struct Table<'t> {
     rows: Vec<Row<'t>>,
     parameters: Option<u64>,
-    /// Of a whole batch.
+    /// For a whole batch.
     input_megabytes: Option<f64>,
     frozen: bool,
 }
@@ -125,7 +125,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// The batch: what most outputs have in front.
+/// The batch size: the most common leading dimension of outputs.
 fn batch(rows: &[Row<'_>]) -> Option<u64> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     for first in rows.iter().filter_map(|row| row.output.as_ref()).filter(|output| output.len() > 1).filter_map(|output| output.first()) {
@@ -156,7 +156,7 @@ fn tree<'t>(table: &Table<'t>, batch: u64) -> Result<Vec<Module<'t>>, ParseError
     Ok(tree.modules)
 }
 
-/// The model's input: as given, as printed, or as the first convolution or linear layer needs it.
+/// The model's input: as given, as printed, or inferred from the first convolution or linear layer.
 fn input(modules: &[Module<'_>], training: &Training, megabytes: Option<f64>) -> Option<Shape> {
     let first =
         modules.iter().enumerate().find(|(place, module)| module.end == place + 1 && module.output.is_some()).map(|(_, module)| module);

@@ -1,4 +1,4 @@
-//! The size of the model's input, which the table does not have: told from the first layer and the megabytes below the table.
+//! The size of the model's input, which the table lacks: inferred from the first layer and the megabytes below the table.
 
 use super::super::convolution;
 use super::{Row, Totals};
@@ -8,13 +8,13 @@ use crate::model::LayerKind;
 const ELEMENT: f64 = 4.0;
 pub(super) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-/// Half of the last digit in which the megabytes are written.
+/// Half of the last printed digit of the megabytes.
 const ROUNDING: f64 = 0.005;
 
-/// Sides of the images that are commonly trained on.
+/// Common image sizes.
 const USUAL_SIDES: [u64; 10] = [28, 32, 64, 96, 128, 224, 256, 299, 384, 512];
 
-/// Shape of a sample, as given or as far as it can be told.
+/// Shape of a sample, as given or inferred.
 pub(super) fn infer(rows: &[Row<'_>], totals: &Totals, batch: u64, given: Option<&[u64]>) -> Option<Vec<u64>> {
     if let Some(given) = given {
         return Some(given.to_vec());
@@ -29,7 +29,7 @@ pub(super) fn infer(rows: &[Row<'_>], totals: &Totals, batch: u64, given: Option
         (LayerKind::Linear, [_, before @ .., features]) if *features > 0 => {
             let inputs = first.parameters / features;
             let stated = totals.input_megabytes.map(elements);
-            // With a bias there is one parameter more for each output.
+            // With a bias there is one more parameter per output.
             let with_bias = inputs.checked_sub(1).filter(|&inputs| inputs > 0);
             let near = |inputs: u64| stated.is_none_or(|stated| (inputs as f64 - stated).abs() < elements(2.0 * ROUNDING));
             let inputs = with_bias.filter(|&inputs| near(inputs)).unwrap_or(inputs);
@@ -40,7 +40,7 @@ pub(super) fn infer(rows: &[Row<'_>], totals: &Totals, batch: u64, given: Option
     }
 }
 
-/// The image that a first convolution reads: the most usual of those that lead to its output.
+/// The input image of a first convolution: the most common one that gives its output.
 fn image(parameters: u64, outputs: u64, [height, width]: [u64; 2], allowed: Option<(f64, f64)>) -> Option<Vec<u64>> {
     let mut best: Option<(i64, Vec<u64>)> = None;
     // Images have three channels, or one.

@@ -24,7 +24,7 @@ pub(super) struct Row<'t> {
     pub line: usize,
 }
 
-/// What the lines below the table say.
+/// Totals below the table.
 #[derive(Default)]
 pub(super) struct Totals {
     pub parameters: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str, training: &Training) -> Result<Graph, ParseError>
     Ok(graph)
 }
 
-/// What a model reads whose first module is this one, and a sample of whose input has so many million bytes.
+/// The input of a model whose first module is this one, with this many megabytes per sample.
 pub(super) fn first_input(module: &Module<'_>, megabytes: Option<f64>) -> Option<Shape> {
     let output: Vec<u64> = std::iter::once(1).chain(module.output.as_ref()?.dimensions().iter().copied()).collect();
     let row = Row {
@@ -66,7 +66,7 @@ pub(super) fn first_input(module: &Module<'_>, megabytes: Option<f64>) -> Option
     input_size::infer(&[row], &totals, 1, None).map(Shape::batched)
 }
 
-/// The lines of the table, and what stands below it.
+/// The lines of the table, and the totals below.
 fn rows<'t>(text: &'t str, tree: &mut Tree<'t>) -> Result<(Vec<Row<'t>>, Totals), ParseError> {
     let mut rows: Vec<Row<'t>> = Vec::with_capacity(text.len() / 64);
     let mut totals = Totals::default();

@@ -1,4 +1,4 @@
-//! Which rows of a table are whose children: a container is listed after them, and nothing says where they begin.
+//! Finds the children of each container: a container is listed after them, and the table does not show where they begin.
 
 use super::super::error::ParseError;
 use super::super::role::Role;
@@ -6,13 +6,13 @@ use super::super::tree::Tree;
 use super::Row;
 use crate::model::{LayerKind, Reshaping, Shape};
 
-/// A container and the rows that it contains, as half-open range; the container's own row is at `end`.
+/// A container and its rows, as half-open range; the container's own row is at `end`.
 struct Span {
     start: usize,
     end: usize,
 }
 
-/// Classes that are told apart; real tables have a handful, and a hostile one must not take quadratic time.
+/// Maximum number of distinct classes; real tables have a few, and a hostile one must not take quadratic time.
 const MOST_CLASSES: usize = 64;
 
 /// Fills the tree with the rows, containers before their children.
@@ -25,7 +25,7 @@ pub(super) fn build<'t>(rows: &mut [Row<'t>], tree: &mut Tree<'t>) -> Result<(),
     let mut open: Vec<usize> = Vec::new();
     for place in 0..rows.len() {
         while let Some(span) = spans.next_if(|span| span.start == place) {
-            // Containers that would overlap rather than nest are left out: their start was a guess.
+            // Skips containers that overlap instead of nesting: their start was a guess.
             if open.iter().all(|&end| span.end <= end)
                 && let Some(container) = rows.get_mut(span.end)
             {
@@ -46,7 +46,7 @@ pub(super) fn build<'t>(rows: &mut [Row<'t>], tree: &mut Tree<'t>) -> Result<(),
     Ok(())
 }
 
-/// Opens a row's module, which takes the row's shape with it.
+/// Opens a row's module, and moves the row's shape into it.
 fn enter<'t>(row: &mut Row<'t>, tree: &mut Tree<'t>) -> Result<(), ParseError> {
     let module = tree.open_known(row.name, row.class, (row.kind.clone(), row.role), row.line)?;
     let mut output = std::mem::take(&mut row.output);
@@ -66,14 +66,14 @@ fn is_container(row: &Row<'_>) -> bool {
 fn spans(rows: &[Row<'_>]) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let mut blocks: Vec<Span> = Vec::new();
-    // Classes that follow a block at once contain it, and need no frame of their own.
+    // Classes directly after a block contain it, and need no separate frame.
     let mut outer: Vec<&str> = Vec::new();
     let mut container_before = 0;
     for (place, row) in rows.iter().enumerate() {
         if !is_container(row) {
             continue;
         }
-        // Weights of its own and a shape of its own: more likely a layer of unknown kind than a container.
+        // It has its own weights and shape: more likely a layer of unknown kind than a container.
         let before = place.checked_sub(1).and_then(|before| rows.get(before));
         if row.role == Role::Plain && row.parameters > 0 && before.is_some_and(|before| before.output != row.output) {
             continue;
@@ -85,7 +85,7 @@ fn spans(rows: &[Row<'_>]) -> Vec<Span> {
             Role::SqueezeExcite => gate(rows, place),
             Role::Wrapper | Role::WrapperWithActivation | Role::Attention => {
                 let weighted = |row: &Row<'_>| matches!(row.kind, LayerKind::Convolution { .. } | LayerKind::Linear);
-                // A wrapper of one weighted layer begins with it; attention and perceptrons have two.
+                // A wrapper of one weighted layer begins with it; attention and feed-forward blocks have two.
                 let count = if row.role == Role::WrapperWithActivation { 1 } else { 2 };
                 nth_before(rows, place, container_before, count, weighted).unwrap_or(place)
             }
@@ -113,18 +113,18 @@ fn spans(rows: &[Row<'_>]) -> Vec<Span> {
     spans
 }
 
-/// Up to `most` rows of a sort that stand right before a place.
+/// Up to `most` matching rows directly before an index.
 fn gathered(rows: &[Row<'_>], place: usize, most: usize, sort: impl Fn(&Row<'_>) -> bool) -> usize {
     let before = rows.get(..place).unwrap_or_default();
     place - before.iter().rev().take(most).take_while(|row| sort(row)).count()
 }
 
-/// Where the `count`-th row of a sort before a place stands, or the furthest there is, no earlier than `first`.
+/// Index of the `count`-th matching row before an index, or the farthest one, not before `first`.
 fn nth_before(rows: &[Row<'_>], place: usize, first: usize, count: usize, sort: impl Fn(&Row<'_>) -> bool) -> Option<usize> {
     (first..place).rev().filter(|&row| rows.get(row).is_some_and(&sort)).take(count).last()
 }
 
-/// A gate has two weighted layers, and a mean over the image before them where that is a module.
+/// A gate has two weighted layers, and possibly an average pool before them.
 fn gate(rows: &[Row<'_>], place: usize) -> usize {
     let weighted = |row: &Row<'_>| matches!(row.kind, LayerKind::Convolution { .. } | LayerKind::Linear);
     let start = nth_before(rows, place, 0, 2, weighted).unwrap_or(place);
@@ -134,8 +134,8 @@ fn gate(rows: &[Row<'_>], place: usize) -> usize {
     }
 }
 
-/// The first block also gets the layers before it, and others what stands between blocks. Blocks of one class begin alike: each is cut
-/// to begin as the shortest of its class does.
+/// The first block also gets the layers before it, and others get layers between blocks. Blocks of one class begin alike: each is cut
+/// to the start of the shortest of its class.
 fn align(rows: &[Row<'_>], blocks: &mut [Span]) {
     // Comparing all starts with all blocks would take quadratic time on a hostile table.
     const LONGEST: usize = 512;

@@ -5,7 +5,7 @@ use super::{Attention, Builder, Positions};
 use crate::model::{Layer, LayerKind, Reshaping, Shape, Source};
 
 impl Builder<'_> {
-    /// Attention over `input`, or from it to `memory`, up to and with the product that ends it.
+    /// Attention over `input`, or from it to `memory`, including the output projection.
     pub(super) fn attention(&mut self, layer: u64, input: Source, memory: Option<Source>) -> Result<Source, ParseError> {
         let config = self.config;
         if config.attention == Attention::Relative {
@@ -36,7 +36,7 @@ impl Builder<'_> {
         self.linear(&format!("{name}.output"), mixed, width, config.hidden, config.output_bias)
     }
 
-    /// Query, key and value as parts of one result.
+    /// Query, key and value as parts of one joint result.
     fn parted(&mut self, name: &str, joint: Source, width: u64, key_width: u64) -> Result<Vec<Source>, ParseError> {
         let mut part = |part: &str, features: u64| {
             let shape = self.sequence(features);
@@ -46,7 +46,7 @@ impl Builder<'_> {
         self.placed(name, parts, key_width, width)
     }
 
-    /// Queries and keys rotated by their places; keys and values repeated where several queries share them.
+    /// Applies rotary positions to queries and keys; repeats keys and values that several queries share.
     fn placed(
         &mut self,
         name: &str,
@@ -71,14 +71,14 @@ impl Builder<'_> {
         Ok(vec![query, key, value])
     }
 
-    /// Scores of every token for every token, and their dropout, all in memory.
+    /// Eager attention: scores of all token pairs and their dropout are in memory.
     fn step_by_step(&mut self, name: &str, layer: u64, inputs: &[Source], width: u64, crosses: bool) -> Result<Source, ParseError> {
         let tokens = self.tokens();
         let scores = Shape::batched([self.config.heads, tokens, tokens]);
         let (query, value) = (inputs.first().copied(), inputs.last().copied());
         let reads: Vec<Source> = query.into_iter().chain(inputs.get(1).copied()).collect();
         let mut current = self.operator(&format!("{name}.scores"), "matmul", LayerKind::MatrixProduct, reads, scores.clone())?;
-        // Scaling by a number and adding a mask keep nothing.
+        // Scaling by a number and adding a mask save nothing.
         if let Positions::Bias(rows) = self.config.positions {
             let mut reads = vec![current];
             if layer == 0 && !crosses {
@@ -119,7 +119,7 @@ impl Builder<'_> {
         self.operator(&format!("{name}.score_dropout"), "Dropout", LayerKind::Dropout { probability }, vec![kept], shape.clone())
     }
 
-    /// Attention of `XLNet`: scores by content and scores by distance, from products whose weights are three-dimensional.
+    /// Attention of `XLNet`: scores by content and by distance, from products with three-dimensional weights.
     fn relative(&mut self, input: Source) -> Result<Source, ParseError> {
         let config = self.config;
         let width = config.heads.saturating_mul(config.head_width);
@@ -133,13 +133,13 @@ impl Builder<'_> {
         let query = product(self, "attention.query", input, &wide, vec![matrix])?;
         let key = product(self, "attention.key", input, &wide, vec![matrix])?;
         let value = product(self, "attention.value", input, &wide, vec![matrix])?;
-        // Encodings of distances are the same for every layer, and copied for every sample.
+        // Distance encodings are the same for every layer, and copied for every sample.
         let encodings = Shape::batched([tokens.saturating_mul(2), config.hidden]);
         let encoded =
             self.operator("attention.distances", "expand", LayerKind::Reshape(Reshaping::Copy), vec![Source::Input(0)], encodings)?;
         let distance = product(self, "attention.distance", encoded, &distances, vec![matrix])?;
         let scores = Shape::batched([config.heads, tokens, tokens]);
-        // Segments have biases too (two rows and one), which are made but not used without segment ids.
+        // Segments have biases too (two rows and one), which exist but are not used without segment ids.
         let content = self.named("attention.content_query", "add", LayerKind::Add, vec![query], wide.clone());
         let content = self.graph.push(content.with_tensors([width, width.saturating_mul(2), width]))?;
         let by_content = self.operator("attention.content", "einsum", LayerKind::MatrixProduct, vec![content, key], scores.clone())?;

@@ -1,4 +1,4 @@
-//! What a transformer is made of: the sizes and choices from which its operators follow.
+//! Configuration of a transformer: the sizes and choices that determine its operators.
 
 /// Sizes and choices of a transformer.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,24 +10,24 @@ pub(in super::super) struct TransformerConfig {
     pub hidden: u64,
     /// Layers of the only stack, or of the encoder.
     pub layers: u64,
-    /// Layers of a decoder that also reads the encoder's result; 0 without one.
+    /// Layers of a decoder that also attends to the encoder's result; 0 without one.
     pub decoder_layers: u64,
     pub heads: u64,
-    /// Fewer than `heads` where several queries share a key.
+    /// Fewer than `heads` if several queries share a key.
     pub key_heads: u64,
     pub head_width: u64,
     pub intermediate: u64,
     pub sequence: u64,
     pub positions: Positions,
-    /// Kinds of segments with an embedding of their own; 0 without.
+    /// Number of segment types with an embedding; 0 without.
     pub token_types: u64,
     pub norm: Norm,
-    /// Whether a block normalises what it reads rather than what it gives.
+    /// Whether a block normalises its input instead of its output.
     pub pre_norm: bool,
     /// Whether embeddings are normalised.
     pub embedding_norm: bool,
     pub final_norm: bool,
-    /// Whether attention and perceptron read the same (`GPT-NeoX`).
+    /// Whether attention and feed-forward block read the same input (`GPT-NeoX`).
     pub parallel: bool,
     pub attention: Attention,
     /// Whether query, key and value come from one matrix.
@@ -39,13 +39,13 @@ pub(in super::super) struct TransformerConfig {
     pub activation: String,
     /// Whether a second product multiplies the activation.
     pub gated: bool,
-    /// Whether what follows the activation is dropped too.
+    /// Whether there is dropout after the activation too.
     pub inner_dropout: bool,
     pub dropout: f64,
     pub attention_dropout: f64,
     /// Whether the last product uses the embedding's weights.
     pub tied: bool,
-    /// The first token's features go through a layer of their own, whatever the head.
+    /// Whether the first token goes through a pooling layer, independent of the head.
     pub pooler: bool,
     pub head: Head,
     /// Images instead of words.
@@ -54,7 +54,7 @@ pub(in super::super) struct TransformerConfig {
     pub linear: &'static str,
 }
 
-/// How positions are told.
+/// Kind of position encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Positions {
     /// A table of this many rows.
@@ -63,7 +63,7 @@ pub(in super::super) enum Positions {
     Rotary,
     /// A bias for each distance, from a table of this many rows.
     Bias(u64),
-    /// Nothing that takes memory.
+    /// No memory.
     None,
 }
 
@@ -73,24 +73,24 @@ pub(in super::super) enum Norm {
     RootMeanSquare(&'static str),
 }
 
-/// How attention is computed.
+/// Implementation of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Attention {
-    /// By one kernel that keeps no scores.
+    /// One fused kernel that saves no scores.
     Fused,
-    /// Step by step: scores and their dropout mask are kept.
+    /// Step by step: scores and their dropout mask are saved.
     Eager,
     /// Step by step with relative positions, as in `XLNet`.
     Relative,
 }
 
-/// What comes after the last layer.
+/// The part after the last layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Head {
     None,
-    /// A layer, a normalisation and the vocabulary, with a bias for each word.
+    /// A layer, a normalisation and the vocabulary, with a bias per word.
     Masked,
-    /// The vocabulary; with a bias for each word in `XLNet`.
+    /// The vocabulary; with a bias per word in `XLNet`.
     Causal {
         bias: bool,
     },
@@ -101,16 +101,16 @@ pub(in super::super) enum Head {
     },
 }
 
-/// How the classes of a classifier are computed.
+/// Kind of classifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Classifier {
     /// Dropout and a product, after the pooler.
     Pooled,
-    /// A layer with an activation of its own, then dropout and a product.
+    /// A layer with its own activation, then dropout and a product.
     Dense,
-    /// The product alone, over all tokens, without a bias.
+    /// Only the product, over all tokens, without a bias.
     EveryToken,
-    /// The product alone.
+    /// Only the product.
     Plain,
 }
 
@@ -122,12 +122,12 @@ pub(in super::super) struct Patches {
     pub channels: u64,
 }
 
-/// Sequences are not assumed to be longer than this, whatever the model could read.
+/// Maximum assumed sequence length, even if the model allows more.
 pub(in super::super) const LONGEST_ASSUMED: u64 = 2048;
 
 impl TransformerConfig {
-    /// The choices of a family of models, by Hugging Face's `model_type`; all sizes are 0. An unknown family is taken for a decoder like
-    /// Llama's predecessors: normalised first, learned positions.
+    /// The choices of a model family, by Hugging Face's `model_type`; all sizes are 0. An unknown family is assumed to be a decoder with
+    /// pre-normalisation and learned positions.
     pub(in super::super) fn of_family(family: &str) -> Self {
         let base = Self {
             name: family.to_owned(),
@@ -258,7 +258,7 @@ impl TransformerConfig {
         known.max_by_key(|(prefix, _)| prefix.len()).map(|&(_, family)| family)
     }
 
-    /// The head that a class such as `BertForMaskedLM` has.
+    /// The head of a class such as `BertForMaskedLM`.
     pub(in super::super) fn head_of_class(family: &str, class: &str, labels: u64) -> Head {
         if class.ends_with("ForMaskedLM") || class.ends_with("ForPreTraining") {
             Head::Masked

@@ -1,4 +1,4 @@
-//! The perceptron of a block.
+//! The feed-forward part of a block.
 
 use super::super::error::ParseError;
 use super::Builder;

@@ -1,16 +1,16 @@
-//! What comes after the last block: words, classes, and the loss over words.
+//! The part after the last block: words, classes, and the loss over words.
 
 use super::super::error::ParseError;
 use super::{Attention, Builder, Classifier, Head};
 use crate::model::{Activation, ElementType, LayerKind, Reshaping, Shape, Source};
 
-/// tanh and ReLU keep their output.
+/// tanh and ReLU save their output.
 const KEEPS_OUTPUT: LayerKind = LayerKind::Activation(Activation::KeepsOutput);
 
 impl Builder<'_> {
     pub(super) fn head(&mut self, last: Source) -> Result<(), ParseError> {
         let config = self.config;
-        // XLNet has a row of its own for words to be predicted, used or not.
+        // XLNet has a separate embedding for words to predict, used or not.
         if config.attention == Attention::Relative {
             let mask =
                 self.named("mask_embedding", "Parameter", LayerKind::Reshape(Reshaping::View), vec![last], Shape::fixed([config.hidden]));
@@ -43,7 +43,7 @@ impl Builder<'_> {
         self.operator(&name, "getitem", LayerKind::Reshape(Reshaping::View), vec![last], Shape::batched([self.config.hidden]))
     }
 
-    /// Scores of all words, and the loss: its log-softmax is computed in 4 bytes whatever the precision.
+    /// Scores of all words, and the loss: its log-softmax is computed in 4 bytes at any precision.
     fn vocabulary(&mut self, input: Source, bias: bool) -> Result<(), ParseError> {
         let (hidden, words) = (self.config.hidden, self.config.vocabulary);
         let logits = self.sequence(words);

@@ -1,4 +1,4 @@
-//! Transformers, operator by operator, from their sizes: the common ground of configurations, printed models and files of weights.
+//! Builds transformers operator by operator from their sizes; shared by configurations, printed models and weights files.
 
 mod attention;
 mod config;
@@ -11,11 +11,11 @@ use super::error::ParseError;
 use super::graph::Graph;
 use crate::model::{ElementType, Layer, LayerKind, Normalisation, Reshaping, Shape, Source};
 
-/// A transformer in the making.
+/// A transformer under construction.
 struct Builder<'a> {
     graph: &'a mut Graph,
     config: &'a TransformerConfig,
-    /// The path of the block that is being built, with a dot at its end.
+    /// The path of the current block, with a trailing dot.
     path: String,
     activation: LayerKind,
 }
@@ -33,7 +33,7 @@ pub(super) fn build(config: &TransformerConfig, graph: &mut Graph) -> Result<(),
 }
 
 impl Builder<'_> {
-    /// Tokens of a sample.
+    /// Tokens per sample.
     fn tokens(&self) -> u64 {
         self.config.patches.map_or(self.config.sequence, |patches| {
             let across = |side: u64| side / patches.side.max(1);
@@ -41,7 +41,7 @@ impl Builder<'_> {
         })
     }
 
-    /// A shape of so many features for each token.
+    /// A shape with this many features per token.
     fn sequence(&self, features: u64) -> Shape {
         Shape::batched([self.tokens(), features])
     }
@@ -83,7 +83,7 @@ impl Builder<'_> {
         self.dropout("embeddings.dropout", sum)
     }
 
-    /// What the decoder reads: other words, the same table.
+    /// The decoder's input: other words, the same table.
     fn decoder_words(&mut self) -> Result<Source, ParseError> {
         let ids = self.graph.input(Shape::batched([self.tokens()]), Some(ElementType::Int64));
         let words = self.sequence(self.config.hidden);
@@ -91,7 +91,7 @@ impl Builder<'_> {
         self.dropout("decoder.embedding_dropout", words)
     }
 
-    /// Patches of an image, with a token for the class in front and a position for each.
+    /// Patches of an image, with a leading class token and a position for each.
     fn patches(&mut self, patches: Patches) -> Result<Source, ParseError> {
         let hidden = self.config.hidden;
         let [height, width] = patches.image;
@@ -126,7 +126,7 @@ impl Builder<'_> {
         if self.config.final_norm {
             current = self.norm(&format!("{name}.final_norm"), current, self.config.hidden)?;
         }
-        // T5 and XLNet drop what the last layer gives.
+        // T5 and XLNet apply dropout to the last layer's output.
         if self.config.inner_dropout { self.dropout(&format!("{name}.final_dropout"), current) } else { Ok(current) }
     }
 
@@ -149,7 +149,7 @@ impl Builder<'_> {
         self.residual("feed_forward", current, Builder::feed_forward)
     }
 
-    /// A part of a block with its dropout, sum and normalisation, the latter first or last.
+    /// A part of a block with its dropout, sum and normalisation; the latter comes first or last.
     fn residual(
         &mut self,
         name: &str,
@@ -181,7 +181,7 @@ impl Builder<'_> {
         self.graph.push(layer.with_tensors(tensors))
     }
 
-    /// PyTorch does nothing where nothing is dropped.
+    /// PyTorch does nothing if the dropout rate is 0.
     fn dropout(&mut self, name: &str, input: Source) -> Result<Source, ParseError> {
         let probability = self.config.dropout;
         if probability <= 0.0 {

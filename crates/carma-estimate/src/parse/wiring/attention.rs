@@ -1,4 +1,4 @@
-//! Attention within trees of modules: query, key and value side by side or in one, and the fused kernel that no module stands for.
+//! Attention in trees of modules: query, key and value, separate or joint, and the fused kernel, which has no module.
 
 use super::super::error::ParseError;
 use super::super::output::with_features;
@@ -7,17 +7,17 @@ use super::super::tree::children;
 use super::Wiring;
 use crate::model::{Layer, LayerKind, Shape, Source};
 
-/// Width of a head where nothing says otherwise; most models have it.
+/// Default width of a head; most models use it.
 pub(in super::super) const HEAD_WIDTH: u64 = 64;
 
-/// Heads of a width, where nothing says otherwise.
+/// Default number of heads for a width.
 pub(in super::super) const fn usual_heads(width: u64) -> u64 {
     if width >= HEAD_WIDTH && width.is_multiple_of(HEAD_WIDTH) { width / HEAD_WIDTH } else { 1 }
 }
 
 impl Wiring<'_, '_> {
-    /// What a linear layer of an attention module reads, where that is not the result before: query, key and value all read the module's
-    /// input, and what follows them reads their mixture.
+    /// The input of a linear layer in an attention module, if it is not the previous result: query, key and value all read the module's
+    /// input, and the layer after them reads the attention's output.
     pub(super) fn projection(&mut self, place: usize) -> Result<Option<Source>, ParseError> {
         let Some((frame, parent)) = self.innermost() else { return Ok(None) };
         if parent.role != Role::Attention {
@@ -33,7 +33,7 @@ impl Wiring<'_, '_> {
         }
     }
 
-    /// The mixture of three results that nothing has read yet.
+    /// Attention over three results that no layer reads yet.
     pub(super) fn mix(&mut self, first: usize) -> Result<Option<Source>, ParseError> {
         let ends = self.graph.loose_ends(first);
         let [query, key, value] = ends.as_slice() else { return Ok(None) };
@@ -54,14 +54,14 @@ impl Wiring<'_, '_> {
         self.function("scaled_dot_product_attention", kind, vec![self.current], output)
     }
 
-    /// Whether a shape `[heads, tokens, width]` within attention is the query's part of query, key and value side by side.
+    /// Whether a shape `[heads, tokens, width]` within attention is the query part of joint query, key and value.
     pub(super) fn splits_heads(&self, part: &Shape, whole: &Shape) -> bool {
         self.innermost().is_some_and(|(_, parent)| parent.role == Role::Attention)
             && matches!(part.dimensions(), [_, tokens, _] if whole.dimensions().first() == Some(tokens))
             && part.per_sample().checked_mul(3) == Some(whole.per_sample())
     }
 
-    /// Attention by the heads that the shape of one of its parts shows.
+    /// Attention with the number of heads from the shape of one of its parts.
     pub(super) fn attention_of_heads(&mut self, part: &Shape) -> Result<(), ParseError> {
         let [heads, tokens, width] = *part.dimensions() else { return Ok(()) };
         let kind = LayerKind::Attention { heads, dropout: 0.0 };
@@ -69,7 +69,7 @@ impl Wiring<'_, '_> {
         self.function("scaled_dot_product_attention", kind, vec![self.current], output)
     }
 
-    /// `nn.MultiheadAttention`, which runs none of its children as modules.
+    /// `nn.MultiheadAttention`, which does not run its children as modules.
     pub(super) fn multihead(&mut self, place: usize) -> Result<(), ParseError> {
         let Some(module) = self.modules.get(place) else { return Ok(()) };
         let projection = self.modules.get(place + 1..module.end).and_then(<[_]>::first);

@@ -1,4 +1,4 @@
-//! Functions between modules, which no summary lists: told from the shape that the next module shows.
+//! Functions between modules, which summaries do not list: inferred from the shape of the next module.
 
 use super::super::error::ParseError;
 use super::super::tree::Module;
@@ -6,7 +6,7 @@ use super::Wiring;
 use crate::model::{Layer, LayerKind, Reshaping, Shape, Source};
 
 impl Wiring<'_, '_> {
-    /// Dropout before a classifier: the mean over the image, or its flattening, that no module stands for comes before it.
+    /// Dropout before a classifier: adds the missing global average pool or flattening before it.
     pub(super) fn prepare_classifier(&mut self, place: usize) -> Result<(), ParseError> {
         let after = self.modules.get(place + 1..).unwrap_or_default();
         let next = after
@@ -23,7 +23,7 @@ impl Wiring<'_, '_> {
         }
     }
 
-    /// An image of patches that is normalised over its channels has been made a sequence of tokens.
+    /// Converts an image of patches to a sequence of tokens if it is normalised over its channels.
     pub(super) fn as_tokens(&mut self, features: u64) -> Result<(), ParseError> {
         let shape = self.shape(self.current);
         match *shape.dimensions() {
@@ -35,8 +35,8 @@ impl Wiring<'_, '_> {
         }
     }
 
-    /// The patches of torchvision's and timm's vision transformers: a token for the class joins them, and each gets a position. Both are
-    /// parameters that a printed model does not show.
+    /// Vision transformers of torchvision and timm: adds the class token and the positions to the patches. Both are parameters that a
+    /// printed model does not show.
     pub(super) fn class_token(&mut self) -> Result<(), ParseError> {
         let [features, height, width] = *self.shape(self.current).dimensions() else { return Ok(()) };
         self.as_tokens(features)?;
@@ -50,13 +50,13 @@ impl Wiring<'_, '_> {
         Ok(())
     }
 
-    /// Makes the current result one of this shape by the function that most likely stood between.
+    /// Converts the current result to this shape by the most likely function.
     pub(super) fn bridge(&mut self, wanted: &Shape) -> Result<(), ParseError> {
         if self.graph.shape(self.current).is_none_or(|shape| shape == wanted) {
             return Ok(());
         }
         let shape = self.shape(self.current);
-        // Patches of an image as tokens, one for the class among them.
+        // Patches of an image as tokens, including the class token.
         if let ([from, height, width], [tokens, to]) = (shape.dimensions(), wanted.dimensions())
             && from == to
             && height.saturating_mul(*width).checked_add(1) == Some(*tokens)
@@ -88,7 +88,7 @@ impl Wiring<'_, '_> {
         self.function(class, kind, vec![self.current], wanted.clone())
     }
 
-    /// A source for a module that none fits: what it states to have read, by way of a function, or else the current result.
+    /// A source for a module that no result fits: a function to its stated input shape, or else the current result.
     pub(super) fn bridge_to(&mut self, module: &Module<'_>) -> Result<Source, ParseError> {
         if let Some(input) = &module.input {
             let ends = self.graph.loose_ends(self.frames.last().map_or(0, |frame| frame.first));

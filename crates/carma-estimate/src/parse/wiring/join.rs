@@ -1,4 +1,4 @@
-//! What happens where a container ends: branches are added, joined, or multiplied.
+//! The end of a container: branches are added, concatenated, or multiplied.
 
 use super::super::error::ParseError;
 use super::super::role::Role;
@@ -46,7 +46,7 @@ impl Wiring<'_, '_> {
         Ok(())
     }
 
-    /// Parameters that a container holds besides its modules, such as a scale for each channel.
+    /// Adds parameters of a container outside its modules, such as a scale per channel.
     fn add_own_parameters(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
         if module.parameters.is_none_or(|own| own == 0) {
             return Ok(());
@@ -60,12 +60,12 @@ impl Wiring<'_, '_> {
         if scales { self.push(layer) } else { self.graph.push(layer).map(|_| ()) }
     }
 
-    /// The last layer overwrites its first input.
+    /// Marks the last layer as in-place.
     fn run_in_place(&mut self) {
         self.graph.overwrite_last();
     }
 
-    /// Adds the shortcut of the innermost frame to the current result: a branch of its own where there is one, else the input.
+    /// Adds the shortcut of the innermost frame to the current result: a separate branch if there is one, else the input.
     pub(super) fn add_shortcut(&mut self) -> Result<(), ParseError> {
         let Some((frame, module)) = self.innermost() else { return Ok(()) };
         let (shortcut, first, attends, joined) = (frame.shortcut, frame.first, frame.attends, frame.joined);
@@ -78,7 +78,7 @@ impl Wiring<'_, '_> {
             branch = self.graph.loose_ends(first).into_iter().find(|&end| end != self.current && self.graph.shape(end) == Some(&shape));
         }
         let inputs = match branch {
-            // The branch that was run first is the main path.
+            // The branch that ran first is the main path.
             Some(branch) => vec![branch, self.current],
             None if self.graph.shape(shortcut) == Some(&shape) => vec![self.current, shortcut],
             None => return Ok(()),
@@ -96,7 +96,7 @@ impl Wiring<'_, '_> {
         Ok(())
     }
 
-    /// Joins the loose ends of a block with branches.
+    /// Concatenates the loose ends of a block with branches.
     fn concatenate(&mut self, module: &Module<'_>, first: usize, input: Source) -> Result<(), ParseError> {
         let size = |shape: &Shape| shape.dimensions().get(1..).map(<[u64]>::to_vec).unwrap_or_default();
         let current = self.shape(self.current);
@@ -106,7 +106,7 @@ impl Wiring<'_, '_> {
         let sum = ends.iter().fold(0, |sum: u64, &end| sum.saturating_add(channels(self, end)));
         let carried = channels(self, input);
         let stated = module.output.as_ref().and_then(|output| output.dimensions().first().copied());
-        // The maximum over windows that shrinks the block's input beside the convolutions has no module.
+        // The max pool that reduces the block's input beside the convolutions has no module.
         let pools = stated.map_or(matches!(module.class, "InceptionB" | "InceptionD"), |stated| stated == sum.saturating_add(carried));
         if pools {
             let mut dimensions = vec![carried];
@@ -123,11 +123,11 @@ impl Wiring<'_, '_> {
         }
     }
 
-    /// Makes the current result what the container is said to return, as far as it can be told how.
+    /// Converts the current result to the container's stated output, if possible.
     fn reconcile(&mut self, module: &Module<'_>, first: usize, input: Source) -> Result<(), ParseError> {
         let Some(output) = &module.output else { return Ok(()) };
         let shape = self.shape(self.current);
-        // A module that returns a list is shown with its first element, often its own input.
+        // A module that returns a list is listed with its first element, often its own input.
         if *output == shape || self.graph.shape(input) == Some(output) || !output.is_batched() {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl Wiring<'_, '_> {
         if ends.len() > 1 && sum == wanted {
             return self.function("cat", LayerKind::Concatenate, ends, output.clone());
         }
-        // One more than the block's own result: its input, whole or in half, is joined with it.
+        // More channels than the block's own result: its input, whole or in half, is concatenated.
         let carried = channels(input);
         if let [only] = ends.as_slice()
             && size.len() == 2

@@ -38,7 +38,7 @@ impl Wiring<'_, '_> {
         Ok(())
     }
 
-    /// Normalisations, activations, dropout: the output is as large as the input.
+    /// Normalisations, activations, dropout: the output has the size of the input.
     fn elementwise(&mut self, place: usize, module: &Module<'_>) -> Result<(), ParseError> {
         let direct =
             self.innermost().filter(|(_, parent)| parent.role == Role::Residual).map(|(frame, parent)| (frame.attends, parent.end));
@@ -63,7 +63,7 @@ impl Wiring<'_, '_> {
         let source = self.current;
         let output = module.output.clone().unwrap_or_else(|| self.shape(source));
         let kind = match (&module.kind, module.attributes.probability) {
-            // PyTorch returns the input itself where nothing is dropped.
+            // PyTorch returns the input itself if the dropout rate is 0.
             (LayerKind::Dropout { .. }, Some(probability)) if probability <= 0.0 => LayerKind::Reshape(Reshaping::View),
             (LayerKind::Dropout { .. }, Some(probability)) => LayerKind::Dropout { probability },
             (kind, _) => kind.clone(),
@@ -72,7 +72,7 @@ impl Wiring<'_, '_> {
         let mut layer = self.layer(module, kind, vec![source], output);
         layer.in_place = in_place;
         self.push(layer)?;
-        // A block that normalises after each sum starts its next shortcut here.
+        // A block with post-normalisation starts its next shortcut here.
         let current = self.current;
         if let Some((true, _)) = direct
             && normalises
@@ -91,14 +91,14 @@ impl Wiring<'_, '_> {
         Ok(())
     }
 
-    /// Stochastic depth is listed in every block and run only in those that add their input.
+    /// Stochastic depth is listed in every block, but runs only in those that add their input.
     fn skips_depth(&self, module: &Module<'_>) -> bool {
         module.output.is_none()
             && matches!(module.class, "StochasticDepth" | "DropPath")
             && self.innermost().is_some_and(|(frame, _)| self.graph.shape(frame.shortcut) != self.graph.shape(self.current))
     }
 
-    /// A normalisation's channels are its output's: where the current result has others, branches were joined before it.
+    /// A normalisation has its output's channels: if the current result has others, branches were concatenated before it.
     fn feed_normalisation(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
         if module.output.is_some() && self.graph.shape(self.current) == module.output.as_ref() {
             return Ok(());
@@ -177,7 +177,7 @@ impl Wiring<'_, '_> {
         self.push(layer)
     }
 
-    /// Modules that permute do not print how: the first moves channels last, the next moves them back.
+    /// Permuting modules do not print their order: the first moves channels last, the next moves them back.
     fn permuted(&mut self, input: &Shape) -> Shape {
         let mut dimensions = input.dimensions().to_vec();
         if !dimensions.is_empty() {
@@ -207,7 +207,7 @@ impl Wiring<'_, '_> {
         let input = module.input.as_ref().and_then(|input| self.find_shape(input));
         let inputs = match input {
             Some(input) => vec![input],
-            // Something that is not known may well read all that nothing else has.
+            // An unknown module may read everything that no other layer has read.
             None if ends.len() > 1 && ends.len() < 16 => ends,
             None => vec![self.current],
         };
@@ -216,10 +216,10 @@ impl Wiring<'_, '_> {
     }
 }
 
-/// A container that is shown without its inside and without a shape: only its parameters count.
+/// A container listed without contents and shape: only its parameters count.
 fn is_hidden(module: &Module<'_>) -> bool {
     let listed = matches!(module.class, "ModuleList" | "ModuleDict" | "ParameterList")
         || (module.class == "Sequential" && module.parameters.unwrap_or(0) == 0);
-    // Fused kernels drop attention scores themselves; the module is listed but not run.
+    // Fused kernels apply dropout to attention scores themselves; the module is listed but does not run.
     listed || (matches!(&*module.name, "attn_drop" | "attn_dropout") && module.output.is_none())
 }

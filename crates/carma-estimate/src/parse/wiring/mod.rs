@@ -1,8 +1,8 @@
 //! From a tree of modules to layers with edges.
 //!
-//! Summaries have no edges. Modules are taken in order of execution, each reading the one before; where its parameters or its shape show
-//! that it cannot have, what it read is looked for among the inputs of the enclosing blocks and the recent results. Where a block
-//! ends, its class tells whether branches are added, joined or multiplied.
+//! Summaries have no edges. Modules are taken in order of execution, each reading the previous one. If its parameters or its shape
+//! contradict this, its source is searched among the inputs of the enclosing blocks and the recent results. At the end of a block,
+//! its class determines whether branches are added, concatenated or multiplied.
 
 mod attention;
 mod bridge;
@@ -23,22 +23,22 @@ use crate::model::{Activation, Layer, LayerKind, Normalisation, Shape, Source};
 /// How layers are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// Every module has a name of its own.
+    /// Every module has a unique name.
     Own,
-    /// A module's name counts within its parent only.
+    /// A module's name is unique only within its parent.
     Path,
 }
 
-/// A container whose modules are being wired.
+/// A container in progress.
 struct Frame {
     module: usize,
-    /// What it reads.
+    /// Its input.
     input: Source,
-    /// What its next sum adds.
+    /// The shortcut of its next sum.
     shortcut: Source,
     /// The first layer within it.
     first: usize,
-    /// Whether its sum has been made.
+    /// Whether its sum is done.
     joined: bool,
     /// Whether it is a block with attention: two sums, one before each second normalisation.
     attends: bool,
@@ -50,7 +50,7 @@ pub(super) struct Wiring<'a, 't> {
     modules: &'a [Module<'t>],
     graph: &'a mut Graph,
     frames: Vec<Frame>,
-    /// What the next module reads unless it cannot.
+    /// The default input of the next module.
     current: Source,
     naming: Naming,
     path: String,
@@ -58,11 +58,11 @@ pub(super) struct Wiring<'a, 't> {
     channels_last: bool,
 }
 
-/// Wires all modules; the graph has the model's first input, where that is known.
+/// Wires all modules; the graph has the model's first input, if known.
 pub(super) fn wire(modules: &[Module<'_>], graph: &mut Graph, naming: Naming) -> Result<(), ParseError> {
     let mut wiring =
         Wiring { modules, graph, frames: Vec::new(), current: Source::Input(0), naming, path: String::new(), channels_last: false };
-    // A few functions come on top of the modules.
+    // Reserves room for some functions beside the modules.
     wiring.graph.reserve(modules.len() + modules.len() / 8);
     let mut place = 0;
     while let Some(module) = modules.get(place) {
@@ -88,7 +88,7 @@ impl<'a, 't> Wiring<'a, 't> {
         self.modules.get(frame.module)
     }
 
-    /// The innermost frame with its module.
+    /// The innermost frame and its module.
     fn innermost(&self) -> Option<(&Frame, &'a Module<'t>)> {
         let frame = self.frames.last()?;
         Some((frame, self.module(frame)?))
@@ -122,7 +122,7 @@ impl<'a, 't> Wiring<'a, 't> {
         Ok(())
     }
 
-    /// Whether a child begins at its parent's input, whatever ran before: the shortcut of a residual block, the branches of `GoogLeNet`.
+    /// Whether a child reads its parent's input instead of the previous result: residual shortcuts, branches of `GoogLeNet`.
     fn starts_branch(&self, place: usize) -> bool {
         let (Some((frame, parent)), Some(module)) = (self.innermost(), self.modules.get(place)) else { return false };
         let first = frame.module + 1 == place;
@@ -150,7 +150,7 @@ impl<'a, 't> Wiring<'a, 't> {
         Ok(())
     }
 
-    /// A module as a layer that reads `inputs`.
+    /// Converts a module to a layer with these inputs.
     fn layer(&self, module: &Module<'_>, kind: LayerKind, inputs: Vec<Source>, output: Shape) -> Layer {
         let name = if self.naming == Naming::Path && !self.path.is_empty() {
             format!("{}.{}", self.path, module.name)
@@ -166,12 +166,12 @@ impl<'a, 't> Wiring<'a, 't> {
         Ok(())
     }
 
-    /// The shape of what comes next; nothing where the model's input is not known.
+    /// The shape of a source; empty if the model's input is not known.
     fn shape(&self, source: Source) -> Shape {
         self.graph.shape(source).cloned().unwrap_or_else(|| Shape::batched([]))
     }
 
-    /// An operator that no module stands for, between the current result and the next module.
+    /// Adds an operator without a module, between the current result and the next module.
     fn function(&mut self, class: &str, kind: LayerKind, inputs: Vec<Source>, output: Shape) -> Result<(), ParseError> {
         self.current = self.graph.function(class, kind, inputs, output)?;
         Ok(())
@@ -188,8 +188,8 @@ impl<'a, 't> Wiring<'a, 't> {
         self.push(layer)
     }
 
-    /// ReLU and its like run in place after a normalisation or convolution in the models of torchvision and timm, unless a shortcut still
-    /// needs what they read.
+    /// In torchvision and timm, ReLU and similar run in place after a normalisation or convolution, unless a shortcut still needs
+    /// their input.
     fn runs_in_place(&mut self, module: &Module<'_>, source: Source) -> bool {
         if let Some(written) = module.attributes.in_place {
             return written;
@@ -214,5 +214,5 @@ impl<'a, 't> Wiring<'a, 't> {
     }
 }
 
-/// ReLU, for functions that no module stands for.
+/// ReLU, for functions without a module.
 const RELU: LayerKind = LayerKind::Activation(Activation::KeepsOutput);

@@ -1,27 +1,27 @@
-//! What a module read, where it cannot have been the result before it.
+//! Finds a module's input if it cannot be the previous result.
 
 use super::Wiring;
 use crate::model::{Shape, Source};
 
-/// How far back results are looked at.
+/// Number of recent results to search.
 const RECENT: usize = 64;
 
-/// How much less likely the input of an enclosing block is than the result before.
+/// Penalty for the input of an enclosing block, relative to the previous result.
 const BLOCK_INPUT: u32 = 2;
 
-/// The same for earlier results within a block that joins branches, and for any others.
+/// Penalty for earlier results within a block with branches, and for any others.
 const WITHIN_BRANCHES: u32 = 25;
 const ANY_RECENT: u32 = 60;
 
 impl Wiring<'_, '_> {
-    /// The source that fits best: `misfit` of a shape is 0 where all is as usual, and nothing where it cannot be.
+    /// The source that fits best: `misfit` is 0 for a usual shape, and none for an impossible one.
     pub(super) fn find(&self, misfit: impl Fn(&Shape) -> Option<u32>) -> Option<(Source, u32)> {
         let rate = |source: Source, penalty: u32| {
             let misfit = misfit(self.graph.shape(source)?)?;
             Some((source, misfit.saturating_add(penalty)))
         };
         let mut best = rate(self.current, 0);
-        // Rating takes time: a source that cannot be better than what was found is not rated.
+        // Rating is slow: skips sources that cannot beat the best one.
         let cannot_improve = |best: Option<(Source, u32)>, penalty: u32| best.is_some_and(|(_, least)| least <= penalty);
         let better = |best: Option<(Source, u32)>, source: Source, penalty: u32| {
             let found = if cannot_improve(best, penalty) { None } else { rate(source, penalty) };
@@ -43,7 +43,7 @@ impl Wiring<'_, '_> {
         best
     }
 
-    /// The nearest result of exactly this shape, if any, however far back.
+    /// The nearest result of exactly this shape, at any distance.
     pub(super) fn find_shape(&self, shape: &Shape) -> Option<Source> {
         const FAR: usize = 2000;
         if self.graph.shape(self.current) == Some(shape) {
@@ -62,8 +62,8 @@ impl Wiring<'_, '_> {
             .map(|(place, _)| Source::Layer(place))
     }
 
-    /// An earlier result with this many channels and the current one's size, to be joined with it: the skip connection of a U-Net, or what
-    /// the layers of a dense block have made so far.
+    /// An earlier result with this many channels and the current size, for concatenation: the skip connection of a U-Net, or the results
+    /// so far in a dense block.
     pub(super) fn find_skip(&self, missing: u64) -> Option<Source> {
         const FAR: usize = 2000;
         let current = self.graph.shape(self.current)?;

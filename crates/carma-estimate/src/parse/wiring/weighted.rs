@@ -1,4 +1,4 @@
-//! Convolutions, linear layers and embeddings: their parameter counts show what they read.
+//! Convolutions, linear layers and embeddings: their parameter counts indicate their inputs.
 
 use super::super::convolution::{self, Filter};
 use super::super::error::ParseError;
@@ -8,7 +8,7 @@ use super::super::tree::Module;
 use super::Wiring;
 use crate::model::{ElementType, LayerKind, Reshaping, Shape, Source};
 
-/// From here on a misfit means grouped channels or a far source: a concatenation is more likely.
+/// From this misfit on (grouped channels or a far source), a concatenation is more likely.
 const UNUSUAL: u32 = 40;
 
 impl Wiring<'_, '_> {
@@ -55,7 +55,7 @@ impl Wiring<'_, '_> {
         if patches { self.class_token() } else { Ok(()) }
     }
 
-    /// A gate of a squeeze-and-excite module begins with a mean over the image, which timm computes without a module.
+    /// The gate of a squeeze-and-excite module begins with a global average pool, which timm computes without a module.
     fn pool_for_gate(&mut self, module: &Module<'_>, rank: usize) -> Result<(), ParseError> {
         if self.innermost().is_none_or(|(_, parent)| parent.role != Role::SqueezeExcite) {
             return Ok(());
@@ -68,7 +68,7 @@ impl Wiring<'_, '_> {
         Ok(())
     }
 
-    /// A skip connection joined with the current result, where that gives the channels that the parameters ask for.
+    /// Concatenates a skip connection with the current result if that gives the channels that the parameters require.
     fn join_skip(&mut self, module: &Module<'_>, rank: usize) -> Result<Option<Source>, ParseError> {
         let shape = self.shape(self.current);
         let Some(current) = channels(&shape, rank) else { return Ok(None) };
@@ -105,7 +105,7 @@ impl Wiring<'_, '_> {
         (forks && thin && module.parameters == Some(before.parameters)).then(|| before.inputs.first().copied()).flatten()
     }
 
-    /// Whether a mean over windows, which no module stands for, comes before this convolution: the last branch of an Inception block.
+    /// Whether an average pool without a module comes before this convolution: the last branch of an Inception block.
     fn begins_with_mean(&self, place: usize, module: &Module<'_>, source: Source) -> bool {
         let Some(frame) = self.frames.iter().rev().find(|frame| self.module(frame).is_some_and(|parent| parent.role.joins_branches()))
         else {
@@ -167,7 +167,7 @@ impl Wiring<'_, '_> {
         self.push(layer)
     }
 
-    /// A table lookup reads an input of the model, which holds whole numbers.
+    /// An embedding reads an integer input of the model.
     pub(super) fn embedding(&mut self, module: &Module<'_>) -> Result<(), ParseError> {
         let output = module.output.clone().unwrap_or_else(|| Shape::batched([module.attributes.outputs.unwrap_or(1)]));
         let rows = match output.dimensions() {
@@ -180,7 +180,7 @@ impl Wiring<'_, '_> {
     }
 }
 
-/// Whether a linear layer over `need` features can read this shape in some way.
+/// Whether a linear layer over `need` features can read this shape.
 fn misfit_of(shape: &Shape, need: u64) -> bool {
     let features = shape.features();
     features == need
@@ -189,7 +189,7 @@ fn misfit_of(shape: &Shape, need: u64) -> bool {
         || (shape.dimensions().len() > 1 && shape.dimensions().first() == Some(&need))
 }
 
-/// Features that a linear layer can have read: as written, or by its parameters with and without a bias.
+/// Possible input features of a linear layer: as written, or from its parameters with and without a bias.
 fn linear_inputs(module: &Module<'_>) -> [Option<u64>; 2] {
     if module.attributes.inputs.is_some() {
         return [module.attributes.inputs, None];
@@ -201,7 +201,7 @@ fn linear_inputs(module: &Module<'_>) -> [Option<u64>; 2] {
     }
 }
 
-/// The filter of a convolution that reads this shape, if one fits.
+/// The filter of a convolution over this shape, if one fits.
 fn filter_over(module: &Module<'_>, shape: &Shape, rank: usize, transposed: bool) -> Option<Filter> {
     if let Some(input) = &module.input
         && input != shape
@@ -211,7 +211,7 @@ fn filter_over(module: &Module<'_>, shape: &Shape, rank: usize, transposed: bool
     let inputs = channels(shape, rank)?;
     if let Some(output) = &module.output {
         let (from, to) = (window_dimensions(shape, rank), window_dimensions(output, rank));
-        // Padding may enlarge a little; only a transposed convolution enlarges much.
+        // Padding may enlarge slightly; only a transposed convolution enlarges much.
         let enlarges = to[0] > from[0].saturating_add(2) || to[1] > from[1].saturating_add(2);
         if enlarges && !transposed {
             return None;
@@ -228,6 +228,6 @@ fn filter_over(module: &Module<'_>, shape: &Shape, rank: usize, transposed: bool
         return (written == inputs).then_some(filter);
     }
     let outputs = module.output.as_ref().and_then(|output| channels(output, rank))?;
-    // A transposed convolution's weight has the channels the other way round, which makes no difference to the count.
+    // A transposed convolution's weight has its channel dimensions swapped, which does not change the count.
     convolution::filter(module.parameters.filter(|&parameters| parameters > 0)?, inputs, outputs, attributes.kernel, attributes.groups)
 }

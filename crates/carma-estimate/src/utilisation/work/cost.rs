@@ -1,8 +1,8 @@
-//! What operators without a matrix product cost.
+//! Costs of operators without a matrix product.
 
 use crate::model::{Activation, LayerKind, Normalisation};
 
-/// What an operator without a matrix product costs: operations for each element, how often its tensors are moved, kernels of each pass.
+/// Cost of an operator without a matrix product: operations per element, how often its tensors are moved, kernels per pass.
 pub(super) struct Cost {
     pub(super) flops: f64,
     pub(super) passes: f64,
@@ -11,7 +11,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Of a layer of this kind.
+    /// Cost of a layer of this kind.
     pub(super) fn of(kind: &LayerKind) -> Self {
         let (flops, passes, forward, backward) = match kind {
             LayerKind::Normalisation(Normalisation::RootMeanSquare) => (4.0, 3.0, 5, 8),
@@ -21,7 +21,7 @@ impl Cost {
             LayerKind::Softmax => (6.0, 1.0, 1, 1),
             LayerKind::Activation(_) | LayerKind::MaxPool | LayerKind::AveragePool | LayerKind::Upsample => (4.0, 1.0, 1, 1),
             LayerKind::Multiply => (1.0, 1.0, 1, 2),
-            // The gradient of a sum is passed on as it is; where a tensor is read twice, its gradients are added.
+            // The gradient of a sum is passed on unchanged; if a tensor is read twice, its gradients are added.
             _ => (1.0, 1.0, 1, 1),
         };
         Self { flops, passes, forward, backward }

@@ -1,21 +1,21 @@
-//! What a GPU can do at most, and what each kernel costs whatever its size.
+//! Limits of a GPU, and the fixed cost of each kernel.
 
 /// Limits of a GPU, from its data sheet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Device {
     /// Streaming multiprocessors.
     pub multiprocessors: f64,
-    /// Operations a second in 4-byte floats, without tensor cores.
+    /// Operations per second in 4-byte floats, without tensor cores.
     pub plain: f64,
-    /// The same in the shortened 4-byte floats of tensor cores (TF32).
+    /// The same in TF32 on tensor cores.
     pub tensor: f64,
     /// The same in 2-byte floats on tensor cores.
     pub half: f64,
-    /// Bytes a second to and from memory.
+    /// Memory bandwidth in bytes per second.
     pub bandwidth: f64,
-    /// Seconds that a kernel takes at least.
+    /// Minimum seconds of a kernel.
     pub launch: f64,
-    /// Seconds that PyTorch takes on the host to issue a kernel: where kernels are shorter, the device waits.
+    /// Seconds that PyTorch needs on the host to launch a kernel: if kernels are shorter, the device waits.
     pub issue: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The kernels of each layer in forward and backward pass.
+//! The kernels of each layer in the forward and backward pass.
 
 use super::cost::Cost;
 use super::{Device, Kernel, Pipe};
@@ -8,9 +8,9 @@ use crate::training::{Optimizer, Precision, Training};
 /// Kernels of one layer in one iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LayerKernels {
-    /// Of the forward pass.
+    /// Kernels of the forward pass.
     pub forward: Vec<Kernel>,
-    /// Of the backward pass; none where nothing is trained.
+    /// Kernels of the backward pass; none if nothing is trained.
     pub backward: Vec<Kernel>,
 }
 
@@ -21,18 +21,18 @@ impl LayerKernels {
     }
 }
 
-/// A model on one GPU as it is trained there.
+/// A model in training on one GPU.
 struct Pass<'a> {
     model: &'a Model,
     training: &'a Training,
     device: &'a Device,
-    /// Samples that the GPU works on.
+    /// Samples per GPU.
     batch: u64,
     /// Bytes of an activation.
     element: f64,
 }
 
-/// A layer and the sizes that its kernels depend on.
+/// A layer and the sizes that determine its kernels.
 struct Sizes<'a> {
     layer: &'a Layer,
     /// Elements of the first input, of all inputs, and of the output.
@@ -41,12 +41,12 @@ struct Sizes<'a> {
     output: f64,
     /// Elements of the weight.
     weight: f64,
-    /// Whether a gradient of the input, and one of the weight, is asked for.
+    /// Whether gradients of the input and of the weight are needed.
     to_input: bool,
     to_weight: bool,
 }
 
-/// The kernels of each layer, in order, for the samples that one GPU works on.
+/// The kernels of each layer, in order, for the samples on one GPU.
 pub fn layers(model: &Model, training: &Training, batch: u64, device: &Device) -> Vec<LayerKernels> {
     let element = training.precision.activations().bytes() as f64;
     let pass = Pass { model, training, device, batch, element };
@@ -62,7 +62,7 @@ pub fn layers(model: &Model, training: &Training, batch: u64, device: &Device) -
         if !(to_input || to_weight) {
             kernels.backward.clear();
         } else if training.checkpointing && layer.block.is_some() {
-            // Recomputed before its backward pass.
+            // Recomputed before the backward pass.
             let again = kernels.forward.clone();
             kernels.backward.splice(0..0, again);
         }
@@ -93,7 +93,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Units that products with weights run on: PyTorch lets convolutions use shortened floats, but not linear layers.
+    /// Units for products with weights: by default PyTorch uses TF32 for convolutions, but not for linear layers.
     fn pipe(&self, convolution: bool) -> Pipe {
         match self.training.precision {
             Precision::Mixed | Precision::Half => Pipe::Half,
@@ -132,11 +132,11 @@ impl Pass<'_> {
         kernels
     }
 
-    /// As a product of unfolded images and filters, which need not be unfolded in memory.
+    /// A product of unfolded images and filters; the unfolding need not be in memory.
     fn convolution(&self, sizes: &Sizes, kernel: [u64; 2], groups: u64, transposed: bool) -> LayerKernels {
         let groups = groups.max(1) as f64;
         let channels = sizes.layer.output.image().map_or(1, |[channels, ..]| channels).max(1) as f64;
-        // Each weight meets every place of the smaller image: the output, or the input where the convolution enlarges.
+        // Each weight is used at every position of the smaller image: the output, or the input if transposed.
         let window = (kernel[0].saturating_mul(kernel[1])).max(1) as f64;
         let from =
             if transposed { sizes.weight * groups / (channels * window) } else { sizes.weight / (channels * window) * groups }.max(1.0);
@@ -145,7 +145,7 @@ impl Pass<'_> {
         let bytes = self.element * (sizes.first + sizes.weight + sizes.output);
         let product = |sides| {
             if groups > 1.0 && from / groups < 4.0 {
-                // Units for matrix products are of no use to filters over one channel: these run like elementwise operators.
+                // Filters over one channel do not use tensor cores: they run like elementwise operators.
                 Kernel { flops, ..Kernel::elementwise(sizes.output, 0.0, bytes) }
             } else {
                 Kernel { flops, ..Kernel::product(sides, groups, bytes, self.pipe(true)) }
@@ -179,7 +179,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Scores and weighted sum in one kernel; the backward pass computes the scores again.
+    /// Scores and weighted sum in one kernel; the backward pass recomputes the scores.
     fn attention(&self, sizes: &Sizes, heads: u64) -> LayerKernels {
         let width = sizes.layer.output.features().max(1) as f64;
         let tokens = sizes.layer.output.per_sample() as f64 / width;
@@ -195,12 +195,12 @@ impl Pass<'_> {
         LayerKernels { forward: vec![fused(1.0)], backward: vec![fused(2.5)] }
     }
 
-    /// A product for each step, one after the other.
+    /// A sequence of products, one per step.
     fn recurrent(&self, sizes: &Sizes, [gates, hidden, layers]: [f64; 3]) -> LayerKernels {
         let width = sizes.layer.output.features().max(1) as f64;
         let tokens = (sizes.layer.output.per_sample() as f64 / width).clamp(1.0, 1024.0);
         let rows = sizes.output / (tokens * width);
-        // Input and hidden state of each layer are about as wide as each other.
+        // Input and hidden state of each layer have about the same width.
         let step = |count: f64| {
             let bytes = self.element * (2.0 * hidden * gates * hidden + rows * (2.0 + gates) * hidden);
             Kernel::product([rows, 2.0 * hidden, gates * hidden], count, bytes * count, self.pipe(false))
@@ -212,7 +212,7 @@ impl Pass<'_> {
     fn elementwise(&self, sizes: &Sizes) -> LayerKernels {
         let (elements, moved) = (sizes.output.max(sizes.first), sizes.inputs + sizes.output);
         let Cost { flops, passes, forward, backward } = Cost::of(&sizes.layer.kind);
-        // Fused operators pass values on in registers.
+        // Fused operators pass values in registers.
         if self.training.fusion
             && passes < 1.5
             && matches!(sizes.layer.kind, LayerKind::Activation(_) | LayerKind::Add | LayerKind::Multiply)
@@ -231,13 +231,13 @@ impl Pass<'_> {
         let times = |count: u8| vec![kernel(f64::from(count)); usize::from(count)];
         let mut kernels = LayerKernels { forward: times(forward), backward: times(backward) };
         if sizes.layer.kind == LayerKind::Embedding && sizes.to_weight {
-            // The gradient of a table is dense: zeroed, then added to.
+            // The gradient of an embedding is dense: zeroed, then added to.
             kernels.backward.push(Kernel::elementwise(sizes.weight, 0.0, self.element * sizes.weight));
         }
         kernels
     }
 
-    /// The gradient of a bias: sums over all places of the output.
+    /// The gradient of a bias: sums over all positions of the output.
     fn bias(&self, elements: f64, results: f64) -> Kernel {
         Kernel::reduction(elements, results / 32.0, 1.0, self.element * (elements + results))
     }

@@ -4,12 +4,12 @@ use super::Kernel;
 use crate::model::{Model, Source};
 use crate::training::{Optimizer, Training};
 
-/// Elements that one kernel of the optimizer works on at most: lists of tensors are cut into chunks for it.
+/// Maximum elements per optimizer kernel: lists of tensors are split into chunks.
 const LIST: f64 = 320.0 * 65_536.0;
-/// Tensors in a list at most.
+/// Maximum tensors in a list.
 const TENSORS: f64 = 48.0;
 
-/// Cross-entropy over the outputs that nobody reads, forward and backward.
+/// Cross-entropy over the model's final outputs, forward and backward.
 pub fn loss(model: &Model, training: &Training, batch: u64) -> Vec<Kernel> {
     let mut read = vec![false; model.layers.len()];
     for source in model.layers.iter().flat_map(|layer| &layer.inputs) {
@@ -25,9 +25,9 @@ pub fn loss(model: &Model, training: &Training, batch: u64) -> Vec<Kernel> {
     if training.optimizer == Optimizer::None { Vec::new() } else { [pass, pass].concat() }
 }
 
-/// One step of the optimizer over all tensors that are trained.
+/// One step of the optimizer over all trained tensors.
 pub fn optimizer(model: &Model, training: &Training) -> Vec<Kernel> {
-    // Kernels over all weights, and how often a weight or something of its size is read or written by each.
+    // Number of kernels over all weights, and how often each reads or writes a tensor of that size.
     let (kernels, moved) = match training.optimizer {
         Optimizer::None => return Vec::new(),
         Optimizer::Sgd => (1, 3.0),

@@ -1,4 +1,4 @@
-//! What `dcgmi discovery` prints: which of DCGM's numbers are which devices.
+//! The output of `dcgmi discovery`: the devices by DCGM's numbers.
 
 use super::super::counters::Unit;
 use super::dmon::Entity;

@@ -1,11 +1,11 @@
-//! What `dcgmi dmon` prints, line by line.
+//! The output of `dcgmi dmon`, line by line.
 
 use std::ops::Range;
 
 use super::super::fields::{Field, by_short_name};
 use super::super::problem::Problem;
 
-/// Whom a row is about, by DCGM's own numbers.
+/// The device of a row, by DCGM's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entity {
     /// A GPU.
@@ -31,13 +31,13 @@ impl Entity {
 /// A row of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Whom it is about.
+    /// Its device.
     pub entity: Entity,
-    /// The fields that we know, with their values where there are any.
+    /// The known fields, with their values if there are any.
     pub values: Vec<(&'static Field, Option<f64>)>,
 }
 
-/// A line that says something.
+/// A line with content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
     /// Values.
@@ -62,7 +62,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Reads one line; heads, units and blank lines say nothing by themselves.
+    /// Reads one line; heads, units and blank lines return nothing.
     pub fn read(&mut self, line: &str) -> Option<Line> {
         if let Some(problem) = Problem::from_line(line) {
             return Some(Line::Problem(problem));
@@ -80,7 +80,7 @@ impl Monitor {
             if cells.len() == self.columns.len() {
                 return cells.get(index);
             }
-            // Some cells are blank. Versions align the others with one end of the head or the other: either way they overlap it.
+            // Some cells are blank. The version decides which end of the head the others align with: either way they overlap it.
             cells.iter().find(|(cell, _)| cell.start < place.end && place.start < cell.end)
         };
         let value = |(index, (place, field)): (usize, &(Range<usize>, Option<&'static Field>))| {

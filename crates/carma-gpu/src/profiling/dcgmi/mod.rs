@@ -1,4 +1,4 @@
-//! A DCGM host engine, asked through its `dcgmi` program.
+//! A DCGM host engine, queried through its `dcgmi` program.
 
 mod discovery;
 mod dmon;

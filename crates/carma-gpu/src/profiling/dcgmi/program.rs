@@ -17,36 +17,36 @@ use crate::liveness::Process;
 
 /// From the end of its output to its own end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Longer lines are cut off: no line of `dcgmi` comes near it.
+/// Longer lines are cut off: lines of `dcgmi` are much shorter.
 const LONGEST: usize = 1 << 16;
-/// What is killed ends within this time, unless it hangs.
+/// A killed program ends within this time, unless it hangs.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The program and its run, if it runs.
 ///
-/// A run dies with us in any case: its output goes to a pipe that nobody reads then.
+/// A run always dies with us: its output pipe then has no reader.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
-    /// How long it may be silent before it is taken to hang.
-    patience: Duration,
+    /// How long it may be silent before it counts as hung.
+    timeout: Duration,
     run: Mutex<Run>,
 }
 
 #[derive(Debug, Default)]
 struct Run {
     child: Option<Child>,
-    /// Nothing may be run any more.
+    /// No more runs are allowed.
     over: bool,
 }
 
 impl Program {
-    pub(super) fn new(path: PathBuf, patience: Duration) -> Self {
-        Self { path, patience, run: Mutex::default() }
+    pub(super) fn new(path: PathBuf, timeout: Duration) -> Self {
+        Self { path, timeout, run: Mutex::default() }
     }
 
-    /// Ends what runs, and lets nothing run again. Its remains are seen to here, because whoever runs it may end before that; one that hangs
-    /// in the driver is left to itself.
+    /// Ends the run, and allows no other. It is reaped here, because the running thread may end before that; one that hangs
+    /// in the driver is left alone.
     pub(super) fn end(&self) {
         let mut run = held(&self.run);
         run.over = true;
@@ -59,16 +59,16 @@ impl Program {
         }
     }
 
-    /// Runs it to its end, or until it hangs, and hands over each line that it prints, errors included.
+    /// Runs it to its end, or until it hangs, and passes on each printed line, including errors.
     pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S], each: impl FnMut(&str)) -> Result<(), Problem> {
         let output = self.spawn(arguments).map_err(|error| self.failed(&error))?;
-        let read = read_lines(output, self.patience, each);
+        let read = read_lines(output, self.timeout, each);
         let (child, over) = {
             let mut run = held(&self.run);
             (run.child.take(), run.over)
         };
         let Some(mut child) = child else { return Err(Problem::NotAsked) };
-        // One that has closed its output is about to end; one that is silent, or does not, is of no more use.
+        // A program that closed its output is about to end; one that is silent, or does not end, is killed.
         let ending = read.is_ok() && Process::find(child.id()).is_none_or(|process| process.ends_within(LAST_WORDS));
         if !ending {
             let _ = child.kill();
@@ -87,7 +87,7 @@ impl Program {
         if run.over {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // Versions differ in which errors they print where.
+        // Versions differ in the stream of their errors.
         let (output, input) = io::pipe()?;
         let mut command = line_by_line(&self.path);
         command.args(arguments).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input).env("LC_ALL", "C");
@@ -104,9 +104,9 @@ impl Program {
     }
 }
 
-/// A program that is to hand over each line when it prints it. Into a pipe, programs may print in blocks of 4 KiB: minutes of rows on a small server.
+/// A program that prints line by line. Into a pipe, programs may print in blocks of 4 KiB: minutes of rows on a small server.
 fn line_by_line(program: &Path) -> Command {
-    // Only for what is there: that something is missing must be said of the program.
+    // Only if both exist: an error about a missing file must name the program.
     match (find_program("stdbuf".as_ref()), find_program(program)) {
         (Some(buffering), Some(program)) => {
             let mut command = Command::new(buffering);
@@ -117,9 +117,9 @@ fn line_by_line(program: &Path) -> Command {
     }
 }
 
-/// Hands over each line until the end, or an error: [`io::ErrorKind::TimedOut`] where nothing comes for so long.
-fn read_lines(mut output: io::PipeReader, patience: Duration, mut each: impl FnMut(&str)) -> io::Result<()> {
-    let timeout = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: patience.subsec_nanos().into() };
+/// Passes on each line until the end, or an error: [`io::ErrorKind::TimedOut`] if there is no output for this long.
+fn read_lines(mut output: io::PipeReader, timeout: Duration, mut each: impl FnMut(&str)) -> io::Result<()> {
+    let timeout = Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
     let (mut line, mut bytes) = (Vec::new(), [0; 4096]);
     loop {
         if poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&timeout))? == 0 {
@@ -149,16 +149,16 @@ fn read_lines(mut output: io::PipeReader, patience: Duration, mut each: impl FnM
 mod tests {
     use super::*;
 
-    /// What a shell's program prints, and how its run ends.
-    fn run(script: &str, patience: Duration) -> (Vec<String>, Result<(), Problem>) {
+    /// The output of a shell script, and the end of its run.
+    fn run(script: &str, timeout: Duration) -> (Vec<String>, Result<(), Problem>) {
         let mut lines = Vec::new();
-        let ended = Program::new("/bin/sh".into(), patience).run(&["-c", script], |line| lines.push(line.to_owned()));
+        let ended = Program::new("/bin/sh".into(), timeout).run(&["-c", script], |line| lines.push(line.to_owned()));
         (lines, ended)
     }
 
     #[test]
     fn rows_come_one_by_one_from_programs_that_print_in_blocks() {
-        // `grep` does, into a pipe; without help its first line would come with its last.
+        // `grep` does, into a pipe; without `stdbuf` its first line would arrive with its last.
         let (sender, lines) = std::sync::mpsc::channel();
         let program = std::sync::Arc::new(Program::new("grep".into(), Duration::from_secs(60)));
         let running = std::sync::Arc::clone(&program);
@@ -204,7 +204,7 @@ mod tests {
     fn a_program_that_hangs_is_ended() {
         let (lines, ended) = run("echo first; exec sleep 3600", Duration::from_millis(300));
         assert_eq!((lines, ended), (vec!["first".to_owned()], Err(Problem::Silent)));
-        // Even if it has ended, and what it left behind keeps its output open.
+        // Even if it has ended, and a child keeps its output open.
         let (_, ended) = run("sleep 5 & exit", Duration::from_millis(300));
         assert_eq!(ended, Err(Problem::Silent));
     }

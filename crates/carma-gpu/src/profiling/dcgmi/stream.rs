@@ -1,4 +1,4 @@
-//! `dcgmi dmon` kept running, and begun again whenever it ends.
+//! `dcgmi dmon` as a child process that is restarted whenever it ends.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ use super::discovery::{gpus, instances};
 use super::dmon::{Entity, Line, Monitor, Row};
 use super::program::Program;
 
-/// Counters that every GPU with profiling has; a host engine refuses to watch any where one is not to be had.
+/// Counters that every GPU with profiling has. A host engine that lacks one of the fields refuses all of them.
 const ESSENTIAL: std::ops::RangeInclusive<u16> = 1001..=1005;
 
-/// A host engine that answers nothing for so long hangs, and so does whoever asks it.
+/// A host engine that is silent for this long hangs.
 const SILENCE: Duration = Duration::from_secs(30);
 /// More than any list of devices needs.
 const LONGEST_LIST: usize = 1 << 20;
 
-/// The counters of all GPUs from a DCGM host engine, as they come.
+/// The stream of counters of all GPUs from a DCGM host engine.
 #[derive(Debug)]
 pub struct Stream {
     program: Arc<Program>,
@@ -38,18 +38,18 @@ struct Reader {
     latest: Arc<Latest>,
     alive: Receiver<()>,
     interval: Duration,
-    /// Instances that are wanted; all GPUs are shown unasked.
+    /// The wanted instances; GPUs are always in the output.
     instances: HashSet<Unit>,
 }
 
 impl Stream {
-    /// Begins to read from this program, a row for each device every `interval`.
+    /// Starts to read from this program, a row for each device every `interval`.
     pub fn start(program: PathBuf, interval: Duration, wanted: impl IntoIterator<Item = Unit>) -> io::Result<Self> {
         let (program, latest) = (Arc::new(Program::new(program, SILENCE + interval)), Arc::new(Latest::new()));
         let (sender, alive) = channel();
         let instances = wanted.into_iter().filter(|unit| unit.instance.is_some()).collect();
         let reader = Reader { program: Arc::clone(&program), latest: Arc::clone(&latest), alive, interval, instances };
-        thread::Builder::new().name("dcgmi".to_owned()).spawn(move || reader.read_on())?;
+        thread::Builder::new().name("dcgmi".to_owned()).spawn(move || reader.run())?;
         Ok(Self { program, latest, _alive: sender })
     }
 
@@ -58,7 +58,7 @@ impl Stream {
         self.latest.counters(unit)
     }
 
-    /// How it is.
+    /// Its state.
     pub fn status(&self) -> Status {
         self.latest.status()
     }
@@ -71,9 +71,9 @@ impl Drop for Stream {
 }
 
 impl Reader {
-    fn read_on(&self) {
+    fn run(&self) {
         let mut pauses = Pauses::new();
-        let mut fields: Vec<&Field> = profiling().collect();
+        let mut fields: Vec<&Field> = profiling().iter().collect();
         loop {
             self.latest.begin();
             let problem = self.read_once(&fields);
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Reads one run from its beginning to its end, and answers why it ended.
+    /// Reads one run of the program, and returns why it ended.
     fn read_once(&self, fields: &[&Field]) -> Problem {
         let devices = match self.devices() {
             Ok(devices) => devices,
@@ -137,7 +137,7 @@ impl Reader {
     }
 }
 
-/// Devices as `dcgmi` wants them written.
+/// The devices as an argument of `dcgmi`.
 fn selection(devices: &HashMap<Entity, Unit>) -> String {
     let mut entities: Vec<Entity> = devices.keys().copied().collect();
     entities.sort_unstable();
@@ -161,17 +161,27 @@ fn counters(row: &Row) -> Counters {
 
 #[cfg(test)]
 mod tests {
+    use carma_core::{Metric, Utilisation};
+
     use super::*;
 
     #[test]
-    fn instances_are_asked_for_by_their_kind() {
+    fn rows_become_metrics() {
+        let mut monitor = Monitor::default();
+        monitor.read("#Entity   SMACT        TENSO        DRAMA");
+        let Some(Line::Row(row)) = monitor.read("GPU 0     0.926        0.375        N/A") else { panic!() };
+        assert_eq!(counters(&row).utilisation(), Utilisation::of([(Metric::Smact, 0.926), (Metric::Tensor, 0.375)]));
+    }
+
+    #[test]
+    fn instances_are_selected_by_their_kind() {
         let unit = Unit { gpu: "GPU-1".parse().unwrap(), instance: None };
         let devices = [Entity::Instance(7), Entity::Gpu(1), Entity::Gpu(0)].map(|entity| (entity, unit.clone()));
         assert_eq!(selection(&HashMap::from(devices)), "0,1,i:7");
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_kindly() {
+    fn a_missing_program_is_reported_with_a_remedy() {
         let stream = Stream::start("/nonexistent/dcgmi".into(), Duration::from_secs(1), []).unwrap();
         let status = loop {
             match stream.status() {

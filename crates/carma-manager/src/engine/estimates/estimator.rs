@@ -1,4 +1,4 @@
-//! The process that estimates a job: run as the job would be, by its user, in its environment, and under a shim that lets nothing of it stay.
+//! The process that estimates a job: run like the job, by its user and in its environment, under a shim that leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,33 +9,32 @@ use serde::Deserialize;
 
 use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
 use crate::api::MemoryPart;
-use crate::configuration::EstimateSettings;
-use crate::engine::devices::SERVER;
-use crate::engine::launcher::{NotLaunched, run_as};
-use crate::launch::{Aside, AsideFolders, Assignment, Surroundings, plan, run_aside};
+use crate::configuration::EstimateConfig;
+use crate::engine::gpus::devices::SERVER;
+use crate::launch::{Assignment, HelperFolders, HelperOutput, Lookup, NotLaunched, plan, run_as, run_helper};
 use crate::request::{JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
-/// A description is read in no time, or something is wrong.
+/// The time limit of a static estimate.
 const STATIC_LIMIT: Duration = Duration::from_secs(30);
-/// The most that is kept of what an estimator says.
+/// The largest output of an estimator.
 const LONGEST_ANSWER: u64 = 4 << 20;
 
-/// What memory is for, in the order in which a training takes it.
+/// Parts of memory, in the order in which training allocates them.
 const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "workspace", "fragmentation", "context"];
 
 /// What all estimates have in common.
 #[derive(Debug)]
 pub(super) struct Estimator {
     program: PathBuf,
-    settings: EstimateSettings,
-    /// Every estimate has one while it is worked out.
-    folders: AsideFolders,
+    settings: EstimateConfig,
+    /// One for each running estimate.
+    folders: HelperFolders,
 }
 
 impl Estimator {
-    pub(super) fn new(program: PathBuf, settings: EstimateSettings, folder: PathBuf) -> Self {
-        Self { program, settings, folders: AsideFolders::new(folder) }
+    pub(super) fn new(program: PathBuf, settings: EstimateConfig, folder: PathBuf) -> Self {
+        Self { program, settings, folders: HelperFolders::new(folder) }
     }
 
     /// Estimates a job; the error is for people.
@@ -43,12 +42,12 @@ impl Estimator {
         read(&self.folders.with_new(|folder| self.run(order, folder))?)
     }
 
-    fn run(&self, order: &EstimateOrder, folder: &AttemptFolder) -> Result<Aside, String> {
+    fn run(&self, order: &EstimateOrder, folder: &AttemptFolder) -> Result<HelperOutput, String> {
         let (words, limit) = self.command(order);
         let user = run_as(&order.owner).map_err(NotLaunched::reason)?;
         let request = JobRequest {
             command: JobCommand::Program(words),
-            // A description is read by us, and needs nothing of its user's.
+            // A description is read by this program, and needs no environment of the user.
             activation: order.request.activation.clone().filter(|_| order.method == Method::DryRun),
             image: None,
             output: None,
@@ -65,7 +64,7 @@ impl Estimator {
             attempt: AttemptId { job, number: 0 },
             request: &request,
             user: user.as_ref(),
-            array_index: request.array.as_ref().map(|label| label.index),
+            array_index: request.array.as_ref().map(|element| element.index),
             placement: &Placement { server: SERVER, devices: Vec::new() },
             devices: &[],
             mps: None,
@@ -73,11 +72,11 @@ impl Estimator {
             log_limit: LONGEST_ANSWER,
             checkpoints: None,
         };
-        let plan = plan(&assignment, &Surroundings::look(&request, user.as_ref())).map_err(|error| format!("no estimate: {error}"))?;
-        run_aside(folder, &plan, &self.program, limit).map_err(|error| format!("no estimate: {error}"))
+        let plan = plan(&assignment, &Lookup::find(&request, user.as_ref())).map_err(|error| format!("no estimate: {error}"))?;
+        run_helper(folder, &plan, &self.program, limit).map_err(|error| format!("no estimate: {error}"))
     }
 
-    /// What is run, and how long it may take.
+    /// The command, and its time limit.
     fn command(&self, order: &EstimateOrder) -> (Vec<String>, Duration) {
         let EstimateOrder { request, method, .. } = order;
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -89,7 +88,14 @@ impl Estimator {
         match method {
             Method::Static => add(&["estimate", "--json"]),
             Method::DryRun => {
-                add(&["trace-memory", "--json", "--time-limit", &seconds.to_string(), "--gpus", &request.resources.gpus.to_string()]);
+                add(&[
+                    "trace-memory",
+                    "--json",
+                    "--time-limit",
+                    &seconds.get().ceil().to_string(),
+                    "--gpus",
+                    &request.resources.gpus.to_string(),
+                ]);
             }
         }
         if let Some(batch) = &batch {
@@ -100,11 +106,11 @@ impl Estimator {
                 if let Some(model) = &model {
                     add(&["--model", model]);
                 }
-                // Where its own Python is found is known only in its environment.
+                // Its Python is found in its own environment.
                 add(&["--python", interpreter, "--fallback-python", &text(&self.settings.python), "--"]);
                 words.extend_from_slice(script);
-                // It says itself when its time is up; this is for what does not listen.
-                (words, Duration::from_secs(seconds) + STATIC_LIMIT)
+                // It ends itself at its time limit; this is for scripts that block.
+                (words, Duration::from_secs_f64(seconds.get()) + STATIC_LIMIT)
             }
             (_, model, _) => {
                 if let Some(model) = model {
@@ -116,7 +122,7 @@ impl Estimator {
     }
 }
 
-/// What `carma estimate --json` answers, as far as it matters here.
+/// The answer of `carma estimate --json`, as far as needed here.
 #[derive(Debug, Deserialize)]
 struct Answer {
     estimator: String,
@@ -126,16 +132,16 @@ struct Answer {
     utilisation: Option<carma_estimate::utilisation::Utilisation>,
     #[serde(default)]
     notes: Vec<String>,
-    /// Memory by what it is for.
+    /// Memory by part.
     #[serde(default)]
     breakdown_mib: BTreeMap<String, f64>,
 }
 
-fn read(said: &Aside) -> Result<Estimated, String> {
-    // Shells that activate an environment may say something first.
+fn read(said: &HelperOutput) -> Result<Estimated, String> {
+    // Shells that activate an environment may print something first.
     let begins = said.output.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
     let answer: Answer = serde_json::from_slice(&said.output[begins..]).map_err(|error| {
-        // Whoever fails says why last.
+        // The last line says why it failed.
         let errors = String::from_utf8_lossy(&said.errors);
         let words = errors.lines().last().map_or_else(|| error.to_string(), |line| line.trim_start_matches("carma: ").to_owned());
         format!("no estimate: {}", words.chars().take(300).collect::<String>())
@@ -168,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_found_behind_what_shells_say() {
-        let said = |output: &str, errors: &str| Aside { output: output.into(), errors: errors.into() };
+        let said = |output: &str, errors: &str| HelperOutput { output: output.into(), errors: errors.into() };
         let answer = "{\n  \"estimator\": \"static\",\n  \"memory_mib\": 10.5,\n  \"upper_mib\": 12\n}\n";
         let expected = Some(PerRank::Same(MemoryEstimate { expected: MiB(11), upper: MiB(12) }));
         for before in ["", "Welcome {to} bash\n"] {

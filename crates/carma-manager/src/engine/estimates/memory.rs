@@ -1,4 +1,4 @@
-//! What earlier runs have taught: a job that ran before needs what it needed then.
+//! The history of runs: a job that ran before needs what it needed then.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,14 +9,14 @@ use carma_estimate::history::{History, Measured, Recalled, Signature};
 
 use super::Estimated;
 use crate::request::{JobCommand, JobRequest};
-use crate::words::memory as size;
+use carma_format::memory as size;
 
 /// A job that ran out of memory needs more than it had. This share more is tried first; recovery adds to it.
 const MORE_AFTER_OOM: f64 = 0.25;
 
-/// What earlier runs show against what is declared or estimated for a job.
+/// What earlier runs say against the declaration or estimate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum EarlierRuns {
+pub(crate) enum EarlierRuns {
     /// A completed run used this much.
     Used(MemoryEstimate),
     /// The last runs ran out of memory with this much.
@@ -24,7 +24,7 @@ pub(in crate::engine) enum EarlierRuns {
 }
 
 impl EarlierRuns {
-    /// The memory that a job needs by this.
+    /// The memory that a job needs accordingly.
     fn need(self) -> MemoryEstimate {
         match self {
             Self::Used(estimate) => estimate,
@@ -34,8 +34,8 @@ impl EarlierRuns {
         }
     }
 
-    /// Raises what is declared and estimated, where that is less than earlier runs needed. Answers what to tell the user, where it does.
-    pub(in crate::engine) fn raise(self, spec: &mut JobSpec) -> Option<String> {
+    /// Raises a declaration or estimate that is less than earlier runs needed. Answers a note for the user if it does.
+    pub(crate) fn raise(self, spec: &mut JobSpec) -> Option<String> {
         let declared = spec.memory.known.as_ref().and_then(|known| known.values().iter().max()).copied();
         let estimated = spec.memory.estimated.as_ref().and_then(|all| all.values().iter().map(|one| one.expected).max());
         let need = self.need();
@@ -63,22 +63,22 @@ impl EarlierRuns {
     }
 }
 
-/// What is remembered of earlier runs, in a file that grows by a line a run.
+/// The history of runs, in a file with a line for each run.
 #[derive(Debug)]
-pub(in crate::engine) struct Memory {
+pub(crate) struct Memory {
     history: History,
     path: PathBuf,
 }
 
 impl Memory {
-    /// Reads the file. One that is damaged teaches nothing, and is put aside.
-    pub(in crate::engine) fn open(path: PathBuf) -> Self {
+    /// Reads the file. A damaged one is put aside.
+    pub(crate) fn open(path: PathBuf) -> Self {
         let history = File::open(&path).ok().and_then(|file| History::read(file).ok());
         if history.is_none() && path.exists() {
             let _ = fs::rename(&path, path.with_extension("damaged"));
         }
         let memory = Self { history: history.unwrap_or_default(), path };
-        // Only the latest runs of each job are remembered: what is forgotten goes from the file too.
+        // Only the latest runs of each job are kept, so the file is rewritten.
         let new = memory.path.with_extension("new");
         let written = File::create(&new).is_ok_and(|file| memory.history.write(file).is_ok());
         if written {
@@ -87,7 +87,7 @@ impl Memory {
         memory
     }
 
-    pub(in crate::engine) fn recall(&self, request: &JobRequest) -> Option<Estimated> {
+    pub(crate) fn recall(&self, request: &JobRequest) -> Option<Estimated> {
         let Recalled { memory, memory_upper, utilisation, duration, interference, .. } = self.history.recall(&signature(request))?;
         let memory = MemoryEstimate { expected: memory, upper: memory_upper };
         let (memory, utilisation) = (Some(PerRank::Same(memory)), Some(utilisation));
@@ -96,7 +96,7 @@ impl Memory {
     }
 
     /// What earlier runs of this command show about its memory.
-    pub(in crate::engine) fn earlier_runs(&self, request: &JobRequest) -> Option<EarlierRuns> {
+    pub(crate) fn earlier_runs(&self, request: &JobRequest) -> Option<EarlierRuns> {
         let signature = signature(request);
         let ran_out = self.history.ran_out_with(&signature).map(EarlierRuns::RanOutWith);
         ran_out.or_else(|| {
@@ -105,8 +105,8 @@ impl Memory {
         })
     }
 
-    /// Learns from a run. A disk that is full forgets it with the next start.
-    pub(in crate::engine) fn learn(&mut self, request: &JobRequest, run: Measured) {
+    /// Adds a run. On a full disk it is forgotten at the next start.
+    pub(crate) fn learn(&mut self, request: &JobRequest, run: Measured) {
         let signature = signature(request);
         self.history.record(signature, run);
         let mut one = History::default();
@@ -119,7 +119,7 @@ impl Memory {
     }
 }
 
-/// What makes two jobs the same: what is run, where, on how many GPUs, and what is said of the model.
+/// The identity of a job: command, folder, number of GPUs and hints about the model.
 fn signature(request: &JobRequest) -> Signature {
     let mut words = match &request.command {
         JobCommand::Program(words) => words.clone(),
@@ -127,7 +127,7 @@ fn signature(request: &JobRequest) -> Signature {
     };
     words.extend(request.hints.model.as_ref().map(|model| model.display().to_string()));
     words.extend(request.hints.batch.map(|batch| batch.to_string()));
-    words.extend(request.array.iter().flat_map(|label| label.parameters.values().cloned()));
+    words.extend(request.array.iter().flat_map(|element| element.parameters.values().cloned()));
     Signature::of_command(&words, &request.directory).on_gpus(request.resources.gpus.into())
 }
 

@@ -1,42 +1,40 @@
-//! What jobs will need: remembered from earlier runs at once, and worked out by others where it takes longer.
+//! What jobs will need: at once from earlier runs, or estimated by other processes.
 //!
-//! A description or a script is the user's file, so it is read by a process of the user's, never by the manager itself.
+//! A description or script belongs to the user, so a process of the user reads it, never the manager.
 
 mod estimator;
+mod learning;
 mod memory;
 
-pub(super) use crate::event::JobEstimate as Estimated;
-pub(super) use memory::Memory;
+use self::memory::Memory;
+pub(crate) use crate::event::JobEstimate as Estimated;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
-use carma_core::JobId;
+use carma_core::{JobId, JobSpec};
 
 use self::estimator::Estimator;
-use super::handle::Reply;
-use super::input::Input;
-use super::pool::Pool;
+use super::decide::Reply;
 use crate::api::Forecast;
-use crate::configuration::{DryRun, EstimateSettings};
+use crate::configuration::{DryRun, EstimateConfig};
+use crate::pool::Pool;
 use crate::request::{JobCommand, JobRequest, Owner};
 
-/// Estimates at the same time: they take the host's cores from jobs that run.
+/// Estimates at the same time: they compete with running jobs for cores.
 const THREADS: usize = 2;
 
 /// How a job is to be estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// From a description of its model.
     Static,
     /// By running its script without a GPU.
     DryRun,
 }
 
-/// How this job is to be estimated, of which memory knows nothing.
-pub(super) fn method(request: &JobRequest, settings: &EstimateSettings) -> Option<Method> {
+fn method(request: &JobRequest, settings: &EstimateConfig) -> Option<Method> {
     let wanted = match settings.dry_run {
         DryRun::Never => false,
         DryRun::Asked => request.hints.dry_run,
@@ -49,7 +47,7 @@ pub(super) fn method(request: &JobRequest, settings: &EstimateSettings) -> Optio
     }
 }
 
-/// The Python program and what it is called with, where that is what the job runs.
+/// The Python interpreter and its arguments, where the job is a Python script.
 fn python_script(request: &JobRequest) -> Option<(&str, &[String])> {
     let JobCommand::Program(words) = &request.command else { return None };
     let (program, rest) = words.split_first()?;
@@ -59,42 +57,72 @@ fn python_script(request: &JobRequest) -> Option<(&str, &[String])> {
 
 /// What an estimate is for.
 #[derive(Debug)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// A job that waits for it.
     Job(JobId),
-    /// Somebody wants to know what would become of these.
+    /// A forecast for these jobs.
     Forecast { jobs: Vec<JobRequest>, reply: Reply<Vec<Forecast>> },
 }
 
 /// A job to estimate.
 #[derive(Debug)]
-pub(super) struct EstimateOrder {
-    pub(super) purpose: Purpose,
-    pub(super) request: JobRequest,
-    pub(super) owner: Owner,
-    pub(super) method: Method,
+pub(crate) struct EstimateOrder {
+    pub(crate) purpose: Purpose,
+    pub(crate) request: JobRequest,
+    pub(crate) owner: Owner,
+    pub(crate) method: Method,
 }
 
-/// The estimating threads. Dropped, they end.
+/// What is known of earlier runs, and the threads that estimate. Dropped, these end.
 #[derive(Debug)]
-pub(super) struct Estimators(Pool<Box<EstimateOrder>>);
+pub(crate) struct Estimates {
+    memory: Memory,
+    settings: EstimateConfig,
+    threads: Pool<Box<EstimateOrder>>,
+}
 
-impl Estimators {
-    /// Starts them; while they are at work, their processes have folders below this one.
-    pub(super) fn start(program: &Path, settings: &EstimateSettings, folder: PathBuf, inputs: &Sender<Input>) -> io::Result<Self> {
-        let estimator = Arc::new(Estimator::new(program.to_owned(), settings.clone(), folder));
+impl Estimates {
+    /// Starts the threads. `state` is the manager's folder: earlier runs are in a file there, and running estimates have folders below it.
+    pub(crate) fn start(
+        program: &Path,
+        settings: &EstimateConfig,
+        state: &Path,
+        done: impl Fn(Box<EstimateOrder>, Box<Estimated>) -> bool + Clone + Send + 'static,
+    ) -> io::Result<Self> {
+        let estimator = Arc::new(Estimator::new(program.to_owned(), settings.clone(), state.join("estimates")));
         let hire = || {
-            let (estimator, inputs) = (Arc::clone(&estimator), inputs.clone());
-            Ok(move |order: Box<EstimateOrder>| {
+            let (estimator, done) = (Arc::clone(&estimator), done.clone());
+            Ok::<_, io::Error>(move |order: Box<EstimateOrder>| {
                 let estimated =
                     estimator.estimate(&order).unwrap_or_else(|reason| Estimated { notes: vec![reason], ..Estimated::default() });
-                inputs.send(Input::Estimated(order, Box::new(estimated))).is_ok()
+                done(order, Box::new(estimated))
             })
         };
-        Pool::start("estimates", THREADS, hire).map(Self)
+        let threads = Pool::start("estimates", THREADS, hire)?;
+        Ok(Self { memory: Memory::open(state.join("history.csv")), settings: settings.clone(), threads })
     }
 
-    pub(super) fn estimate(&self, order: EstimateOrder) {
-        self.0.give(Box::new(order));
+    /// Estimates a job. The result is reported.
+    pub(crate) fn order(&self, order: EstimateOrder) {
+        self.threads.give(Box::new(order));
+    }
+
+    /// What earlier runs of the same job needed.
+    pub(crate) fn recall(&self, request: &JobRequest) -> Option<Estimated> {
+        self.memory.recall(request)
+    }
+
+    /// How a job without earlier runs is estimated.
+    pub(crate) fn method(&self, request: &JobRequest) -> Option<Method> {
+        method(request, &self.settings)
+    }
+
+    /// Adds an estimate to what the core knows of a job, and raises it where earlier runs needed more. Answers what to tell the user.
+    pub(crate) fn add_to(&self, spec: &mut JobSpec, request: &JobRequest, estimated: Option<&Estimated>) -> Option<String> {
+        if let Some(Estimated { estimate, .. }) = estimated {
+            estimate.clone().tell(spec);
+        }
+        let raises = self.settings.raise_declared && spec.gpus > 0;
+        self.memory.earlier_runs(request).filter(|_| raises)?.raise(spec)
     }
 }

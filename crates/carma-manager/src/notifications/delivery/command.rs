@@ -1,11 +1,11 @@
-//! A command of the user's, run by the shell.
+//! A command of the user, run by the shell.
 
 use std::path::Path;
 
 use super::{DeliveryError, program};
 use crate::notifications::message::{Message, word};
 
-/// Runs the command where we are, which is the user's home. Of many happenings the variables have the first; its input has all.
+/// Runs the command in the working directory, the user's home. The variables describe the first event; its input holds all.
 pub(super) fn run(command: &str, message: &Message) -> Result<(), DeliveryError> {
     let input = message.document().to_string().into_bytes();
     program::run(Path::new("/bin/sh"), input, |shell| {

@@ -1,16 +1,16 @@
-//! A bubble on the user's desktop, on this machine.
+//! Desktop notifications on this machine.
 
 use std::path::Path;
 
 use super::{DeliveryError, program};
 use crate::notifications::message::Message;
 
-/// Where the bus of a user's session is, unless the environment says so.
+/// The variable with the address of the session bus.
 const BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 /// Shows it.
 pub(super) fn show(message: &Message) -> Result<(), DeliveryError> {
-    let bus = format!("/run/user/{}/bus", nix::unistd::geteuid());
+    let bus = format!("/run/user/{}/bus", rustix::process::geteuid().as_raw());
     program::run(&program::find("notify-send")?, Vec::new(), |command| {
         command.args(["--app-name=carma", "--", &format!("{}: {}", message.server, message.subject()), &escaped(&message.body())]);
         if std::env::var_os(BUS).is_none() && Path::new(&bus).exists() {
@@ -19,7 +19,7 @@ pub(super) fn show(message: &Message) -> Result<(), DeliveryError> {
     })
 }
 
-/// Bubbles understand a little HTML.
+/// Desktop notifications interpret some HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Telling, by a process of the user's own: what `carma deliver` does.
+//! Delivery of a message by a process of the user: `carma deliver`.
 
 mod command;
 mod desktop;
@@ -14,10 +14,10 @@ use thiserror::Error;
 use super::message::Message;
 use crate::api::Channel;
 
-/// What `carma deliver` prints when it has told.
+/// What `carma deliver` prints on success.
 pub const TOLD: &str = "told";
 
-/// Why somebody was not told. No secret is in it.
+/// Why a message was not delivered. It holds no secret.
 #[derive(Debug, Error)]
 pub enum DeliveryError {
     /// A program is not installed.
@@ -31,7 +31,7 @@ pub enum DeliveryError {
         /// Why not.
         source: io::Error,
     },
-    /// A program did not do it.
+    /// A program failed.
     #[error("{program}: {status}")]
     Failed {
         /// The program.
@@ -39,7 +39,7 @@ pub enum DeliveryError {
         /// How it ended.
         status: std::process::ExitStatus,
     },
-    /// Certificates are needed and cannot be had.
+    /// Certificates cannot be read.
     #[error("cannot read certificates from {path}: {reason}")]
     Certificates {
         /// The file.
@@ -47,15 +47,15 @@ pub enum DeliveryError {
         /// Why not.
         reason: String,
     },
-    /// Nobody answered.
+    /// The server cannot be reached.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
-    /// It was not taken.
+    /// The server refused it.
     #[error("answered {0}")]
     Refused(String),
 }
 
-/// Tells whoever is to be told, as whoever runs this.
+/// Delivers a message, as the user of this process.
 pub fn deliver(message: &Message) -> Result<(), DeliveryError> {
     match &message.by {
         Channel::Webhook(url) => webhook::post(url, message),

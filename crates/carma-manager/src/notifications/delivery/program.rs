@@ -1,4 +1,4 @@
-//! Programs that tell: found, given what they are to read, and waited for.
+//! Programs that deliver: found, given their input, and waited for.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::thread;
 
 use super::DeliveryError;
 
-/// Where programs for all users are, whatever the path says.
+/// Folders that are searched after `PATH`.
 const ELSEWHERE: [&str; 4] = ["/usr/bin", "/bin", "/usr/sbin", "/usr/lib"];
 
 /// The program of this name.
@@ -17,16 +17,16 @@ pub(super) fn find(name: &'static str) -> Result<PathBuf, DeliveryError> {
     folders.map(|folder| folder.join(name)).find(|program| program.is_file()).ok_or(DeliveryError::Missing(name))
 }
 
-/// Runs a program to its end. What it says to its errors is said to ours.
+/// Runs a program to its end. Its standard error is ours.
 pub(super) fn run(program: &Path, input: Vec<u8>, prepare: impl FnOnce(&mut Command)) -> Result<(), DeliveryError> {
     let name = || program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |source| DeliveryError::NotRun { program: name(), source };
     let mut command = Command::new(program);
     prepare(&mut command);
-    // Our own output says that it was told.
+    // Our own output reports the success.
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().map_err(failed)?;
     if let Some(mut pipe) = child.stdin.take() {
-        // It need not read all of it, or any; and it may end while it should.
+        // The program may end without reading all of it.
         thread::spawn(move || pipe.write_all(&input));
     }
     let status = child.wait().map_err(failed)?;

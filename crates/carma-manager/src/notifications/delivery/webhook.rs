@@ -1,4 +1,4 @@
-//! A document sent to a web server.
+//! Webhooks: a document is posted to a web server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use super::DeliveryError;
 use crate::client::{CA_VARIABLE, SYSTEM_ROOTS};
 use crate::notifications::message::Message;
-use crate::notifications::wishes::host;
+use crate::notifications::validate::host;
 
-/// All of it takes at most this.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit of a request.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends it.
 pub(super) fn post(url: &str, message: &Message) -> Result<(), DeliveryError> {
     let request = agent(url.starts_with("https:"))?.post(url).header("content-type", "application/json");
     let response = request.send(message.document().to_string()).map_err(|error| {
-        // Whatever it quotes, it is not the secret in the address.
+        // The error may quote the address, which holds a secret.
         DeliveryError::Unreachable(error.to_string().replace(url, &host(url)))
     })?;
     let status = response.status();
@@ -32,8 +32,8 @@ fn agent(encrypted: bool) -> Result<Agent, DeliveryError> {
     if encrypted {
         tls = tls.root_certs(roots()?);
     }
-    // Who sends us elsewhere has not taken it: what we say is for them alone.
-    let config = Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).http_status_as_error(false);
+    // No redirects: the message is for this server alone.
+    let config = Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).http_status_as_error(false);
     Ok(config.tls_config(tls.build()).user_agent(concat!("carma/", env!("CARGO_PKG_VERSION"))).build().into())
 }
 

@@ -280,7 +280,7 @@ mod tests {
         fs::hard_link(&secret, &path).unwrap();
         assert!(LogCursor::new(path.clone(), LIMIT).read().is_err());
         fs::remove_file(&path).unwrap();
-        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
         assert!(LogCursor::new(path, LIMIT).read().is_err());
     }
 }

@@ -21,7 +21,7 @@ use cursor::LogCursor;
 
 /// So often a log that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);
-/// A day; whoever follows a job that waits for longer asks again.
+/// A day. A client that follows a job for longer asks again.
 const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 /// Pieces that are read before the client has taken the first.
 const AHEAD: usize = 4;
@@ -90,7 +90,7 @@ impl Shared {
 
     /// Sends what is there and what comes, until the attempt is over.
     async fn follow(self: Arc<Self>, mut log: Log, pieces: Pieces) {
-        let mut news = self.news(log.attempt.job);
+        let mut job_updates = self.job_updates(log.attempt.job);
         let mut looked = None;
         loop {
             // Whether it is over is asked first: what it wrote before its end is then all there.
@@ -104,7 +104,7 @@ impl Shared {
             }
             tokio::select! {
                 () = pieces.closed() => return,
-                () = news.wait(LOOK) => {}
+                () = job_updates.wait(LOOK) => {}
             }
         }
     }
@@ -136,7 +136,7 @@ struct Log {
 }
 
 impl Log {
-    /// Sends what is there, up to a place; nothing comes back when nobody wants more.
+    /// Sends the log up to a position. Returns nothing when the client is gone.
     async fn send_rest(mut self, pieces: &Pieces, until: u64) -> Option<Self> {
         while self.cursor.at() < until {
             let read = spawn_blocking(move || (self.cursor.read(), self)).await;

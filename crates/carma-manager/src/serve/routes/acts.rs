@@ -5,16 +5,28 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use carma_core::{LimitChange, Seconds};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::submit::check_priority;
 use super::{JobPath, Refused};
 use crate::api::{Act, Acted, JobChange, Problem, ProblemKind};
-use crate::configuration::SubmitLimits;
+use crate::configuration::LimitConfig;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Sent};
+use crate::serve::answer::{Answer, JsonBody};
 use crate::serve::naming::JobName;
 use crate::submission::LONGEST_SPAN;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(change))
+        .routes(routes!(cancel))
+        .routes(routes!(hold))
+        .routes(routes!(release))
+        .routes(routes!(requeue))
+}
 
 macro_rules! act {
     ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
@@ -41,7 +53,7 @@ act!(
 
 /// Changes what was asked for.
 #[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = Acted), Refused))]
-pub(super) async fn change(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName, sent: Sent<JobChange>) -> Answer<Acted> {
+pub(super) async fn change(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName, sent: JsonBody<JobChange>) -> Answer<Acted> {
     let change = sent.value;
     change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;
     check_limit(change.time_limit, &shared.settings.limits, &caller)?;
@@ -62,8 +74,7 @@ impl Shared {
 }
 
 /// A limit that jobs are submitted under cannot be had longer afterwards.
-fn check_limit(change: LimitChange, limits: &SubmitLimits, caller: &Caller) -> Result<(), Problem> {
-    let most = Seconds::from_secs(limits.seconds_per_job);
+fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Result<(), Problem> {
     let beyond = match change {
         LimitChange::Keep => false,
         LimitChange::Remove => true,
@@ -73,11 +84,11 @@ fn check_limit(change: LimitChange, limits: &SubmitLimits, caller: &Caller) -> R
         LimitChange::Set(limit) if limit > LONGEST_SPAN => {
             return Err(ProblemKind::Invalid.because("time_limit: is more than a hundred years"));
         }
-        LimitChange::Set(limit) => limit > most,
+        LimitChange::Set(limit) => limits.seconds_per_job.is_some_and(|most| limit > most),
     };
     match limits.seconds_per_job {
-        seconds if seconds > 0 && beyond && !caller.is_operator() => {
-            Err(ProblemKind::Limit.because(format!("time_limit: {seconds} seconds are the most that a job may take here")))
+        Some(most) if beyond && !caller.is_operator() => {
+            Err(ProblemKind::Limit.because(format!("time_limit: {} seconds are the most that a job may take here", most.get())))
         }
         _ => Ok(()),
     }
@@ -91,7 +102,7 @@ mod tests {
     #[test]
     fn a_time_limit_cannot_be_changed_beyond_what_is_accepted() {
         let caller = |role| Caller { uid: 1, gid: 1, name: String::new(), role };
-        let limits = SubmitLimits { seconds_per_job: 60, ..SubmitLimits::default() };
+        let limits = LimitConfig { seconds_per_job: Some(Seconds::from_secs(60)), ..LimitConfig::default() };
         let changed = |change, role| check_limit(change, &limits, &caller(role)).map_err(|problem| problem.kind);
         let set = |seconds| LimitChange::Set(Seconds::from_secs(seconds));
         assert_eq!(changed(set(60), Role::Owner), Ok(()));
@@ -100,6 +111,6 @@ mod tests {
         assert_eq!(changed(LimitChange::Remove, Role::Operator), Ok(()));
         assert_eq!(changed(set(0), Role::Operator), Err(ProblemKind::Invalid));
         assert_eq!(changed(set(u64::MAX), Role::Operator), Err(ProblemKind::Invalid));
-        assert!(check_limit(LimitChange::Remove, &SubmitLimits::default(), &caller(Role::Owner)).is_ok());
+        assert!(check_limit(LimitChange::Remove, &LimitConfig::default(), &caller(Role::Owner)).is_ok());
     }
 }

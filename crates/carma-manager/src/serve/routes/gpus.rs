@@ -4,15 +4,28 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{GpuPath, Refused};
 use crate::api::{GpuDetail, GpuTimeline, RecentLooks, RecentQuery, SampleQuery};
 use crate::engine::Wanted;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Asked};
+use crate::serve::answer::{Answer, UrlQuery};
 use crate::serve::naming::GpuName;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(gpus))
+        .routes(routes!(samples))
+        .routes(routes!(timeline))
+        .routes(routes!(recent))
+        .routes(routes!(drain))
+        .routes(routes!(resume))
+}
 
 /// Minutes that are shown where nothing is said.
 const USUAL_MINUTES: u64 = 60;
@@ -34,7 +47,7 @@ pub(super) async fn samples(
     State(shared): State<Arc<Shared>>,
     _: Caller,
     GpuName(device): GpuName,
-    Asked(query): Asked<SampleQuery>,
+    UrlQuery(query): UrlQuery<SampleQuery>,
 ) -> Answer<Vec<MinuteMean>> {
     let end = query.until.unwrap_or_else(|| shared.handle.now()).minute();
     // The minute that is not over yet is left out only where an end is given.
@@ -54,7 +67,7 @@ pub(super) async fn timeline(
     State(shared): State<Arc<Shared>>,
     _: Caller,
     GpuName(device): GpuName,
-    Asked(query): Asked<SampleQuery>,
+    UrlQuery(query): UrlQuery<SampleQuery>,
 ) -> Answer<GpuTimeline> {
     shared.timeline(device, query).await.map(Json)
 }
@@ -64,7 +77,7 @@ pub(super) async fn timeline(
 pub(super) async fn recent(
     State(shared): State<Arc<Shared>>,
     _: Caller,
-    Asked(RecentQuery { since, gpu, points }): Asked<RecentQuery>,
+    UrlQuery(RecentQuery { since, gpu, points }): UrlQuery<RecentQuery>,
 ) -> Answer<Vec<RecentLooks>> {
     let device = gpu.map(|gpu| gpu.parse::<GpuName>()).transpose()?.map(|GpuName(device)| device);
     Ok(Json(shared.handle.recent(Wanted { since, device, points })))

@@ -9,15 +9,22 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use carma_core::WaitReason;
 use tokio::time::Instant;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{JobPath, Refused};
 use crate::api::{JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Asked};
+use crate::serve::answer::{Answer, UrlQuery};
 use crate::serve::naming::JobName;
-use crate::serve::privacy::Private;
+use crate::serve::privacy::Redact;
 use crate::store::{JobSummary, Phase};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(show)).routes(routes!(why)).routes(routes!(wait)).routes(routes!(logs))
+}
 
 /// For so many seconds a job is waited for where nothing is said, and at most.
 const USUAL_WAIT: u32 = 30;
@@ -42,17 +49,17 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 #[utoipa::path(get, path = "/v1/jobs/{job}/why", params(JobPath), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
-    let _turn = shared.deliberations.take(caller.uid).await?;
+    let _permit = shared.deliberations.take(caller.uid).await?;
     let why = match shared.handle.why(job.id).await {
         // The engine knows nothing of jobs that are over.
         Err(problem) if problem.kind == ProblemKind::NotFound => {
             let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
-            let text = format!("{id}: {state}");
-            Why { job: id, state, reason: WaitReason::NotWaiting, devices: Vec::new(), text }
+            let summary = format!("{id}: {state}");
+            Why { job: id, state, reason: WaitReason::NotWaiting, text: summary.clone(), summary, devices: Vec::new(), hosts: Vec::new() }
         }
         answer => answer?,
     };
-    Ok(Json(why.seen(caller.view(job.user.0))))
+    Ok(Json(why.visible_to(caller.view(job.user.0))))
 }
 
 /// Waits for the end of a job, and says how it stands then; or when the time is up.
@@ -61,7 +68,7 @@ pub(super) async fn wait(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
     name: JobName,
-    Asked(query): Asked<WaitQuery>,
+    UrlQuery(query): UrlQuery<WaitQuery>,
 ) -> Answer<JobDetail> {
     let job = shared.find(name, &caller).await?;
     let seconds = query.seconds.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT);
@@ -81,7 +88,7 @@ pub(super) async fn logs(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
     name: JobName,
-    Asked(query): Asked<LogQuery>,
+    UrlQuery(query): UrlQuery<LogQuery>,
 ) -> Result<Response, Problem> {
     let job = shared.find(name, &caller).await?;
     caller.must_own(job.user.0, "read its logs")?;

@@ -14,19 +14,32 @@ use axum::response::{IntoResponse, Response};
 use carma_core::JobId;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{
-    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, MOST_ROWS, Problem, Queue, QueueQuery,
-    ShareRow, Told,
+    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MOST_ROWS, Problem, Queue,
+    QueueQuery, ShareRow, Told,
 };
-use crate::configuration::EnergySettings;
+use crate::configuration::EnergyConfig;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Asked};
+use crate::serve::answer::{Answer, UrlQuery};
 use crate::serve::detail::detail;
-use crate::serve::privacy::Private;
-use crate::store::{EnergyBy, JobFilter, JobHistory, JobSummary, Reader, Span};
+use crate::serve::privacy::Redact;
+use crate::store::{self, EnergyBy, JobFilter, JobHistory, Reader, Span};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(queue))
+        .routes(routes!(history))
+        .routes(routes!(export))
+        .routes(routes!(energy))
+        .routes(routes!(shares))
+        .routes(routes!(events))
+}
 
 /// Jobs in a page where nothing else is asked for.
 const USUAL_PAGE: u32 = 100;
@@ -37,8 +50,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Jobs that are not over, 1,000 at most in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(State(shared): State<Arc<Shared>>, caller: Caller, Asked(query): Asked<QueueQuery>) -> Answer<Queue> {
-    let _turn = shared.listings.take(caller.uid).await?;
+pub(super) async fn queue(State(shared): State<Arc<Shared>>, caller: Caller, UrlQuery(query): UrlQuery<QueueQuery>) -> Answer<Queue> {
+    let _permit = shared.listings.take(caller.uid).await?;
     shared.handle.queue(query).await.map(Json)
 }
 
@@ -53,23 +66,20 @@ pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answ
 pub(super) async fn history(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    Asked(query): Asked<HistoryQuery>,
+    UrlQuery(query): UrlQuery<HistoryQuery>,
 ) -> Answer<Vec<JobSummary>> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
     let most = query.limit.unwrap_or(USUAL_PAGE).min(MOST_ROWS);
     let read = move |reader: &Reader| match order {
         HistoryOrder::Number => reader.history(&filter, before, most),
-        HistoryOrder::Ended => reader.lately_over(&filter, before, most),
+        HistoryOrder::Ended => reader.recently_finished(&filter, before, most),
     };
     let page = shared.readers.read(move |reader| Ok(read(reader)?)).await?;
-    Ok(Json(
-        page.into_iter()
-            .map(|job| {
-                let view = caller.view(job.user.0);
-                job.seen(view)
-            })
-            .collect(),
-    ))
+    let seen = |job: store::JobSummary| {
+        let view = caller.view(job.user.0);
+        JobSummary::from(job).visible_to(view)
+    };
+    Ok(Json(page.into_iter().map(seen).collect()))
 }
 
 fn filter(query: &HistoryQuery) -> JobFilter {
@@ -93,7 +103,7 @@ fn filter(query: &HistoryQuery) -> JobFilter {
 pub(super) async fn export(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    Asked(query): Asked<HistoryQuery>,
+    UrlQuery(query): UrlQuery<HistoryQuery>,
 ) -> Result<Response, Problem> {
     let first = shared.export_page(&query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
     let (lines, stream) = mpsc::channel(1);
@@ -137,7 +147,7 @@ impl Shared {
             left = left.saturating_sub(page.len() as u32);
             for job in page {
                 let view = caller.view(job.job.owner.uid);
-                let mut line = serde_json::to_vec(&detail(job, None).seen(view)).unwrap_or_default();
+                let mut line = serde_json::to_vec(&detail(job, None).visible_to(view)).unwrap_or_default();
                 line.push(b'\n');
                 lines.send(Ok(line.into())).await.map_err(|_| None)?;
             }
@@ -152,7 +162,7 @@ impl Shared {
 
 /// Sums of energy, with what is needed to say what it costs.
 #[utoipa::path(get, path = "/v1/energy", params(EnergyQuery), responses((status = 200, body = EnergyReport), Refused))]
-pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, Asked(query): Asked<EnergyQuery>) -> Answer<EnergyReport> {
+pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, UrlQuery(query): UrlQuery<EnergyQuery>) -> Answer<EnergyReport> {
     let by = match query.by {
         EnergyKind::Job => EnergyBy::Job,
         EnergyKind::User => EnergyBy::User,
@@ -160,7 +170,8 @@ pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, Asked(q
     };
     let ended = Span { since: query.since, until: query.until };
     let sums = shared.readers.read(move |reader| Ok(reader.energy(by, query.user, ended)?)).await?;
-    let EnergySettings { price, currency, carbon } = shared.settings.energy.clone();
+    let EnergyConfig { price, currency, carbon } = shared.settings.energy.clone();
+    let sums = sums.into_iter().map(Into::into).collect();
     Ok(Json(EnergyReport { sums, price, currency, carbon }))
 }
 
@@ -176,7 +187,7 @@ pub(super) async fn events(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
     headers: HeaderMap,
-    Asked(query): Asked<EventQuery>,
+    UrlQuery(query): UrlQuery<EventQuery>,
 ) -> Response {
     // What browsers send when they connect again.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());

@@ -5,13 +5,26 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use carma_core::Settings;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Refused;
-use crate::api::{ConfigurationDetail, Me, ProblemKind, Reloaded, Shutdown, Status};
-use crate::configuration::NetworkSettings;
+use crate::api::{ConfigurationDetail, Me, PolicyList, ProblemKind, Reloaded, Shutdown, Status};
+use crate::configuration::NetworkConfig;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Sent};
+use crate::serve::answer::{Answer, JsonBody};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(status))
+        .routes(routes!(me))
+        .routes(routes!(policies))
+        .routes(routes!(configuration))
+        .routes(routes!(reload))
+        .routes(routes!(shutdown))
+}
 
 /// How the manager is.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Status), Refused))]
@@ -19,10 +32,16 @@ pub(super) async fn status(State(shared): State<Arc<Shared>>, _: Caller) -> Answ
     shared.handle.status().await.map(Json)
 }
 
-/// Who asks, as the manager knows them.
+/// The user who sends the request.
 #[utoipa::path(get, path = "/v1/me", responses((status = 200, body = Me), Refused))]
 pub(super) async fn me(caller: Caller) -> Json<Me> {
     Json(Me { uid: caller.uid, operator: caller.is_operator(), name: caller.name })
+}
+
+/// Policies and presets that a configuration may name.
+#[utoipa::path(get, path = "/v1/policies", responses((status = 200, body = PolicyList), Refused))]
+pub(super) async fn policies(_: Caller) -> Json<PolicyList> {
+    Json(PolicyList::all())
 }
 
 /// The configuration in force.
@@ -32,9 +51,9 @@ pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Cal
     let rules = Settings::from(&written.check().map_err(|error| ProblemKind::Internal.because(error.to_string()))?);
     let mut manager = shared.settings.clone();
     if !caller.is_operator() {
-        manager.network = NetworkSettings { listen: manager.network.listen, ..NetworkSettings::default() };
+        manager.network = NetworkConfig { listen: manager.network.listen, ..NetworkConfig::default() };
     }
-    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager }))
+    Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into() }))
 }
 
 /// Reads the configuration again. Its rules count at once; settings of the manager that differ need a restart and are named.
@@ -46,7 +65,7 @@ pub(super) async fn reload(State(shared): State<Arc<Shared>>, caller: Caller) ->
 
 /// Ends the manager; jobs that run go on.
 #[utoipa::path(post, path = "/v1/shutdown", request_body = Shutdown, responses((status = 200), Refused))]
-pub(super) async fn shutdown(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Shutdown>) -> Answer<()> {
+pub(super) async fn shutdown(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Shutdown>) -> Answer<()> {
     caller.must_be_operator("end the manager")?;
     shared.handle.shutdown(sent.value).await.map(Json)
 }

@@ -10,6 +10,8 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::Problem;
@@ -18,11 +20,16 @@ use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{no_such_path, wrong_method};
 
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(metrics))
+}
+
 /// Whoever asks again sooner is told the same: many who ask cost no more than one.
 const SHORTEST: Duration = Duration::from_millis(200);
 
 /// What was told last, and when.
-pub(in crate::serve) type Told = tokio::sync::Mutex<Option<(Instant, Bytes)>>;
+pub(in crate::serve) type MetricsCache = tokio::sync::Mutex<Option<(Instant, Bytes)>>;
 
 /// Metrics in Prometheus's text format.
 #[utoipa::path(get, path = "/metrics", responses((status = 200, body = String, content_type = "text/plain"), Refused))]
@@ -38,7 +45,7 @@ pub(in crate::serve) fn alone(shared: Arc<Shared>) -> Router {
 
 impl Shared {
     async fn metrics(&self) -> Result<impl IntoResponse + use<>, Problem> {
-        let mut told = self.metrics_told.lock().await;
+        let mut told = self.metrics_cache.lock().await;
         let page = match &*told {
             Some((at, page)) if at.elapsed() < SHORTEST => page.clone(),
             _ => told.insert((Instant::now(), self.metrics_page().await?)).1.clone(),

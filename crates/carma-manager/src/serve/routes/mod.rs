@@ -7,12 +7,13 @@ mod lists;
 mod manager;
 mod metrics;
 mod notifications;
+mod other_events;
 mod submit;
 mod terminal;
 mod what_if;
 
-pub(super) use metrics::{Told, alone as metrics_alone};
-pub(super) use submit::submission_turns;
+pub(super) use metrics::{MetricsCache, alone as metrics_alone};
+pub(super) use submit::submission_limit;
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
+use self::other_events::OtherEvents;
 use super::Shared;
 use super::answer::{no_such_path, wrong_method};
 use crate::api::{EnergyKind, HistoryOrder, LogStream, Problem, ProblemKind};
@@ -52,6 +53,7 @@ struct GpuPath {
 #[derive(OpenApi)]
 #[openapi(
     components(schemas(EnergyKind, HistoryOrder, LogStream, ProblemKind)),
+    modifiers(&OtherEvents),
     info(
         title = "CARMA",
         description = "Submit jobs to a server with GPUs, and see what becomes of them. Over the Unix socket callers are known by who they are; over TCP by a token \
@@ -65,38 +67,16 @@ struct Document;
 /// All routes, and the document that describes them.
 pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(submit::submit))
-        .routes(routes!(submit::forecast))
-        .routes(routes!(jobs::show, acts::change))
-        .routes(routes!(jobs::why))
-        .routes(routes!(jobs::wait))
-        .routes(routes!(jobs::logs))
-        .routes(routes!(terminal::join))
-        .routes(routes!(acts::cancel))
-        .routes(routes!(acts::hold))
-        .routes(routes!(acts::release))
-        .routes(routes!(acts::requeue))
-        .routes(routes!(lists::queue))
-        .routes(routes!(lists::history))
-        .routes(routes!(lists::export))
-        .routes(routes!(lists::energy))
-        .routes(routes!(lists::shares))
-        .routes(routes!(lists::events))
-        .routes(routes!(gpus::gpus))
-        .routes(routes!(gpus::samples))
-        .routes(routes!(gpus::timeline))
-        .routes(routes!(gpus::recent))
-        .routes(routes!(gpus::drain))
-        .routes(routes!(gpus::resume))
-        .routes(routes!(notifications::show, notifications::set))
-        .routes(routes!(notifications::test))
-        .routes(routes!(what_if::what_if))
-        .routes(routes!(manager::status))
-        .routes(routes!(manager::me))
-        .routes(routes!(manager::configuration))
-        .routes(routes!(manager::reload))
-        .routes(routes!(manager::shutdown))
-        .routes(routes!(metrics::metrics))
+        .merge(submit::routes())
+        .merge(jobs::routes())
+        .merge(terminal::routes())
+        .merge(acts::routes())
+        .merge(lists::routes())
+        .merge(gpus::routes())
+        .merge(notifications::routes())
+        .merge(what_if::routes())
+        .merge(manager::routes())
+        .merge(metrics::routes())
 }
 
 /// Everything that is served.
@@ -117,10 +97,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_has_every_route_and_reads_back() {
+    fn the_document_has_every_route_and_every_schema_it_refers_to() {
         let text = described().into_openapi().to_pretty_json().unwrap();
-        let document: utoipa::openapi::OpenApi = serde_json::from_str(&text).unwrap();
-        let value = serde_json::to_value(&document).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let paths = value["paths"].as_object().unwrap();
         let operations = paths.iter().flat_map(|(path, item)| {
             let methods = item.as_object().unwrap().iter().filter(|(_, operation)| operation.get("operationId").is_some());
@@ -132,5 +111,39 @@ mod tests {
             text.match_indices("#/components/schemas/").map(|(at, _)| text[at + 21..].split('"').next().unwrap()).collect();
         let missing: Vec<_> = named.iter().filter(|name| value["components"]["schemas"].get(name).is_none()).collect();
         assert!(missing.is_empty() && named.contains("JobRequest"), "missing: {missing:?}");
+    }
+
+    /// The types of the web page and of other clients come from this file.
+    #[test]
+    fn the_document_in_the_repository_is_that_of_the_program() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/openapi.json");
+        let document = described().into_openapi().to_pretty_json().unwrap() + "\n";
+        if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+            std::fs::write(file, &document).unwrap();
+        }
+        let renew = "set INSTA_UPDATE=always to renew it, then run `npm run types` in web/";
+        assert!(std::fs::read_to_string(file).unwrap_or_default() == document, "web/openapi.json differs from the program: {renew}");
+    }
+
+    #[test]
+    fn the_document_says_what_every_object_holds() {
+        fn look(value: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+            let holds = |key: &str| value.get(key).is_some();
+            // An event may say nothing but its kind.
+            let empty_event = path.starts_with("/components/schemas/JobEvent/");
+            if value["type"] == "object" && !empty_event && !["properties", "additionalProperties", "oneOf", "allOf"].into_iter().any(holds)
+            {
+                found.push(path.to_owned());
+            }
+            for (key, inner) in value.as_object().into_iter().flatten() {
+                look(inner, &format!("{path}/{key}"), found);
+            }
+            for (place, inner) in value.as_array().into_iter().flatten().enumerate() {
+                look(inner, &format!("{path}/{place}"), found);
+            }
+        }
+        let mut found = Vec::new();
+        look(&serde_json::to_value(described().into_openapi()).unwrap(), "", &mut found);
+        assert_eq!(found, [] as [String; 0]);
     }
 }

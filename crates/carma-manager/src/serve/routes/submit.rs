@@ -6,18 +6,24 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use carma_core::{JobId, Priority, UserId, WaitReason};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Refused;
-use crate::api::{Forecast, Problem, ProblemKind, Submit, Submitted};
-use crate::engine::AcceptedJobs;
+use crate::api::{Forecast, Problem, ProblemKind, Submission, Submitted};
 use crate::request::{After, JobRequest};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, LARGE, Sent, aside};
+use crate::serve::answer::{Answer, JsonBody, LARGE, off_thread};
+use crate::serve::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::serve::naming::JobName;
-use crate::serve::turns::{Turn, Turns};
 use crate::store::Reader;
-use crate::submission::{Submission, check};
+use crate::submission::ValidJobs;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(submit)).routes(routes!(forecast))
+}
 
 /// The most that is taken at once: all of it is in memory.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +36,8 @@ struct Bounds {
 const SUBMISSION: Bounds = Bounds { jobs: usize::MAX, bytes: 512 << 20 };
 /// As many are forecast; others of an array are alike.
 const FORECAST: Bounds = Bounds { jobs: 16, bytes: 64 << 20 };
-/// A turn is for so many bytes.
-const TURN: usize = 64 << 10;
+/// A permit is for so many bytes.
+const PERMIT_BYTES: usize = 64 << 10;
 /// Words and variables take about so much beside their letters.
 const WORD: usize = 64;
 /// Jobs to wait for, of all jobs of one submission together.
@@ -39,32 +45,32 @@ const MOST_AFTER: usize = 1_000_000;
 /// Of so many jobs or more it is looked first whether their user may have them.
 const MANY: usize = 1000;
 
-/// Turns for all submissions together.
-pub(in crate::serve) fn submission_turns() -> Turns {
-    Turns::new(SUBMISSION.bytes / TURN, SUBMISSION.bytes / TURN)
+/// The limit for all submissions together.
+pub(in crate::serve) fn submission_limit() -> ConcurrencyLimit {
+    ConcurrencyLimit::new(SUBMISSION.bytes / PERMIT_BYTES, SUBMISSION.bytes / PERMIT_BYTES)
 }
 
 /// Submits a job, an array or a sweep: all of it or nothing. Answered when it is written down.
-#[utoipa::path(post, path = "/v1/jobs", request_body = Submit, responses((status = 200, body = Submitted), Refused))]
-pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Submit>) -> Answer<Submitted> {
-    let (requests, turn) = shared.requests(&caller, sent, SUBMISSION).await?;
-    // They are in memory until they are written down, whether or not anybody still waits for that.
+#[utoipa::path(post, path = "/v1/jobs", request_body = Submission, responses((status = 200, body = Submitted), Refused))]
+pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Submission>) -> Answer<Submitted> {
+    let (jobs, permit) = shared.validated(&caller, sent, SUBMISSION).await?;
+    // The jobs stay in memory until they are stored, even if the client is gone.
     let handle = shared.handle.clone();
     let accepted = tokio::spawn(async move {
-        let _turn = turn;
-        handle.submit(caller.owner(), requests).await
+        let _permit = permit;
+        handle.submit(caller.owner(), jobs).await
     });
-    let AcceptedJobs { jobs, mut notes } = accepted.await??;
-    notes.extend(shared.never_runs(jobs.first().copied()).await);
-    Ok(Json(Submitted { jobs, notes }))
+    let mut submitted = accepted.await??;
+    submitted.notes.extend(shared.never_runs(submitted.jobs.first().copied()).await);
+    Ok(Json(submitted))
 }
 
-/// What would become of jobs that are submitted now; of an array, of the first few.
-#[utoipa::path(post, path = "/v1/forecast", request_body = Submit, responses((status = 200, body = Vec<Forecast>), Refused))]
-pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, sent: Sent<Submit>) -> Answer<Vec<Forecast>> {
-    let _turn = shared.deliberations.take(caller.uid).await?;
-    let (requests, _) = shared.requests(&caller, sent, FORECAST).await?;
-    shared.handle.forecast(caller.owner(), requests).await.map(Json)
+/// Previews the placement of jobs without submitting them. Of an array, the first few jobs are previewed.
+#[utoipa::path(post, path = "/v1/forecast", request_body = Submission, responses((status = 200, body = Vec<Forecast>), Refused))]
+pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Submission>) -> Answer<Vec<Forecast>> {
+    let _permit = shared.deliberations.take(caller.uid).await?;
+    let (jobs, _) = shared.validated(&caller, sent, FORECAST).await?;
+    shared.handle.forecast(caller.owner(), jobs).await.map(Json)
 }
 
 impl Shared {
@@ -72,49 +78,41 @@ impl Shared {
     async fn never_runs(&self, job: Option<JobId>) -> Option<String> {
         let why = self.handle.why(job?).await.ok()?;
         let never = matches!(why.reason, WaitReason::TooLarge { .. } | WaitReason::TooLargeForHosts { .. });
-        never.then(|| why.text.lines().next().unwrap_or_default().to_owned())
+        never.then_some(why.summary)
     }
 
-    /// The first requests of a submission, each checked, and the jobs they come after named by number; with a turn to have them in memory.
-    async fn requests(&self, caller: &Caller, sent: Sent<Submit>, bounds: Bounds) -> Result<(Vec<JobRequest>, Turn), Problem> {
-        let Sent { value: submit, size, turn: _large } = sent;
-        check_wishes(&submit.job, caller)?;
-        let submission = aside(size > LARGE, move || Submission::try_from(submit).map_err(invalid)).await??;
-        let (jobs, growth) = (submission.jobs().min(bounds.jobs), submission.growth());
-        // Whatever differs between the jobs, whom they come after does not.
-        let (mut template, array, parameters) = submission.into_parts();
-        // What lists indices and values is no part of each job.
-        let own = if jobs == 1 { size } else { serde_json::to_vec(&template).map_err(invalid)?.len() };
-        let each = own + growth + WORD * pieces(&template);
+    /// Validates a submission, names the jobs it waits for by number, and expands it: at most `bounds.jobs` jobs, with a permit to hold them in memory.
+    async fn validated(&self, caller: &Caller, sent: JsonBody<Submission>, bounds: Bounds) -> Result<(ValidJobs, Permit), Problem> {
+        let JsonBody { value: submission, size, permit: _large } = sent;
+        check_priority(submission.job.schedule.priority, caller)?;
+        let mut valid = off_thread(size > LARGE, move || submission.validate().map_err(invalid)).await??;
+        let jobs = valid.jobs().min(bounds.jobs);
+        let template = &valid.as_sent().job;
+        // The lists of indices and values are no part of each job.
+        let own = if jobs == 1 { size } else { serde_json::to_vec(template).map_err(invalid)?.len() };
+        let each = own + valid.growth() + WORD * pieces(template);
         let bytes = jobs.saturating_mul(each);
         if bytes > bounds.bytes {
             let why = format!("{jobs} jobs of {each} bytes are too much at once: submit fewer, or with a smaller environment");
             return Err(ProblemKind::TooLarge.because(why));
         }
         self.check_number(caller, jobs).await?;
-        let turn = self.submissions.take_several(caller.uid, bytes.div_ceil(TURN)).await?;
-        if !template.schedule.after.is_empty() {
-            let (after, caller) = (template.schedule.after, caller.clone());
-            template.schedule.after = self.readers.read(move |reader| numbered(after, reader, &caller)).await?;
-            if template.schedule.after.len().saturating_mul(jobs) > MOST_AFTER {
+        let permit = self.submissions.acquire_many(caller.uid, bytes.div_ceil(PERMIT_BYTES)).await?;
+        // All jobs of a submission wait for the same jobs.
+        if !valid.as_sent().job.schedule.after.is_empty() {
+            let (after, caller) = (valid.as_sent().job.schedule.after.clone(), caller.clone());
+            let after = self.readers.read(move |reader| numbered(after, reader, &caller)).await?;
+            if after.len().saturating_mul(jobs) > MOST_AFTER {
                 return Err(ProblemKind::TooLarge.because("after: these are too many jobs that wait for too many others"));
             }
+            valid.set_after(after);
         }
-        let expand = move || {
-            let submission = Submission::new(template, array, parameters).map_err(invalid)?;
-            let requests: Vec<JobRequest> = submission.requests().take(jobs).collect();
-            requests.iter().try_for_each(check).map_err(invalid)?;
-            Ok((requests, turn))
-        };
-        aside(bytes > LARGE, expand).await?
+        off_thread(bytes > LARGE, move || (valid.into_jobs(jobs), permit)).await
     }
 
     /// Whether a user may have so many more jobs. The engine has the last word; this saves making a hundred thousand that it would refuse.
     async fn check_number(&self, caller: &Caller, jobs: usize) -> Result<(), Problem> {
-        let most = self.settings.limits.jobs_per_user;
-        if most == 0 || jobs < MANY {
-            return Ok(());
-        }
+        let Some(most) = self.settings.limits.jobs_per_user.filter(|_| jobs >= MANY) else { return Ok(()) };
         let user = UserId(caller.uid);
         let has = self.readers.read(move |reader| Ok(reader.unfinished_of(user)?)).await?;
         if has.saturating_add(jobs as u64) <= most {
@@ -131,17 +129,6 @@ fn invalid(error: impl Display) -> Problem {
 /// What a request has of words and variables.
 fn pieces(request: &JobRequest) -> usize {
     request.command.words().len() + 2 * request.environment.len()
-}
-
-/// Refuses what is not for this user to ask for.
-fn check_wishes(request: &JobRequest, caller: &Caller) -> Result<(), Problem> {
-    check_priority(request.schedule.priority, caller)?;
-    match request.array {
-        Some(_) => {
-            Err(ProblemKind::Invalid.because("job.array: the manager gives jobs their places; give array or parameters beside the job"))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Users may let others go first; to go first is for operators to give.

@@ -16,23 +16,29 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, split};
 use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{JobPath, Refused};
 use crate::api::{Problem, ProblemKind};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
+use crate::serve::connection_limit::ConnectionSlot;
 use crate::serve::naming::JobName;
-use crate::serve::seats::Seat;
 use crate::store::Phase;
-use crate::supervise::AttemptFolder;
-use crate::terminal;
+use crate::supervise::{AttemptFolder, connect_terminal};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(join))
+}
 
 /// What the connection is to become.
 const PROTOCOL: &str = "carma-terminal";
 /// So long the end of a connection may take to be told.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Joins a running interactive job's terminal: its own, or anybody's for root. Ask with `Connection: upgrade` and `Upgrade: carma-terminal`.
+/// Attaches to the terminal of a running interactive job. Only the job's user and root may. Send `Connection: upgrade` and `Upgrade: carma-terminal`.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{job}/terminal",
@@ -63,13 +69,13 @@ pub(super) async fn join(
 }
 
 async fn connect(folder: AttemptFolder) -> io::Result<UnixStream> {
-    let stream = spawn_blocking(move || terminal::connect(&folder)).await.map_err(io::Error::other)??;
+    let stream = spawn_blocking(move || connect_terminal(&folder)).await.map_err(io::Error::other)??;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
 }
 
-/// Keeps the seat of the connection that it was.
-async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _seat: Option<Arc<Seat>>) {
+/// Keeps the slot of the connection that it was.
+async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _slot: Option<Arc<ConnectionSlot>>) {
     if let Ok(client) = upgrade.await {
         carry(TokioIo::new(client), terminal).await;
     }

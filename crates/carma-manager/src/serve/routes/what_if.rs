@@ -4,17 +4,24 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{WhatIf, WhatIfQuery};
 use crate::serve::Shared;
 use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, Asked};
+use crate::serve::answer::{Answer, UrlQuery};
 
-/// What would have become of the jobs of a time by other rules, simulated. It may take a minute; the same question is answered at once for another.
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(what_if))
+}
+
+/// Simulates the jobs of a period under other settings. It may take a minute; the answer is cached.
 #[utoipa::path(get, path = "/v1/what-if", params(WhatIfQuery), responses((status = 200, body = WhatIf), Refused))]
-pub(super) async fn what_if(State(shared): State<Arc<Shared>>, caller: Caller, Asked(query): Asked<WhatIfQuery>) -> Answer<WhatIf> {
+pub(super) async fn what_if(State(shared): State<Arc<Shared>>, caller: Caller, UrlQuery(query): UrlQuery<WhatIfQuery>) -> Answer<WhatIf> {
     // All that is told are sums over everybody's jobs, which anybody may see.
-    let _turn = shared.simulations.take(caller.uid).await?;
+    let _permit = shared.simulations.take(caller.uid).await?;
     shared.what_ifs.answer(query).await.map(Json)
 }

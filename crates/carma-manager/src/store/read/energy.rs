@@ -1,60 +1,61 @@
-//! Energy of attempts that are over, summed up.
+//! Sums of the energy of finished attempts.
 
-use carma_core::{ArrayId, JobId, UserId};
+use carma_core::{JobId, UserId};
 use rusqlite::params_from_iter;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::Reader;
-use super::history::{Conditions, Span};
+use super::history::{Conditions, Span, array_place};
+use crate::request::ArrayPlace;
 use crate::store::error::StoreError;
-use crate::store::units::Joules;
+use crate::units::Joules;
 
-/// By what energy is summed up.
+/// How energy is grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnergyBy {
     /// A sum for each job.
     Job,
     /// For each user.
     User,
-    /// For each day, on which attempts ended.
+    /// For each day, by the end of attempts.
     Day {
         /// How many minutes local time is ahead of UTC.
         ahead: i32,
     },
 }
 
-/// Whose or which day's energy it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The job, user or day of a sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnergyOf {
     /// A job's.
     Job(JobId),
-    /// A user's, with the name.
-    User(UserId, String),
+    /// A user's.
+    User {
+        /// The user's number.
+        uid: UserId,
+        /// The user's name.
+        name: String,
+    },
     /// A day's, counted from 1970-01-01.
     Day(u32),
 }
 
 /// A sum of energy.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EnergySum {
-    /// Of what.
-    #[schema(value_type = Object)]
+    /// The job, user or day.
     pub of: EnergyOf,
-    /// What people call the job, where it is of one.
+    /// The name of the job, for the sum of a job.
     pub name: Option<String>,
-    /// The job's array, and its index there.
-    #[schema(value_type = Option<Vec<u64>>)]
-    pub array: Option<(ArrayId, u32)>,
-    /// How much.
+    /// The job's place in an array.
+    pub array: Option<ArrayPlace>,
+    /// The energy.
     pub energy: Joules,
-    /// Attempts it was measured of.
+    /// The number of attempts.
     pub attempts: u64,
 }
 
 impl Reader {
-    /// Sums of the energy of attempts that ended within the span, of everybody or of one user.
+    /// Sums of the energy of attempts that ended within the span, of all users or of one.
     pub fn energy(&self, by: EnergyBy, user: Option<UserId>, ended: Span) -> Result<Vec<EnergySum>, StoreError> {
         let (key, called) = match by {
             EnergyBy::Job => ("id".to_owned(), "name, array, array_index"),
@@ -65,7 +66,7 @@ impl Reader {
             .and("uid = ?", user.map(|user| user.0))
             .and("attempts.ended >= ?", ended.since)
             .and("attempts.ended < ?", ended.until);
-        // A cross join is never turned round: the index of attempts is small, and has all that is summed.
+        // A cross join keeps its order: the index of attempts is small and covers the query.
         let sql = format!(
             "SELECT {key}, max(user), sum(joules), count(joules), {called} FROM attempts CROSS JOIN jobs ON id = job
              WHERE joules IS NOT NULL AND {sql} GROUP BY 1 ORDER BY 1"
@@ -73,11 +74,10 @@ impl Reader {
         self.rows(&sql, params_from_iter(values), |row| {
             let of = match by {
                 EnergyBy::Job => EnergyOf::Job(JobId(row.get(0)?)),
-                EnergyBy::User => EnergyOf::User(UserId(row.get(0)?), row.get(1)?),
+                EnergyBy::User => EnergyOf::User { uid: UserId(row.get(0)?), name: row.get(1)? },
                 EnergyBy::Day { .. } => EnergyOf::Day(row.get(0)?),
             };
-            let array = row.get::<_, Option<u64>>(5)?.map(ArrayId).zip(row.get(6)?);
-            Ok(EnergySum { of, name: row.get(4)?, array, energy: row.get(2)?, attempts: row.get(3)? })
+            Ok(EnergySum { of, name: row.get(4)?, array: array_place(row, 5)?, energy: row.get(2)?, attempts: row.get(3)? })
         })
     }
 }

@@ -1,74 +1,68 @@
-//! Lists of jobs: the queue, the history page by page, and everything for an export.
+//! Lists of jobs: the queue, pages of the history, and the export.
 
 use std::iter;
 
 use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
 use rusqlite::{Row, ToSql, params, params_from_iter};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::Reader;
 use super::job::JobHistory;
+use crate::phase::Phase;
+use crate::request::ArrayPlace;
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
-use crate::store::phase::Phase;
-use crate::store::units::UnixMillis;
+use crate::units::UnixMillis;
 
-/// A job as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+/// A job in a list.
+#[derive(Debug, Clone, PartialEq)]
 pub struct JobSummary {
     /// Which.
-    #[schema(value_type = u64)]
     pub id: JobId,
-    /// What people call it.
+    /// Its name.
     pub name: Option<String>,
-    /// Whose it is.
-    #[schema(value_type = u32)]
+    /// Its user.
     pub user: UserId,
-    /// And that user's name.
+    /// That user's name.
     pub user_name: String,
-    /// Where it stands.
+    /// Its state.
     pub phase: Phase,
-    /// Since when it stands there.
+    /// Since when it is in that state.
     pub since: UnixMillis,
     /// Higher goes first.
-    #[schema(value_type = i32)]
     pub priority: Priority,
-    /// GPUs it wants.
+    /// Number of GPUs requested.
     pub gpus: u32,
     /// Attempts so far.
     pub attempts: u32,
-    /// Its array, and its index there.
-    #[schema(value_type = Option<Vec<u64>>)]
-    pub array: Option<(ArrayId, u32)>,
+    /// Its place in an array.
+    pub array: Option<ArrayPlace>,
     /// When it was submitted.
     pub submitted: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
     /// How it ended.
-    #[schema(value_type = Option<Object>)]
     pub outcome: Option<Outcome>,
 }
 
-/// From one time to before another; open where unset.
+/// A time span: from `since` to before `until`; open where unset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// The first moment of it.
+    /// Its first moment.
     pub since: Option<UnixMillis>,
     /// The first moment after it.
     pub until: Option<UnixMillis>,
 }
 
-/// Which jobs are wanted; what is unset does not matter.
+/// A filter of jobs. Unset fields match all jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobFilter {
     /// Of this user.
     pub user: Option<UserId>,
     /// In this state.
     pub phase: Option<Phase>,
-    /// With this in its name, whatever the case of its letters.
+    /// With this in its name, ignoring case.
     pub name: Option<String>,
-    /// With this in its name or in its user's, whatever the case of its letters, or as its number.
+    /// With this in its name or its user's name, ignoring case, or as its number.
     pub text: Option<String>,
     /// Of this array.
     pub array: Option<ArrayId>,
@@ -76,7 +70,7 @@ pub struct JobFilter {
     pub submitted: Span,
 }
 
-/// Conditions of a query, with their values in order.
+/// The conditions of a query, with their values in order.
 pub(super) struct Conditions {
     pub(super) sql: String,
     pub(super) values: Vec<Box<dyn ToSql>>,
@@ -87,7 +81,7 @@ impl Conditions {
         Self { sql: "TRUE".to_owned(), values: Vec::new() }
     }
 
-    /// Asks for one more thing, where it is wanted.
+    /// Adds a condition, if there is a value.
     pub(super) fn and(mut self, condition: &str, value: Option<impl ToSql + 'static>) -> Self {
         if let Some(value) = value {
             self.sql += " AND ";
@@ -116,9 +110,9 @@ impl JobFilter {
     }
 }
 
-/// A pattern for all that has this text in it, in which no letter has a second meaning.
+/// A LIKE pattern for texts that contain this text.
 fn containing(text: &str) -> String {
-    // No name is longer, and longer patterns are refused.
+    // No name is longer, and SQLite refuses longer patterns.
     let text: String = text.chars().take(1000).collect();
     format!("%{}%", text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_"))
 }
@@ -126,9 +120,14 @@ fn containing(text: &str) -> String {
 const SUMMARY: &str =
     "SELECT id, name, uid, user, phase, since, priority, gpus, attempts, array, array_index, submitted, ended, outcome FROM jobs";
 
+/// The place in an array that two columns hold.
+pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ArrayPlace>> {
+    let (array, index) = (row.get::<_, Option<u64>>(column)?, row.get::<_, Option<u32>>(column + 1)?);
+    Ok(array.map(ArrayId).zip(index).map(|(array, index)| ArrayPlace { array, index }))
+}
+
 fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
     let Named(phase) = row.get(4)?;
-    let array = row.get::<_, Option<u64>>(9)?.map(ArrayId).zip(row.get(10)?);
     Ok(JobSummary {
         id: JobId(row.get(0)?),
         name: row.get(1)?,
@@ -139,7 +138,7 @@ fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         priority: Priority(row.get(6)?),
         gpus: row.get(7)?,
         attempts: row.get(8)?,
-        array,
+        array: array_place(row, 9)?,
         submitted: row.get(11)?,
         ended: row.get(12)?,
         outcome: row.get::<_, Option<Json<_>>>(13)?.map(|Json(outcome)| outcome),
@@ -147,47 +146,47 @@ fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
 }
 
 impl Reader {
-    /// All jobs that are not over, in the order in which they were accepted.
+    /// All unfinished jobs, in the order of submission.
     pub fn queue(&self) -> Result<Vec<JobSummary>, StoreError> {
         self.rows(&format!("{SUMMARY} WHERE ended IS NULL ORDER BY sequence"), [], read_summary)
     }
 
-    /// A page of jobs, the latest first: those before this one, at most so many. By number, as the clock may have jumped.
+    /// A page of jobs, the latest first: those before a job, up to a limit. By number, as the clock may have jumped.
     pub fn history(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
         self.rows(&format!("{SUMMARY} WHERE {sql} ORDER BY id DESC LIMIT {most}"), params_from_iter(values), read_summary)
     }
 
-    /// The same of jobs that are over, those that ended last first.
-    pub fn lately_over(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
+    /// The same for finished jobs, those that ended last first.
+    pub fn recently_finished(&self, filter: &JobFilter, before: Option<JobId>, most: u32) -> Result<Vec<JobSummary>, StoreError> {
         let Conditions { sql, values } = filter.conditions().and("id < ?", before.map(|job| job.0));
         let sql = format!("{SUMMARY} WHERE ended IS NOT NULL AND {sql} ORDER BY ended DESC, id DESC LIMIT {most}");
         self.rows(&sql, params_from_iter(values), read_summary)
     }
 
-    /// How many jobs a user has that are not over.
+    /// How many unfinished jobs a user has.
     pub fn unfinished_of(&self, user: UserId) -> Result<u64, StoreError> {
         let count = self.first("SELECT count(*) FROM jobs WHERE uid = ?1 AND ended IS NULL", params![user.0], |row| row.get(0))?;
         Ok(count.unwrap_or(0))
     }
 
-    /// One job as lists show it, if it is there.
+    /// One job in the form of lists, if it exists.
     pub fn summary(&self, id: JobId) -> Result<Option<JobSummary>, StoreError> {
         self.first(&format!("{SUMMARY} WHERE id = ?1"), params![id.0], read_summary)
     }
 
-    /// The job of this index in an array, if it is there.
+    /// The job of this index in an array, if it exists.
     pub fn member(&self, array: ArrayId, index: u32) -> Result<Option<JobSummary>, StoreError> {
         self.first(&format!("{SUMMARY} WHERE array = ?1 AND array_index = ?2"), params![array.0, index], read_summary)
     }
 
-    /// A user's latest job, or the latest of exactly this name.
+    /// A user's latest job, or the latest of this name.
     pub fn latest(&self, user: UserId, name: Option<&str>) -> Result<Option<JobId>, StoreError> {
         let sql = "SELECT id FROM jobs WHERE uid = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY id DESC LIMIT 1";
         self.first(sql, params![user.0, name], |row| row.get(0).map(JobId))
     }
 
-    /// All jobs that are wanted with all that is kept of them, the first first. Nothing is held while the caller works on one.
+    /// All matching jobs with attempts and events, the first first. No lock is held between two jobs.
     pub fn export(&self, filter: &JobFilter) -> impl Iterator<Item = Result<JobHistory, StoreError>> {
         let mut last = JobId(0);
         let mut next = move || {
@@ -196,7 +195,7 @@ impl Reader {
                 let sql = format!("SELECT id FROM jobs WHERE {sql} ORDER BY id LIMIT 1");
                 let Some(id) = self.first(&sql, params_from_iter(values), |row| row.get(0).map(JobId))? else { return Ok(None) };
                 last = id;
-                // Forgotten in between: on to the next.
+                // Deleted meanwhile: continue with the next.
                 if let Some(job) = self.job(id)? {
                     return Ok(Some(job));
                 }

@@ -1,90 +1,91 @@
-//! One job with all that became of it.
+//! One job with its attempts and events.
 
 use carma_core::{AttemptId, JobId, Placement};
 use rusqlite::{Row, params};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::Reader;
-use crate::event::JobEvent;
+use crate::event::{CancelCause, JobEstimate, JobEvent, NewEvent, StoredEvent};
 use crate::request::{JobRequest, Owner};
-use crate::store::change::{AttemptEnd, Measured, NewEvent, StoredJob, Supervisor, utilisation_of};
+use crate::store::change::{AttemptEnd, Measured, StoredJob};
 use crate::store::columns::Json;
 use crate::store::error::StoreError;
-use crate::store::units::UnixMillis;
+use crate::store::metrics::{self, COLUMNS};
+use crate::units::UnixMillis;
 
 /// A job, its attempts in order, and its timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobHistory {
     /// The job.
     pub job: StoredJob,
+    /// What explains it.
+    pub reasons: JobReasons,
     /// Its attempts.
     pub attempts: Vec<StoredAttempt>,
-    /// What happened to it.
+    /// Its events.
     pub events: Vec<StoredEvent>,
 }
 
-/// An attempt with all that is kept of it.
+/// What explains a job besides the core's state. It is kept as long as the job, unlike events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobReasons {
+    /// The user who holds it.
+    pub held_by: Option<String>,
+    /// Why it was cancelled.
+    pub cancelled: Option<CancelCause>,
+    /// Its latest estimate.
+    pub estimate: Option<JobEstimate>,
+}
+
+/// An attempt as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredAttempt {
     /// Which.
     pub attempt: AttemptId,
     /// Where it runs or ran.
     pub placement: Placement,
-    /// When it was to be launched.
+    /// When it was launched.
     pub launched: UnixMillis,
-    /// Who supervises it, once known.
-    pub supervisor: Option<Supervisor>,
-    /// How it ended, once it has.
+    /// Its end, once it is over.
     pub end: Option<AttemptEnd>,
 }
 
-/// An event and its number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct StoredEvent {
-    /// Its number; later ones have higher numbers, whatever the clock shows.
-    pub sequence: u64,
-    /// The event.
-    pub event: NewEvent,
-    /// What happened, in words.
-    #[serde(default)]
-    pub text: String,
+const JOB: &str = "SELECT request, standing, uid, gid, user, submitted, ended, held_by, cancelled, estimate FROM jobs
+    JOIN requests ON requests.job = jobs.id JOIN standings ON standings.job = jobs.id LEFT JOIN estimates ON estimates.job = jobs.id";
+const ATTEMPT: &str = "SELECT job, number, placement, launched, ended, exit, verdict, peaks, joules, reason, blame";
+
+/// Selects the attempts that meet this condition.
+pub(super) fn attempts_where(condition: &str) -> String {
+    format!("{ATTEMPT}, {} FROM attempts WHERE {condition}", *COLUMNS)
 }
 
-impl StoredEvent {
-    /// An event with its number, and its words.
-    pub fn new(sequence: u64, event: NewEvent) -> Self {
-        Self { sequence, text: event.event.words(), event }
-    }
-}
-
-const JOB: &str = "SELECT request, standing, uid, gid, user, submitted, ended FROM jobs
-    JOIN requests ON requests.job = jobs.id JOIN standings ON standings.job = jobs.id";
-pub(super) const ATTEMPT: &str = "SELECT job, number, placement, launched, supervisor_pid, supervisor_started, ended, exit, verdict, peaks,
-    smact, smocc, drama, utilisation, joules FROM attempts";
-
-fn read_job(row: &Row<'_>) -> rusqlite::Result<StoredJob> {
+fn read_job(row: &Row<'_>) -> rusqlite::Result<(StoredJob, JobReasons)> {
     let (Json(request), Json(job)) = (row.get(0)?, row.get(1)?);
     let owner = Owner { uid: row.get(2)?, gid: row.get(3)?, name: row.get(4)? };
-    Ok(StoredJob { request, owner, job, submitted: row.get(5)?, ended: row.get(6)? })
+    let reasons = JobReasons { held_by: row.get(7)?, cancelled: optional(row, 8)?, estimate: optional(row, 9)? };
+    Ok((StoredJob { request, owner, job, submitted: row.get(5)?, ended: row.get(6)? }, reasons))
+}
+
+/// An optional document.
+pub(super) fn optional<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    Ok(row.get::<_, Option<Json<T>>>(column)?.map(|Json(value)| value))
 }
 
 pub(super) fn read_attempt(row: &Row<'_>) -> rusqlite::Result<StoredAttempt> {
     let Json(placement) = row.get(2)?;
-    let supervisor = row.get::<_, Option<u32>>(4)?.zip(row.get(5)?).map(|(pid, started)| Supervisor { pid, started });
-    let end = match row.get(6)? {
+    let end = match row.get(4)? {
         None => None,
         Some(at) => Some(read_end(row, at)?),
     };
     let attempt = AttemptId { job: JobId(row.get(0)?), number: row.get(1)? };
-    Ok(StoredAttempt { attempt, placement, launched: row.get(3)?, supervisor, end })
+    Ok(StoredAttempt { attempt, placement, launched: row.get(3)?, end })
 }
 
 fn read_end(row: &Row<'_>, at: UnixMillis) -> rusqlite::Result<AttemptEnd> {
-    let (Json(verdict), Json(peaks)) = (row.get(8)?, row.get(9)?);
-    let utilisation = utilisation_of([row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?]);
-    let exit = row.get::<_, Option<Json<_>>>(7)?.map(|Json(exit)| exit);
-    Ok(AttemptEnd { at, exit, verdict, measured: Measured { peaks, utilisation, energy: row.get(14)? } })
+    let (Json(verdict), Json(peaks)) = (row.get(6)?, row.get(7)?);
+    let measured = Measured { peaks, energy: row.get(8)?, utilisation: metrics::read(row, 11)? };
+    Ok(AttemptEnd { at, exit: optional(row, 5)?, verdict, reason: row.get(9)?, blame: optional(row, 10)?, measured })
 }
 
 pub(super) fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
@@ -94,23 +95,23 @@ pub(super) fn read_event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
 }
 
 impl Reader {
-    /// One job, if it is there.
+    /// One job, if it exists.
     pub fn job(&self, id: JobId) -> Result<Option<JobHistory>, StoreError> {
-        self.at_once(|| {
-            let Some(job) = self.first(&format!("{JOB} WHERE jobs.id = ?1"), params![id.0], read_job)? else { return Ok(None) };
-            let attempts = self.rows(&format!("{ATTEMPT} WHERE job = ?1 ORDER BY number"), params![id.0], read_attempt)?;
+        self.in_one_state(|| {
+            let Some((job, reasons)) = self.first(&format!("{JOB} WHERE jobs.id = ?1"), params![id.0], read_job)? else { return Ok(None) };
+            let attempts = self.rows(&attempts_where("job = ?1 ORDER BY number"), params![id.0], read_attempt)?;
             let events =
                 self.rows("SELECT sequence, at, job, kind, body FROM events WHERE job = ?1 ORDER BY sequence", params![id.0], read_event)?;
-            Ok(Some(JobHistory { job, attempts, events }))
+            Ok(Some(JobHistory { job, reasons, attempts, events }))
         })
     }
 
-    /// What the user of a job asked for, if the job is there.
+    /// The request of a job, if it exists.
     pub fn request(&self, id: JobId) -> Result<Option<JobRequest>, StoreError> {
         self.first("SELECT request FROM requests WHERE job = ?1", params![id.0], |row| row.get(0).map(|Json(request)| request))
     }
 
-    /// Events of everybody that follow this number (0: from the first), at most so many.
+    /// Events of all users after this number (0: from the first), up to a limit.
     pub fn events_after(&self, sequence: u64, most: u32) -> Result<Vec<StoredEvent>, StoreError> {
         let sql = "SELECT sequence, at, job, kind, body FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
         self.rows(sql, params![sequence, most], read_event)

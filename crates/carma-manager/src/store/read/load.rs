@@ -1,44 +1,44 @@
-//! What a manager needs to go on after a restart.
+//! What a manager needs to continue after a restart.
 
 use std::collections::BTreeMap;
 
 use carma_core::{DeviceId, Job, JobId, Seconds, Time};
 use rusqlite::Row;
 
-use super::job::{ATTEMPT, StoredAttempt, read_attempt};
+use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::request::Owner;
 use crate::store::apply::CLOCK;
 use crate::store::change::MachineChange;
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
-use crate::store::units::UnixMillis;
+use crate::units::UnixMillis;
 
-/// All that is not over.
+/// Everything that is not over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// Jobs that are not over, in the order in which they were accepted.
+    /// Unfinished jobs, in the order of submission.
     pub jobs: Vec<UnfinishedJob>,
-    /// Attempts whose end is not known, of those jobs.
+    /// Attempts of those jobs without a recorded end.
     pub running: Vec<StoredAttempt>,
-    /// Jobs that are set aside, as they or an attempt of theirs cannot be understood, and why not: all others go on without them.
+    /// Jobs that cannot be parsed, or have an attempt that cannot, and why. They are left alone.
     pub unreadable: Vec<(JobId, String)>,
-    /// Devices that take nothing new.
+    /// Drained devices.
     pub drained: Vec<Drained>,
-    /// What of the machine is to be put back.
+    /// Settings of the machine that must be restored.
     pub machine_changes: Vec<MachineChange>,
-    /// The latest of the manager's own time that was kept: it must go on from there.
+    /// The latest recorded time of the manager: it continues from there.
     pub clock: Time,
 }
 
-/// A job that is not over. What its user asked for is left out, with an environment that may be large: [`Reader::request`] has it when it is launched.
+/// An unfinished job, without its request, whose environment may be large: [`Reader::request`] has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnfinishedJob {
-    /// What the core knows of it.
+    /// The core's state of it.
     pub job: Job,
-    /// What people call it.
+    /// Its name.
     pub name: Option<String>,
-    /// Whose it is.
+    /// Its user.
     pub owner: Owner,
     /// When it was submitted.
     pub submitted: UnixMillis,
@@ -53,7 +53,7 @@ fn read_unfinished(row: &Row<'_>) -> rusqlite::Result<UnfinishedJob> {
     Ok(UnfinishedJob { job, name: row.get(2)?, owner, submitted: row.get(6)? })
 }
 
-/// A device that takes nothing new.
+/// A drained device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
     /// Which.
@@ -63,13 +63,13 @@ pub struct Drained {
 }
 
 impl Reader {
-    /// Everything that a restarted manager goes on with.
+    /// Everything that a restarted manager continues with.
     pub fn load(&self) -> Result<Loaded, StoreError> {
-        self.at_once(|| {
+        self.in_one_state(|| {
             let mut unreadable = BTreeMap::new();
-            let mut jobs = self.understood(UNFINISHED, read_unfinished, &mut unreadable)?;
-            let attempts = format!("{ATTEMPT} WHERE ended IS NULL ORDER BY job, number");
-            let mut running = self.understood(&attempts, read_attempt, &mut unreadable)?;
+            let mut jobs = self.parsed(UNFINISHED, read_unfinished, &mut unreadable)?;
+            let attempts = attempts_where("ended IS NULL ORDER BY job, number");
+            let mut running = self.parsed(&attempts, read_attempt, &mut unreadable)?;
             jobs.retain(|unfinished| !unreadable.contains_key(&unfinished.job.id()));
             running.retain(|stored| !unreadable.contains_key(&stored.attempt.job));
             Ok(Loaded {
@@ -87,8 +87,8 @@ impl Reader {
         })
     }
 
-    /// Rows that begin with a job's number, as far as they can be read; the jobs of the others are noted down, with what is wrong.
-    fn understood<T>(
+    /// Rows that start with a job's number, as far as they can be parsed. The jobs of the others are recorded with the error.
+    fn parsed<T>(
         &self,
         sql: &str,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,

@@ -1,4 +1,4 @@
-//! Reading: every reader has its own connection, sees one state of the store at a time, and stands in nobody's way.
+//! Readers: each has its own connection, sees one state of the store at a time, and blocks nothing.
 
 mod energy;
 mod history;
@@ -11,9 +11,9 @@ mod tallies;
 
 pub use energy::{EnergyBy, EnergyOf, EnergySum};
 pub use history::{JobFilter, JobSummary, Span};
-pub use job::{JobHistory, StoredAttempt, StoredEvent};
+pub use job::{JobHistory, JobReasons, StoredAttempt};
 pub use load::{Drained, Loaded, UnfinishedJob};
-pub use notifications::{News, StoredNotification};
+pub use notifications::{NewEvents, StoredNotification};
 pub use stays::Stay;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use super::error::StoreError;
 use super::schema;
 
-/// Somebody who reads the store.
+/// A reader of the store.
 #[derive(Debug)]
 pub struct Reader {
     connection: Connection,
@@ -35,11 +35,11 @@ impl Reader {
         Ok(Self { connection: schema::open_for_reading(path)?, path: path.to_owned() })
     }
 
-    /// Looks for damage in all of the file, which takes a while: what is wrong, one a line; nothing when all is well.
+    /// Checks the whole file for damage, which takes a while. One line per problem.
     pub fn damage(&self) -> Result<Vec<String>, StoreError> {
         match self.rows("PRAGMA quick_check(10)", [], |row| row.get::<_, String>(0)) {
             Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
-            // So damaged that it cannot even be looked through.
+            // Too damaged to be checked.
             Err(StoreError::Damaged { reason, .. }) => Ok(vec![reason]),
             Err(error) => Err(error),
         }
@@ -69,9 +69,9 @@ impl Reader {
         read(&self.connection).map_err(|error| StoreError::database(&self.path, error))
     }
 
-    /// Several queries that see the same state, whatever is written in between.
-    fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        // Dropped it is rolled back, which is all that a reader needs.
+    /// Several queries on one state, whatever is written meanwhile.
+    fn in_one_state<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        // Dropping it rolls back, which is right for a reader.
         let _transaction = self.run(Connection::unchecked_transaction)?;
         read()
     }

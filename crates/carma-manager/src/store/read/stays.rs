@@ -1,42 +1,44 @@
-//! Who was on a device, and with how much memory.
+//! The attempts on a device over time, and their memory.
 
 use std::ops::Range;
 
-use carma_core::{ArrayId, AttemptId, DeviceId, JobId, MiB, Outcome, Verdict};
+use carma_core::{AttemptId, DeviceId, JobId, MiB, Outcome, Verdict};
 use rusqlite::params;
 
 use super::Reader;
-use crate::store::change::MemoryStep;
+use super::history::array_place;
+use crate::request::ArrayPlace;
+use crate::samples::MemoryStep;
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
-use crate::store::units::UnixMillis;
+use crate::units::UnixMillis;
 
 /// An attempt's time on a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stay {
     /// Which attempt.
     pub attempt: AttemptId,
-    /// What people call its job.
+    /// The name of its job.
     pub name: Option<String>,
-    /// The array of its job, and the index there.
-    pub array: Option<(ArrayId, u32)>,
+    /// The place of its job in an array.
+    pub array: Option<ArrayPlace>,
     /// The name of its user.
     pub user: String,
     /// When it was launched.
     pub launched: UnixMillis,
-    /// When it ended; unset: it runs.
+    /// When it ended; unset: it is running.
     pub ended: Option<UnixMillis>,
     /// How it ended.
     pub verdict: Option<Verdict>,
-    /// How its job ended, where this was the last attempt.
+    /// How its job ended, for the last attempt.
     pub outcome: Option<Outcome>,
-    /// Memory it was promised.
+    /// Memory that was reserved for it.
     pub promised: MiB,
-    /// Memory it had: the last step before the span, and those in it.
+    /// Its memory: the last step before the span, and those in it.
     pub memory: Vec<MemoryStep>,
 }
 
-/// Of those that are over, whoever ended before the span is not even looked at.
+/// The index skips attempts that ended before the span.
 const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), promised, array, array_index
     FROM stays JOIN jobs ON jobs.id = stays.job JOIN attempts ON attempts.job = stays.job AND attempts.number = stays.number
     WHERE device = ?1 AND stays.launched < ?3 AND (stays.ended IS NULL OR stays.ended > ?2) ORDER BY stays.launched, stays.job";
@@ -44,14 +46,14 @@ const STEPS: &str = "SELECT at, memory FROM memory_steps WHERE job = ?1 AND numb
     AND at >= ifnull((SELECT max(at) FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at <= ?4), 0) ORDER BY at";
 
 impl Reader {
-    /// Attempts that were on a device at any time of the span, by when they were launched.
+    /// Attempts on a device within the span, by launch time.
     pub fn stays(&self, device: DeviceId, span: Range<UnixMillis>) -> Result<Vec<Stay>, StoreError> {
-        self.at_once(|| {
+        self.in_one_state(|| {
             let mut stays = self.rows(STAYS, params![Named(device), span.start, span.end], |row| {
                 Ok(Stay {
                     attempt: AttemptId { job: JobId(row.get(0)?), number: row.get(1)? },
                     name: row.get(2)?,
-                    array: row.get::<_, Option<u64>>(9)?.map(ArrayId).zip(row.get(10)?),
+                    array: array_place(row, 9)?,
                     user: row.get(3)?,
                     launched: row.get(4)?,
                     ended: row.get(5)?,

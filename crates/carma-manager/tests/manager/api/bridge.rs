@@ -6,11 +6,11 @@ use std::thread;
 
 use carma_manager::bridge::Bridge;
 
-use super::lab::{Answer, Lab, PAGES, PATIENCE, job};
+use super::lab::{Answer, Lab, PAGES, TIMEOUT, job};
 
 fn ask(address: SocketAddr, method: &str, path: &str, token: Option<&str>, body: &str) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: carma\r\nconnection: close\r\n{token}content-length: {}\r\n\r\n", body.len());
     stream.write_all((head + body).as_bytes()).unwrap();
@@ -27,7 +27,7 @@ fn bridge(lab: &Lab) -> (SocketAddr, String) {
 }
 
 #[test]
-fn the_page_is_for_anybody_and_what_it_shows_for_those_who_know_the_secret() {
+fn the_page_is_public_and_its_data_needs_the_secret() {
     let lab = Lab::new();
     let (address, secret) = bridge(&lab);
     let page = ask(address, "GET", "/", None, "");
@@ -38,7 +38,7 @@ fn the_page_is_for_anybody_and_what_it_shows_for_those_who_know_the_secret() {
         }
     }
     let me = ask(address, "GET", "/v1/me", Some(&secret), "").text();
-    assert!(me.contains(&format!("\"uid\":{}", nix::unistd::getuid())), "{me}");
+    assert!(me.contains(&format!("\"uid\":{}", rustix::process::getuid().as_raw())), "{me}");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn requests_and_streams_pass_over_the_bridge() {
 }
 
 #[test]
-fn a_manager_that_is_away_is_said_to_be() {
+fn the_bridge_reports_a_manager_that_does_not_answer() {
     let lab = Lab::new();
     let (address, secret) = bridge(&lab);
     drop(lab);

@@ -23,7 +23,7 @@ fn next(answer: &mut Answer, name: &str, tells: impl Fn(&Value) -> bool) -> (Opt
 }
 
 #[test]
-fn what_happens_is_told_as_it_happens() {
+fn events_are_streamed_as_they_happen() {
     let lab = Lab::new();
     let mut live = lab.ask("GET", "/v1/events", "");
     let [job] = lab.submit(&job("told"), None)[..] else { panic!("one job") };

@@ -3,14 +3,14 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{env, fs};
 
 use carma_manager::api::{Problem, Shutdown};
-use carma_manager::configuration::{Configuration, NetworkSettings};
+use carma_manager::configuration::{Configuration, NetworkConfig};
 use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::places::Places;
 use carma_manager::serve::{PageFile, ServeError, Server, Serving};
@@ -21,7 +21,7 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 
 /// Long enough for the slowest machine; nobody waits for it when all is well.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A page of one file.
 pub(super) const PAGES: &[PageFile] =
@@ -39,16 +39,26 @@ pub(super) struct Lab {
 
 impl Lab {
     pub(super) fn new() -> Self {
-        Self::with_network(|_| NetworkSettings::default()).unwrap()
+        Self::on(|_| {})
+    }
+
+    /// On a store that is filled before the manager opens it.
+    pub(super) fn on(fill: impl FnOnce(&Path)) -> Self {
+        Self::build(fill, |_| NetworkConfig::default()).unwrap()
     }
 
     /// With access over the network, as made from the lab's folder.
-    pub(super) fn with_network(network: impl FnOnce(&std::path::Path) -> NetworkSettings) -> Result<Self, ServeError> {
+    pub(super) fn with_network(network: impl FnOnce(&Path) -> NetworkConfig) -> Result<Self, ServeError> {
+        Self::build(|_| {}, network)
+    }
+
+    fn build(fill: impl FnOnce(&Path), network: impl FnOnce(&Path) -> NetworkConfig) -> Result<Self, ServeError> {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let places = Places { socket: folder.path().join("run/carma.sock"), ..Places::at(folder.path()) };
         let mut configuration = Configuration::default();
         configuration.manager.network = network(folder.path());
+        fill(&places.database());
         let store = Arc::new(Store::open(places.database()).unwrap());
         let world = World {
             words: "no GPUs".to_owned(),
@@ -83,7 +93,7 @@ impl Lab {
 
     pub(super) fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(self.socket()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 

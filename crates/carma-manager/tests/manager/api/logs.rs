@@ -18,7 +18,7 @@ use crate::store::lab::{placement, started, stored};
 /// A job of whoever runs this that is under way, and the folder of its attempt.
 fn under_way(lab: &Lab) -> (JobId, AttemptFolder) {
     let id = lab.store.next_jobs(1);
-    let (uid, gid) = (nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw());
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut job = stored(id, Owner { uid, gid, name: "me".to_owned() }, None);
     lab.store.write([Change::JobAccepted(Box::new(job.clone()))]).wait().unwrap();
     let attempt = AttemptId { job: id, number: 1 };

@@ -54,7 +54,7 @@ fn the_whole_queue_is_listed_page_by_page_each_job_once() {
 }
 
 #[test]
-fn answers_that_are_not_read_are_in_the_way_of_no_one() {
+fn unread_answers_do_not_block_others() {
     let lab = Lab::new();
     with_jobs(&lab);
     let unread: Vec<_> = (0..200)

@@ -51,7 +51,7 @@ fn killed_after(lab: &Lab, numbers: usize) -> Vec<JobId> {
 }
 
 #[test]
-fn killed_at_any_moment_it_has_all_that_it_acknowledged() {
+fn a_killed_writer_has_kept_every_acknowledged_change() {
     thread::scope(|scope| (0..STORES).for_each(|lane| drop(scope.spawn(move || kill_and_look(lane)))));
 }
 

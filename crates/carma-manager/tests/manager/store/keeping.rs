@@ -15,20 +15,14 @@ fn a_job_reads_back_with_its_attempts_and_its_timeline() {
     let store = lab.open();
     let id = store.next_jobs(1);
     let job = stored(id, alice(), Some("résumé; DROP TABLE jobs"));
-    let supervisor = Supervisor { pid: 4_242, started: 99_887 };
-    let changes = [
-        Change::JobAccepted(Box::new(job.clone())),
-        event(Some(id), "accepted", NOW),
-        started(id, 1),
-        Change::SupervisorSeen { attempt: AttemptId { job: id, number: 1 }, supervisor },
-        event(None, "another's", NOW),
-    ];
+    let changes =
+        [Change::JobAccepted(Box::new(job.clone())), event(Some(id), "accepted", NOW), started(id, 1), event(None, "another's", NOW)];
     store.write(changes).wait().unwrap();
     let loaded = store.reader().unwrap().load().unwrap();
     assert_eq!(loaded.jobs, [unfinished(&job)]);
     assert_eq!(store.reader().unwrap().request(id).unwrap().as_ref(), Some(&job.request));
     let attempt = &loaded.running[0];
-    assert_eq!((attempt.placement.clone(), attempt.supervisor, &attempt.end), (placement(), Some(supervisor), &None));
+    assert_eq!((attempt.placement.clone(), &attempt.end), (placement(), &None));
 
     store.write([attempt_ended(id, 1, NOW, 12.5), finished(id, Outcome::Succeeded, UnixMillis(NOW.0 + 5))]).wait().unwrap();
     drop(store);
@@ -65,7 +59,7 @@ fn jobs_that_cannot_be_understood_are_set_aside() {
 }
 
 #[test]
-fn a_batch_that_does_not_fit_changes_nothing_and_troubles_no_other() {
+fn a_batch_that_fails_changes_nothing_and_leaves_other_batches_alone() {
     let lab = Lab::new();
     let store = lab.open();
     let first = submit(&store);
@@ -115,7 +109,7 @@ fn a_clock_that_goes_back_changes_no_order_and_not_the_managers_own_time() {
     let store = lab.open();
     let [first, second] = [submit(&store), submit(&store)];
     let earlier = UnixMillis(NOW.0 - 3_600_000);
-    store.write([Change::ClockSeen(Time::from_secs(500)), Change::ClockSeen(Time::from_secs(20))]).wait().unwrap();
+    store.write([Change::ClockAdvanced(Time::from_secs(500)), Change::ClockAdvanced(Time::from_secs(20))]).wait().unwrap();
     store.write([event(Some(first), "one", NOW), event(Some(first), "two", earlier)]).wait().unwrap();
     store.write([finished(second, Outcome::Succeeded, earlier)]).wait().unwrap();
     let reader = store.reader().unwrap();
@@ -127,7 +121,7 @@ fn a_clock_that_goes_back_changes_no_order_and_not_the_managers_own_time() {
 }
 
 #[test]
-fn of_two_means_of_one_minute_the_one_with_more_readings_stays() {
+fn of_two_samples_of_one_minute_the_one_with_more_readings_is_kept() {
     let lab = Lab::new();
     let store = lab.open();
     let means = [
@@ -137,13 +131,13 @@ fn of_two_means_of_one_minute_the_one_with_more_readings_stays() {
         sample(GPU, 11, 31, 0.9),
         sample(GPU.instance(0), 10, 1, 0.0),
     ];
-    store.write(means.map(Change::SampleKept)).wait().unwrap();
+    store.write(means.map(Change::SampleStored)).wait().unwrap();
     let kept = store.reader().unwrap().samples(GPU, UnixMinute(10)..UnixMinute(12)).unwrap();
     assert_eq!(kept, [means[0], means[3]]);
 }
 
 #[test]
-fn whoever_does_not_wait_is_told_when_it_is_kept() {
+fn a_callback_runs_after_the_commit() {
     let lab = Lab::new();
     let store = lab.open();
     let reader = store.reader().unwrap();
@@ -159,8 +153,8 @@ fn whoever_does_not_wait_is_told_when_it_is_kept() {
 }
 
 #[test]
-fn counts_add_up_and_what_another_version_counts_is_passed_over() {
-    use carma_manager::metrics::{Histogram, Tallies, Tally};
+fn counters_add_up_and_unknown_counters_are_ignored() {
+    use carma_manager::tally::{Histogram, Tallies, Tally};
 
     let lab = Lab::new();
     let store = lab.open();

@@ -89,7 +89,7 @@ pub(crate) fn submit(store: &Store) -> JobId {
 }
 
 pub(crate) fn placement() -> Placement {
-    Placement { server: ServerId(0), devices: vec![Granted { device: GPU, promised: MiB(4_000), limits: Limits::Streams }] }
+    Placement { server: ServerId(0), devices: vec![Granted { device: GPU, reserved: MiB(4_000), limits: Limits::Streams }] }
 }
 
 pub(crate) fn started(job: JobId, number: u32) -> Change {
@@ -97,12 +97,19 @@ pub(crate) fn started(job: JobId, number: u32) -> Change {
 }
 
 pub(crate) fn attempt_ended(job: JobId, number: u32, at: UnixMillis, joules: f64) -> Change {
-    let utilisation = Utilisation { smact: Some(Fraction::clamped(0.5)), ..Utilisation::default() };
+    let utilisation = Utilisation::of([(Metric::Smact, 0.5)]);
     let measured = Measured { peaks: vec![MiB(3_900)], utilisation, energy: Some(Joules(joules)) };
     let exit = Some(carma_manager::attempt::Exit::Code(0));
     Change::AttemptEnded {
         attempt: AttemptId { job, number },
-        end: Box::new(AttemptEnd { at, exit, verdict: Verdict::Succeeded, measured }),
+        end: Box::new(AttemptEnd {
+            at,
+            exit,
+            verdict: Verdict::Succeeded,
+            reason: Some("it exited with code 0".to_owned()),
+            blame: None,
+            measured,
+        }),
     }
 }
 
@@ -112,7 +119,7 @@ pub(crate) fn event(job: Option<JobId>, kind: &str, at: UnixMillis) -> Change {
 }
 
 pub(crate) fn sample(device: DeviceId, minute: u64, readings: u32, smact: f64) -> MinuteMean {
-    let utilisation = Utilisation { smact: Some(Fraction::clamped(smact)), ..Utilisation::default() };
+    let utilisation = Utilisation::of([(Metric::Smact, smact)]);
     MinuteMean { device, minute: UnixMinute(minute), readings, memory_used: MiB(100), utilisation, power: Some(Watts(61.5)) }
 }
 

@@ -1,6 +1,7 @@
 //! Lists: the queue, the history page by page, energy.
 
 use carma_core::*;
+use carma_manager::request::ArrayPlace;
 use carma_manager::store::*;
 
 use super::lab::*;
@@ -37,7 +38,7 @@ fn the_queue_holds_what_is_not_over_in_the_order_of_acceptance() {
         (Priority(5), Phase::Queued, NOW),
         "it stands where it stood since then"
     );
-    assert_eq!(queue[2].array, Some((ArrayId(jobs[0].0), 0)));
+    assert_eq!(queue[2].array, Some(ArrayPlace { array: ArrayId(jobs[0].0), index: 0 }));
 }
 
 #[test]
@@ -77,12 +78,12 @@ fn history_is_filtered_and_comes_in_pages_without_gaps() {
 }
 
 #[test]
-fn what_is_lately_over_goes_by_its_end_whatever_its_number() {
+fn recently_finished_jobs_are_sorted_by_their_end() {
     let lab = Lab::new();
     let (store, jobs) = six_jobs(&lab);
     store.write([finished(jobs[0], Outcome::Succeeded, UnixMillis(NOW.0 + 2_000))]).wait().unwrap();
     let reader = store.reader().unwrap();
-    let over = |filter, before, most| reader.lately_over(&filter, before, most).unwrap().iter().map(|job| job.id).collect::<Vec<_>>();
+    let over = |filter, before, most| reader.recently_finished(&filter, before, most).unwrap().iter().map(|job| job.id).collect::<Vec<_>>();
     let any = JobFilter::default;
     assert_eq!(over(any(), None, 9), [jobs[0], jobs[5], jobs[3], jobs[1]]);
     assert_eq!((over(any(), None, 1), over(any(), Some(jobs[3]), 9)), (vec![jobs[0]], vec![jobs[0], jobs[1]]));
@@ -130,10 +131,11 @@ fn energy_is_summed_by_job_user_and_local_day() {
     let of_jobs = [(EnergyOf::Job(jobs[0]), 15.0, 2), (EnergyOf::Job(jobs[1]), 2.0, 1), (EnergyOf::Job(jobs[5]), 100.0, 1)];
     assert_eq!(sums(EnergyBy::Job, None, always), of_jobs);
     let called: Vec<_> = reader.energy(EnergyBy::Job, None, always).unwrap().into_iter().map(|sum| (sum.name, sum.array)).collect();
-    let array = ArrayId(jobs[0].0);
-    let names = [("Train-a", Some((array, 0))), ("eval", Some((array, 1))), ("100%", None)];
+    let place = |index| Some(ArrayPlace { array: ArrayId(jobs[0].0), index });
+    let names = [("Train-a", place(0)), ("eval", place(1)), ("100%", None)];
     assert_eq!(called, names.map(|(name, array)| (Some(name.to_owned()), array)));
-    let (alice, bob) = (EnergyOf::User(UserId(1000), "alice".to_owned()), EnergyOf::User(UserId(1001), "bob".to_owned()));
+    let (alice, bob) =
+        (EnergyOf::User { uid: UserId(1000), name: "alice".to_owned() }, EnergyOf::User { uid: UserId(1001), name: "bob".to_owned() });
     assert_eq!(sums(EnergyBy::User, None, always), [(alice, 17.0, 3), (bob, 100.0, 1)]);
     let utc = EnergyBy::Day { ahead: 0 };
     assert_eq!(sums(utc, Some(UserId(1000)), always), [(EnergyOf::Day(19_674), 10.0, 1), (EnergyOf::Day(19_675), 7.0, 2)]);

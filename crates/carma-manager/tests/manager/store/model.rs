@@ -67,7 +67,7 @@ impl Model {
             }),
             Step::Forget(which) => self.pick(*which).map_or(Vec::new(), |id| {
                 self.jobs.retain(|other, phase| *other != id.0 || *phase != Phase::Done);
-                vec![Change::JobsForgotten(vec![id])]
+                vec![Change::JobsDeleted(vec![id])]
             }),
             Step::Log(kind) => {
                 self.events.push(kind.to_string());
@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_acknowledged_is_there_in_order_and_once(steps in steps()) {
+    fn acknowledged_changes_are_there_in_order_and_once(steps in steps()) {
         let lab = Lab::new();
         let mut store = lab.open();
         let mut model = Model::default();

@@ -20,7 +20,7 @@ fn told(reader: &Reader, uid: u32) -> Vec<(Notification, u64)> {
 }
 
 #[test]
-fn ways_that_stay_keep_what_was_told_and_new_ones_begin_now() {
+fn kept_channels_keep_their_progress_and_new_ones_start_now() {
     let lab = Lab::new();
     let store = lab.open();
     let job = submit(&store);
@@ -28,14 +28,14 @@ fn ways_that_stay_keep_what_was_told_and_new_ones_begin_now() {
     let (first, other) = (wish("a", Occasion::Done), wish("b", Occasion::Failed));
     store.write([set(1000, &[other.clone(), first.clone()]), set(1001, std::slice::from_ref(&first))]).wait().unwrap();
     store.write([event(Some(job), "submitted", NOW), event(Some(job), "finished", NOW), event(None, "finished", NOW)]).wait().unwrap();
-    store.write([Change::UserTold { uid: 1000, by: mail("a"), through: 2 }, Change::AllTold { through: 1 }]).wait().unwrap();
+    store.write([Change::UserNotified { uid: 1000, by: mail("a"), through: 2 }, Change::NotifiedThrough { through: 1 }]).wait().unwrap();
     drop(store);
     let store = lab.open();
     let reader = store.reader().unwrap();
     assert_eq!(reader.notifications(1000).unwrap(), [other.clone(), first.clone()], "in their user's order");
     assert_eq!((told(&reader, 1000), reader.told().unwrap()), (vec![(other, 0), (first.clone(), 2)], 1));
     let (changed, new) = (wish("a", Occasion::Recovered), wish("c", Occasion::Done));
-    store.write([set(1000, &[changed.clone(), new.clone()]), Change::AllTold { through: 0 }]).wait().unwrap();
+    store.write([set(1000, &[changed.clone(), new.clone()]), Change::NotifiedThrough { through: 0 }]).wait().unwrap();
     assert_eq!((told(&reader, 1000), reader.told().unwrap()), (vec![(changed, 2), (new, 3)], 1));
     assert_eq!(told(&reader, 1001), [(first, 0)], "another's wishes are another's");
     store.write([set(1000, &[])]).wait().unwrap();
@@ -43,7 +43,7 @@ fn ways_that_stay_keep_what_was_told_and_new_ones_begin_now() {
 }
 
 #[test]
-fn news_are_ends_returns_and_idle_gpus_of_jobs_of_those_who_want_to_know() {
+fn news_holds_ends_requeues_and_idle_gpus_of_subscribed_users() {
     let lab = Lab::new();
     let store = lab.open();
     let [alices, bobs] = [(); 2].map(|()| store.next_jobs(1));
@@ -53,11 +53,11 @@ fn news_are_ends_returns_and_idle_gpus_of_jobs_of_those_who_want_to_know() {
     let changes: Vec<Change> = kinds.iter().flat_map(|kind| [alices, bobs].map(|job| event(Some(job), kind, NOW))).collect();
     store.write(changes).wait().unwrap();
     let reader = store.reader().unwrap();
-    assert_eq!(reader.news_after(0, 10).unwrap(), News { events: Vec::new(), through: 8 }, "nobody wants to know");
+    assert_eq!(reader.notable_events_after(0, 10).unwrap(), NewEvents { events: Vec::new(), through: 8 }, "no user subscribes to these");
     let wish = wish("a", Occasion::Done);
     store.write([Change::NotificationsSet { uid: 1000, notifications: vec![wish] }]).wait().unwrap();
     let news = |after, most| {
-        let News { events, through } = reader.news_after(after, most).unwrap();
+        let NewEvents { events, through } = reader.notable_events_after(after, most).unwrap();
         (events.into_iter().map(|(uid, stored)| (uid, stored.sequence)).collect::<Vec<_>>(), through)
     };
     assert_eq!(news(0, 10), (vec![(1000, 3), (1000, 5), (1000, 7)], 8));

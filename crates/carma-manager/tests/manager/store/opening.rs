@@ -36,7 +36,7 @@ fn two_managers_never_share_a_store() {
 }
 
 #[test]
-fn the_first_schema_is_read_for_ever() {
+fn a_store_of_the_first_schema_opens() {
     let lab = Lab::new();
     let fixture = Connection::open(lab.path()).unwrap();
     fixture.execute_batch(include_str!("first-schema.sql")).unwrap();
@@ -115,7 +115,7 @@ fn a_store_whose_making_was_cut_short_is_made() {
 }
 
 #[test]
-fn damage_is_found_by_looking() {
+fn an_integrity_check_finds_damage() {
     let lab = Lab::new();
     let store = lab.open();
     store.write((0..2_000).map(|_| event(None, "tick", NOW)).collect::<Vec<_>>()).wait().unwrap();

@@ -60,7 +60,7 @@ fn finished_jobs(store: &Store, owner: &Owner, count: u64, change: impl Fn(&mut 
 }
 
 #[test]
-fn a_user_with_many_jobs_costs_another_nothing() {
+fn the_jobs_of_one_user_do_not_slow_down_another() {
     let lab = Lab::new();
     let store = lab.open();
     let alices = finished_jobs(&store, &alice(), 1, |_| {})[0];
@@ -98,7 +98,7 @@ fn a_job_that_may_have_left_a_checkpoint_is_forgotten_by_age_alone() {
 fn a_job_that_is_not_over_is_never_forgotten_and_no_number_is_given_twice() {
     let lab = Lab::new();
     let store = store_with_jobs(&lab, 6);
-    store.write([Change::JobsForgotten((1..=6).map(JobId).collect())]).wait().unwrap();
+    store.write([Change::JobsDeleted((1..=6).map(JobId).collect())]).wait().unwrap();
     assert_eq!(all_jobs(&store), [1, 2, 3].map(JobId));
     drop(store);
     assert_eq!(submit(&lab.open()), JobId(7));
@@ -109,7 +109,7 @@ fn events_and_samples_are_forgotten_in_steps_and_numbers_of_events_go_on() {
     let lab = Lab::new();
     let store = lab.open();
     let events = (0..2_000).map(|hour| event(None, "tick", hours(hour)));
-    let samples = (0..2_000).map(|minute| Change::SampleKept(sample(GPU, NOW.minute().0 + minute, 1, 0.5)));
+    let samples = (0..2_000).map(|minute| Change::SampleStored(sample(GPU, NOW.minute().0 + minute, 1, 0.5)));
     store.write(events.chain(samples).collect::<Vec<_>>()).wait().unwrap();
     let by_count = Retention { events: Keep { most: 700, ..FOR_EVER }, samples: Keep { most: 300, ..FOR_EVER }, ..KEEP_ALL };
     assert_eq!(store.prune(&by_count, NOW).unwrap(), Pruned { events: 1_300, samples: 1_700, jobs: 0 });
@@ -123,7 +123,7 @@ fn events_and_samples_are_forgotten_in_steps_and_numbers_of_events_go_on() {
 }
 
 #[test]
-fn room_goes_back_to_the_file_system() {
+fn deleted_rows_free_space_in_the_file_system() {
     let lab = Lab::new();
     let store = lab.open();
     let long = "x".repeat(1_000);

@@ -16,14 +16,14 @@ fn span(from: u64, to: u64) -> std::ops::Range<UnixMillis> {
 }
 
 fn launched(job: JobId, second: u64, gpus: &[u16]) -> Change {
-    let granted = |ordinal: &u16| Granted { device: DeviceId::gpu(ServerId(0), *ordinal), promised: MiB(4_000), limits: Limits::Streams };
+    let granted = |ordinal: &u16| Granted { device: DeviceId::gpu(ServerId(0), *ordinal), reserved: MiB(4_000), limits: Limits::Streams };
     let placement = Placement { server: ServerId(0), devices: gpus.iter().map(granted).collect() };
     Change::AttemptStarted { attempt: AttemptId { job, number: 1 }, placement, at: at(second) }
 }
 
 fn stepped(job: JobId, second: u64, memory: u64) -> Change {
     let step = MemoryStep { at: at(second), memory: MiB(memory) };
-    Change::MemoryStepped { attempt: AttemptId { job, number: 1 }, device: GPU, step }
+    Change::MemoryChanged { attempt: AttemptId { job, number: 1 }, device: GPU, step }
 }
 
 fn who(reader: &Reader, gpu: u16, span: std::ops::Range<UnixMillis>) -> Vec<u64> {
@@ -31,7 +31,7 @@ fn who(reader: &Reader, gpu: u16, span: std::ops::Range<UnixMillis>) -> Vec<u64>
 }
 
 #[test]
-fn those_are_found_who_were_there_and_their_memory_in_that_time() {
+fn the_timeline_holds_jobs_and_their_memory_in_a_period() {
     let lab = Lab::new();
     let store = lab.open();
     let [one, two, three] = [(); 3].map(|()| submit(&store));
@@ -64,7 +64,7 @@ fn steps_are_forgotten_with_the_minutes_unless_their_attempt_runs_and_with_their
     let lab = Lab::new();
     let store = lab.open();
     let [over, runs] = [(); 2].map(|()| submit(&store));
-    let minutes = [NOW.minute().0, NOW.minute().0 + 100].map(|minute| Change::SampleKept(sample(GPU, minute, 60, 0.5)));
+    let minutes = [NOW.minute().0, NOW.minute().0 + 100].map(|minute| Change::SampleStored(sample(GPU, minute, 60, 0.5)));
     let changes =
         [launched(over, 0, &[0]), stepped(over, 1, 300), launched(runs, 0, &[0]), stepped(runs, 1, 400), stepped(JobId(99), 1, 500)];
     store.write(changes.into_iter().chain(minutes).collect::<Vec<_>>()).wait().unwrap();
@@ -75,7 +75,7 @@ fn steps_are_forgotten_with_the_minutes_unless_their_attempt_runs_and_with_their
     let reader = store.reader().unwrap();
     let memory = |stays: Vec<Stay>| stays.iter().map(|stay| stay.memory.len()).collect::<Vec<_>>();
     assert_eq!(memory(reader.stays(GPU, span(0, 9000)).unwrap()), [0, 1]);
-    store.write([Change::JobsForgotten(vec![over])]).wait().unwrap();
+    store.write([Change::JobsDeleted(vec![over])]).wait().unwrap();
     assert_eq!(who(&reader, 0, span(0, 9000)), [runs.0]);
     assert_eq!(reader.damage().unwrap(), [""; 0]);
 }

@@ -41,7 +41,7 @@ fn the_largest_array_is_made_job_by_job() {
 
 proptest! {
     #[test]
-    fn members_are_distinct_and_as_many_as_said(sizes in prop::collection::vec(1_usize..5, 1..4)) {
+    fn sweep_members_are_distinct_and_complete(sizes in prop::collection::vec(1_usize..5, 1..4)) {
         let parameters: Vec<String> = sizes.iter().enumerate().map(|(place, size)| format!("p{place}=1..{size}")).collect();
         let said: Vec<(&str, &str)> = parameters.iter().map(|parameter| ("param", parameter.as_str())).collect();
         let (submissions, _) = ask(command(&["a"]), &said).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use carma_core::{Condition, MiB, ModeWish, Priority, Seconds};
+use carma_core::{Condition, MiB, Priority, RequestedMode, Seconds};
 use carma_manager::request::{Activation, ContainerEngine, JobCommand};
 use carma_manager::submission::{HIDDEN, KEYS, Source, check};
 
@@ -47,7 +47,7 @@ fn every_flag_arrives() {
 }
 
 #[test]
-fn nothing_said_is_one_gpu_here_with_the_callers_environment() {
+fn the_default_is_one_gpu_in_this_folder_with_the_callers_environment() {
     let request = only(command(&["true"]), &[]);
     assert_eq!((request.resources.gpus, request.directory.as_path(), request.name.as_deref()), (1, Path::new("/project"), None));
     assert_eq!(request.environment["HF_TOKEN"], "hf_1");
@@ -147,7 +147,7 @@ fn a_task_file_enters_its_environment_and_asks_for_what_was_measured() {
 #[test]
 fn standard_input_is_told_apart_by_how_it_begins() {
     assert!(matches!(only(text("-", "#!/bin/sh\ntrue\n"), &[]).command, JobCommand::Script { .. }));
-    assert_eq!(only(text("-", "command = ['a']\nmode = 'mig'\n"), &[]).resources.mode, ModeWish::Mig);
+    assert_eq!(only(text("-", "command = ['a']\nmode = 'mig'\n"), &[]).resources.mode, RequestedMode::Mig);
 }
 
 #[test]

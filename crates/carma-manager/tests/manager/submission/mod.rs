@@ -7,7 +7,7 @@ mod refusals;
 use std::collections::BTreeMap;
 
 use carma_manager::request::JobRequest;
-use carma_manager::submission::{Caller, Key, Place, Saying, Source, Submission};
+use carma_manager::submission::{Caller, Key, OptionValue, ParsedSubmission, Place, Source, ValidSubmission};
 
 fn caller() -> Caller {
     let environment = [("HOME", "/home/ada"), ("HF_TOKEN", "hf_1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -18,18 +18,19 @@ fn caller() -> Caller {
     }
 }
 
-fn flags(said: &[(&str, &str)]) -> Vec<Saying> {
-    let saying = |&(name, value): &(&str, &str)| Saying {
+fn flags(given: &[(&str, &str)]) -> Vec<OptionValue> {
+    let value = |&(name, value): &(&str, &str)| OptionValue {
         key: Key::find(name).unwrap(),
         value: value.to_owned(),
         place: Place { key: Some(format!("--{name}")), ..Place::default() },
     };
-    said.iter().map(saying).collect()
+    given.iter().map(value).collect()
 }
 
 /// What a source and flags ask for, or what is wrong with it.
-fn ask(source: Source<'_>, said: &[(&str, &str)]) -> Result<(Vec<Submission>, Vec<String>), String> {
-    source.submissions(&flags(said), &caller()).map_err(|error| error.to_string())
+fn ask(source: Source<'_>, said: &[(&str, &str)]) -> Result<(Vec<ValidSubmission>, Vec<String>), String> {
+    let (submissions, notes) = source.submissions(&flags(said), &caller()).map_err(|error| error.to_string())?;
+    Ok((submissions.into_iter().map(ParsedSubmission::into_valid).collect(), notes))
 }
 
 fn text<'a>(name: &'a str, text: &'a str) -> Source<'a> {
@@ -41,7 +42,7 @@ fn command(words: &[&str]) -> Source<'static> {
 }
 
 fn requests(source: Source<'_>, said: &[(&str, &str)]) -> Vec<JobRequest> {
-    ask(source, said).unwrap().0.iter().flat_map(Submission::requests).collect()
+    ask(source, said).unwrap().0.iter().flat_map(ValidSubmission::requests).collect()
 }
 
 fn only(source: Source<'_>, said: &[(&str, &str)]) -> JobRequest {

@@ -132,7 +132,8 @@ fn files_that_make_no_sense() {
 
 #[test]
 fn a_folder_that_is_not_there_is_named_where_it_was_asked_for() {
-    let (submissions, _) = ask(text("train.sh", "#!/bin/sh\n#CARMA --workdir /nonexistent\n"), &[]).unwrap();
+    let script = text("train.sh", "#!/bin/sh\n#CARMA --workdir /nonexistent\n");
+    let (submissions, _) = script.submissions(&[], &super::caller()).unwrap();
     assert_eq!(submissions[0].check_files().unwrap_err().to_string(), "train.sh, line 2: --workdir: /nonexistent is no folder");
     let scratch = tempfile::tempdir().unwrap();
     let here = scratch.path().to_str().unwrap();
@@ -149,7 +150,7 @@ fn a_folder_that_is_not_there_is_named_where_it_was_asked_for() {
 }
 
 #[test]
-fn what_looks_like_a_command_stays_data() {
+fn text_that_looks_like_a_command_stays_data() {
     for evil in ["$(touch /tmp/x)", "`id`", "; rm -rf ~", "a\nb", "'\"", "| sh", "&& id", "--flag", "{lr}", "%n", "\u{1b}[31m"] {
         let words = JobCommand::Program(vec!["echo".to_owned(), evil.to_owned()]);
         let variable = format!("A={evil}");

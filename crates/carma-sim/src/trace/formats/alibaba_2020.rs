@@ -1,22 +1,31 @@
-//! Alibaba's `pai_task_table` of 2020, which often comes without its header. It has no time of submission: the start of a task
-//! stands for it, so that the waits of that cluster are not in the trace.
+//! Alibaba's `pai_task_table` of 2020, often without its header. It has no submission time: the start of a task is used instead,
+//! so the trace does not contain that cluster's waiting times.
 
 use super::super::draft::time_between;
 use super::super::{TraceJob, TraceProblem};
 use super::table::{Column, Header, ReadRow, Row};
+use super::{Format, Kind};
+
+/// The table with its header.
+pub(super) const FORMAT: Format =
+    Format { name: "Alibaba 2020", kind: Kind::Table { is: |header| header.has(&["inst_num", "plan_gpu"]), header: None, rows } };
+
+/// The table without its header.
+pub(super) const WITHOUT_HEADER: Format =
+    Format { name: "Alibaba 2020", kind: Kind::Table { is: |first| is_row(first.names()), header: Some(HEADER), rows } };
 
 /// The table's columns.
-pub(super) const HEADER: &str = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type";
+const HEADER: &str = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type";
 
-/// Whether this is a row of the table, where a header should be.
-pub(super) fn is_row(fields: &[String]) -> bool {
+/// Whether the first line is a row of the table instead of a header.
+fn is_row(fields: &[String]) -> bool {
     const NUMBERS: [usize; 6] = [2, 4, 5, 6, 7, 8];
     let numeric = |place: usize| fields[place].trim().is_empty() || fields[place].trim().parse::<f64>().is_ok();
     fields.len() == HEADER.split(',').count() && NUMBERS.into_iter().all(numeric) && !fields[2].trim().is_empty()
 }
 
-/// `plan_gpu` is percent of a GPU for each instance; a part of a GPU counts as one.
-pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+/// `plan_gpu` is the percentage of a GPU per instance; a fraction of a GPU counts as one.
+fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let job = header.need(&["job_name"])?;
     let task = header.find(&["task_name"]);
     let instances = header.need(&["inst_num"])?;

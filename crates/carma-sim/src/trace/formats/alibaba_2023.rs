@@ -4,9 +4,14 @@
 use super::super::draft::time_between;
 use super::super::{TraceJob, TraceProblem};
 use super::table::{Header, ReadRow};
+use super::{Format, Kind};
 
-/// A pod is submitted when it is created and runs from when it is scheduled to its deletion. Parts of a GPU count as one.
-pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+/// Alibaba's table of 2023.
+pub(super) const FORMAT: Format =
+    Format { name: "Alibaba 2023", kind: Kind::Table { is: |header| header.has(&["gpu_milli", "num_gpu"]), header: None, rows } };
+
+/// A pod is submitted at creation and runs from scheduling to deletion. Fractions of a GPU count as one.
+fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let name = header.need(&["name"])?;
     let gpus = header.need(&["num_gpu"])?;
     let created = header.need(&["creation_time"])?;

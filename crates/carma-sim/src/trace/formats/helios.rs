@@ -1,11 +1,16 @@
-//! Helios' tables (`SenseTime`, 2020), and those of other logs brought into that form:
+//! Helios' tables (`SenseTime`, 2020), and other logs converted to that form:
 //! `job_id,user,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue`, with `vc` or without.
 
 use super::super::{Skip, TraceJob, TraceProblem};
 use super::table::{Header, ReadRow};
+use super::{Format, Kind};
 
-/// The owner is the user, or else the virtual cluster. Jobs for CPUs are left out.
-pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+/// Helios' tables.
+pub(super) const FORMAT: Format =
+    Format { name: "Helios", kind: Kind::Table { is: |header| header.has(&["gpu_num", "submit_time"]), header: None, rows } };
+
+/// The owner is the user, or else the virtual cluster. CPU-only jobs are skipped.
+fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let submitted = header.need(&["submit_time"])?;
     let duration = header.need(&["duration"])?;
     let gpus = header.need(&["gpu_num"])?;

@@ -1,4 +1,4 @@
-//! Philly's job log: a JSON array of jobs with their attempts. Read one job after the other: the whole log need not fit in memory.
+//! Philly's job log: a JSON array of jobs with their attempts. Read job by job: the whole log need not fit in memory.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -9,6 +9,10 @@ use serde::{Deserialize, Deserializer};
 
 use super::super::draft::{Draft, time_between};
 use super::super::{Skip, TraceJob, TraceProblem};
+use super::{Format, Kind};
+
+/// Philly's log.
+pub(super) const FORMAT: Format = Format { name: "Philly", kind: Kind::Json(|reader, draft| read(reader, draft)) };
 
 #[derive(Deserialize)]
 struct Job {
@@ -34,15 +38,15 @@ struct Attempt {
 
 #[derive(Deserialize)]
 struct Server {
-    /// Only how many matters; nothing is kept of their names.
+    /// Only the number matters; the names are dropped.
     #[serde(default)]
     gpus: Vec<IgnoredAny>,
 }
 
-/// Reads all jobs; an error comes with its line.
-pub(in super::super) fn read(reader: impl BufRead, draft: &mut Draft<'_>) -> Result<(), (Option<u64>, TraceProblem)> {
+/// Reads all jobs; an error has a line number.
+fn read(reader: impl BufRead, draft: &mut Draft<'_>) -> Result<(), (Option<u64>, TraceProblem)> {
     let mut log = Log { draft, problem: None };
-    // JSON is read byte by byte, which is fast from a buffer of a known type only.
+    // JSON is read byte by byte, which is fast only from a buffer of a concrete type.
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(reader));
     let read = (&mut log).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     read.map_err(|error| {
@@ -56,11 +60,11 @@ fn problem(error: serde_json::Error) -> TraceProblem {
         return std::io::Error::from(error).into();
     }
     let text = error.to_string();
-    // The line is told beside it.
+    // The error already has the line.
     TraceProblem::Json(text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned())
 }
 
-/// Takes the jobs as they come, and keeps what is wrong with one, since the reader's own error can only be a text.
+/// Collects the jobs and keeps the problem of an invalid one, since the reader's own error can only be text.
 struct Log<'a, 'b> {
     draft: &'a mut Draft<'b>,
     problem: Option<TraceProblem>,
@@ -91,7 +95,7 @@ impl<'de> Visitor<'de> for &mut Log<'_, '_> {
     }
 }
 
-/// Makes a job of an entry: its time is that of all its attempts, its GPUs are those of the last attempt that had any.
+/// Converts an entry to a job: its time is the sum over attempts, its GPUs are those of the last attempt that had any.
 fn take(job: Job, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
     let mut time = Seconds::ZERO;
     let mut unfinished = false;
@@ -115,7 +119,7 @@ fn take(job: Job, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
     draft.add_run(TraceJob { name: job.jobid, submitted, gpus, workload: None, duration: None, owner }, Ok(time))
 }
 
-/// The log writes what it does not know as null or as "None".
+/// The log writes unknown values as null or as "None".
 fn moment(draft: &mut Draft<'_>, what: &str, text: Option<&str>) -> Result<Option<Seconds>, TraceProblem> {
     text.filter(|text| !matches!(*text, "None" | "")).map(|text| draft.moment(what, text)).transpose()
 }

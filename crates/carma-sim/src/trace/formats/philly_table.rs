@@ -2,9 +2,14 @@
 
 use super::super::{Skip, TraceJob, TraceProblem};
 use super::table::{Header, ReadRow};
+use super::{Format, Kind};
+
+/// Tables made from Philly's log.
+pub(super) const FORMAT: Format =
+    Format { name: "Philly", kind: Kind::Table { is: |header| header.has(&["timestamp", "num_gpus"]), header: None, rows } };
 
 /// The owner is the virtual cluster.
-pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let submitted = header.need(&["timestamp"])?;
     let duration = header.need(&["duration"])?;
     let gpus = header.need(&["num_gpus"])?;

@@ -1,4 +1,4 @@
-//! CARMA's traces are shell scripts: `sleep` between commands that submit a task.
+//! CARMA's traces: shell scripts with `sleep` between commands that submit a task.
 
 use std::path::Path;
 
@@ -8,24 +8,37 @@ use super::super::draft::{self, Draft};
 use super::super::error::shortened;
 use super::super::input::Lines;
 use super::super::{TraceJob, TraceProblem};
+use super::{Format, Kind};
 use crate::catalogue::WorkloadId;
+
+/// Scripts recognised by their first line or their extension.
+pub(super) const FORMAT: Format = Format {
+    name: NAME,
+    kind: Kind::Lines { is: |head| head.interpreter || head.has_extension("sh"), read: |_, lines, draft| read(lines, draft) },
+};
+
+/// Scripts recognised by their first command.
+pub(super) const WITHOUT_MARK: Format =
+    Format { name: NAME, kind: Kind::Lines { is: |head| is_command(head.first), read: |_, lines, draft| read(lines, draft) } };
+
+const NAME: &str = "scripts of sleep and submit";
 
 /// Commands that neither wait nor submit.
 const IGNORED: [&str; 10] = ["cd", "echo", "set", "wait", "export", "source", ".", "conda", "date", "mkdir"];
 
-/// Words of scripts that decide and repeat: what they would submit is not known without running them.
+/// Control flow of scripts: without running them, their submissions are not known.
 const CONTROL: [&str; 12] = ["for", "while", "until", "if", "then", "else", "elif", "fi", "do", "done", "case", "function"];
 
-/// Whether a line is one of such a script, where nothing else tells.
-pub(in super::super) fn is_command(line: &str) -> bool {
+/// Whether a line is a command of such a script.
+fn is_command(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
-    // A table's first line has commas and seldom a second word.
+    // A table's first line has commas and rarely a second word.
     !first.contains(',') && (words.next().is_some() || IGNORED.contains(&first) || first.starts_with("./"))
 }
 
-/// Jobs are submitted at the sum of the sleeps before them.
-pub(in super::super) fn read(lines: &mut Lines<'_>, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
+/// A job's submission time is the sum of the sleeps before it.
+fn read(lines: &mut Lines<'_>, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
     let mut now = Seconds::ZERO;
     while let Some(line) = lines.next()? {
         for command in commands(line) {
@@ -47,7 +60,7 @@ pub(in super::super) fn read(lines: &mut Lines<'_>, draft: &mut Draft<'_>) -> Re
     Ok(())
 }
 
-/// The commands of a line as their words: without comments, quotation marks, and what output is piped into.
+/// The commands of a line as words: without comments, quotation marks and pipes.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word = String::new();
@@ -60,7 +73,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
             (None, '"' | '\'') => quote = Some(character),
             (None, '#') if before.is_whitespace() => break,
             (None, ' ' | '\t' | ';' | '|') => end_word(&mut commands, &mut word, piped),
-            // Not where output is sent: `> log 2>&1`.
+            // Not in a redirection: `> log 2>&1`.
             (None, '&') if before != '>' => end_word(&mut commands, &mut word, piped),
             _ => word.push(character),
         }
@@ -81,7 +94,7 @@ fn end_word(commands: &mut [Vec<String>], word: &mut String, piped: bool) {
     }
 }
 
-/// The span of a `sleep`, with the units that command knows.
+/// Duration of a `sleep`, with the units of that command.
 fn sleep(spans: &[&str]) -> Result<Seconds, TraceProblem> {
     let &[span] = spans else { return Err(TraceProblem::NotACommand(shortened(&format!("sleep {}", spans.join(" "))))) };
     let (number, unit) = match span.strip_suffix(['s', 'm', 'h', 'd']) {
@@ -98,7 +111,7 @@ fn sleep(spans: &[&str]) -> Result<Seconds, TraceProblem> {
     Seconds::new(draft::seconds("sleep", number)?.get() * each).map_err(invalid)
 }
 
-/// The workload a command submits: what its last `.rad` file is called after, or else the last argument that names one.
+/// The workload that a command submits: the name of its last `.rad` file, or else the last argument that names a workload.
 fn workload(arguments: &[&str], draft: &Draft<'_>) -> Result<Option<WorkloadId>, TraceProblem> {
     // The value of `--task=NAME`.
     let values: Vec<&str> = arguments.iter().map(|argument| argument.rsplit_once('=').map_or(*argument, |(_, value)| value)).collect();
@@ -108,14 +121,14 @@ fn workload(arguments: &[&str], draft: &Draft<'_>) -> Result<Option<WorkloadId>,
     }
     let find = |name: &str| draft.catalogue().find(name);
     let named = values.iter().rev().find_map(|value| find(value).or_else(|| find(&stem(value))));
-    // A command whose last argument is nearly a workload is most likely one that submits it.
+    // If the last argument is similar to a workload, the command most likely submits it.
     match (named, values.last().map(|last| draft.workload(&stem(last)))) {
         (None, Some(Err(problem @ TraceProblem::UnknownWorkload { nearest: Some(_), .. }))) => Err(problem),
         _ => Ok(named),
     }
 }
 
-/// A file's name without folder and extension.
+/// A file name without directory and extension.
 pub(super) fn stem(path: &str) -> String {
     Path::new(path).file_stem().map_or_else(|| path.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -1,18 +1,25 @@
-//! A table of submissions: when, and which workload. What [`Trace::write_csv`](crate::Trace::write_csv) writes.
+//! A table of submission times and workloads, as [`Trace::write_csv`](crate::Trace::write_csv) writes it.
 
 use carma_core::Seconds;
 
 use super::super::TraceJob;
 use super::super::TraceProblem;
 use super::table::{Header, ReadRow};
+use super::{Format, Kind};
 
-/// Names of the column that says when.
-pub(super) const SUBMITTED: &[&str] = &["submit_time_s", "submit", "arrival_s", "arrival", "time"];
-/// Names of the column that says what.
-pub(super) const WORKLOAD: &[&str] = &["task", "workload", "job"];
+/// CARMA's own format.
+pub(super) const FORMAT: Format = Format {
+    name: "CSV of submissions",
+    kind: Kind::Table { is: |header| header.find(SUBMITTED).is_some() || header.find(WORKLOAD).is_some(), header: None, rows },
+};
 
-/// GPUs and time are the workload's unless the row has its own; a row without a workload must have both.
-pub(super) fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
+/// Names of the time column.
+const SUBMITTED: &[&str] = &["submit_time_s", "submit", "arrival_s", "arrival", "time"];
+/// Names of the workload column.
+const WORKLOAD: &[&str] = &["task", "workload", "job"];
+
+/// GPUs and duration are the workload's unless the row has its own; a row without a workload must have both.
+fn rows(header: &Header) -> Result<ReadRow, TraceProblem> {
     let submitted = header.need(SUBMITTED)?;
     let task = header.need(WORKLOAD)?;
     let gpus = header.find(&["gpus"]);

@@ -1,4 +1,4 @@
-//! CARMA's `.rad` task files: one fact a line.
+//! CARMA's `.rad` task files: one value per line.
 
 use carma_core::{MiB, Seconds};
 
@@ -6,11 +6,24 @@ use super::super::draft::{self, Draft};
 use super::super::input::Lines;
 use super::super::{TraceError, TraceJob, TraceProblem};
 use super::script::stem;
+use super::{Format, Kind};
 
-/// What stands for a need that is not known.
+/// A task file, by its extension or its second line.
+pub(super) const FORMAT: Format = Format {
+    name: ".rad task files",
+    kind: Kind::Lines {
+        is: |head| {
+            let script = head.interpreter || head.has_extension("sh");
+            head.has_extension("rad") || (!script && head.first.starts_with("conda activate"))
+        },
+        read,
+    },
+};
+
+/// Placeholder for an unknown need.
 const UNKNOWN: f64 = 40_000.0;
 
-/// Lines of a task file; what follows would be something else.
+/// Maximum lines of a task file.
 const MOST_LINES: usize = 12;
 
 /// A task as its file describes it.
@@ -27,41 +40,41 @@ const MOST_LINES: usize = 12;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RadTask {
-    /// The first line, whatever it says.
+    /// The first line, a free comment.
     pub comment: String,
     /// The conda environment.
     pub environment: String,
-    /// The command that trains.
+    /// The training command.
     pub command: String,
     /// The file with the model's summary.
     pub summary: String,
-    /// What it is trained on.
+    /// The dataset.
     pub dataset: String,
-    /// Samples a step.
+    /// Batch size.
     pub batch: u32,
     /// The mode, as the file names it.
     pub mode: String,
-    /// GPUs it asks for, at least 1.
+    /// Requested GPUs, at least 1.
     pub gpus: u32,
-    /// How much memory it needs, by whom that is known.
+    /// Its memory need, by source.
     pub needs: RadNeeds,
 }
 
-/// A task's memory on each GPU, as measured and as estimators answered; the file has 40000 for what is not known.
+/// A task's memory per GPU, measured and estimated; the file has 40000 for unknown values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RadNeeds {
-    /// Measured.
+    /// Measured value.
     pub measured: Option<MiB>,
-    /// Horus' answer.
+    /// Estimate of Horus.
     pub horus: Option<MiB>,
-    /// `FakeTensor`'s answer.
+    /// Estimate of `FakeTensor`.
     pub fake_tensor: Option<MiB>,
-    /// `GPUMemNet`'s answer.
+    /// Estimate of `GPUMemNet`.
     pub gpu_mem_net: Option<MiB>,
 }
 
 impl RadTask {
-    /// Reads a task file's text; the name is for messages.
+    /// Parses a task file; the name is used in messages.
     pub fn parse(name: &str, text: &str) -> Result<Self, TraceError> {
         let lines: Vec<&str> = text.lines().take(MOST_LINES + 1).collect();
         Self::from_lines(&lines).map_err(|(line, problem)| problem.at(name, line))
@@ -104,12 +117,12 @@ impl RadTask {
 fn need(text: &str) -> Result<Option<MiB>, TraceProblem> {
     let number = text.parse().ok().filter(|number: &f64| (0.0..1.0e9).contains(number));
     let number = number.ok_or_else(|| TraceProblem::invalid("memory", text, "a number of MiB of 0 or more"))?;
-    // Compared as whole numbers, since files have 40000 as well as 40000.0.
+    // Compared as whole numbers, since files contain both 40000 and 40000.0.
     Ok(if number.round() as u64 == UNKNOWN as u64 { None } else { Some(MiB(number.ceil() as u64)) })
 }
 
-/// A trace of one job. Its workload is what the file is called after, or else the model's summary.
-pub(in super::super) fn read(name: &str, lines: &mut Lines<'_>, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
+/// A trace of one job. Its workload comes from the file name, or else from the model's summary.
+fn read(name: &str, lines: &mut Lines<'_>, draft: &mut Draft<'_>) -> Result<(), TraceProblem> {
     let mut all: Vec<String> = Vec::new();
     while all.len() <= MOST_LINES
         && let Some(line) = lines.next()?

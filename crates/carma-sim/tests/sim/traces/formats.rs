@@ -6,6 +6,7 @@ use std::io::Write as _;
 use carma_core::MiB;
 use carma_sim::trace::{RadTask, ReadLimits};
 use carma_sim::{Catalogue, Trace};
+use carma_testing::{need, published_data};
 
 use super::{parse, read, sample_file};
 
@@ -66,10 +67,7 @@ fn a_task_file_has_needs_by_whom_they_are_known() {
 /// Published traces, where their folder is given.
 #[test]
 fn published_traces_are_read() {
-    let Some(folder) = std::env::var_os("CARMA_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("CARMA_DATA is not set: the published traces were not read");
-        return;
-    };
+    let folder = need!(published_data());
     let files = [("carma_mix90.csv", 90), ("carma_heavy60.csv", 60), ("carma_t1_60.csv", 60), ("carma_t2_60.csv", 60)];
     for (file, jobs) in files.into_iter().chain([("philly60_jobs.csv", 60), ("other/philly_82k.csv.gz", 82_247)]) {
         let trace = Trace::read(&folder.join(file), &Catalogue::shipped(), &ReadLimits::default()).unwrap();

@@ -1,19 +1,16 @@
-//! A job in blocks of lines, each with a label: what was asked for, what was expected, what happened.
+//! A job in blocks of labelled lines: the request, the expectation, the events.
 
 use std::io::{self, Write};
 
-use carma_core::{Condition, MiB, ModeWish};
-use carma_manager::api::{AttemptDetail, JobDetail};
-use carma_manager::event::JobEvent;
+use carma_core::{Condition, MiB, RequestedMode};
+use carma_manager::api::{AttemptDetail, CancelCause, JobDetail};
 use carma_manager::request::{Activation, Resources, Schedule};
 use carma_manager::store::{Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
 
 use super::super::queue::identity;
-use super::super::words::{estimate, moment, span, utilisation, verdict};
-use crate::submit::command_words;
-use crate::text::{WIDTH, printable, shortened};
-use crate::units::{count, duration, energy, memory, wrapped_to};
+use super::super::words::{command_words, estimate, moment, span, utilisation};
+use carma_format::{WIDTH, count, duration, energy, memory, printable, shortened, wrapped_to};
 
 /// Letters of a label, with the space before and after it.
 const LABEL: usize = 13;
@@ -21,8 +18,12 @@ const LABEL: usize = 13;
 /// Writes all blocks.
 pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> io::Result<()> {
     let name = job.request.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
-    let estimating = job.phase == Phase::Held && job.events.last().is_some_and(|last| matches!(last.event.event, JobEvent::Estimating {}));
-    let state = if estimating { "being estimated".to_owned() } else { job.outcome.clone().unwrap_or_else(|| job.state.to_string()) };
+    let state = match (&job.outcome, &job.held_by) {
+        _ if job.phase == Phase::Estimating => "being estimated".to_owned(),
+        (Some(outcome), _) => format!("{outcome}{}", job.cancelled.as_ref().map_or(String::new(), cancelled)),
+        (None, Some(by)) if job.phase == Phase::Held => format!("{} by {by}", job.state),
+        (None, _) => job.state.to_string(),
+    };
     let head = format!("job {}{name} of {}: {state}", identity(job.id, job.array), job.owner.name);
     writeln!(output, "{}", wrapped_to(&printable(&head), WIDTH))?;
     block("", request(job, zone), output)?;
@@ -45,9 +46,17 @@ pub(crate) fn write(job: &JobDetail, now: UnixMillis, zone: &TimeZone, output: &
     Ok(())
 }
 
+/// The cause of a cancellation.
+fn cancelled(cause: &CancelCause) -> String {
+    match cause {
+        CancelCause::User(by) => format!(" by {by}"),
+        CancelCause::OverLimit(limit) => format!(": {limit}"),
+    }
+}
+
 type Line = (&'static str, Option<String>);
 
-/// Lines that say something, under a title; nothing where none does.
+/// The nonempty lines under a title; no output without any.
 fn block(title: &str, lines: Vec<Line>, output: &mut impl Write) -> io::Result<()> {
     if lines.iter().all(|(_, text)| text.is_none()) {
         return Ok(());
@@ -60,7 +69,7 @@ fn block(title: &str, lines: Vec<Line>, output: &mut impl Write) -> io::Result<(
         let rows = wrapped_to(&printable(&text), WIDTH - LABEL);
         for (place, row) in rows.lines().enumerate() {
             let label = if place == 0 { label } else { "" };
-            // A path of many letters is for copying, and not cut.
+            // A long path is for copying, and not cut.
             writeln!(output, "  {label:<width$}{row}", width = LABEL - 2)?;
         }
     }
@@ -74,7 +83,7 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
         Activation::Conda(name) => format!("conda {name}"),
         Activation::Venv(folder) => format!("venv {}", folder.display()),
     });
-    let parameters = request.array.iter().flat_map(|label| &label.parameters).map(|(name, value)| format!("{name}={value}"));
+    let parameters = request.array.iter().flat_map(|element| &element.parameters).map(|(name, value)| format!("{name}={value}"));
     vec![
         ("command", Some(command_words(&request.command)).filter(|words| !words.is_empty())),
         ("parameters", listed(parameters)),
@@ -94,7 +103,7 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
 fn needs(resources: &Resources) -> String {
     let Resources { gpus, memory: size, cpus, host_memory, time_limit, exclusive, mode, .. } = resources;
     let mode = match mode {
-        ModeWish::Auto => None,
+        RequestedMode::Auto => None,
         wish => serde_json::to_value(wish).ok().and_then(|wish| wish.as_str().map(|wish| format!("shared by {wish}"))),
     };
     let parts = [
@@ -122,7 +131,7 @@ fn schedule(schedule: &Schedule, zone: &TimeZone) -> Option<String> {
     listed(others.into_iter().flatten().chain(after))
 }
 
-/// What was expected, against what was seen.
+/// The expectation against the measurement.
 fn expected(job: &JobDetail) -> Vec<Line> {
     let peak = job.attempts.iter().flat_map(|attempt| &attempt.peaks).filter(|peak| **peak > MiB(0)).max();
     vec![
@@ -141,12 +150,12 @@ fn compared(MiB(peak): MiB, upper: Option<MiB>) -> String {
 }
 
 fn measured(attempt: &AttemptDetail) -> Vec<Line> {
-    let granted = attempt.placement.devices.iter().map(|granted| format!("{} ({} promised)", granted.device, memory(granted.promised)));
+    let granted = attempt.placement.devices.iter().map(|granted| format!("{} ({} promised)", granted.device, memory(granted.reserved)));
     let because = attempt.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
     vec![
         ("on", listed(granted)),
-        ("ended", attempt.verdict.as_ref().map(|end| format!("{}{because}", verdict(end)))),
-        // Whoever was over before anybody looked has none.
+        ("ended", attempt.verdict.as_ref().map(|end| format!("{end}{because}"))),
+        // A job that ended before the first sample has none.
         ("peak", listed(attempt.peaks.iter().filter(|peak| **peak > MiB(0)).map(|peak| memory(*peak)))),
         ("busy", utilisation(&attempt.utilisation)),
         ("energy", attempt.energy.map(|joules| energy(joules.0))),
@@ -163,13 +172,14 @@ pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use carma_core::{
-        ArrayId, AttemptId, DeviceId, Fraction, Granted, JobId, Limits, Outcome, Placement, Priority, Seconds, ServerId, State, Time,
+        ArrayId, AttemptId, DeviceId, Granted, JobId, Limits, Metric, Outcome, Placement, Priority, Seconds, ServerId, State, Time,
         Utilisation, Verdict,
     };
-    use carma_manager::api::{ArrayPlace, EstimateDetail, MemoryPart};
+    use carma_manager::api::{ArrayPlace, Ending, EstimateDetail, MemoryPart};
     use carma_manager::attempt::Exit;
+    use carma_manager::event::JobEvent;
     use carma_manager::judge::Blame;
-    use carma_manager::request::{After, ArrayLabel, JobCommand, JobRequest, Owner};
+    use carma_manager::request::{After, ArrayElement, JobCommand, JobRequest, Owner};
     use carma_manager::store::{Joules, NewEvent, Phase};
 
     use super::*;
@@ -183,15 +193,16 @@ pub(crate) mod tests {
         let launched = UnixMillis(1_800_000_000_000 + u64::from(number) * 1_000_000);
         AttemptDetail {
             attempt: AttemptId { job: JobId(15), number },
-            placement: Placement { server: ServerId(0), devices: vec![Granted { device, promised: MiB(18_432), limits: Limits::Streams }] },
+            placement: Placement { server: ServerId(0), devices: vec![Granted { device, reserved: MiB(18_432), limits: Limits::Streams }] },
             launched,
             ended: Some(UnixMillis(launched.0 + 242_000)),
+            ending: Some(Ending::from(&verdict)),
             verdict: Some(verdict),
             because: Some(because.to_owned()),
             whose: Some(Blame::Job),
             exit: Some(Exit::Code(1)),
             peaks: vec![MiB(17_000 + u64::from(number))],
-            utilisation: Utilisation { smact: Some(Fraction::clamped(0.63)), ..Utilisation::default() },
+            utilisation: Utilisation::of([(Metric::Smact, 0.63)]),
             energy: Some(Joules(43_210.0)),
         }
     }
@@ -204,7 +215,7 @@ pub(crate) mod tests {
             Resources { memory: Some(MiB(20_480)), cpus: Some(4), time_limit: Some(Seconds::from_secs(5400)), ..Resources::default() };
         request.schedule.priority = Priority(-5);
         request.schedule.after = vec![After { job: "9".to_owned(), condition: Condition::Any }];
-        request.array = Some(ArrayLabel { index: 3, parameters: BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]) });
+        request.array = Some(ArrayElement { index: 3, parameters: BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]) });
         let submitted = UnixMillis(1_800_000_000_000);
         let event = |sequence, after: u64, kind: &str, body| {
             let at = UnixMillis(submitted.0 + after);
@@ -217,6 +228,9 @@ pub(crate) mod tests {
             state: State::Done { at: Time::ZERO, outcome: Outcome::Failed { code: 1 } },
             phase: Phase::Done,
             outcome: Some("failed with exit code 1".to_owned()),
+            ending: Some(Ending::from(&Outcome::Failed { code: 1 })),
+            held_by: None,
+            cancelled: None,
             submitted,
             ended: Some(UnixMillis(submitted.0 + 2_242_000)),
             estimate: EstimateDetail {
@@ -271,5 +285,17 @@ pub(crate) mod tests {
             ..sample()
         };
         insta::assert_snapshot!("show", format!("{}\n{}", shown(&sample()), shown(&waiting)));
+    }
+
+    #[test]
+    fn the_first_line_says_who_holds_or_cancelled_a_job() {
+        let first = |job: JobDetail| shown(&job).lines().next().unwrap_or_default().to_owned();
+        let held = State::Held { since: Time::ZERO, resumes: carma_core::Resumes::Estimating };
+        let held = JobDetail { state: held, phase: Phase::Held, outcome: None, held_by: Some("root".to_owned()), ..sample() };
+        assert_eq!(first(held), "job 12_3 \"resnet\" of ada: held by root");
+        let cancelled = |cause| JobDetail { outcome: Some("cancelled".to_owned()), cancelled: Some(cause), ..sample() };
+        assert_eq!(first(cancelled(CancelCause::User("root".to_owned()))), "job 12_3 \"resnet\" of ada: cancelled by root");
+        let over = cancelled(CancelCause::OverLimit("it needs 90 GiB".to_owned()));
+        assert_eq!(first(over), "job 12_3 \"resnet\" of ada: cancelled: it needs 90 GiB");
     }
 }

@@ -1,4 +1,4 @@
-//! `carma show`: everything that is known of a job.
+//! `carma show`: all facts about a job.
 
 mod blocks;
 

@@ -1,14 +1,14 @@
-//! What can be done to a job: where it stands as it must, by those who may, after a yes.
+//! Actions on a job: allowed by its phase and by the user's rights, after a confirmation.
 
 use carma_manager::api::{Act, QueueRow};
 use carma_manager::store::Phase;
 
 use super::{Model, Prompt};
 use crate::manager::{identity, past};
-use crate::text::{printable, shortened};
+use carma_format::{printable, shortened};
 
 impl Model {
-    /// Asks whether something is really to be done to the job that is selected, where it can be.
+    /// Asks to confirm an action on the selected job, if it is possible.
     pub(super) fn ask(&mut self, act: Act) {
         let Some(job) = self.jobs.selected() else { return };
         let called = called(job);
@@ -18,7 +18,7 @@ impl Model {
         }
         if let Some(fitting) = fitting(&act).filter(|phases| !phases.contains(&job.state)) {
             let fitting: Vec<String> = fitting.iter().map(ToString::to_string).collect();
-            return self.say(format!("{called} is {}: only what is {} can be {}", job.state, fitting.join(" or "), past(&act)));
+            return self.say(format!("{called} is {}: only {} jobs can be {}", job.state, either(&fitting), past(&act)));
         }
         self.prompt = Some(Prompt::Confirm {
             name: identity(job.id, job.array),
@@ -28,17 +28,17 @@ impl Model {
     }
 }
 
-/// A job in words.
+/// A job as text.
 fn called(job: &QueueRow) -> String {
     let name = job.name.as_ref().map_or(String::new(), |name| format!(" \"{}\"", shortened(&printable(name), 30)));
     format!("job {}{name}", identity(job.id, job.array))
 }
 
-/// Where a job must stand for an act to make sense; unset: anywhere.
+/// The phases of a job that allow an action; unset: any.
 const fn fitting(act: &Act) -> Option<&'static [Phase]> {
     match act {
-        Act::Hold => Some(&[Phase::Queued, Phase::Recovering, Phase::Preempted]),
-        Act::Release => Some(&[Phase::Held]),
+        Act::Hold => Some(&[Phase::Estimating, Phase::Queued, Phase::Recovering, Phase::Preempted]),
+        Act::Release => Some(&[Phase::Held, Phase::Estimating]),
         Act::Requeue => Some(&[Phase::Starting, Phase::Running]),
         Act::Cancel | Act::Change(_) => None,
     }
@@ -57,6 +57,15 @@ const fn verb(act: &Act) -> &'static str {
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// "a, b or c".
+fn either(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [words @ .., last] => format!("{} or {last}", words.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +106,10 @@ mod tests {
     fn acts_are_for_jobs_that_stand_as_they_must() {
         let mut model = model_of(busy());
         assert_eq!(press(&mut model, "hy"), []);
-        assert_eq!(model.notice(), Some("job 1 \"resnet50\" is running: only what is queued or recovering or preempted can be held"));
+        assert_eq!(
+            model.notice(),
+            Some("job 1 \"resnet50\" is running: only estimating, queued, recovering or preempted jobs can be held")
+        );
         assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), Act::Release)]);
         assert_eq!(press(&mut model, "Ghy"), [], "it is held");
         assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), Act::Hold)]);

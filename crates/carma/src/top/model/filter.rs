@@ -1,25 +1,25 @@
-//! Which jobs are to be listed: words that must all fit.
+//! The filter of listed jobs: words that must all match.
 
 use carma_manager::api::QueueRow;
 
 use crate::manager::{devices, identity};
 
-/// What is typed to find jobs: `user:ada state:run gpu:3 resnet`.
+/// A filter for jobs: `user:ada state:run gpu:3 resnet`.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     /// As it was typed.
     pub(crate) text: String,
-    /// Only jobs of whoever looks.
+    /// Only jobs of the current user.
     pub(crate) mine: bool,
 }
 
 impl Filter {
-    /// Whether a job is to be listed for this user.
+    /// Whether a job is listed for this user.
     pub(super) fn fits(&self, job: &QueueRow, uid: u32) -> bool {
         (!self.mine || job.uid == uid) && self.text.split_whitespace().all(|word| fits(word, job))
     }
 
-    /// Whether anything is left out.
+    /// Whether the filter hides anything.
     pub(super) fn is_set(&self) -> bool {
         self.mine || !self.text.trim().is_empty()
     }

@@ -1,4 +1,4 @@
-//! What happened of late, the latest first.
+//! Recent events, the latest first.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use carma_core::{JobId, Outcome, RequeueReason, Verdict};
 use carma_manager::event::JobEvent;
 use carma_manager::store::{StoredEvent, UnixMillis};
 
-use crate::text::printable;
+use carma_format::printable;
 
 /// How many are kept.
 const KEPT: usize = 500;
 
-/// How much something matters to who watches.
+/// Importance of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// It goes its way.
+    /// Routine.
     Usual,
-    /// Something went wrong and is seen to: a recovery, a GPU that is lost, a host that is short.
+    /// A fault with a recovery: of a job, a lost GPU, a host short of memory.
     Recovery,
     /// A job failed for good.
     Failure,
@@ -36,22 +36,22 @@ pub(crate) struct Happening {
 pub(crate) struct Happenings {
     all: VecDeque<Happening>,
     last: Option<u64>,
-    /// Whether what is usual is left out.
+    /// Whether routine events are hidden.
     pub(crate) unusual_only: bool,
     /// The place in the list of the one that is selected.
     place: usize,
 }
 
 impl Happenings {
-    /// Takes the next.
+    /// Adds the next event.
     pub(super) fn take(&mut self, StoredEvent { sequence, event, text }: StoredEvent) {
-        // After a lost connection some may come again.
+        // After a lost connection some events may be repeated.
         if self.last.is_some_and(|last| sequence <= last) {
             return;
         }
         self.last = Some(sequence);
         let happening = Happening { at: event.at, job: event.job, words: printable(&text), weight: weight(&event.event) };
-        // Who looks at an earlier one goes on looking at it; the latest is where new ones come.
+        // A selected earlier event stays selected; new events come at the top.
         self.place += usize::from(self.place > 0 && self.shows(&happening));
         self.all.push_front(happening);
         self.all.truncate(KEPT);
@@ -61,22 +61,22 @@ impl Happenings {
         !self.unusual_only || happening.weight != Weight::Usual
     }
 
-    /// Those that are listed, the latest first.
+    /// The listed events, the latest first.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Happening> {
         self.all.iter().filter(|happening| self.shows(happening))
     }
 
-    /// Leaves out what is usual, or shows it again.
+    /// Hides or shows routine events.
     pub(super) fn toggle(&mut self) {
         (self.unusual_only, self.place) = (!self.unusual_only, 0);
     }
 
-    /// Selects another, so many further down.
+    /// Moves the selection down by this many rows.
     pub(super) fn move_by(&mut self, by: isize) {
         self.place = self.place.saturating_add_signed(by).min(self.listed().count().saturating_sub(1));
     }
 
-    /// Selects the latest, and whichever comes after it.
+    /// Selects the latest, and follows new ones.
     pub(super) const fn follow(&mut self) {
         self.place = 0;
     }
@@ -94,11 +94,11 @@ impl Happenings {
 
 const fn weight(event: &JobEvent) -> Weight {
     match event {
-        // How an attempt failed by itself is shown again when its job is over.
+        // A failure of the job itself is shown when its job is over.
         JobEvent::Ended { verdict: Verdict::Succeeded | Verdict::Failed { .. }, .. }
         | JobEvent::Finished { outcome: Outcome::Succeeded | Outcome::Cancelled, .. } => Weight::Usual,
         JobEvent::OverLimit { .. } | JobEvent::Finished { .. } => Weight::Failure,
-        // A job that takes turns or moves to another GPU met no trouble.
+        // Time slices and moves to another GPU are not faults.
         JobEvent::Machine { .. } | JobEvent::Ended { .. } | JobEvent::Requeued { reason: RequeueReason::After(_), .. } => Weight::Recovery,
         _ => Weight::Usual,
     }
@@ -122,7 +122,7 @@ mod tests {
             (4, "finished", json!({"outcome": Outcome::Failed { code: 1 }, "text": "failed with exit code 1"})),
             (5, "finished", json!({"outcome": Outcome::Cancelled, "text": "was cancelled"})),
             (6, "finished", serde_json::Value::Null),
-            (7, "requeued", json!({"reason": RequeueReason::SlotOver})),
+            (7, "requeued", json!({"reason": RequeueReason::TimeSliceOver})),
             (8, "requeued", json!({"reason": RequeueReason::Moved})),
             (9, "requeued", json!({"reason": RequeueReason::Requested})),
         ] {

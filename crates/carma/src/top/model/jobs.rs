@@ -1,4 +1,4 @@
-//! The list of jobs: which of them, in which order, and which is selected.
+//! The list of jobs: its filter, its order, and the selection.
 
 use std::cmp::Reverse;
 
@@ -8,13 +8,13 @@ use carma_manager::api::{Counts, Queue, QueueRow};
 use super::filter::Filter;
 use crate::manager::identity;
 
-/// By what jobs are sorted.
+/// Sort key of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Sort {
-    /// Those that run, then those that wait in the order in which they are looked at, then those that are held.
+    /// Running jobs, then queued jobs in queue order, then held jobs.
     #[default]
     Queue,
-    /// Those that stand longest where they stand, first.
+    /// Longest in their current state first.
     Time,
     /// The largest first.
     Memory,
@@ -33,7 +33,7 @@ impl Sort {
         }
     }
 
-    /// In a word or two.
+    /// A short name.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Queue => "queue order",
@@ -45,23 +45,23 @@ impl Sort {
     }
 }
 
-/// Jobs that are not over.
+/// Unfinished jobs.
 #[derive(Debug, Default)]
 pub(crate) struct JobList {
     queue: Queue,
     uid: u32,
     pub(crate) filter: Filter,
     pub(crate) sort: Sort,
-    /// Places in the queue of those that are listed, in order.
+    /// Queue places of the listed jobs, in order.
     listed: Vec<usize>,
     /// The place in the list of the one that is selected.
     place: usize,
-    /// Letters of the longest number.
+    /// Width of the longest job number.
     pub(crate) widest: usize,
 }
 
 impl JobList {
-    /// Takes the queue as it is now.
+    /// Sets the present queue.
     pub(super) fn take(&mut self, queue: Queue, uid: u32) {
         let selected = self.selected().map(|job| job.id);
         (self.queue, self.uid) = (queue, uid);
@@ -69,18 +69,18 @@ impl JobList {
         self.arrange(selected, self.place);
     }
 
-    /// Sorts by the next thing there is to sort by.
+    /// Selects the next sort key.
     pub(super) fn sort_by_next(&mut self) {
         self.sort = self.sort.next();
         self.rearrange();
     }
 
-    /// Lists anew what is to be listed, after the filter or the order changed.
+    /// Rebuilds the list after the filter or the order changed.
     pub(super) fn rearrange(&mut self) {
         self.arrange(self.selected().map(|job| job.id), 0);
     }
 
-    /// A job that is selected stays so wherever it goes; when it is gone, that at another place is.
+    /// A selected job stays selected when it moves; if it is gone, the job at the other place is selected.
     fn arrange(&mut self, selected: Option<JobId>, otherwise: usize) {
         let jobs = &self.queue.jobs;
         self.listed = (0..jobs.len()).filter(|place| self.filter.fits(&jobs[*place], self.uid)).collect();
@@ -95,7 +95,7 @@ impl JobList {
         self.place = place.unwrap_or(otherwise).min(self.listed.len().saturating_sub(1));
     }
 
-    /// Selects another, so many further down.
+    /// Moves the selection down by this many rows.
     pub(super) fn move_by(&mut self, by: isize) {
         self.place = self.place.saturating_add_signed(by).min(self.listed.len().saturating_sub(1));
     }
@@ -115,22 +115,22 @@ impl JobList {
         self.listed.len()
     }
 
-    /// Whether some are left out on purpose.
+    /// Whether a filter hides some.
     pub(crate) fn is_filtered(&self) -> bool {
         self.filter.is_set()
     }
 
-    /// How many there are of each kind, listed or not.
+    /// Counts of each kind, listed or not.
     pub(crate) const fn counts(&self) -> Counts {
         self.queue.counts
     }
 
-    /// Those that are listed, from a place on.
+    /// The listed jobs, from a place on.
     pub(crate) fn from(&self, place: usize) -> impl Iterator<Item = &QueueRow> {
         self.listed.iter().skip(place).map(|place| &self.queue.jobs[*place])
     }
 
-    /// What a job is called, where it is in the queue.
+    /// The row of a job, if it is in the queue.
     pub(crate) fn named(&self, job: JobId) -> Option<&QueueRow> {
         self.queue.jobs.iter().find(|row| row.id == job)
     }

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Key bindings.
 
 use carma_manager::api::{Act, LogStream};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -30,7 +30,7 @@ impl Model {
             None if self.panel.is_some() => self.press_in_panel(key.code),
             None => self.press_in_lists(key.code),
         };
-        // Events that nobody scrolls through any more are the latest again.
+        // Leaving the events scrolls back to the latest.
         if self.focus != Pane::Happenings {
             self.happenings.follow();
         }
@@ -149,7 +149,7 @@ impl Model {
         Vec::new()
     }
 
-    /// The job that is meant: that which is selected, or that of the event which is.
+    /// The selected job, or the job of the selected event.
     fn meant(&self) -> Option<String> {
         match self.focus {
             Pane::Happenings => Some(self.name_of(self.happenings.selected()?.job?)),
@@ -168,7 +168,7 @@ impl Model {
     }
 }
 
-/// How far a key moves, where a page has so many rows.
+/// Distance that a key moves, with pages of this many rows.
 fn movement(key: KeyCode, page: usize) -> Option<isize> {
     let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
     Some(match key {

@@ -1,23 +1,23 @@
-//! Which job has which letter and colour: a job keeps its own for as long as it is on a GPU.
+//! Letters and colours of jobs: a job keeps its own while it is on a GPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use carma_core::JobId;
 
-/// Letters of jobs.
+/// Letters that mark jobs.
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// What tells a job on a GPU from others.
+/// Distinguishes the jobs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(usize);
 
 impl Mark {
-    /// Its letter; where there are more jobs than letters they begin anew.
+    /// Its letter. With more jobs than letters, letters repeat.
     pub(crate) fn letter(self) -> char {
         char::from(LETTERS[self.0 % LETTERS.len()])
     }
 
-    /// Its place among so many colours.
+    /// Its index among this many colours.
     pub(crate) const fn among(self, colours: usize) -> usize {
         self.0 % colours
     }
@@ -28,7 +28,7 @@ impl Mark {
 pub(crate) struct Marks(BTreeMap<JobId, usize>);
 
 impl Marks {
-    /// These jobs are on GPUs now: others lose their marks, new ones get the first that are free.
+    /// Sets the jobs on GPUs: others lose their marks, new ones get the first free marks.
     pub(super) fn follow(&mut self, jobs: impl Iterator<Item = JobId>) {
         let jobs: BTreeSet<JobId> = jobs.collect();
         self.0.retain(|job, _| jobs.contains(job));

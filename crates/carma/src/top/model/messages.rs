@@ -1,17 +1,17 @@
-//! What changes the model, and what it wants to be done.
+//! Messages to the model, and its requests.
 
 use carma_manager::api::{Act, GpuDetail, JobDetail, LogStream, Me, Queue, RecentLooks, Status, Why};
 use carma_manager::store::StoredEvent;
 use ratatui::crossterm::event::KeyEvent;
 
-/// What the manager answered in one round.
+/// The manager's answers of one round.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) status: Status,
     pub(crate) me: Me,
     pub(crate) gpus: Vec<GpuDetail>,
     pub(crate) queue: Queue,
-    /// Looks at GPUs since the last round.
+    /// Samples of GPUs since the last round.
     pub(crate) looks: Vec<RecentLooks>,
 }
 
@@ -28,11 +28,11 @@ pub(crate) enum Message {
     Away(String),
     /// Something happened.
     Happened(StoredEvent),
-    /// The job that is looked at closely, or why it cannot be.
+    /// The selected job, or why it cannot be shown.
     Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
-    /// The end of the log that is looked at, or why it cannot be.
+    /// The end of the selected log, or why it cannot be shown.
     Log(String, Result<Vec<u8>, String>),
-    /// What became of an act, in words.
+    /// The result of an action, in words.
     Acted(String),
     /// It is time to leave.
     Leave(Departure),
@@ -43,9 +43,9 @@ pub(crate) enum Message {
 /// Why to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// Somebody wants to.
+    /// The user quits.
     Wanted,
-    /// A signal told us to.
+    /// By a signal.
     Signalled(i32),
 }
 
@@ -56,10 +56,10 @@ pub(crate) struct Size {
     pub(crate) rows: u16,
 }
 
-/// What a job is called when the manager is asked about it.
+/// The name of a job in requests to the manager.
 pub(crate) type JobName = String;
 
-/// Something that is to be done.
+/// A request of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Leave.
@@ -68,16 +68,16 @@ pub(crate) enum Request {
     Suspend,
     /// Do this to a job.
     Act(JobName, Act),
-    /// Look at this more closely, from now on.
+    /// Show details of this from now on.
     Look(Subject),
 }
 
-/// What is looked at more closely than all else.
+/// The subject of the detail panel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// Nothing.
     Nothing,
-    /// All about a job.
+    /// Details of a job.
     Job(JobName),
     /// A log.
     Log(JobName, LogStream),

@@ -1,4 +1,4 @@
-//! What is known and what is looked at. It changes by messages alone, and answers with what is to be done about them.
+//! The state of the view: the data and the selection. Only messages change it; each returns the requests that follow.
 
 mod acts;
 mod filter;
@@ -15,7 +15,6 @@ pub(super) use jobs::{JobList, Sort};
 pub(super) use marks::Mark;
 pub(super) use messages::{Departure, JobName, Message, Request, Seen, Size, Subject};
 pub(super) use panel::Panel;
-pub(super) use recent::Traces;
 
 use std::time::Duration;
 
@@ -26,9 +25,9 @@ use self::marks::Marks;
 use self::recent::Recent;
 use crate::manager::identity;
 
-/// A manager that answers nothing for so long is said to be silent.
+/// A manager without any answer for this long is shown as silent.
 const SILENCE: Duration = Duration::from_secs(5);
-/// How long it is shown what became of an act.
+/// How long the result of an action is shown.
 const NOTICE: Duration = Duration::from_secs(8);
 
 /// A part of the screen that keys can be meant for.
@@ -40,7 +39,7 @@ pub(crate) enum Pane {
 }
 
 impl Pane {
-    /// The one that Tab goes to.
+    /// The next list for Tab.
     const fn next(self) -> Self {
         match self {
             Self::Gpus => Self::Jobs,
@@ -50,7 +49,7 @@ impl Pane {
     }
 }
 
-/// What keys go to before all else.
+/// A prompt that takes keys first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Prompt {
     /// The text of the filter is typed.
@@ -62,7 +61,7 @@ pub(crate) enum Prompt {
 /// The model.
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// Where the manager is.
+    /// Address of the manager.
     pub(super) address: String,
     pub(super) seen: Option<Box<Seen>>,
     pub(super) recent: Recent,
@@ -70,7 +69,7 @@ pub(crate) struct Model {
     pub(super) happenings: Happenings,
     pub(super) marks: Marks,
     pub(super) focus: Pane,
-    /// Which GPU is selected, by its place.
+    /// The selected GPU, by index.
     pub(super) gpu: usize,
     pub(super) panel: Option<Panel>,
     pub(super) prompt: Option<Prompt>,
@@ -78,13 +77,13 @@ pub(crate) struct Model {
     absence: Option<(Duration, String)>,
     notice: Option<(Duration, String)>,
     /// When the manager answered last.
-    heard: Duration,
+    last_answer: Duration,
     now: Duration,
     size: Size,
 }
 
 impl Model {
-    /// Nothing is known yet of the manager at this address.
+    /// An empty model of the manager at this address.
     pub(crate) fn new(address: String, size: Size) -> Self {
         Self {
             address,
@@ -99,13 +98,13 @@ impl Model {
             prompt: None,
             absence: None,
             notice: None,
-            heard: Duration::ZERO,
+            last_answer: Duration::ZERO,
             now: Duration::ZERO,
             size,
         }
     }
 
-    /// Takes a message that came so long after the start, and says what is to be done.
+    /// Handles a message that came this long after the start, and returns requests.
     pub(crate) fn update(&mut self, message: Message, now: Duration) -> Vec<Request> {
         self.now = now;
         match message {
@@ -131,11 +130,11 @@ impl Model {
     }
 
     fn see(&mut self, mut seen: Box<Seen>) {
-        // What was said until then was said of an absence that is over.
+        // The previous notice is about an absence that is over.
         if let Some((away, _)) = self.absence.take() {
             self.notice.take_if(|(said, _)| *said <= away);
         }
-        self.heard = self.now;
+        self.last_answer = self.now;
         self.recent.take(std::mem::take(&mut seen.looks));
         self.marks.follow(seen.gpus.iter().flat_map(|gpu| &gpu.tenants).map(|tenant| tenant.attempt.job));
         self.jobs.take(std::mem::take(&mut seen.queue), seen.me.uid);
@@ -155,19 +154,19 @@ impl Model {
         }
     }
 
-    /// Shows words for a while.
+    /// Shows a notice for a while.
     fn say(&mut self, words: String) {
         self.notice = Some((self.now, words));
     }
 
-    /// What became of the last act, while it is news.
+    /// The result of the last action, while it is recent.
     pub(super) fn notice(&self) -> Option<&str> {
         self.notice.as_ref().filter(|(said, _)| self.now < *said + NOTICE).map(|(_, words)| words.as_str())
     }
 
-    /// Why what is shown may be old, where it may.
+    /// Why the shown data may be old, if so.
     pub(super) fn absence(&self) -> Option<String> {
-        let silent = self.now.saturating_sub(self.heard);
+        let silent = self.now.saturating_sub(self.last_answer);
         match &self.absence {
             Some((_, why)) => Some(format!("{why}; trying again")),
             None if silent > SILENCE => Some(format!("the manager has not answered for {} s", silent.as_secs())),
@@ -175,17 +174,17 @@ impl Model {
         }
     }
 
-    /// Whether we may do anything to a job of this user.
+    /// Whether we may act on a job of this user.
     pub(super) fn may_touch(&self, uid: u32) -> bool {
         self.seen.as_ref().is_some_and(|seen| seen.me.operator || seen.me.uid == uid)
     }
 
-    /// What a job is called: by its place in an array, where it has one and is known.
+    /// The name of a job: its place in an array, if known.
     pub(super) fn name_of(&self, job: JobId) -> JobName {
         self.jobs.named(job).map_or_else(|| job.0.to_string(), |row| identity(row.id, row.array))
     }
 
-    /// Rows that a panel has for its text: all but the head, its title and the keys.
+    /// Rows of a panel's text: all but the head, its title and the keys.
     pub(super) fn panel_rows(&self) -> usize {
         usize::from(self.size.rows.saturating_sub(3)).max(1)
     }

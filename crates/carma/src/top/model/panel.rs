@@ -1,4 +1,4 @@
-//! What can lie over the lists: all about a job, a log, help.
+//! Panels over the lists: details of a job, a log, help.
 
 use carma_manager::api::{JobDetail, LogStream, Why};
 use carma_manager::store::UnixMillis;
@@ -8,16 +8,16 @@ use super::super::plain::plain_lines;
 use super::super::wrap::wrapped;
 use super::JobName;
 use crate::manager::write_job;
-use crate::text::printable;
+use carma_format::printable;
 
-/// Something that lies over the lists.
+/// A panel over the lists.
 #[derive(Debug)]
 pub(crate) enum Panel {
-    /// What keys do.
+    /// Key bindings.
     Help,
-    /// All about a job.
+    /// Details of a job.
     Job(TextPanel),
-    /// What a job printed.
+    /// The output of a job.
     Log(LogPanel),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct TextPanel {
 }
 
 impl TextPanel {
-    /// The lines as rows of so many columns.
+    /// The lines, wrapped to this many columns.
     pub(crate) fn wrapped(&self, columns: usize) -> Vec<String> {
         self.lines.iter().flat_map(|line| wrapped(line, columns)).collect()
     }
@@ -45,12 +45,12 @@ pub(crate) struct LogPanel {
     pub(crate) lines: Vec<String>,
     /// Lines below the screen; none: it follows as the log grows.
     pub(crate) below: usize,
-    /// Why there is nothing new.
+    /// Why there is no new data.
     pub(crate) trouble: Option<String>,
 }
 
 impl LogPanel {
-    /// Takes the end of the log as it is now. Who has scrolled back is left in peace.
+    /// Sets the present end of the log. A view that is scrolled back stays.
     pub(super) fn take(&mut self, log: Result<Vec<u8>, String>, rows: usize) {
         match log {
             Ok(bytes) => {
@@ -64,21 +64,21 @@ impl LogPanel {
     }
 }
 
-/// All about a job, as lines: first why it waits, where it does.
+/// Details of a job, as lines: first why it waits, if it does.
 pub(super) fn job_lines(job: &JobDetail, why: Option<&Why>, now: UnixMillis) -> Vec<String> {
     let mut lines: Vec<String> = why.iter().flat_map(|why| why.text.lines().map(printable)).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
     let mut text = Vec::new();
-    // Nothing keeps one from writing to memory.
+    // Writing to memory does not fail.
     let _ = write_job(job, now, &TimeZone::system(), &mut text);
     lines.extend(String::from_utf8_lossy(&text).lines().map(str::to_owned));
     lines
 }
 
 impl Panel {
-    /// Scrolls so many rows down, where there are any.
+    /// Scrolls down by this many rows, if possible.
     pub(super) fn scroll(&mut self, by: isize, columns: usize, rows: usize) {
         match self {
             Self::Help => {}

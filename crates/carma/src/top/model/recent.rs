@@ -1,21 +1,19 @@
-//! The last looks at GPUs, as far back as the manager knows them.
+//! The recent samples of GPUs, as far back as the manager keeps them.
 
 use std::collections::BTreeMap;
 
-use carma_core::{DeviceId, PowerRange};
+use carma_core::{DeviceId, PowerRange, UtilisationOverTime};
 use carma_manager::api::RecentLooks;
 use carma_manager::store::UnixMillis;
 
-/// Looks are kept for so many milliseconds, as the manager keeps them.
+/// Samples are kept for this many milliseconds, as in the manager.
 const SPAN: u64 = 600_000;
 
-/// What is drawn over time of each GPU, each as a share of all there is.
+/// The curves of each GPU, each as a share of the maximum.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Traces {
     at: Vec<UnixMillis>,
-    pub(crate) smact: Vec<Option<f64>>,
-    pub(crate) smocc: Vec<Option<f64>>,
-    pub(crate) drama: Vec<Option<f64>>,
+    pub(crate) utilisation: UtilisationOverTime,
     /// In watts.
     pub(crate) power: Vec<Option<f64>>,
 }
@@ -25,35 +23,34 @@ pub(crate) struct Traces {
 pub(crate) struct Recent(BTreeMap<DeviceId, Traces>);
 
 impl Recent {
-    /// Takes looks that came after all before.
+    /// Adds samples that are newer than all before.
     pub(super) fn take(&mut self, looks: Vec<RecentLooks>) {
         for looks in looks {
             let Some(last) = looks.at.last().copied() else { continue };
             let traces = self.0.entry(looks.device).or_default();
             traces.at.extend(looks.at);
-            // What claims to be yet to come is from before the manager's clock went back.
+            // Samples in the future are from before the manager's clock was set back.
             let gone = traces.at.iter().take_while(|at| **at > last || at.0 + SPAN < last.0).count();
             traces.at.drain(..gone);
-            let power = looks.power.iter().map(|watts| watts.map(|watts| watts.0)).collect();
-            for (trace, new) in [
-                (&mut traces.smact, looks.smact),
-                (&mut traces.smocc, looks.smocc),
-                (&mut traces.drama, looks.drama),
-                (&mut traces.power, power),
-            ] {
+            let power: Vec<Option<f64>> = looks.power.iter().map(|watts| watts.map(|watts| watts.0)).collect();
+            let renew = |trace: &mut Vec<Option<f64>>, new: &[Option<f64>]| {
                 trace.extend(new);
                 trace.drain(..gone.min(trace.len()));
+            };
+            for (metric, trace) in traces.utilisation.iter_mut() {
+                renew(trace, &looks.utilisation[metric]);
             }
+            renew(&mut traces.power, &power);
         }
     }
 
-    /// Those of a GPU, if it was looked at.
+    /// The samples of a GPU, if there are any.
     pub(crate) fn of(&self, device: DeviceId) -> Option<&Traces> {
         self.0.get(&device)
     }
 
-    /// The watts that power is drawn against: the limit of an A100, as nobody tells that of a GPU, or more where more was seen. By the most that was seen
-    /// alone, GPUs that idle would look as if they worked as hard as they can.
+    /// The watts at the top of the power chart: the limit of an A100, as the GPU's own limit is not known here, or the highest sample. With the highest sample
+    /// only, idle GPUs would appear fully loaded.
     pub(crate) fn full_power(&self) -> f64 {
         self.0.values().flat_map(|traces| &traces.power).flatten().copied().fold(PowerRange::A100.limit.0, f64::max)
     }
@@ -61,7 +58,7 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::Watts;
+    use carma_core::{Metric, Watts};
 
     use super::super::super::fixtures::busy;
     use super::*;
@@ -72,8 +69,10 @@ mod tests {
         let mut look = |second: u64| {
             let looks = busy().looks.remove(0);
             let device = looks.device;
-            recent.take(vec![RecentLooks { at: vec![UnixMillis(second * 1000)], smact: vec![Some(second as f64)], ..looks }]);
-            let Traces { at, smact, power, .. } = recent.of(device).unwrap();
+            let utilisation = UtilisationOverTime::default().with(Metric::Smact, vec![Some(second as f64)]);
+            recent.take(vec![RecentLooks { at: vec![UnixMillis(second * 1000)], utilisation, ..looks }]);
+            let Traces { at, utilisation, power } = recent.of(device).unwrap();
+            let smact = &utilisation[Metric::Smact];
             assert_eq!((at.len(), power.len()), (smact.len(), smact.len()));
             (smact.len(), smact[0].unwrap())
         };

@@ -1,4 +1,4 @@
-//! Colours and letters: what a terminal can show decides which.
+//! Colours and glyphs, chosen by the terminal's abilities.
 
 use std::env;
 
@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::super::model::{Mark, Weight};
 
-/// Colours of jobs: those that every terminal has, but not red, which means trouble.
+/// Colours of jobs: those that every terminal has, except red, which means a problem.
 const JOBS: [Color; 9] = [
     Color::Cyan,
     Color::Yellow,
@@ -19,7 +19,7 @@ const JOBS: [Color; 9] = [
     Color::LightBlue,
 ];
 
-/// How things look.
+/// Colours and glyphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Appearance {
     pub(crate) colour: bool,
@@ -27,9 +27,9 @@ pub(crate) struct Appearance {
     pub(crate) unicode: bool,
 }
 
-/// Letters that are drawn with.
-pub(super) struct Letters {
-    /// From nothing to all.
+/// Characters to draw with.
+pub(super) struct Glyphs {
+    /// From empty to full.
     pub(super) levels: [char; 8],
     pub(super) promised: char,
     pub(super) others: char,
@@ -42,7 +42,7 @@ pub(super) struct Letters {
     pub(super) up_down: &'static str,
 }
 
-const UNICODE: Letters = Letters {
+const UNICODE: Glyphs = Glyphs {
     levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
     promised: '▒',
     others: '▓',
@@ -53,7 +53,7 @@ const UNICODE: Letters = Letters {
     cut: '…',
     up_down: "↑↓",
 };
-const ASCII: Letters = Letters {
+const ASCII: Glyphs = Glyphs {
     levels: ['_', '.', ':', '-', '=', '+', '*', '#'],
     promised: ':',
     others: '%',
@@ -66,7 +66,7 @@ const ASCII: Letters = Letters {
 };
 
 impl Appearance {
-    /// What the environment and the user want.
+    /// The choice of the environment and the user.
     pub(crate) fn of_environment(no_color: bool, ascii: bool) -> Self {
         let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_lowercase();
@@ -74,11 +74,11 @@ impl Appearance {
         Self { colour: !no_color && set("NO_COLOR").is_none(), unicode: unicode && !ascii }
     }
 
-    pub(super) const fn letters(self) -> &'static Letters {
+    pub(super) const fn glyphs(self) -> &'static Glyphs {
         if self.unicode { &UNICODE } else { &ASCII }
     }
 
-    /// Colours where they are wanted, else what stands in for them.
+    /// Colours if enabled, otherwise a modifier.
     const fn style(self, colour: Color, otherwise: Modifier) -> Style {
         if self.colour { Style::new().fg(colour) } else { Style::new().add_modifier(otherwise) }
     }
@@ -93,7 +93,7 @@ impl Appearance {
         if self.colour { Style::new().fg(Color::Black).bg(JOBS[mark.among(JOBS.len())]) } else { Style::new() }
     }
 
-    /// What a job was promised and does not use.
+    /// Reserved and unused memory of a job.
     pub(super) const fn promise(self, mark: Mark) -> Style {
         self.style(JOBS[mark.among(JOBS.len())], Modifier::empty())
     }
@@ -103,17 +103,17 @@ impl Appearance {
         self.style(Color::Red, Modifier::BOLD).add_modifier(Modifier::BOLD)
     }
 
-    /// Something is to be noticed.
+    /// A warning.
     pub(super) const fn notable(self) -> Style {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// Something goes well.
+    /// A good state.
     pub(super) const fn good(self) -> Style {
         self.style(Color::Green, Modifier::empty())
     }
 
-    /// A figure over time.
+    /// A chart over time.
     pub(super) const fn trace(self) -> Style {
         self.style(Color::Cyan, Modifier::empty())
     }
@@ -127,9 +127,9 @@ impl Appearance {
     }
 }
 
-/// What stands out.
+/// Emphasised text.
 pub(super) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
-/// What matters less. Not by a colour: the grey of some terminals is that of their background.
+/// Less important text. Not by a colour: the grey of some terminals is that of their background.
 pub(super) const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
-/// What is selected where keys go.
+/// The selection in the focused list.
 pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);

@@ -1,4 +1,4 @@
-//! Texts on the screen: cut where they would be too long, and free of what steers a terminal.
+//! Texts on the screen: cut to fit, and free of control sequences.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
-use crate::text::printable;
+use carma_format::printable;
 
 /// A row that is written from left to right.
 pub(super) struct Row<'a> {
@@ -20,7 +20,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The row of an area that is so far down; unset where there is none.
+    /// The row of an area at this offset; unset if there is none.
     pub(super) fn new(area: Rect, down: usize, appearance: Appearance, buffer: &'a mut Buffer) -> Option<Self> {
         let down = u16::try_from(down).ok().filter(|down| *down < area.height)?;
         Some(Self { buffer, appearance, x: area.x, y: area.y + down, end: area.right() })
@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Writes a text, as long as it is.
+    /// Writes a text in its full length.
     pub(super) fn text(&mut self, text: &str, style: Style) -> &mut Self {
         let before = self.x;
         let width = self.write(text, self.left(), style);
@@ -45,20 +45,20 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Writes a text in so many cells, from their left.
+    /// Writes a text in this many cells, left-aligned.
     pub(super) fn cell(&mut self, text: &str, width: usize, style: Style) -> &mut Self {
         let width = width.min(self.left());
         self.write(text, width, style);
         self.skip(width)
     }
 
-    /// Writes a number in so many cells, to their right.
+    /// Writes a number in this many cells, right-aligned.
     pub(super) fn number(&mut self, text: &str, width: usize, style: Style) -> &mut Self {
         let free = width.saturating_sub(text.chars().count());
         self.skip(free).cell(text, width - free, style)
     }
 
-    /// Writes a text at the end of the row, where there is room for it.
+    /// Writes a text at the end of the row, if there is room.
     pub(super) fn at_end(&mut self, text: &str, style: Style) {
         let width = Span::raw(text).width();
         if let Some(free) = self.left().checked_sub(width + 1) {
@@ -76,7 +76,7 @@ impl<'a> Row<'a> {
         self.skip(1)
     }
 
-    /// Fills what is left.
+    /// Fills the remaining width.
     pub(super) fn fill(&mut self, symbol: &str, style: Style) {
         for x in self.x..self.end {
             self.buffer.cell_mut((x, self.y)).map(|cell| cell.set_symbol(symbol).set_style(style));
@@ -85,12 +85,12 @@ impl<'a> Row<'a> {
     }
 
     fn write(&mut self, text: &str, width: usize, style: Style) -> u16 {
-        // Nearly all texts are plain, and copied by nobody.
+        // Nearly all texts are plain and need no copy.
         let text = if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) { Cow::Borrowed(text) } else { Cow::Owned(printable(text)) };
         let fits = Span::raw(text.as_ref()).width() <= width;
         let (mut end, _) = self.buffer.set_stringn(self.x, self.y, text, if fits { width } else { width.saturating_sub(1) }, style);
         if !fits && width > 0 {
-            let cut = self.appearance.letters().cut;
+            let cut = self.appearance.glyphs().cut;
             self.buffer.cell_mut((end, self.y)).map(|cell| cell.set_char(cut).set_style(style));
             end += 1;
         }
@@ -100,14 +100,14 @@ impl<'a> Row<'a> {
 
 /// A line with a title, above a part of the screen.
 pub(super) fn title(area: Rect, words: &str, more: &str, focused: bool, appearance: Appearance, buffer: &mut Buffer) {
-    let rule = appearance.letters().rule;
+    let rule = appearance.glyphs().rule;
     let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
     let style = if focused { STRONG.patch(SELECTED) } else { STRONG };
     row.text(rule, FAINT).text(&format!(" {words} "), style).text(more, Style::new());
     row.text(if more.is_empty() { "" } else { " " }, Style::new()).fill(rule, FAINT);
 }
 
-/// The first of so many places to show, so that a selected one is in sight.
+/// The first place to show, so that the selected one is visible.
 pub(super) fn first_in_sight(selected: usize, rows: usize, all: usize) -> usize {
     selected.saturating_sub(rows / 2).min(all.saturating_sub(rows))
 }

@@ -1,11 +1,11 @@
-//! GPUs in words and numbers.
+//! GPUs as text and numbers.
 
 use carma_core::{CollocationMode, MiB};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
 use crate::manager::devices;
 
-/// What a job has of what it was promised on a GPU, and how busy it keeps it.
+/// Used and reserved memory of a job on a GPU, and its utilisation.
 pub(super) fn taken(tenant: &GpuTenant) -> String {
     let used = tenant.memory.map_or_else(|| "-".to_owned(), gibibytes);
     let busy = tenant.smact.map_or(String::new(), |share| format!(" SMACT {share:.2}"));
@@ -16,7 +16,7 @@ fn gibibytes(MiB(size): MiB) -> String {
     format!("{:.1}", size as f64 / 1024.0)
 }
 
-/// Memory in use, of all there is.
+/// Used and total memory.
 pub(super) fn memory_words(gpu: &GpuDetail) -> String {
     format!("{}/{}", gpu.memory_used.map_or_else(|| "-".to_owned(), gibibytes), gibibytes(gpu.memory))
 }
@@ -25,7 +25,7 @@ pub(super) fn temperature(gpu: &GpuDetail) -> String {
     gpu.temperature.map_or_else(String::new, |degrees| format!("{degrees} C"))
 }
 
-/// What people should know of a GPU besides its numbers.
+/// Notes about a GPU besides its numbers.
 pub(super) fn standing(gpu: &GpuDetail) -> String {
     let mode = match gpu.mode {
         CollocationMode::Streams => None,
@@ -41,7 +41,7 @@ pub(super) fn standing(gpu: &GpuDetail) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What is to be said of a GPU that is selected.
+/// Details of the selected GPU.
 pub(super) fn about(gpu: &GpuDetail) -> String {
     let closed = if gpu.closed.is_empty() { "takes jobs".to_owned() } else { gpu.closed.join("; ") };
     format!("GPU {} ({}): {closed}; counters: {}", devices([gpu.device]), gpu.name, gpu.counters)

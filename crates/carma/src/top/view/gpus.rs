@@ -1,27 +1,27 @@
-//! GPUs: their memory by job, and how busy they are over time. The less room there is, the fewer lines each has.
+//! GPUs: their memory by job, and their utilisation over time. With less room, each has fewer lines.
 
-use carma_core::Fraction;
+use carma_core::Metric;
 use carma_manager::api::{GpuDetail, GpuTenant};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::model::{Model, Pane, Traces};
+use super::super::model::{Model, Pane};
 use super::appearance::{Appearance, FAINT, SELECTED, STRONG};
 use super::canvas::{Row, first_in_sight, title};
 use super::gpu_words::{memory_words, standing, taken, temperature};
 use super::memory::{Part, cells};
 use crate::manager::devices;
-use crate::text::{printable, shortened};
+use carma_format::{printable, shortened};
 
-/// Where everything of a GPU is in one row: how wide its parts are.
+/// Widths of the parts of a GPU in a single row.
 const MEMORY_WORDS: usize = 9;
-/// The one figure whose numbers have a unit.
+/// The only chart whose numbers have a unit.
 const POWER: &str = "power";
-/// From this width on, a row has room for everything over time.
+/// From this width on, a row has room for all charts.
 const WIDE: usize = 120;
 
-/// Lines that each GPU gets where all may have so many together.
+/// Lines per GPU in this room.
 const fn lines_each(gpus: usize, room: usize) -> usize {
     match room.checked_div(gpus) {
         Some(3..) => 3,
@@ -30,7 +30,7 @@ const fn lines_each(gpus: usize, room: usize) -> usize {
     }
 }
 
-/// Rows that all GPUs want, with their title, of so many.
+/// Rows of all GPUs, with their title, in this room.
 pub(super) fn rows_wanted(gpus: usize, room: usize) -> usize {
     let each = lines_each(gpus, room.saturating_sub(1));
     let heading = usize::from(each == 1);
@@ -54,7 +54,8 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
         return;
     }
     let widest = gpus.iter().map(|gpu| devices([gpu.device]).len()).max().unwrap_or_default();
-    let view = View { model, widest, full_power: model.recent.full_power(), appearance };
+    let metrics = Metric::shown(|metric| gpus.iter().any(|gpu| gpu.utilisation[metric].is_some())).collect();
+    let view = View { model, widest, metrics, full_power: model.recent.full_power(), appearance };
     if heading > 0
         && let Some(mut row) = Row::new(area, 1, appearance, buffer)
     {
@@ -75,21 +76,23 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     }
 }
 
-/// What all rows have in common.
+/// Common to all rows.
 struct View<'a> {
     model: &'a Model,
-    /// Letters of the longest name.
+    /// Width of the longest name.
     widest: usize,
+    /// The shown metrics.
+    metrics: Vec<Metric>,
     /// In watts.
     full_power: f64,
     appearance: Appearance,
 }
 
-/// One thing over time.
+/// One chart over time.
 struct Figure<'a> {
     name: &'static str,
     trace: &'a [Option<f64>],
-    /// What fills the whole height.
+    /// The value at full height.
     full: f64,
     now: String,
 }
@@ -110,7 +113,7 @@ impl View<'_> {
     }
 
     fn bar(&self, gpu: &GpuDetail, width: usize, row: &mut Row<'_>) {
-        let letters = self.appearance.letters();
+        let glyphs = self.appearance.glyphs();
         row.letter('[', FAINT);
         let mut before = None;
         for part in cells(gpu, width) {
@@ -119,12 +122,12 @@ impl View<'_> {
                 Part::Others | Part::Free => None,
             };
             let (letter, style) = match (part, mark) {
-                // With colours a letter at the beginning does.
+                // With colours, one letter at the beginning is enough.
                 (Part::Used(_), Some(mark)) if self.appearance.colour && before == Some(part) => (' ', self.appearance.bar(mark)),
                 (Part::Used(_), Some(mark)) => (mark.letter(), self.appearance.bar(mark)),
-                (Part::Promised(_), Some(mark)) => (letters.promised, self.appearance.promise(mark)),
-                (Part::Free, _) => (letters.free, FAINT),
-                (Part::Others, _) | (_, None) => (letters.others, Style::new()),
+                (Part::Promised(_), Some(mark)) => (glyphs.promised, self.appearance.promise(mark)),
+                (Part::Free, _) => (glyphs.free, FAINT),
+                (Part::Others, _) | (_, None) => (glyphs.others, Style::new()),
             };
             row.letter(letter, style);
             before = Some(part);
@@ -132,24 +135,24 @@ impl View<'_> {
         row.letter(']', FAINT);
     }
 
-    fn figures(&self, gpu: &GpuDetail) -> [Figure<'_>; 4] {
+    /// The metrics, and power.
+    fn figures(&self, gpu: &GpuDetail) -> Vec<Figure<'_>> {
         let traces = self.model.recent.of(gpu.device);
-        let share = |share: Option<Fraction>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", share.get()));
-        let busy = &gpu.utilisation;
+        let metric = |metric: &Metric| Figure {
+            name: metric.name(),
+            trace: traces.map_or(&[][..], |traces| &traces.utilisation[*metric]),
+            full: 1.0,
+            now: gpu.utilisation[*metric].map_or_else(|| "-".to_owned(), |share| format!("{:.2}", share.get())),
+        };
         let watts = gpu.power.map_or_else(|| "-".to_owned(), |watts| format!("{:.0} W", watts.0));
-        let of = |pick: fn(&Traces) -> &Vec<Option<f64>>| traces.map_or(&[][..], |traces| pick(traces));
-        [
-            Figure { name: "SMACT", trace: of(|traces| &traces.smact), full: 1.0, now: share(busy.smact) },
-            Figure { name: "SMOCC", trace: of(|traces| &traces.smocc), full: 1.0, now: share(busy.smocc) },
-            Figure { name: "DRAMA", trace: of(|traces| &traces.drama), full: 1.0, now: share(busy.drama) },
-            Figure { name: POWER, trace: of(|traces| &traces.power), full: self.full_power, now: watts },
-        ]
+        let power = Figure { name: POWER, trace: traces.map_or(&[][..], |traces| &traces.power), full: self.full_power, now: watts };
+        self.metrics.iter().map(metric).chain([power]).collect()
     }
 
     fn over_time(&self, gpu: &GpuDetail, row: &mut Row<'_>) {
         row.skip(self.widest + 2);
         // Each has its name, its last number and spaces besides.
-        let width = (row.left().saturating_sub(1) / 4).saturating_sub(12).min(40);
+        let width = (row.left().saturating_sub(1) / (self.metrics.len() + 1)).saturating_sub(12).min(40);
         for figure in self.figures(gpu) {
             row.text(figure.name, FAINT).skip(1);
             self.trace(&figure, width, row);
@@ -159,7 +162,7 @@ impl View<'_> {
     }
 
     fn trace(&self, Figure { trace, full, .. }: &Figure<'_>, width: usize, row: &mut Row<'_>) {
-        let levels = self.appearance.letters().levels;
+        let levels = self.appearance.glyphs().levels;
         let cells = trace.len().min(width);
         row.skip(width - cells);
         for cell in 0..cells {
@@ -181,20 +184,20 @@ impl View<'_> {
         row.text(&words, FAINT);
     }
 
-    /// A job on a GPU in a few words.
+    /// A short text about a job on a GPU.
     fn words(&self, tenant: &GpuTenant) -> String {
         let id = self.model.name_of(tenant.attempt.job);
         let name = shortened(&printable(tenant.name.as_deref().unwrap_or_default()), 20);
         format!("{id} {name} {}", taken(tenant))
     }
 
-    /// Widths of a row that has everything: of the bar, and of what is drawn over time.
+    /// Widths of a full row: of the bar, and of the charts.
     fn widths(&self, row: &Row<'_>) -> (usize, usize) {
         let left = row.left().saturating_sub(self.widest + 2);
-        let fixed = 3 + MEMORY_WORDS + 6 * 3 + 7 + 6;
-        let figures = if row.left() >= WIDE { 4 } else { 1 };
+        let fixed = 3 + MEMORY_WORDS + 6 * self.metrics.len() + 7 + 6;
+        let figures = if row.left() >= WIDE { self.metrics.len() + 1 } else { 1 };
         let flexible = left.saturating_sub(fixed + figures);
-        // The bar is twice as wide as anything over time.
+        // The bar is twice as wide as a chart.
         let bar = flexible * 2 / (figures + 2);
         (bar, flexible.saturating_sub(bar) / figures)
     }
@@ -204,7 +207,7 @@ impl View<'_> {
         let faint = FAINT;
         let wide = row.left() >= WIDE;
         row.skip(self.widest + 2).cell("memory by job", bar + 2, faint).skip(1).number("GiB", MEMORY_WORDS, faint);
-        for (place, name) in ["SMACT", "SMOCC", "DRAMA", POWER].into_iter().enumerate() {
+        for (place, name) in self.metrics.iter().map(|metric| metric.name()).chain([POWER]).enumerate() {
             let over_time = if wide || place == 0 { 1 + trace } else { 0 };
             row.number(name, over_time + if name == POWER { 7 } else { 6 }, faint);
         }
@@ -234,7 +237,7 @@ impl View<'_> {
     }
 }
 
-/// The mean of what is known.
+/// The mean of the known values.
 fn mean(looks: &[Option<f64>]) -> Option<f64> {
     let known = || looks.iter().flatten();
     let count = known().count();

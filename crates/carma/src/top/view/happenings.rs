@@ -1,4 +1,4 @@
-//! What happened of late: the latest first, recoveries and failures in their colours.
+//! Recent events: the latest first, recoveries and failures in their colours.
 
 use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;

@@ -1,4 +1,4 @@
-//! Jobs: those that run, with where and how far, and those that wait, with why.
+//! Jobs: running ones with GPU and progress, waiting ones with the reason.
 
 use carma_core::MiB;
 use carma_manager::api::{Counts, GpuDetail, QueueRow};
@@ -12,7 +12,7 @@ use super::appearance::{Appearance, FAINT, SELECTED};
 use super::canvas::{Row, first_in_sight, title};
 use super::gpu_words::taken;
 use crate::manager::{devices, identity};
-use crate::units::clock;
+use carma_format::clock;
 
 /// Widths of the columns that have one.
 const USER: usize = 8;
@@ -52,7 +52,7 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     }
 }
 
-/// How many there are, and which are listed.
+/// The counts of jobs, and the filter.
 fn heading(model: &Model) -> String {
     let jobs = &model.jobs;
     let Counts { running, waiting, held } = jobs.counts();
@@ -78,7 +78,7 @@ impl Columns {
     fn new(area: Rect, widest: usize) -> Self {
         let id = widest.clamp(3, 12);
         let left = usize::from(area.width).saturating_sub(2 + id + USER + STATE + TIME + GPU + MEMORY + 7);
-        // Names and reasons share what is left; reasons are longer.
+        // Names and reasons share the remaining width; reasons are longer.
         Self { id, name: (left * 2 / 5).clamp(8, 32) }
     }
 
@@ -94,7 +94,7 @@ impl Columns {
             Some(mark) => row.letter(mark.letter(), appearance.mark(mark)),
             None => row.skip(1),
         };
-        // What cannot be touched is fainter.
+        // Jobs of other users are fainter.
         let id = if model.may_touch(job.uid) { plain } else { FAINT };
         row.skip(1).number(&identity(job.id, job.array), self.id, id).skip(1);
         row.cell(job.name.as_deref().unwrap_or("-"), self.name, plain).skip(1).cell(&job.user, USER, id).skip(1);
@@ -111,7 +111,7 @@ const fn state_style(state: Phase, appearance: Appearance) -> Style {
     match state {
         Phase::Running => appearance.good(),
         Phase::Recovering | Phase::Preempted => appearance.notable(),
-        Phase::Held => FAINT,
+        Phase::Held | Phase::Estimating => FAINT,
         Phase::Queued | Phase::Starting | Phase::Done => Style::new(),
     }
 }
@@ -123,7 +123,7 @@ fn remark(job: &QueueRow) -> String {
     job.reason.clone().unwrap_or_else(|| [progress, again].into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-/// What is to be said of a job that is selected, where its row has too little room for it.
+/// Details of the selected job that do not fit into its row.
 pub(super) fn about(job: &QueueRow, gpus: &[GpuDetail]) -> String {
     let name = job.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
     let on = |gpu: &GpuDetail| {

@@ -1,21 +1,21 @@
-//! A GPU's memory as a bar: each job its part, what is promised and not used, what others have, what is free.
+//! A GPU's memory as a bar: used by each job, reserved and unused, used by others, free.
 
 use carma_core::{JobId, MiB};
 use carma_manager::api::{GpuDetail, GpuTenant};
 
-/// Whose a part of the memory is.
+/// The owner of a part of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// A job uses it.
     Used(JobId),
-    /// Processes that are nobody's of ours have it.
+    /// Processes that the manager did not start use it.
     Others,
-    /// A job may have it.
+    /// Reserved for a job.
     Promised(JobId),
     Free,
 }
 
-/// What each of so many cells of a bar stands for.
+/// The meaning of each cell of a bar.
 pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
     let used = |tenant: &GpuTenant| tenant.memory.unwrap_or_default();
     let ours: u64 = gpu.tenants.iter().map(|tenant| used(tenant).0).sum();
@@ -30,7 +30,7 @@ pub(super) fn cells(gpu: &GpuDetail, width: usize) -> Vec<Part> {
     for (part, MiB(size)) in parts.filter(|(_, size)| size.0 > 0) {
         sum += size;
         let until = (sum as f64 / gpu.memory.0.max(1) as f64 * width as f64).round() as usize;
-        // Whoever is there is seen, however small; what drivers keep for themselves is not.
+        // Every job is visible, however small; the driver's reserve is not.
         let until = if matches!(part, Part::Used(_)) { until.max(cells.len() + 1) } else { until };
         cells.resize(until.clamp(cells.len(), width.max(cells.len())), part);
     }

@@ -1,11 +1,11 @@
-//! The model as a picture. Nothing is kept here: the same model gives the same picture.
+//! The model as a picture. It has no state: the same model gives the same picture.
 //!
 //! ```text
-//!  head      which manager, how many GPUs, its clock; what is wrong
-//!  GPUs      memory by job, how busy over time
-//!  jobs      and a line about what is selected
+//!  head      which manager, how many GPUs, its clock; problems
+//!  GPUs      memory by job, utilisation over time
+//!  jobs      and a line about the selection
 //!  events
-//!  foot      keys, or what became of the last act
+//!  foot      keys, or the result of the last action
 //! ```
 
 mod appearance;
@@ -35,11 +35,11 @@ use appearance::{FAINT, STRONG};
 use canvas::Row;
 
 use crate::manager::moment;
-use crate::units::{count, wrapped_to};
+use carma_format::{count, wrapped_to};
 
 /// Less than this cannot be read.
 const SMALLEST: (u16, u16) = (40, 10);
-/// Rows that the foot takes at most.
+/// Most rows of the foot.
 const MOST_NOTICE: usize = 3;
 
 /// Draws everything.
@@ -64,7 +64,7 @@ pub(super) fn draw(model: &Model, zone: &TimeZone, appearance: Appearance, buffe
     }
 }
 
-/// The first rows of an area, and the others.
+/// The first rows of an area, and the rest.
 const fn cut(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = if rows < area.height { rows } else { area.height };
     (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
@@ -73,7 +73,7 @@ const fn cut(area: Rect, rows: u16) -> (Rect, Rect) {
 fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) {
     let height = usize::from(area.height);
     let gpus = model.seen.as_ref().map_or(0, |seen| seen.gpus.len());
-    // Whatever keys go to may have more.
+    // The focused list may have more.
     let (for_gpus, for_events) = match model.focus {
         Pane::Gpus => (height * 2 / 3, 3),
         Pane::Jobs => (height / 2, 4 + height.saturating_sub(22) / 4),
@@ -90,7 +90,7 @@ fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buf
     }
 }
 
-/// What is to be said of what is selected.
+/// Details of the selection.
 fn about(model: &Model) -> Option<String> {
     let gpus = &model.seen.as_ref()?.gpus;
     match model.focus {
@@ -100,7 +100,7 @@ fn about(model: &Model) -> Option<String> {
     }
 }
 
-/// Draws the head, and says how many rows it took.
+/// Draws the head, and returns its number of rows.
 fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buffer: &mut Buffer) -> u16 {
     if let Some(mut row) = Row::new(area, 0, appearance, buffer) {
         row.skip(1).text("carma", STRONG).skip(1);
@@ -113,7 +113,7 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
     }
     let troubles = model.seen.iter().flat_map(|seen| &seen.status.troubles).cloned();
     let all: Vec<String> = model.absence().into_iter().chain(troubles).collect();
-    let text = wrapped_to(&crate::text::printable(&all.join("; ")), usize::from(area.width).saturating_sub(4));
+    let text = wrapped_to(&carma_format::printable(&all.join("; ")), usize::from(area.width).saturating_sub(4));
     let lines: Vec<&str> = text.lines().take(2).filter(|line| !line.is_empty()).collect();
     for (place, line) in lines.iter().enumerate() {
         if let Some(mut row) = Row::new(area, 1 + place, appearance, buffer) {
@@ -123,7 +123,7 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
     1 + lines.len() as u16
 }
 
-/// A manager in a few words.
+/// A short text about a manager.
 fn words(status: &Status) -> String {
     let speed = if status.speed > 1.0 { format!(" ({}x)", status.speed) } else { String::new() };
     let words = [
@@ -136,12 +136,12 @@ fn words(status: &Status) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What became of the last act, as it fits the foot.
+/// The result of the last action, wrapped for the foot.
 fn notice_lines(model: &Model, width: usize) -> Vec<String> {
     model.notice().into_iter().flat_map(|notice| wrapped(notice, width.saturating_sub(2))).take(MOST_NOTICE).collect()
 }
 
-/// Draws what became of the last act, where that is news, or keys.
+/// Draws the recent result of an action, or keys.
 fn draw_foot(model: &Model, notice: &[String], area: Rect, appearance: Appearance, buffer: &mut Buffer) {
     for (down, line) in notice.iter().enumerate() {
         if let Some(mut row) = Row::new(area, down, appearance, buffer) {
@@ -153,7 +153,7 @@ fn draw_foot(model: &Model, notice: &[String], area: Rect, appearance: Appearanc
     }
     let Some(mut row) = Row::new(area, 0, appearance, buffer) else { return };
     row.skip(1);
-    let select = appearance.letters().up_down;
+    let select = appearance.glyphs().up_down;
     let keys: &[(&str, &str)] = match (&model.prompt, &model.panel) {
         (Some(Prompt::Filter), _) => &[("Enter", "keep"), ("Esc", "all jobs"), ("user: state: gpu:", "narrow it down")],
         (_, Some(Panel::Log(_))) => &[("Esc", "back"), (select, "scroll"), ("End", "follow"), ("e", "other stream"), ("Enter", "job")],

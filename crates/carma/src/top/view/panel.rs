@@ -1,4 +1,4 @@
-//! What lies over the lists: all about a job, a log, help, a question.
+//! Panels over the lists: details of a job, a log, help, a question.
 
 use carma_manager::api::LogStream;
 use ratatui::buffer::Buffer;
@@ -9,7 +9,7 @@ use super::super::model::Panel;
 use super::appearance::{Appearance, FAINT, STRONG};
 use super::canvas::{Row, title};
 
-/// What keys do.
+/// Key bindings.
 const HELP: [(&str, &str); 19] = [
     ("up, down, j, k", "select the next or the one before; scroll"),
     ("PgUp, PgDn, space", "a page at a time"),
@@ -87,13 +87,13 @@ pub(super) fn ask(question: &str, area: Rect, appearance: Appearance, buffer: &m
     let width = (question.chars().count().max(26) as u16 + 4).min(area.width);
     let height = 5.min(area.height);
     let area = Rect::new(area.x + (area.width - width) / 2, area.y + (area.height - height) / 2, width, height);
-    let letters = appearance.letters();
-    let [above_left, above_right, below_left, below_right] = letters.corners;
+    let glyphs = appearance.glyphs();
+    let [above_left, above_right, below_left, below_right] = glyphs.corners;
     for down in 0..height {
         let (left, middle, right) = match down {
-            0 => (above_left, letters.rule, above_right),
-            _ if down + 1 == height => (below_left, letters.rule, below_right),
-            _ => (letters.side, " ", letters.side),
+            0 => (above_left, glyphs.rule, above_right),
+            _ if down + 1 == height => (below_left, glyphs.rule, below_right),
+            _ => (glyphs.side, " ", glyphs.side),
         };
         if let Some(mut row) = Row::new(area, down.into(), appearance, buffer) {
             row.letter(left, Style::new());

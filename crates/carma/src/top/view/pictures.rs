@@ -1,4 +1,4 @@
-//! What is drawn as text, for tests.
+//! The screen as text, for tests.
 
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
@@ -28,7 +28,7 @@ pub(super) fn picture(model: &Model, width: u16, height: u16) -> String {
     text(&drawn(model, width, height, PLAIN))
 }
 
-/// Each run of cells that look alike, by how they look.
+/// Each run of cells with the same style.
 pub(super) fn styles(buffer: &Buffer) -> String {
     let mut runs: Vec<(Style, String)> = Vec::new();
     for cells in buffer.content.chunks(usize::from(buffer.area.width)) {

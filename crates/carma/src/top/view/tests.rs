@@ -1,8 +1,8 @@
-//! Pictures of the whole screen, as people see it.
+//! Pictures of the whole screen.
 
 use std::time::Duration;
 
-use carma_core::Outcome;
+use carma_core::{Metric, Outcome};
 use carma_manager::api::ArrayPlace;
 use carma_manager::store::Phase;
 use ratatui::style::Color;
@@ -108,10 +108,13 @@ fn refusals_that_are_long_have_rows_enough() {
     let mut model = model_of(busy());
     press(&mut model, "h");
     let shown = picture(&model, 80, 24);
-    assert!(shown.ends_with(" job 1 \"resnet50\" is running: only what is queued or recovering or preempted\n   can be held\n"), "{shown}");
+    assert!(
+        shown.ends_with(" job 1 \"resnet50\" is running: only estimating, queued, recovering or preempted\n   jobs can be held\n"),
+        "{shown}"
+    );
     let small = picture(&model, 40, 10);
     assert!(
-        small.ends_with(" job 1 \"resnet50\" is running: only what\n   is queued or recovering or preempted\n   can be held\n"),
+        small.ends_with(" job 1 \"resnet50\" is running: only\n   estimating, queued, recovering or\n   preempted jobs can be held\n"),
         "{small}"
     );
 }
@@ -124,12 +127,23 @@ fn what_is_drawn_over_time_is_all_that_is_known() {
     // Ten minutes: idle in the first half, busy in the second.
     for looks in &mut later.looks {
         looks.at = (0..600).map(|second| carma_manager::store::UnixMillis(at.0 + 600_000 + second * 1000)).collect();
-        looks.smact = (0..600).map(|second| Some(f64::from(u8::from(second >= 300)))).collect();
-        (looks.smocc, looks.drama, looks.power) = (vec![None; 600], vec![Some(0.0); 600], vec![None; 600]);
+        looks.utilisation[Metric::Smact] = (0..600).map(|second| Some(f64::from(u8::from(second >= 300)))).collect();
+        looks.utilisation[Metric::Smocc] = vec![None; 600];
+        looks.utilisation[Metric::Drama] = vec![Some(0.0); 600];
+        looks.power = vec![None; 600];
     }
     model.update(Message::Seen(Box::new(later)), Duration::from_secs(2));
     let shown = picture(&model, 80, 24);
     assert!(shown.contains("SMACT ▁▁▁▄███ 0.60 SMOCC         0.30 DRAMA ▁▁▁▁▁▁▁ 0.20"), "{shown}");
+}
+
+#[test]
+fn a_metric_that_few_gpus_have_is_shown_where_one_has_it() {
+    let mut seen = busy();
+    assert!(!picture(&model_of(busy()), 140, 40).contains("TENSO"));
+    seen.gpus[0].utilisation[Metric::Tensor] = Some(carma_core::Fraction::clamped(0.37));
+    let shown = picture(&model_of(seen), 140, 40);
+    assert!(shown.contains("TENSO") && shown.contains("0.37"), "{shown}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::{Emulated, WORKLOAD, command, signal, text, until};
 
 #[test]
-fn what_goes_wrong_with_a_gpu_ends_its_jobs_with_the_right_words() {
+fn gpu_faults_end_jobs_with_the_right_message() {
     let emulated = Emulated::up("4xA100-40GB", 200);
     let jobs = ["0", "1", "2", "3"].map(|gpu| emulated.train(gpu, &["--workload", WORKLOAD]));
     for job in &jobs {

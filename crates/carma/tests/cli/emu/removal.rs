@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::{Emulated, WORKLOAD, command, text, until};
 
 #[test]
-fn what_is_used_is_only_removed_by_force_and_its_jobs_keep_what_they_have_done() {
+fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     let emulated = Emulated::up("1xA100-40GB", 300);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::remove_file(file.path()).unwrap();

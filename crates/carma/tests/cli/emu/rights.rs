@@ -3,15 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use carma_testing::{as_nobody, need};
+
 use super::{Emulated, text};
-use crate::as_nobody;
 
 #[test]
 fn others_may_use_the_gpus_and_not_change_them() {
     let carma = || as_nobody(Path::new(env!("CARGO_BIN_EXE_carma")));
-    if carma().is_none() {
-        return;
-    }
+    need!(carma());
     let emulated = Emulated::up("2xA100-40GB", 100);
     std::fs::set_permissions(emulated.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     assert!(emulated.machine.check_rights().is_ok());

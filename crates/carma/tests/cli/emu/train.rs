@@ -6,7 +6,7 @@ use std::process::Stdio;
 use super::{Emulated, WORKLOAD, command, text};
 
 #[test]
-fn what_cannot_be_trained_is_refused_at_the_start() {
+fn impossible_trainings_are_refused_at_the_start() {
     let emulated = Emulated::up("1xA100-40GB", 500);
     let refused = |arguments: &[&str]| {
         let output = emulated.emu(&[&["train"], arguments].concat());
@@ -29,7 +29,7 @@ fn what_cannot_be_trained_is_refused_at_the_start() {
 }
 
 #[test]
-fn machines_that_cannot_be_are_refused() {
+fn impossible_machines_are_refused() {
     let refused = |arguments: &[&str]| text(&command("/nonexistent".as_ref()).arg("up").args(arguments).output().unwrap().stderr);
     assert!(
         refused(&["--gpus", "A100"]).contains("\"A100\" describes no server: write 4xA100-40GB; `carma emu kinds` lists the kinds of GPUs")
@@ -39,7 +39,7 @@ fn machines_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_is_done_is_not_done_again() {
+fn finished_work_is_not_repeated() {
     let emulated = Emulated::up("1xA100-40GB", 500);
     let file = emulated.folder.path().join("job.json");
     let arguments = ["--workload", WORKLOAD, "--seconds", "200", "--checkpoint", file.to_str().unwrap()];
@@ -55,7 +55,7 @@ fn what_is_done_is_not_done_again() {
 }
 
 #[test]
-fn without_a_reader_it_ends_as_by_a_signal() {
+fn a_closed_pipe_ends_the_program_as_a_signal_would() {
     let emulated = Emulated::up("1xA100-40GB", 500);
     let mut train = command(emulated.folder.path());
     train.args(["train", "--workload", WORKLOAD, "--seconds", "12h"]).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -3,32 +3,32 @@
 use std::fs;
 use std::process::Command;
 
-use carma_core::{JobId, MiB, ModeWish, Outcome};
+use carma_core::{JobId, MiB, Outcome, RequestedMode};
 use carma_gpu::{DEADLINE, Driver, mig};
 use carma_manager::api::JobDetail;
 use carma_manager::request::JobRequest;
 
 use super::lab::{program, until};
-use super::up::Up;
+use super::up::ManagerProcess;
 
 const GPUS: &str = "4xA100-40GB";
 
 /// A manager that is not started yet, with these variables in its environment.
-fn allocated(variables: &[(&'static str, &str)]) -> Up {
-    let mut up = Up::down(Some((GPUS, 60.0)), "");
+fn allocated(variables: &[(&'static str, &str)]) -> ManagerProcess {
+    let mut up = ManagerProcess::stopped(Some((GPUS, 60.0)), "");
     for (name, value) in variables {
         up.set(name, value);
     }
     up
 }
 
-fn uuids(up: &Up) -> Vec<String> {
+fn uuids(up: &ManagerProcess) -> Vec<String> {
     up.machine.as_ref().unwrap().with(|state| state.gpus.iter().map(|gpu| gpu.uuid.get().to_owned()).collect()).unwrap()
 }
 
 /// A job that needs most of a GPU's memory, so that two of them never share one.
-fn large(up: &Up, script: &str) -> JobRequest {
-    let mut request = up.plain(script);
+fn large(up: &ManagerProcess, script: &str) -> JobRequest {
+    let mut request = up.shell_job(script);
     (request.resources.gpus, request.resources.memory) = (1, Some(MiB(30_000)));
     // What the submitter has here is not what the job gets.
     request.environment.insert("CUDA_VISIBLE_DEVICES".to_owned(), "2,3".to_owned());
@@ -40,13 +40,13 @@ fn gpus_of(detail: &JobDetail) -> Vec<u16> {
 }
 
 /// Runs six large jobs, and returns the GPUs that the manager gave them and the UUIDs that they saw.
-fn run_six(up: &Up) -> (Vec<u16>, Vec<String>) {
+fn run_six(up: &ManagerProcess) -> (Vec<u16>, Vec<String>) {
     let seen = up.folder().join("seen");
     let script = format!("echo $CUDA_VISIBLE_DEVICES >> {}; sleep 0.2", seen.display());
     let jobs: Vec<JobId> = (0..6).map(|_| up.submit(large(up, &script))).collect();
     let mut placed = Vec::new();
     for job in jobs {
-        let detail = up.over(job);
+        let detail = up.wait_until_done(job);
         assert_eq!(detail.outcome(), Some(&Outcome::Succeeded));
         placed.extend(gpus_of(&detail));
     }
@@ -64,7 +64,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 /// What `carma status` prints.
-fn status(up: &Up) -> String {
+fn status(up: &ManagerProcess) -> String {
     let output = Command::new(program()).arg("status").env("CARMA_SOCKET", up.places().socket).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Lines are wrapped.
@@ -80,7 +80,7 @@ fn only_gpus_in_cuda_visible_devices_are_used() {
     assert_eq!(seen, sorted(uuids(&up)[..2].to_vec()));
     let words = "GPUs 2 and 3 are not used: not in CUDA_VISIBLE_DEVICES";
     assert!(status(&up).contains(words) && status(&up).contains("2 GPUs"), "{}", status(&up));
-    assert!(up.said().contains(words), "{}", up.said());
+    assert!(up.log_text().contains(words), "{}", up.log_text());
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_gpu_is_named_by_its_uuid() {
 }
 
 /// Cuts the first GPU in two, and returns the UUIDs of its instances.
-fn cut(up: &Up) -> Vec<String> {
+fn cut(up: &ManagerProcess) -> Vec<String> {
     let driver = Driver::open(Some(&up.machine.as_ref().unwrap().library()), DEADLINE).unwrap();
     let gpu = driver.inventory().unwrap().gpus.remove(0).uuid;
     let instances = mig::apply(&driver, &gpu, &"3g.20gb,3g.20gb".parse().unwrap()).unwrap().instances;
@@ -120,24 +120,24 @@ fn cut(up: &Up) -> Vec<String> {
 }
 
 #[test]
-fn of_a_gpu_that_is_cut_only_the_given_instance_is_used_and_the_rest_is_left_as_it_is() {
-    let mut up = Up::down(Some((GPUS, 60.0)), "[modes]\nallowed = [\"streams\", \"mps\", \"mig\"]\n");
+fn on_a_partitioned_gpu_only_the_allocated_instance_is_used() {
+    let mut up = ManagerProcess::stopped(Some((GPUS, 60.0)), "[modes]\nallowed = [\"streams\", \"mps\", \"mig\"]\n");
     let instances = cut(&up);
     up.set("CUDA_VISIBLE_DEVICES", instances[1].as_str());
     up.start();
     let seen = up.folder().join("seen");
     let jobs = [(); 3].map(|()| {
-        let mut job = up.plain(&format!("echo $CUDA_VISIBLE_DEVICES >> {}", seen.display()));
+        let mut job = up.shell_job(&format!("echo $CUDA_VISIBLE_DEVICES >> {}", seen.display()));
         job.resources.gpus = 1;
         up.submit(job)
     });
-    assert!(jobs.into_iter().all(|job| up.over(job).outcome() == Some(&Outcome::Succeeded)));
+    assert!(jobs.into_iter().all(|job| up.wait_until_done(job).outcome() == Some(&Outcome::Succeeded)));
     assert_eq!(fs::read_to_string(seen).unwrap(), format!("{}\n", instances[1]).repeat(3));
     // To serve this one, the GPU would have to be whole.
-    let mut client = up.plain("true");
-    (client.resources.gpus, client.resources.mode) = (1, ModeWish::Mps);
+    let mut client = up.shell_job("true");
+    (client.resources.gpus, client.resources.mode) = (1, RequestedMode::Mps);
     up.submit(client);
-    until(|| up.said().contains("s0/gpu0 stays as it was: others use MIG instances of it").then_some(()));
+    until(|| up.log_text().contains("s0/gpu0 stays as it was: others use MIG instances of it").then_some(()));
     assert_eq!(up.machine.as_ref().unwrap().with(|state| state.instances(0).len()).unwrap(), 2);
 }
 
@@ -146,7 +146,7 @@ fn training_runs_on_the_gpus_of_the_allocation() {
     let mut up = allocated(&[("CUDA_VISIBLE_DEVICES", "3")]);
     up.start();
     let train = "emu train --workload efficientnet_cifar100_bs128_20e --memory 5GiB --seconds 60";
-    let detail = up.over(up.submit(large(&up, &format!("exec {} {train}", program().display()))));
+    let detail = up.wait_until_done(up.submit(large(&up, &format!("exec {} {train}", program().display()))));
     assert_eq!((detail.outcome(), gpus_of(&detail)), (Some(&Outcome::Succeeded), vec![3]));
 }
 
@@ -155,7 +155,7 @@ fn without_any_gpu_in_the_allocation_jobs_for_the_cpu_run() {
     let mut up = allocated(&[("CUDA_VISIBLE_DEVICES", "")]);
     up.start();
     let waits = up.submit(large(&up, "true"));
-    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
     assert!(up.client().job(&waits.0.to_string()).unwrap().outcome().is_none());
     assert!(status(&up).contains("0 GPUs"), "{}", status(&up));
     assert!(status(&up).contains("GPUs 0, 1, 2 and 3 are not used: not in CUDA_VISIBLE_DEVICES"), "{}", status(&up));
@@ -178,7 +178,7 @@ fn a_job_on_a_gpu_that_left_the_allocation_is_moved() {
     let mut placed = || gpus_of(&client.job(&job.0.to_string()).unwrap());
     let placed = until(|| Some(placed()).filter(|placed| placed.len() == 2));
     assert!(placed[1] < 2, "{placed:?}");
-    assert!(up.said().contains("s0/gpu3 is gone"), "{}", up.said());
+    assert!(up.log_text().contains("s0/gpu3 is gone"), "{}", up.log_text());
     fs::write(end, "").unwrap();
-    assert_eq!(up.over(job).outcome(), Some(&Outcome::Succeeded));
+    assert_eq!(up.wait_until_done(job).outcome(), Some(&Outcome::Succeeded));
 }

@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use carma_emu::{Machine, VARIABLE};
+use carma_testing::need;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::lab::{program, until};
 
 /// A manager with emulated GPUs, and a user's home.
-struct House {
+struct CliManager {
     folder: TempDir,
     machine: Machine,
     manager: Child,
 }
 
-impl House {
+impl CliManager {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::create(&folder.path().join("machine"), &"2xA100-40GB".parse().unwrap(), 60.0, Some(program())).unwrap();
@@ -27,9 +28,9 @@ impl House {
         let mut up = Command::new(program());
         up.args(["up", "--state"]).arg(folder.path()).env(VARIABLE, machine.folder()).stdin(Stdio::null()).stderr(Stdio::null());
         let manager = up.spawn().unwrap();
-        let house = Self { folder, machine, manager };
-        until(|| UnixStream::connect(house.socket()).ok());
-        house
+        let cli = Self { folder, machine, manager };
+        until(|| UnixStream::connect(cli.socket()).ok());
+        cli
     }
 
     fn socket(&self) -> PathBuf {
@@ -71,7 +72,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for CliManager {
     fn drop(&mut self) {
         self.run(&["cancel", "--all"]);
         self.run(&["down", "--drain"]);
@@ -87,117 +88,116 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_job_is_submitted_waited_for_and_looked_at() {
-    let house = House::new();
-    assert_eq!(house.shell(&["-J", "first"], "echo hello; echo oh >&2; exit 3"), "job 1\n");
-    let waited = house.run(&["wait", "@first"]);
+    let cli = CliManager::new();
+    assert_eq!(cli.shell(&["-J", "first"], "echo hello; echo oh >&2; exit 3"), "job 1\n");
+    let waited = cli.run(&["wait", "@first"]);
     assert_eq!((text(&waited.stdout).as_str(), waited.status.code()), ("job 1: failed with exit code 3\n", Some(3)));
-    assert_eq!(house.prints(&["logs", "1"]), "hello\n");
-    assert_eq!(house.prints(&["logs", "last", "--stderr"]), "oh\n");
-    let shown = house.prints(&["show", "1"]);
+    assert_eq!(cli.prints(&["logs", "1"]), "hello\n");
+    assert_eq!(cli.prints(&["logs", "last", "--stderr"]), "oh\n");
+    let shown = cli.prints(&["show", "1"]);
     assert!(shown.starts_with("job 1 \"first\" of ") && shown.contains("ended      failed with exit code 3"), "{shown}");
-    assert_eq!(house.json(&["show", "1", "--json"])["phase"], "done");
-    assert!(house.prints(&["why"]).starts_with("job 1: failed with exit code 3"));
-    let history = house.prints(&["history", "--mine", "--since", "1h"]);
-    assert!(history.lines().count() == 2 && history.contains("failed 3"), "{history}");
-    let table = house.prints(&["export"]);
+    assert_eq!(cli.json(&["show", "1", "--json"])["phase"], "done");
+    assert!(cli.prints(&["why"]).starts_with("job 1: failed with exit code 3"));
+    let history = cli.prints(&["history", "--mine", "--since", "1h"]);
+    assert!(history.lines().count() == 2 && history.contains("exit code 3"), "{history}");
+    let table = cli.prints(&["export"]);
     assert!(table.starts_with("job,array,index,name,") && table.lines().nth(1).unwrap().starts_with("1,,,first,"), "{table}");
-    assert_eq!(house.prints(&["export", "--format", "json"]).lines().count(), 1);
-    assert!(house.prints(&["energy", "--by", "day"]).starts_with("DAY"));
-    assert!(house.prints(&["status"]).contains("2 GPUs"));
-    assert!(house.fails(&["show", "99"]).0.contains("there is no job 99"));
-    assert!(house.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));
+    assert_eq!(cli.prints(&["export", "--format", "json"]).lines().count(), 1);
+    assert!(cli.prints(&["energy", "--by", "day"]).starts_with("DAY"));
+    assert!(cli.prints(&["status"]).contains("2 GPUs"));
+    assert!(cli.fails(&["show", "99"]).0.contains("there is no job 99"));
+    assert!(cli.fails(&["hold", "1"]).0.ends_with("carma: job 1 not held\n"));
 }
 
 #[test]
 fn jobs_are_held_changed_released_and_ended() {
-    let house = House::new();
-    assert_eq!(house.shell(&["--hold", "-q", "-J", "kept"], "true"), "1\n");
-    assert_eq!(house.prints(&["set", "@kept", "--priority", "-5", "--time", "90"]), "changed job 1\n");
-    let queue = house.json(&["queue", "--json"]);
+    let cli = CliManager::new();
+    assert_eq!(cli.shell(&["--hold", "-q", "-J", "kept"], "true"), "1\n");
+    assert_eq!(cli.prints(&["set", "@kept", "--priority", "-5", "--time", "90"]), "changed job 1\n");
+    let queue = cli.json(&["queue", "--json"]);
     assert_eq!((&queue["jobs"][0]["state"], &queue["jobs"][0]["priority"]), (&"held".into(), &(-5).into()), "{queue}");
-    assert_eq!(house.run(&["wait", "1", "--timeout", "1s"]).status.code(), Some(124));
-    assert_eq!(house.prints(&["release", "1"]), "released job 1\n");
-    assert_eq!(house.prints(&["wait", "1"]), "job 1: succeeded\n");
-    assert_eq!(house.shell(&["--array", "1-3"], "exit $((CARMA_ARRAY_INDEX - 1))"), "jobs 2-4, an array of 3\n");
-    assert_eq!(house.fails(&["wait", "last", "--quiet"]).1, 1, "two failed, in different ways");
-    assert_eq!(house.fails(&["wait", "2_2", "--quiet"]).1, 1);
-    assert_eq!(house.fails(&["wait", "2_3", "--quiet"]).1, 2);
-    house.shell(&[], "sleep 1000");
-    house.shell(&["--hold", "--array", "1-2"], "true");
-    assert_eq!(house.prints(&["cancel", "--all"]), "cancelled jobs 5-7\n");
-    assert_eq!(house.fails(&["wait", "5", "6", "-q"]).1, 1);
-    assert!(!house.prints(&["queue"]).contains("held"));
+    assert_eq!(cli.run(&["wait", "1", "--timeout", "1s"]).status.code(), Some(124));
+    assert_eq!(cli.prints(&["release", "1"]), "released job 1\n");
+    assert_eq!(cli.prints(&["wait", "1"]), "job 1: succeeded\n");
+    assert_eq!(cli.shell(&["--array", "1-3"], "exit $((CARMA_ARRAY_INDEX - 1))"), "jobs 2-4, an array of 3\n");
+    assert_eq!(cli.fails(&["wait", "last", "--quiet"]).1, 1, "two failed, in different ways");
+    assert_eq!(cli.fails(&["wait", "2_2", "--quiet"]).1, 1);
+    assert_eq!(cli.fails(&["wait", "2_3", "--quiet"]).1, 2);
+    cli.shell(&[], "sleep 1000");
+    cli.shell(&["--hold", "--array", "1-2"], "true");
+    assert_eq!(cli.prints(&["cancel", "--all"]), "cancelled jobs 5-7\n");
+    assert_eq!(cli.fails(&["wait", "5", "6", "-q"]).1, 1);
+    assert!(!cli.prints(&["queue"]).contains("held"));
 }
 
 #[test]
-fn who_follows_or_waits_learns_how_it_ended() {
-    let house = House::new();
-    house.shell(&["--hold"], "echo one; sleep 0.2; echo two; exit 4");
-    let follow = house.command(&["logs", "-f", "last"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    house.prints(&["release", "1"]);
+fn following_and_waiting_report_the_outcome() {
+    let cli = CliManager::new();
+    cli.shell(&["--hold"], "echo one; sleep 0.2; echo two; exit 4");
+    let follow = cli.command(&["logs", "-f", "last"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    cli.prints(&["release", "1"]);
     let followed = follow.wait_with_output().unwrap();
     assert_eq!(text(&followed.stdout), "one\ntwo\n");
     assert!(text(&followed.stderr).ends_with("carma: job 1: failed with exit code 4\n"), "{}", text(&followed.stderr));
-    let waited = house.run(&["submit", "--gpus", "0", "--wait", "--json", "--", "sh", "-c", "exit 6"]);
+    let waited = cli.run(&["submit", "--gpus", "0", "--wait", "--json", "--", "sh", "-c", "exit 6"]);
     assert_eq!((waited.status.code(), text(&waited.stdout).trim()), (Some(6), "{\n  \"jobs\": [\n    2\n  ]\n}"));
 }
 
 #[test]
 fn an_interactive_job_has_the_callers_terminal() {
-    let house = House::new();
-    let mut submit = house.command(&["submit", "--gpus", "0", "--interactive", "--", "sh"]);
+    let cli = CliManager::new();
+    let mut submit = cli.command(&["submit", "--gpus", "0", "--interactive", "--", "sh"]);
     let mut child = submit.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"test -t 0 && echo $((40 + 2)); exit 5\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(text(&output.stdout).contains("42\r\n"), "{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
-    house.shell(&["--wait"], "true");
-    assert!(house.fails(&["attach", "last"]).0.contains("has no terminal"));
+    cli.shell(&["--wait"], "true");
+    assert!(cli.fails(&["attach", "last"]).0.contains("has no terminal"));
 }
 
 #[test]
-fn a_snapshot_is_the_code_as_it_was_and_goes_when_its_job_is_over() {
-    let house = House::new();
-    let project = house.folder.path().join("home/project");
+fn a_code_snapshot_is_unchanged_and_deleted_after_its_job() {
+    let cli = CliManager::new();
+    let project = cli.folder.path().join("home/project");
     fs::create_dir(&project).unwrap();
     assert!(Command::new("git").args(["init", "-q"]).current_dir(&project).status().unwrap().success());
     fs::write(project.join("word"), "old\n").unwrap();
     let submit = ["submit", "--gpus", "0", "--hold", "--snapshot", "-D", "project", "--", "cat", "word"];
-    house.prints(&submit);
+    cli.prints(&submit);
     fs::write(project.join("word"), "new\n").unwrap();
-    house.prints(&["release", "1"]);
-    house.prints(&["wait", "1"]);
-    assert_eq!(house.prints(&["logs", "1"]), "old\n");
-    let copies = || fs::read_dir(house.folder.path().join("home/.local/state/carma/snapshots")).unwrap().count();
+    cli.prints(&["release", "1"]);
+    cli.prints(&["wait", "1"]);
+    assert_eq!(cli.prints(&["logs", "1"]), "old\n");
+    let copies = || fs::read_dir(cli.folder.path().join("home/.local/state/carma/snapshots")).unwrap().count();
     assert_eq!(copies(), 1);
-    house.prints(&submit);
+    cli.prints(&submit);
     assert_eq!(copies(), 1, "the first is gone");
 }
 
 #[test]
 fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
-    let mut house = House::new();
+    let mut cli = CliManager::new();
     let forecast = ["submit", "--dry-run", "--mem", "10GiB", "--", "true"];
-    assert!(house.prints(&forecast).contains("It would start now on GPU 0."), "{}", house.prints(&forecast));
-    assert_eq!(house.prints(&["drain", "0", "s0/gpu1"]), "GPU 0 takes no new jobs\nGPU s0/gpu1 takes no new jobs\n");
-    assert!(house.prints(&forecast).contains("is drained"), "{}", house.prints(&forecast));
-    house.prints(&["resume", "0"]);
-    assert!(house.json(&["submit", "--dry-run", "--json", "--", "true"])[0]["forecast"]["placement"].is_object());
-    house.shell(&[], "sleep 0.5");
-    assert_eq!(house.prints(&["down", "--drain"]), "the manager is down\n");
-    assert!(house.manager.try_wait().unwrap().is_some_and(|status| status.success()));
-    let (told, _) = house.fails(&["queue"]);
+    assert!(cli.prints(&forecast).contains("It would start now on GPU 0."), "{}", cli.prints(&forecast));
+    assert_eq!(cli.prints(&["drain", "0", "s0/gpu1"]), "GPU 0 takes no new jobs\nGPU s0/gpu1 takes no new jobs\n");
+    assert!(cli.prints(&forecast).contains("is drained"), "{}", cli.prints(&forecast));
+    cli.prints(&["resume", "0"]);
+    assert!(cli.json(&["submit", "--dry-run", "--json", "--", "true"])[0]["forecast"]["placement"].is_object());
+    cli.shell(&[], "sleep 0.5");
+    assert_eq!(cli.prints(&["down", "--drain"]), "the manager is down\n");
+    assert!(cli.manager.try_wait().unwrap().is_some_and(|status| status.success()));
+    let (told, _) = cli.fails(&["queue"]);
     assert!(told.contains("no manager is running: nobody answers at ") && told.contains("start one with `carma up`"), "{told}");
 }
 
 #[test]
 fn python_submits_waits_and_reads() {
-    let house = House::new();
+    need!(carma_testing::program("python3"));
+    let cli = CliManager::new();
     let mut python = Command::new("python3");
-    python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/manager/client.py")).current_dir(house.folder.path());
+    python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/manager/client.py")).current_dir(cli.folder.path());
     python.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../python")).env("PYTHONDONTWRITEBYTECODE", "1");
-    match python.env("CARMA_SOCKET", house.socket()).output() {
-        Ok(output) => assert_eq!(text(&output.stdout), "all is well\n", "{}", text(&output.stderr)),
-        Err(error) => eprintln!("not run: no Python here ({error})"),
-    }
+    let output = python.env("CARMA_SOCKET", cli.socket()).output().unwrap();
+    assert_eq!(text(&output.stdout), "all is well\n", "{}", text(&output.stderr));
 }

@@ -11,13 +11,13 @@ use carma_core::{JobId, Outcome, Verdict};
 use carma_gpu::process_started;
 use carma_manager::api::{Act, HistoryQuery, JobDetail};
 use carma_manager::client::Client;
-use carma_manager::supervise::{AttemptFolder, Standing, find};
+use carma_manager::supervise::{AttemptFolder, AttemptState, find};
 use fastrand::Rng;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::crash_load::{Asked, Kind, Load, Record};
 use super::lab::until;
-use super::up::{Up, one};
+use super::up::{ManagerProcess, one};
 
 /// People who submit at the same time.
 const PEOPLE: u64 = 3;
@@ -32,12 +32,12 @@ fn seed() -> u64 {
 }
 
 /// Four emulated GPUs whose minutes pass in seconds.
-fn manager() -> Up {
-    Up::new(Some(("4xA100-40GB", 60.0)), "")
+fn manager() -> ManagerProcess {
+    ManagerProcess::new(Some(("4xA100-40GB", 60.0)), "")
 }
 
 /// Puts load on a manager until `strike` has killed so many processes, and looks in the end whether all that is known is true.
-fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng) -> u64) -> Vec<JobDetail> {
+fn under_load(up: &mut ManagerProcess, times: u64, mut strike: impl FnMut(&mut ManagerProcess, &mut Rng) -> u64) -> Vec<JobDetail> {
     let load = Load::new(up);
     let gate = up.folder().join("gate");
     let body = format!("while ! test -e {}; do sleep 0.05; done", gate.display());
@@ -61,7 +61,7 @@ fn under_load(up: &mut Up, times: u64, mut strike: impl FnMut(&mut Up, &mut Rng)
     });
     assert!(process_started(pid).is_some(), "the witness goes on, whoever is killed");
     fs::write(gate, "").unwrap();
-    let witnessed = up.over(witness);
+    let witnessed = up.wait_until_done(witness);
     assert_eq!((witnessed.outcome(), witnessed.attempts.len()), (Some(&Outcome::Succeeded), 1));
     assert_eq!(load.record("witness").starts, [(1, pid)], "the same process all the time");
     let mut client = up.client();
@@ -86,7 +86,7 @@ fn check(load: &Load, details: &[JobDetail]) {
     for detail in details {
         let request = &detail.request;
         let name = request.name.clone().unwrap();
-        let record = load.record(&request.array.as_ref().map_or_else(|| name.clone(), |label| format!("{name}.{}", label.index)));
+        let record = load.record(&request.array.as_ref().map_or_else(|| name.clone(), |element| format!("{name}.{}", element.index)));
         let outcome = outcomes[&detail.id];
         let about = || format!("{name} ({}): {outcome}\n{record:?}\n{:?}\n{:?}", detail.id, detail.attempts, detail.events);
         assert!(!record.twice, "ran twice at once: {}", about());
@@ -143,10 +143,10 @@ fn assert_all_known(asked: &[Asked], details: &[JobDetail]) {
 }
 
 /// Nothing runs any more, and nobody holds a folder.
-fn nothing_is_left(up: &Up) {
+fn nothing_is_left(up: &ManagerProcess) {
     for folder in up.attempts() {
-        let standing = until(|| Some(find(&folder).unwrap()).filter(|standing| !matches!(standing, Standing::Running(_))));
-        assert!(matches!(standing, Standing::Ended(_) | Standing::Lost), "{standing:?}");
+        let standing = until(|| Some(find(&folder).unwrap()).filter(|standing| !matches!(standing, AttemptState::Running(_))));
+        assert!(matches!(standing, AttemptState::Ended(_) | AttemptState::Lost), "{standing:?}");
         let lock = fs::File::open(folder.path().join("lock")).unwrap();
         until(|| lock.try_lock().ok());
     }
@@ -240,13 +240,13 @@ fn kill(process: Identity) -> u64 {
 
 #[test]
 fn a_manager_that_is_told_to_stop_leaves_its_jobs_running() {
-    let mut up = Up::new(None, "");
+    let mut up = ManagerProcess::new(None, "");
     let gate = up.folder().join("gate");
-    let job = up.submit(up.plain(&format!("while ! test -e {}; do sleep 0.02; done", gate.display())));
+    let job = up.submit(up.shell_job(&format!("while ! test -e {}; do sleep 0.02; done", gate.display())));
     until(|| up.attempts().first().and_then(supervisors));
     for signal in [Signal::TERM, Signal::INT] {
         up.signal(signal);
-        assert!(up.ended(), "{}", up.said());
+        assert!(up.ended(), "{}", up.log_text());
         assert!(!up.places().socket.exists());
         up.start();
     }
@@ -255,17 +255,17 @@ fn a_manager_that_is_told_to_stop_leaves_its_jobs_running() {
     assert!(up.ended());
     up.start();
     fs::write(gate, "").unwrap();
-    let over = up.over(job);
+    let over = up.wait_until_done(job);
     assert_eq!((over.outcome(), over.attempts.len()), (Some(&Outcome::Succeeded), 1));
 }
 
 #[test]
-fn a_job_is_told_to_end_once_however_often_its_manager_starts() {
-    let mut up = Up::new(None, "");
+fn a_job_is_signalled_once_across_manager_restarts() {
+    let mut up = ManagerProcess::new(None, "");
     let (told, gate) = (up.folder().join("told"), up.folder().join("gate"));
     let [told_file, gate_file] = [&told, &gate].map(|file| file.display());
     let script = format!("trap 'echo told >> {told_file}' TERM; echo ready; until test -e {gate_file}; do sleep 0.02; done; exit 3");
-    let job = up.submit(up.plain(&script));
+    let job = up.submit(up.shell_job(&script));
     until(|| fs::read_to_string(up.attempts().first()?.output()).ok().filter(|printed| printed == "ready\n"));
     assert_eq!(up.client().act(&job.0.to_string(), &Act::Cancel).unwrap().done, [job]);
     until(|| fs::exists(&told).unwrap().then_some(()));
@@ -274,6 +274,6 @@ fn a_job_is_told_to_end_once_however_often_its_manager_starts() {
         up.start();
     }
     fs::write(gate, "").unwrap();
-    assert_eq!(up.over(job).outcome(), Some(&Outcome::Cancelled));
+    assert_eq!(up.wait_until_done(job).outcome(), Some(&Outcome::Cancelled));
     assert_eq!(fs::read_to_string(told).unwrap(), "told\n");
 }

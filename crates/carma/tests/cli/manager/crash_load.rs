@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use carma_core::{Condition, JobId, Outcome};
-use carma_manager::api::{Act, Submit};
+use carma_manager::api::{Act, Submission};
 use carma_manager::client::{Address, Client, ClientError};
 use carma_manager::request::{After, JobRequest};
 use fastrand::Rng;
 
 use super::lab::{program, until};
-use super::up::{Up, one};
+use super::up::{ManagerProcess, one};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +47,10 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(up: &Up) -> Self {
+    pub(super) fn new(up: &ManagerProcess) -> Self {
         let records = up.folder().join("records");
         fs::create_dir(&records).unwrap();
-        Self { address: up.address(), template: up.plain(""), records, asked: Mutex::default() }
+        Self { address: up.address(), template: up.shell_job(""), records, asked: Mutex::default() }
     }
 
     pub(super) fn into_asked(self) -> Vec<Asked> {
@@ -58,7 +58,7 @@ impl Load {
     }
 
     /// A job of this kind. What it writes down is there whatever happens to it afterwards, and a lock that the kernel keeps shows whether it runs twice.
-    pub(super) fn job(&self, name: &str, kind: Kind) -> Submit {
+    pub(super) fn job(&self, name: &str, kind: Kind) -> Submission {
         let carma = program().display();
         let body = match kind {
             Kind::Succeeds | Kind::Array => "sleep 0.05".to_owned(),
@@ -70,7 +70,7 @@ impl Load {
         let mut job = self.recorded(name, &body);
         job.resources.gpus = u32::from(matches!(kind, Kind::Trains | Kind::OutOfMemory));
         let array = (kind == Kind::Array).then(|| vec![1, 2, 3]);
-        Submit { array, ..one(job) }
+        Submission { array, ..one(job) }
     }
 
     /// A job that writes down when it begins and ends.

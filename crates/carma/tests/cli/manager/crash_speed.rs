@@ -4,19 +4,19 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use carma_core::Outcome;
-use carma_manager::api::Submit;
+use carma_manager::api::Submission;
 
 use super::lab::until;
-use super::up::{Up, one};
+use super::up::{ManagerProcess, one};
 
 #[test]
 fn a_manager_with_ten_thousand_waiting_jobs_is_back_soon() {
     const JOBS: u32 = 10_000;
-    let mut up = Up::new(None, "");
-    let mut job = up.plain("true");
+    let mut up = ManagerProcess::new(None, "");
+    let mut job = up.shell_job("true");
     // There are no GPUs here, so that they wait.
     job.resources.gpus = 1;
-    let submit = Submit { array: Some((0..JOBS).collect()), ..one(job) };
+    let submit = Submission { array: Some((0..JOBS).collect()), ..one(job) };
     assert_eq!(up.client().submit(&submit).unwrap().jobs.len() as u32, JOBS);
     up.kill();
     let begin = Instant::now();
@@ -30,13 +30,13 @@ fn a_manager_with_ten_thousand_waiting_jobs_is_back_soon() {
 #[test]
 fn the_next_job_runs_soon_after_the_last_has_ended() {
     const JOBS: usize = 30;
-    let up = Up::new(Some(("1xA100-40GB", 60.0)), "policy = \"exclusive\"\n");
+    let up = ManagerProcess::new(Some(("1xA100-40GB", 60.0)), "policy = \"exclusive\"\n");
     let times = up.folder().join("times");
-    let mut job = up.plain(&format!("date +%s%N >> {0}; sleep 0.02; date +%s%N >> {0}", times.display()));
+    let mut job = up.shell_job(&format!("date +%s%N >> {0}; sleep 0.02; date +%s%N >> {0}", times.display()));
     job.resources.gpus = 1;
     let jobs: Vec<_> = (0..JOBS).map(|_| up.submit(job.clone())).collect();
     until(|| Some(fs::read_to_string(&times).unwrap_or_default().lines().count()).filter(|lines| *lines == 2 * JOBS));
-    assert!(jobs.into_iter().all(|job| up.over(job).outcome() == Some(&Outcome::Succeeded)));
+    assert!(jobs.into_iter().all(|job| up.wait_until_done(job).outcome() == Some(&Outcome::Succeeded)));
     let text = fs::read_to_string(times).unwrap();
     let times: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     assert!(times.is_sorted(), "one after the other");

@@ -1,6 +1,6 @@
 //! GPUs that cannot be looked at, and GPUs that somebody else cuts.
 
-use carma_core::{JobId, ModeWish, Outcome};
+use carma_core::{JobId, Outcome, RequestedMode};
 use carma_emu::fault::{CallAnswer, Fault, bring_back, clear};
 use carma_gpu::mig::{self, Layout};
 use carma_gpu::{Allocation, DEADLINE, Driver, Limits};
@@ -10,7 +10,7 @@ use super::lab::{Lab, block_on, until};
 fn fails(lab: &Lab, call: &str) {
     let answer = CallAnswer::Fails("UNKNOWN".parse().unwrap());
     let fault = Fault::Call { gpu: None, call: Some(call.to_owned()), answer };
-    lab.machine.with(|state| fault.strike(state)).unwrap().unwrap();
+    lab.machine.with(|state| fault.inject(state)).unwrap().unwrap();
 }
 
 fn gpus(lab: &Lab) -> u32 {
@@ -25,7 +25,7 @@ fn held(lab: &Lab) -> JobId {
 }
 
 #[test]
-fn a_gpu_that_does_not_tell_its_power_limit_is_used() {
+fn a_gpu_without_a_power_limit_reading_is_used() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     lab.stop();
     fails(&lab, "nvmlDeviceGetPowerManagementDefaultLimit");
@@ -34,7 +34,7 @@ fn a_gpu_that_does_not_tell_its_power_limit_is_used() {
 }
 
 #[test]
-fn attempts_on_gpus_that_cannot_be_looked_at_go_on_until_they_can() {
+fn attempts_on_unreadable_gpus_go_on() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "");
     let job = held(&lab);
     lab.stop();
@@ -73,7 +73,7 @@ fn an_instance_that_went_under_a_job_is_forgotten_and_its_gpu_used() {
 }
 
 #[test]
-fn a_gpu_that_is_to_be_cut_and_has_no_instances_yet_takes_no_jobs() {
+fn a_gpu_that_waits_for_its_mig_instances_takes_no_jobs() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     lab.stop();
     cut(&lab, &Layout::Instances(Vec::new()));
@@ -82,7 +82,7 @@ fn a_gpu_that_is_to_be_cut_and_has_no_instances_yet_takes_no_jobs() {
 }
 
 #[test]
-fn a_gpu_without_its_mps_daemon_is_shared_by_streams_for_good() {
+fn a_gpu_without_its_mps_daemon_falls_back_to_streams() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     lab.stop();
     std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
@@ -96,14 +96,14 @@ fn a_gpu_without_its_mps_daemon_is_shared_by_streams_for_good() {
 }
 
 #[test]
-fn a_gpu_that_comes_and_is_to_be_shared_by_mps_has_a_daemon_before_it_has_jobs() {
+fn a_new_mps_gpu_has_its_daemon_before_its_first_job() {
     let mut lab = Lab::new("2xA100-40GB", 60.0, "");
     lab.stop();
-    lab.machine.with(|state| Fault::Lost { gpu: 1 }.strike(state)).unwrap().unwrap();
+    lab.machine.with(|state| Fault::Lost { gpu: 1 }.inject(state)).unwrap().unwrap();
     lab.configure("[manager.gpus]\nmps = [\"1\"]\n");
     lab.start();
     let mut client = lab.shell("test -e $CUDA_MPS_PIPE_DIRECTORY/control");
-    client.resources.mode = ModeWish::Mps;
+    client.resources.mode = RequestedMode::Mps;
     let client = lab.submit(client);
     lab.machine.with(|state| bring_back(state, 1)).unwrap();
     // By which all are looked for.

@@ -26,7 +26,7 @@ const DECLARED: &str = "workload,declared\n\
     resnet34_cifar100_bs64_50e,1100\n";
 
 /// Time runs fast, and the machine may be busy: looks are seldom enough that none is missed.
-const LOOKS: &str = "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
+const SAMPLING: &str = "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
 
 fn replay(served: &Served) -> Value {
     let (trace, declared) = (served.write("load.csv", LOAD), served.write("declared.csv", DECLARED));
@@ -35,8 +35,8 @@ fn replay(served: &Served) -> Value {
 
 #[test]
 fn a_mixed_load_is_shared_and_recovers_and_its_record_replays() {
-    let alone = thread::spawn(|| replay(&Served::start("2xA100-40GB", 120.0, &format!("policy = \"exclusive\"\n{LOOKS}"))));
-    let mut sharing = Served::start("2xA100-40GB", 120.0, LOOKS);
+    let alone = thread::spawn(|| replay(&Served::start("2xA100-40GB", 120.0, &format!("policy = \"exclusive\"\n{SAMPLING}"))));
+    let mut sharing = Served::start("2xA100-40GB", 120.0, SAMPLING);
     let shared = replay(&sharing);
     let alone = alone.join().unwrap();
     let number = |run: &Value, figure: &str| run[figure].as_f64().unwrap();

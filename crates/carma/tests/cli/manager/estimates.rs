@@ -24,7 +24,7 @@ fn python(path: &Path, notes: &Path) {
 }
 
 #[test]
-fn a_dry_run_has_its_jobs_environment_and_nothing_of_it_stays() {
+fn a_dry_run_has_the_jobs_environment_and_leaves_no_processes() {
     let folder = tempfile::tempdir().unwrap();
     let (own, configured) = (folder.path().join("venv/bin/python3.99"), folder.path().join("configured"));
     let settings = format!("[manager.estimates]\npython = {:?}\n", configured.display().to_string());
@@ -66,7 +66,7 @@ fn declaring(lab: &Lab, declared: u64, arguments: &str) -> JobRequest {
 
 /// The memory that the last attempt of a job had reserved.
 fn reserved(lab: &Lab, job: JobId) -> MiB {
-    lab.job(job).attempts.last().unwrap().placement.devices[0].promised
+    lab.job(job).attempts.last().unwrap().placement.devices[0].reserved
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_declaration_below_what_the_command_used_before_is_raised() {
 }
 
 #[test]
-fn a_command_that_ran_out_of_memory_is_not_given_as_little_again() {
+fn a_command_that_ran_out_of_memory_gets_more_next_time() {
     let lab = Lab::new("1xA100-40GB", 240.0, "");
     let arguments = format!("{WORKLOAD} --memory 60GiB");
     let hopeless = lab.submit(declaring(&lab, 2048, &arguments));

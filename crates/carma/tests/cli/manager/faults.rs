@@ -11,33 +11,34 @@ use carma_core::{Outcome, State};
 use carma_emu::VARIABLE;
 use carma_manager::api::{HistoryQuery, Shutdown};
 use carma_manager::client::{Address, Client, ClientError};
+use carma_testing::{Missing, as_nobody, need};
 use fastrand::Rng;
 
 use super::lab::{program, until};
-use super::up::{Up, one};
+use super::up::{ManagerProcess, one};
 
 /// What a manager says that does not start.
-fn refusal(up: &Up) -> String {
-    let said = up.said().len();
+fn refusal(up: &ManagerProcess) -> String {
+    let said = up.log_text().len();
     let mut process = up.command().spawn().unwrap();
     let status = until(|| {
-        let listens = up.said()[said..].contains("listens on");
+        let listens = up.log_text()[said..].contains("listens on");
         listens.then(|| process.kill());
         process.try_wait().unwrap()
     });
-    assert_eq!(status.code(), Some(1), "{}", up.said());
-    up.said()[said..].trim_end().to_owned()
+    assert_eq!(status.code(), Some(1), "{}", up.log_text());
+    up.log_text()[said..].trim_end().to_owned()
 }
 
 /// Stops the manager in order, so that all of its state is in one file.
-fn stop(up: &mut Up) {
+fn stop(up: &mut ManagerProcess) {
     up.client().shutdown(Shutdown::default()).unwrap();
     assert!(up.ended());
 }
 
 #[test]
 fn a_second_manager_is_refused_and_told_who_the_first_is() {
-    let up = Up::new(None, "");
+    let up = ManagerProcess::new(None, "");
     let words = refusal(&up);
     assert!(words.contains(&format!("in use by the manager with process number {}", up.pid())), "{words}");
     assert_eq!(up.client().status().unwrap().pid, up.pid(), "the first goes on");
@@ -45,22 +46,22 @@ fn a_second_manager_is_refused_and_told_who_the_first_is() {
 
 #[test]
 fn a_socket_that_a_dead_manager_left_is_replaced() {
-    let mut up = Up::new(None, "");
+    let mut up = ManagerProcess::new(None, "");
     up.kill();
     assert!(up.places().socket.exists());
     let error = Client::at(up.address()).unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     up.start();
-    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
 }
 
 #[test]
 fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone() {
     const VERSION: std::ops::Range<usize> = 60..64;
     const JOBS: usize = 60;
-    let mut up = Up::new(None, "");
+    let mut up = ManagerProcess::new(None, "");
     // So much that SQLite moves it from its log to the file.
-    let mut job = up.plain("true");
+    let mut job = up.shell_job("true");
     job.schedule.hold = true;
     job.environment.insert("PADDING".to_owned(), "x".repeat(100_000));
     for _ in 0..JOBS {
@@ -96,24 +97,24 @@ fn a_later_versions_state_and_a_damaged_one_are_refused_by_name_and_left_alone()
 
 #[test]
 fn state_that_may_not_be_written_is_refused_with_a_reason() {
-    let up = Up::down(None, "");
+    let up = ManagerProcess::stopped(None, "");
     fs::set_permissions(up.folder(), Permissions::from_mode(0o555)).unwrap();
-    let Some(mut command) = super::super::as_nobody(program()) else { return };
+    let mut command = need!(as_nobody(program()));
     let output = command.arg("up").arg("--no-gpus").arg("--state").arg(up.state()).output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && words.contains("cannot be written: check the permissions"), "{words}");
 }
 
 #[test]
-fn what_a_power_cut_took_from_the_log_of_the_store_is_gone_and_nothing_else() {
+fn a_power_cut_loses_only_the_torn_end_of_the_write_ahead_log() {
     let mut random = Rng::with_seed(11);
     for _ in 0..5 {
-        let mut up = Up::new(None, "");
+        let mut up = ManagerProcess::new(None, "");
         let mut acknowledged = Vec::new();
         for number in 0..8 {
-            let job = up.submit(up.plain(&format!("exit {number}")));
+            let job = up.submit(up.shell_job(&format!("exit {number}")));
             acknowledged.push(job);
-            up.over(job);
+            up.wait_until_done(job);
         }
         up.kill();
         let log = format!("{}-wal", up.places().database().display());
@@ -125,19 +126,19 @@ fn what_a_power_cut_took_from_the_log_of_the_store_is_gone_and_nothing_else() {
         known.sort_unstable();
         assert!(acknowledged.starts_with(&known), "{known:?}");
         // What is submitted now meets nothing of those that are gone.
-        let new = up.submit(up.plain("exit 77"));
+        let new = up.submit(up.shell_job("exit 77"));
         assert!(!acknowledged.contains(&new));
-        assert_eq!(up.over(new).outcome(), Some(&Outcome::Failed { code: 77 }));
+        assert_eq!(up.wait_until_done(new).outcome(), Some(&Outcome::Failed { code: 77 }));
         for job in known {
             let code = i32::try_from(job.0).unwrap() - 1;
             let expected = if code == 0 { Outcome::Succeeded } else { Outcome::Failed { code } };
-            assert_eq!(up.over(job).outcome(), Some(&expected));
+            assert_eq!(up.wait_until_done(job).outcome(), Some(&expected));
         }
     }
 }
 
 /// A manager on a small file system that only it sees, and how to get at what is on it.
-fn on_a_small_disk(up: &Up) -> Option<(std::process::Child, Address, std::path::PathBuf)> {
+fn on_a_small_disk(up: &ManagerProcess) -> Result<(std::process::Child, Address, std::path::PathBuf), Missing> {
     let state = up.state();
     fs::create_dir(&state).unwrap();
     let mount = |script: &str| {
@@ -149,23 +150,22 @@ fn on_a_small_disk(up: &Up) -> Option<(std::process::Child, Address, std::path::
         command
     };
     if !mount("true").status().is_ok_and(|status| status.success()) {
-        eprintln!("not run: this machine lets nobody mount a file system of their own");
-        return None;
+        return Err(Missing::Mounts);
     }
     let mut command = mount("exec \"$1\" up --state \"$0\" --no-gpus --config \"$2\"");
     command.arg(program()).arg(up.folder().join("carma.toml")).stderr(File::create(up.log()).unwrap());
     let child = command.spawn().unwrap();
     let seen = Path::new("/proc").join(child.id().to_string()).join("root").join(state.strip_prefix("/").unwrap());
-    Some((child, Address::Socket(seen.join("carma.sock")), seen))
+    Ok((child, Address::Socket(seen.join("carma.sock")), seen))
 }
 
 #[test]
-fn a_full_disk_refuses_what_is_new_keeps_what_is_known_and_goes_on_when_there_is_room() {
-    let up = Up::down(None, "[manager.host]\ndisk = 0\n");
-    let Some((mut child, address, seen)) = on_a_small_disk(&up) else { return };
+fn a_full_disk_refuses_submissions_keeps_jobs_and_resumes_when_there_is_room() {
+    let up = ManagerProcess::stopped(None, "[manager.host]\ndisk = 0\n");
+    let (mut child, address, seen) = need!(on_a_small_disk(&up));
     let mut client = until(|| Client::at(address.clone()).ok());
-    let job = |up: &Up| {
-        let mut job = up.plain("true");
+    let job = |up: &ManagerProcess| {
+        let mut job = up.shell_job("true");
         job.environment.insert("PADDING".to_owned(), "x".repeat(20_000));
         one(job)
     };
@@ -181,7 +181,7 @@ fn a_full_disk_refuses_what_is_new_keeps_what_is_known_and_goes_on_when_there_is
             None
         }
         Err(ClientError::Refused(problem)) => Some(problem),
-        Err(error) => panic!("{error}: {}", up.said()),
+        Err(error) => panic!("{error}: {}", up.log_text()),
     });
     assert_eq!(refused.kind.status(), 503, "{refused}");
     assert!(refused.message.starts_with("nothing was changed: ") && refused.message.contains("no room is left"), "{refused}");
@@ -192,7 +192,7 @@ fn a_full_disk_refuses_what_is_new_keeps_what_is_known_and_goes_on_when_there_is
     acknowledged.push(until(|| client.submit(&job(&up)).ok()).jobs[0]);
     let outcome = |client: &mut Client, job: carma_core::JobId| client.job(&job.0.to_string()).unwrap().outcome().cloned();
     for job in &acknowledged[1..] {
-        assert_eq!(until(|| outcome(&mut client, *job)), Outcome::Succeeded, "{}", up.said());
+        assert_eq!(until(|| outcome(&mut client, *job)), Outcome::Succeeded, "{}", up.log_text());
     }
     assert!(matches!(client.job(&acknowledged[0].0.to_string()).unwrap().state, State::Held { .. }));
     assert_eq!(client.history(&HistoryQuery::default()).unwrap().len(), acknowledged.len());
@@ -202,19 +202,19 @@ fn a_full_disk_refuses_what_is_new_keeps_what_is_known_and_goes_on_when_there_is
 }
 
 /// Lets something go wrong with the emulated GPUs.
-fn fault(up: &Up, words: &[&str]) {
+fn fault(up: &ManagerProcess, words: &[&str]) {
     let machine = up.machine.as_ref().unwrap();
     let output = Command::new(program()).args(["emu", "fault"]).args(words).env(VARIABLE, machine.folder()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// A job that trains on a GPU until the gate is open.
-fn training(up: &Up, gate: &Path) -> carma_manager::request::JobRequest {
+fn training(up: &ManagerProcess, gate: &Path) -> carma_manager::request::JobRequest {
     let carma = program().display();
     let train = format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB");
     // What it trains for is long the first time, and short once the gate is open.
     let script = format!("if test -e {0}; then exec {train} --seconds 10; else exec {train} --seconds 1000000; fi", gate.display());
-    let mut job = up.plain(&script);
+    let mut job = up.shell_job(&script);
     job.resources.gpus = 1;
     job
 }
@@ -226,7 +226,7 @@ fn device_of(state: &State) -> Option<String> {
 #[test]
 fn jobs_of_a_lost_gpu_come_back_elsewhere_whether_a_manager_saw_it_or_not() {
     for while_up in [true, false] {
-        let mut up = Up::new(Some(("2xA100-40GB", 60.0)), "");
+        let mut up = ManagerProcess::new(Some(("2xA100-40GB", 60.0)), "");
         let gate = up.folder().join("gate");
         let job = up.submit(training(&up, &gate));
         let mut client = up.client();
@@ -243,8 +243,8 @@ fn jobs_of_a_lost_gpu_come_back_elsewhere_whether_a_manager_saw_it_or_not() {
         if !while_up {
             up.start();
         }
-        let over = up.over(job);
-        assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.said());
+        let over = up.wait_until_done(job);
+        assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.log_text());
         let [first, .., last] = &over.attempts[..] else { panic!("{:?}", over.attempts) };
         assert_ne!(first.placement.devices[0].device, last.placement.devices[0].device);
         let is_lost = |trouble: &String| trouble.contains("is lost");
@@ -259,17 +259,17 @@ fn jobs_of_a_lost_gpu_come_back_elsewhere_whether_a_manager_saw_it_or_not() {
 }
 
 #[test]
-fn a_driver_that_hangs_keeps_nobody_else_waiting() {
-    let up = Up::new(Some(("1xA100-40GB", 60.0)), "");
+fn a_driver_that_hangs_does_not_delay_others() {
+    let up = ManagerProcess::new(Some(("1xA100-40GB", 60.0)), "");
     fault(&up, &["hang"]);
     let begin = Instant::now();
-    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
     up.client().status().unwrap();
     up.client().gpus().unwrap();
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     fault(&up, &["clear"]);
     let gate = up.folder().join("gate");
     fs::write(&gate, "").unwrap();
-    let over = up.over(up.submit(training(&up, &gate)));
-    assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.said());
+    let over = up.wait_until_done(up.submit(training(&up, &gate)));
+    assert_eq!(over.outcome(), Some(&Outcome::Succeeded), "{:?}\n{}", over.events, up.log_text());
 }

@@ -6,10 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome};
-use carma_manager::supervise::{Standing, find};
+use carma_manager::supervise::{AttemptState, find};
+use carma_testing::need;
 
 use super::lab::until;
-use super::security::{ADA, BOB, Town};
+use super::security::{ADA, BOB, SharedManager};
 
 /// Kills the process at the end of the test.
 struct Killed(Child);
@@ -26,40 +27,40 @@ const LEASES: &str = r#"$SIG{IO} = "IGNORE"; my ($setlease, $write) = (1024, 1);
 for (@ARGV) { open(my $file, "+<", $_) or die $!; push @held, $file; 1 until fcntl($file, $setlease, $write); }
 $| = 1; print "taken"; sleep"#;
 
-fn logs(town: &Town, job: JobId) -> [String; 2] {
-    ["stdout.log", "stderr.log"].map(|name| town.0.state().join(format!("attempts/{}/1/{name}", job.0)).display().to_string())
+fn logs(manager: &SharedManager, job: JobId) -> [String; 2] {
+    ["stdout.log", "stderr.log"].map(|name| manager.0.state().join(format!("attempts/{}/1/{name}", job.0)).display().to_string())
 }
 
 #[test]
-fn a_lease_on_a_log_delays_neither_the_manager_nor_a_jobs_end() {
-    let Some(mut town) = Town::found() else { return };
-    let gate = town.square().join("gate");
-    let job = town.submits(ADA, &["--", "sh", "-c", &format!("until test -e {}; do sleep 0.02; done", gate.display())]);
-    town.runs(job);
+fn a_lease_on_a_log_does_not_delay_the_manager_or_the_end_of_a_job() {
+    let mut manager = need!(SharedManager::start());
+    let gate = manager.shared_folder().join("gate");
+    let job = manager.submits(ADA, &["--", "sh", "-c", &format!("until test -e {}; do sleep 0.02; done", gate.display())]);
+    manager.runs(job);
     // The job ends without a manager, so that its logs are read when the next one starts.
-    town.0.kill();
+    manager.0.kill();
     fs::write(&gate, "").unwrap();
-    let folder = town.0.attempts().remove(0);
-    until(|| matches!(find(&folder), Ok(Standing::Ended(_))).then_some(()));
+    let folder = manager.0.attempts().remove(0);
+    until(|| matches!(find(&folder), Ok(AttemptState::Ended(_))).then_some(()));
     let mut holder = Command::new("setpriv");
-    holder.args(["--reuid", "1", "--regid", "1", "--clear-groups", "--", "perl", "-e", LEASES]).args(logs(&town, job));
+    holder.args(["--reuid", "1", "--regid", "1", "--clear-groups", "--", "perl", "-e", LEASES]).args(logs(&manager, job));
     let mut holder = Killed(holder.stdout(Stdio::piped()).spawn().unwrap());
     holder.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).expect("leases can be taken");
     let begin = Instant::now();
-    town.0.start();
-    assert_eq!(town.0.over(job).outcome(), Some(&Outcome::Succeeded));
-    let other = town.submits(BOB, &["--", "true"]);
-    assert_eq!(town.0.over(other).outcome(), Some(&Outcome::Succeeded));
+    manager.0.start();
+    assert_eq!(manager.0.wait_until_done(job).outcome(), Some(&Outcome::Succeeded));
+    let other = manager.submits(BOB, &["--", "true"]);
+    assert_eq!(manager.0.wait_until_done(other).outcome(), Some(&Outcome::Succeeded));
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
 #[test]
-fn a_huge_sparse_log_keeps_no_other_request_waiting() {
-    let Some(town) = Town::found() else { return };
-    let job = town.submits(ADA, &["--", "true"]);
-    town.0.over(job);
-    File::options().write(true).open(&logs(&town, job)[0]).unwrap().set_len(8 << 40).unwrap();
-    let socket = town.0.places().socket;
+fn a_huge_sparse_log_does_not_delay_other_requests() {
+    let manager = need!(SharedManager::start());
+    let job = manager.submits(ADA, &["--", "true"]);
+    manager.0.wait_until_done(job);
+    File::options().write(true).open(&logs(&manager, job)[0]).unwrap().set_len(8 << 40).unwrap();
+    let socket = manager.0.places().socket;
     let asked: Vec<_> = (0..40)
         .map(|_| {
             let mut stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
@@ -70,7 +71,7 @@ fn a_huge_sparse_log_keeps_no_other_request_waiting() {
         .collect();
     let begin = Instant::now();
     // History is read by the same threads.
-    assert!(town.asks(BOB, &["history"]).status.success());
+    assert!(manager.run_as(BOB, &["history"]).status.success());
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     drop(asked);
 }

@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 use carma_core::{JobId, Outcome};
 use carma_emu::{Machine, VARIABLE};
 use carma_gpu::{DEADLINE, Driver, Limits};
-use carma_manager::api::{Problem, Shutdown};
+use carma_manager::api::{Problem, ProblemKind, Shutdown, Submitted};
 use carma_manager::configuration::Configuration;
-use carma_manager::engine::{AcceptedJobs, Engine, Handle, Setup, World};
+use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest, Owner};
 use carma_manager::store::{JobHistory, Reader, Store};
+use carma_manager::submission::ValidJobs;
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine; nobody waits for it when all is well.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) struct Lab {
     folder: TempDir,
@@ -121,7 +122,7 @@ impl Lab {
     }
 
     /// A job that needs no GPU.
-    pub(super) fn plain(&self, script: &str) -> JobRequest {
+    pub(super) fn shell_job(&self, script: &str) -> JobRequest {
         let mut request = self.shell(script);
         request.resources.gpus = 0;
         request
@@ -137,7 +138,8 @@ impl Lab {
     }
 
     /// Submits jobs together and answers with their notes.
-    pub(super) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<AcceptedJobs, Problem> {
+    pub(super) fn accepted(&self, jobs: Vec<JobRequest>) -> Result<Submitted, Problem> {
+        let jobs = ValidJobs::new(jobs).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
         block_on(self.handle().submit(me(), jobs))
     }
 
@@ -176,7 +178,7 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(super) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = look() {
             return found;

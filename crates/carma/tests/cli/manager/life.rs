@@ -2,6 +2,7 @@
 
 use carma_core::{Outcome, State, Verdict};
 use carma_manager::api::{Act, QueueQuery};
+use carma_manager::submission::ValidJobs;
 use carma_manager::supervise::AttemptFolder;
 use std::fs;
 
@@ -10,7 +11,7 @@ use super::lab::{Lab, block_on, until};
 #[test]
 fn a_job_runs_and_its_result_is_found() {
     let lab = Lab::new("1xA100-40GB", 1.0, "");
-    let job = lab.submit(lab.plain("echo hello; echo oh >&2"));
+    let job = lab.submit(lab.shell_job("echo hello; echo oh >&2"));
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
     let history = lab.job(job);
     let attempt = history.attempts[0].attempt;
@@ -24,15 +25,15 @@ fn a_job_runs_and_its_result_is_found() {
 #[test]
 fn every_end_says_why() {
     let lab = Lab::new("1xA100-40GB", 1.0, "");
-    let failed = lab.submit(lab.plain("exit 7"));
-    let killed = lab.submit(lab.plain("kill -9 $$"));
-    let mut nowhere = lab.plain("true");
+    let failed = lab.submit(lab.shell_job("exit 7"));
+    let killed = lab.submit(lab.shell_job("kill -9 $$"));
+    let mut nowhere = lab.shell_job("true");
     nowhere.directory = "/nonexistent".into();
     let nowhere = lab.submit(nowhere);
-    let cancelled = lab.submit(lab.plain("sleep 1000"));
+    let cancelled = lab.submit(lab.shell_job("sleep 1000"));
     until(|| matches!(lab.job(cancelled).job.job.state, State::Running(_)).then_some(()));
     assert_eq!(block_on(lab.handle().act(vec![cancelled], Act::Cancel, "me".to_owned())).unwrap().done, [cancelled]);
-    let mut late = lab.plain("sleep 1000");
+    let mut late = lab.shell_job("sleep 1000");
     late.resources.time_limit = Some(carma_core::Seconds::new(0.2).unwrap());
     let late = lab.submit(late);
     assert_eq!(lab.outcome(failed), Outcome::Failed { code: 7 });
@@ -63,14 +64,14 @@ fn a_described_model_is_estimated_before_its_job_runs() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../carma-estimate/tests/fixtures/resnet50/torchsummary.txt");
     let mut request = lab.shell("true");
     (request.hints.model, request.hints.batch) = (Some(model.into()), Some(64));
-    let forecast = block_on(lab.handle().forecast(super::lab::me(), vec![request.clone()])).unwrap();
+    let forecast = block_on(lab.handle().forecast(super::lab::me(), ValidJobs::new(vec![request.clone()]).unwrap())).unwrap();
     let expected = forecast[0].estimate.expected.unwrap();
     assert!(expected.0 > 4000 && forecast[0].estimate.source.as_deref() == Some("static"), "{forecast:?}");
     let job = lab.submit(request.clone());
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
     let history = lab.job(job);
     assert_eq!(history.job.job.spec.memory.estimated.unwrap().get(0).unwrap().expected, expected);
-    assert!(history.attempts[0].placement.devices[0].promised > expected);
+    assert!(history.attempts[0].placement.devices[0].reserved > expected);
     // One that cannot be estimated runs without.
     request.hints.model = Some("/nonexistent".into());
     let job = lab.submit(request);
@@ -103,8 +104,8 @@ fn running_jobs_go_on_while_no_manager_runs() {
     let mut lab = Lab::new("1xA100-40GB", 1.0, "");
     let gate = lab.folder().join("gate");
     let script = format!("while ! test -e {}; do sleep 0.01; done; echo done", gate.display());
-    let running = lab.submit(lab.plain(&script));
-    let ends_meanwhile = lab.submit(lab.plain("sleep 0.3; exit 3"));
+    let running = lab.submit(lab.shell_job(&script));
+    let ends_meanwhile = lab.submit(lab.shell_job("sleep 0.3; exit 3"));
     let waiting = lab.submit(lab.shell("true"));
     until(|| matches!(lab.job(ends_meanwhile).job.job.state, State::Running(_)).then_some(()));
     lab.stop();

@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use carma_core::{JobId, MiB};
 
 use super::lab::program;
-use super::up::Up;
+use super::up::ManagerProcess;
 
 /// Everything on, on a port that is free.
 const LISTEN: &str = "[manager.metrics]\nlisten = \"127.0.0.1:0\"\n";
 
-impl Up {
+impl ManagerProcess {
     /// Where it tells metrics to anybody.
     fn metrics_address(&self) -> String {
-        let said = self.said();
+        let said = self.log_text();
         let (_, after) = said.rsplit_once("metrics are on http://").unwrap();
         after.split_once("/metrics").unwrap().0.to_owned()
     }
@@ -27,7 +27,7 @@ impl Up {
     fn train(&self, name: &str, declared: u64, arguments: &str) -> JobId {
         let train =
             format!("echo 0.5 > \"$CARMA_PROGRESS\"; exec {} emu train --workload resnet50_imagenet_bs64 {arguments}", program().display());
-        let mut request = self.plain(&train);
+        let mut request = self.shell_job(&train);
         request.name = Some(name.to_owned());
         (request.resources.gpus, request.resources.memory) = (1, Some(MiB(declared)));
         self.submit(request)

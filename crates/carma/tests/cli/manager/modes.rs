@@ -1,6 +1,6 @@
 //! GPUs that are switched between streams, MPS and MIG while jobs wait.
 
-use carma_core::{DeviceId, JobId, Limits, MiB, ModeWish, Outcome, ServerId};
+use carma_core::{DeviceId, JobId, Limits, MiB, Outcome, RequestedMode, ServerId};
 use carma_gpu::{Allocation, DEADLINE, Driver, mig};
 
 use super::lab::{Lab, block_on, until};
@@ -36,7 +36,7 @@ fn an_idle_gpu_gets_an_mps_server_for_jobs_that_gain_by_it_and_keeps_it_after_a_
 }
 
 #[test]
-fn a_gpu_that_was_made_whole_and_gets_no_mps_server_is_not_said_to_be_as_it_was() {
+fn a_gpu_without_mig_whose_mps_server_fails_is_not_reported_as_unchanged() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "[modes]\nallowed = [\"streams\", \"mps\", \"mig\"]\n");
     lab.stop();
     let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
@@ -45,7 +45,7 @@ fn a_gpu_that_was_made_whole_and_gets_no_mps_server_is_not_said_to_be_as_it_was(
     std::fs::remove_file(lab.machine.programs().join(carma_gpu::mps::PROGRAM)).unwrap();
     lab.start();
     let mut client = lab.shell("true");
-    client.resources.mode = ModeWish::Mps;
+    client.resources.mode = RequestedMode::Mps;
     lab.submit(client);
     let said = |words: &str| lab.reader().events_after(0, 1000).unwrap().iter().any(|stored| stored.text.contains(words));
     until(|| (said("neither shared by mps nor as it was") || said("stays as it was")).then_some(()));
@@ -70,7 +70,7 @@ fn an_idle_gpu_is_cut_for_jobs_that_gain_by_it_and_made_whole_for_one_that_needs
 }
 
 #[test]
-fn a_gpu_that_was_cut_and_left_the_allocation_is_made_whole_when_it_is_back() {
+fn a_partitioned_gpu_that_left_the_allocation_is_restored_when_it_returns() {
     let mut lab = Lab::new("1xA100-40GB", 40.0, "policy = \"exclusive\"\n[modes]\nallowed = [\"streams\", \"mig\"]\nevery = 300\n");
     for job in together(&lab, 2) {
         assert!(matches!(limits(&lab, job), Limits::Mig { .. }), "{:?}", limits(&lab, job));

@@ -11,23 +11,24 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use carma_core::{Condition, Outcome};
-use carma_manager::api::{Act, Channel, Happened, Notification, Occasion, Shutdown, Submit};
+use carma_manager::api::{Act, Channel, Happened, Notification, Occasion, Shutdown, Submission};
 use carma_manager::client::ClientError;
 use carma_manager::request::After;
+use carma_testing::{as_nobody, need};
 use serde_json::Value;
 
-use super::lab::{PATIENCE, program, until};
-use super::up::{Gpus, Up, one};
+use super::lab::{TIMEOUT, program, until};
+use super::up::{Gpus, ManagerProcess, one};
 
 const QUICK: &str = "[manager.notifications]\ngather_seconds = 0.1\nevery_seconds = 0.2\n";
 const ALL: [Occasion; 4] = [Occasion::Done, Occasion::Failed, Occasion::Recovered, Occasion::Idle];
 
 /// A manager of a user with a home and programs of their own.
-struct Home(Up);
+struct Home(ManagerProcess);
 
 impl Home {
     fn new(gpus: Gpus<'_>, configuration: &str) -> Self {
-        let mut up = Up::down(gpus, configuration);
+        let mut up = ManagerProcess::stopped(gpus, configuration);
         let home = Self::of(&up);
         fs::create_dir_all(home.join("bin")).unwrap();
         up.set("HOME", &home);
@@ -37,7 +38,7 @@ impl Home {
         Self(up)
     }
 
-    fn of(up: &Up) -> PathBuf {
+    fn of(up: &ManagerProcess) -> PathBuf {
         up.folder().join("home")
     }
 
@@ -96,7 +97,7 @@ impl Server {
     }
 
     fn next(&self) -> Value {
-        self.bodies.recv_timeout(PATIENCE).unwrap()
+        self.bodies.recv_timeout(TIMEOUT).unwrap()
     }
 
     /// Messages until so many things were told, and those things.
@@ -136,7 +137,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn done_failed_and_recovered_are_told_by_every_way() {
+fn done_failed_and_recovered_jobs_are_notified_on_every_channel() {
     let home = Home::new(Some(("1xA100-40GB", 60.0)), QUICK);
     let server = Server::answering("200 OK");
     home.install("sendmail");
@@ -147,17 +148,17 @@ fn done_failed_and_recovered_are_told_by_every_way() {
     let train = |memory: &str| format!("{carma} emu train --workload efficientnet_cifar100_bs128_20e --memory {memory} --seconds 10");
     let said = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
     let script = format!("if test -e again; then exec {}; else touch again; echo '{said}' >&2; exit 1; fi", train("4GiB"));
-    let mut recovers = home.0.plain(&script);
+    let mut recovers = home.0.shell_job(&script);
     recovers.name = Some("Größe".to_owned());
     recovers.resources.gpus = 1;
     let recovers = home.0.submit(recovers);
-    assert_eq!(home.0.over(recovers).outcome(), Some(&Outcome::Succeeded));
-    let fails = home.0.submit(home.0.plain("echo so it goes >&2; exit 3"));
+    assert_eq!(home.0.wait_until_done(recovers).outcome(), Some(&Outcome::Succeeded));
+    let fails = home.0.submit(home.0.shell_job("echo so it goes >&2; exit 3"));
     // Who cancels their own job knows.
-    let cancelled = home.0.submit(home.0.plain("sleep 1000"));
+    let cancelled = home.0.submit(home.0.shell_job("sleep 1000"));
     home.0.client().act(&cancelled.0.to_string(), &Act::Cancel).unwrap();
-    assert_eq!(home.0.over(cancelled).outcome(), Some(&Outcome::Cancelled));
-    let last = home.0.submit(home.0.plain("true"));
+    assert_eq!(home.0.wait_until_done(cancelled).outcome(), Some(&Outcome::Cancelled));
+    let last = home.0.submit(home.0.shell_job("true"));
 
     let (messages, happened) = server.told(4);
     let told: BTreeMap<(u64, Occasion), &Happened> =
@@ -175,7 +176,7 @@ fn done_failed_and_recovered_are_told_by_every_way() {
 
     let (fails, last) = (fails.0.to_string(), last.0.to_string());
     let letters = home.kept("sendmail.in", &["ran out of GPU memory", "failed with exit code 3", &format!("job {last} succeeded")]);
-    assert!(letters.contains("To: ada@example.org\nSubject: ") && letters.contains("\nAuto-Submitted: auto-generated\n"), "{letters}");
+    assert!(letters.contains("To: <ada@example.org>\nSubject: ") && letters.contains("\nAuto-Submitted: auto-generated\n"), "{letters}");
     assert!(home.kept("sendmail.args", &["-t\n-i\n"]).lines().all(|word| ["-t", "-i"].contains(&word)));
     home.kept("notify-send.args", &["--app-name=carma\n--\n", "ran out of GPU memory", "failed with exit code 3"]);
     home.kept("command.in", &["\"happened\":", "\"occasion\":\"recovered\"", "\"occasion\":\"failed\""]);
@@ -185,19 +186,19 @@ fn done_failed_and_recovered_are_told_by_every_way() {
 }
 
 #[test]
-fn who_holds_a_gpu_and_does_not_use_it_is_told_once() {
+fn an_idle_gpu_holder_is_notified_once() {
     let rules = "[idle_holders]\nflag_after = 60\nlend_after = 120\n[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
     let home = Home::new(Some(("1xA100-40GB", 60.0)), &format!("{rules}{QUICK}"));
     let server = Server::answering("200 OK");
     home.wishes([server.channel()]);
-    let mut holds = home.0.plain(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
+    let mut holds = home.0.shell_job(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
     (holds.resources.gpus, holds.resources.exclusive) = (1, true);
     let holds = home.0.submit(holds);
     let idle =
         || home.0.client().job(&holds.0.to_string()).unwrap().events.iter().filter(|stored| stored.event.event.kind() == "idle").count();
     until(|| (idle() == 2).then_some(()));
     // What is told next tells that nothing was told in between of the GPU that is lent.
-    let last = home.0.submit(home.0.plain("true"));
+    let last = home.0.submit(home.0.shell_job("true"));
     let told: Vec<_> = server.told(2).1.into_iter().map(|happened| (happened.job, happened.occasion, happened.text)).collect();
     let words = format!("job {} holds its GPUs and does not use them", holds.0);
     assert_eq!(told[0], (holds.0, Occasion::Idle, words));
@@ -205,16 +206,16 @@ fn who_holds_a_gpu_and_does_not_use_it_is_told_once() {
 }
 
 #[test]
-fn a_storm_is_few_messages() {
+fn many_events_become_few_messages() {
     let home = Home::new(None, "[manager.notifications]\ngather_seconds = 0.5\nevery_seconds = 3600\n");
     let server = Server::answering("204 No Content");
     home.wishes([server.channel()]);
     // All that wait for it end with it.
     let go = home.0.folder().join("go");
-    let first = home.0.submit(home.0.plain(&format!("until test -e {}; do sleep 0.05; done; exit 1", go.display())));
-    let mut later = home.0.plain("true");
+    let first = home.0.submit(home.0.shell_job(&format!("until test -e {}; do sleep 0.05; done; exit 1", go.display())));
+    let mut later = home.0.shell_job("true");
     later.schedule.after = vec![After { job: first.0.to_string(), condition: Condition::Ok }];
-    let submit = Submit { array: Some((1..=200).collect()), ..one(later) };
+    let submit = Submission { array: Some((1..=200).collect()), ..one(later) };
     assert_eq!(home.0.client().submit(&submit).unwrap().jobs.len(), 200);
     fs::write(go, "").unwrap();
     let (messages, happened) = server.told(201);
@@ -224,12 +225,12 @@ fn a_storm_is_few_messages() {
 }
 
 #[test]
-fn what_a_killed_manager_had_not_told_is_told_by_the_next_and_nothing_twice() {
+fn after_a_crash_pending_notifications_are_sent_exactly_once() {
     let mut home = Home::new(None, "[manager.notifications]\ngather_seconds = 3600\nevery_seconds = 3600\n");
     let (server, other) = (Server::answering("200 OK"), Server::answering("200 OK"));
     home.wishes([server.channel()]);
-    let first = home.0.submit(home.0.plain("true"));
-    assert_eq!(home.0.over(first).outcome(), Some(&Outcome::Succeeded));
+    let first = home.0.submit(home.0.shell_job("true"));
+    assert_eq!(home.0.wait_until_done(first).outcome(), Some(&Outcome::Succeeded));
     home.0.kill();
     fs::write(home.0.folder().join("carma.toml"), QUICK).unwrap();
     home.0.start();
@@ -237,29 +238,29 @@ fn what_a_killed_manager_had_not_told_is_told_by_the_next_and_nothing_twice() {
     // A way that is new begins with what happens from now on.
     home.wishes([server.channel(), other.channel()]);
     for _ in 0..2 {
-        let job = home.0.submit(home.0.plain("true"));
+        let job = home.0.submit(home.0.shell_job("true"));
         assert_eq!([server.told(1).1[0].job, other.told(1).1[0].job], [job.0, job.0]);
         home.settled();
         home.0.client().shutdown(Shutdown::default()).unwrap();
         assert!(home.0.ended());
         home.0.start();
     }
-    let last = home.0.submit(home.0.plain("true"));
+    let last = home.0.submit(home.0.shell_job("true"));
     assert_eq!([server.told(1).1[0].job, other.told(1).1[0].job], [last.0, last.0]);
 }
 
 #[test]
-fn what_cannot_be_told_is_noted_without_secrets() {
+fn failed_notifications_are_noted_without_secrets() {
     let home = Home::new(None, QUICK);
     let server = Server::answering("404 Not Found");
     home.wishes([server.channel(), Channel::Mail("ada@example.org".to_owned()), Channel::Command("echo T0KEN; nonsense".to_owned())]);
-    let job = home.0.submit(home.0.plain("true")).0.to_string();
+    let job = home.0.submit(home.0.shell_job("true")).0.to_string();
     let noted = until(|| {
         let shown = text(&home.carma(&["show", &job]).stdout);
         (shown.matches("not told: ").count() == 3).then_some(shown)
     });
     assert!(noted.contains(&format!("not told: webhook at {}: answered 404", server.address)), "{noted}");
-    assert!(!noted.contains("T0KEN") && !home.0.said().contains("T0KEN"), "{noted}");
+    assert!(!noted.contains("T0KEN") && !home.0.log_text().contains("T0KEN"), "{noted}");
     assert_eq!(server.bodies.try_iter().count(), 3, "tried three times");
 
     let tested = home.carma(&["notify", "test"]);
@@ -280,14 +281,12 @@ fn what_cannot_be_told_is_noted_without_secrets() {
 #[test]
 fn a_webhook_is_trusted_by_its_certificate() {
     // A manager that listens on the network is a server with a certificate, which refuses us once it has understood us.
-    let mut up = Up::down(None, "");
+    let mut up = ManagerProcess::stopped(None, "");
     let folder = up.folder().to_owned();
     let wanted = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost \
                   -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -days 2";
-    let made = Command::new("openssl").args(wanted.split_whitespace()).current_dir(&folder).output();
-    if !made.is_ok_and(|made| made.status.success()) {
-        return eprintln!("not run: there is no openssl");
-    }
+    need!(carma_testing::program("openssl"));
+    assert!(Command::new("openssl").args(wanted.split_whitespace()).current_dir(&folder).output().unwrap().status.success());
     fs::write(folder.join("tokens"), "").unwrap();
     fs::set_permissions(folder.join("tokens"), Permissions::from_mode(0o600)).unwrap();
     let file = |name: &str| folder.join(name).display().to_string();
@@ -300,7 +299,7 @@ fn a_webhook_is_trusted_by_its_certificate() {
     fs::write(folder.join("carma.toml"), network).unwrap();
     up.start();
     let address =
-        until(|| up.said().lines().find_map(|line| line.strip_prefix("carma: listens on ")?.strip_suffix(" too").map(str::to_owned)));
+        until(|| up.log_text().lines().find_map(|line| line.split_once("INFO  listens on ")?.1.strip_suffix(" too").map(str::to_owned)));
     let message = serde_json::json!({
         "by": {"webhook": format!("https://{address}/v1/status?T0KEN")}, "server": "gpu1", "happened": [], "counts": {},
     });
@@ -320,7 +319,7 @@ fn a_webhook_is_trusted_by_its_certificate() {
 }
 
 #[test]
-fn wishes_are_listed_changed_and_refused() {
+fn notification_settings_are_listed_changed_and_refused() {
     let home = Home::new(None, "");
     let run = |words: &[&str]| {
         let output = home.carma(&[&["notify"], words].concat());
@@ -351,7 +350,7 @@ fn wishes_are_listed_changed_and_refused() {
 }
 
 #[test]
-fn where_it_is_switched_off_nobody_is_promised_anything() {
+fn disabled_notifications_are_refused() {
     let home = Home::new(None, "[manager.notifications]\nenabled = false\n");
     let refused = home.carma(&["notify", "add", "--desktop"]);
     assert!(!refused.status.success() && text(&refused.stderr).contains("switched off"), "{}", text(&refused.stderr));
@@ -359,25 +358,25 @@ fn where_it_is_switched_off_nobody_is_promised_anything() {
 }
 
 #[test]
-fn everybody_is_told_as_themselves_and_of_their_own() {
-    let Some(mut nobody) = super::super::as_nobody(program()) else { return };
-    let mut up = Up::down(None, QUICK);
+fn notifications_run_as_their_user_about_their_own_jobs() {
+    let mut nobody = need!(as_nobody(program()));
+    let mut up = ManagerProcess::stopped(None, QUICK);
     fs::set_permissions(up.folder(), Permissions::from_mode(0o755)).unwrap();
-    let square = up.folder().join("square");
-    fs::create_dir(&square).unwrap();
-    fs::set_permissions(&square, Permissions::from_mode(0o1777)).unwrap();
+    let shared_folder = up.folder().join("shared_folder");
+    fs::create_dir(&shared_folder).unwrap();
+    fs::set_permissions(&shared_folder, Permissions::from_mode(0o1777)).unwrap();
     up.set("SECRET_OF_ROOT", "x");
     up.start();
     let home = Home(up);
-    let command = format!("{{ id -u; id -G; env; cat; }} > {}/told", square.display());
-    nobody.args(["notify", "add", "--command", &command]).current_dir(&square).env("CARMA_SOCKET", home.0.places().socket);
+    let command = format!("{{ id -u; id -G; env; cat; }} > {}/told", shared_folder.display());
+    nobody.args(["notify", "add", "--command", &command]).current_dir(&shared_folder).env("CARMA_SOCKET", home.0.places().socket);
     assert!(nobody.status().unwrap().success());
     assert_eq!(home.0.client().notifications().unwrap(), [], "operators are nobody else");
-    let mut submit = super::super::as_nobody(program()).unwrap();
-    submit.args(["submit", "--gpus", "0", "--", "true"]).current_dir(&square).env("CARMA_SOCKET", home.0.places().socket);
-    let roots = home.0.submit(home.0.plain("true"));
+    let mut submit = as_nobody(program()).unwrap();
+    submit.args(["submit", "--gpus", "0", "--", "true"]).current_dir(&shared_folder).env("CARMA_SOCKET", home.0.places().socket);
+    let roots = home.0.submit(home.0.shell_job("true"));
     assert!(submit.status().unwrap().success());
-    let told = square.join("told");
+    let told = shared_folder.join("told");
     let said = until(|| fs::read_to_string(&told).ok().filter(|said| said.contains("happened")));
     assert!(said.starts_with("65534\n65534\n") && !said.contains("SECRET_OF_ROOT"), "{said}");
     assert!(!said.contains(&format!("\"job\":{}", roots.0)), "{said}");

@@ -6,10 +6,11 @@ use carma_gpu::{DEADLINE, Driver, PowerLimitChange};
 use carma_manager::api::QueueQuery;
 use carma_manager::places::Places;
 use carma_manager::store::{Change, MachineChange, Store};
+use carma_testing::need;
 
 use super::lab::{Lab, block_on, program, until};
 
-const LOOKS: &str = "[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
+const SAMPLING: &str = "[window]\nlength = 10\nperiod = 2\n[manager.gpus]\nperiod = 2\n";
 
 fn limit(lab: &Lab) -> Watts {
     let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
@@ -22,9 +23,7 @@ fn why(lab: &Lab, job: JobId) -> String {
 
 #[test]
 fn a_limit_is_set_and_put_back() {
-    if !rustix::process::geteuid().is_root() {
-        return eprintln!("not run: limits are root's to set");
-    }
+    need!(carma_testing::root());
     let mut lab = Lab::new("1xA100-40GB", 60.0, "[power]\ncap = 250\n");
     until(|| (limit(&lab) == Watts(250.0)).then_some(()));
     lab.stop();
@@ -37,7 +36,7 @@ fn a_limit_that_could_not_be_set_is_not_put_back_later() {
     lab.stop();
     let answer = CallAnswer::Fails("NO_PERMISSION".parse().unwrap());
     let fault = Fault::Call { gpu: None, call: Some("nvmlDeviceSetPowerManagementLimit".to_owned()), answer };
-    lab.machine.with(|state| fault.strike(state)).unwrap().unwrap();
+    lab.machine.with(|state| fault.inject(state)).unwrap().unwrap();
     lab.start();
     let said = |words: &str| lab.reader().events_after(0, 100).unwrap().iter().any(|stored| stored.text.contains(words));
     until(|| said("cannot be limited to 250").then_some(()));
@@ -45,10 +44,8 @@ fn a_limit_that_could_not_be_set_is_not_put_back_later() {
 }
 
 #[test]
-fn of_two_limits_that_a_crash_has_left_the_one_in_force_is_put_back() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+fn after_a_crash_the_power_limit_in_force_is_restored() {
+    need!(carma_testing::root());
     let mut lab = Lab::new("1xA100-40GB", 60.0, "");
     lab.stop();
     let driver = Driver::open(Some(&lab.machine.library()), DEADLINE).unwrap();
@@ -65,8 +62,8 @@ fn of_two_limits_that_a_crash_has_left_the_one_in_force_is_put_back() {
 }
 
 #[test]
-fn a_budget_holds_a_job_back_and_lets_it_in_later() {
-    let lab = Lab::new("2xA100-40GB", 120.0, &format!("[power]\nbudget = 250\n{LOOKS}"));
+fn a_power_budget_delays_a_job_until_there_are_watts_for_it() {
+    let lab = Lab::new("2xA100-40GB", 120.0, &format!("[power]\nbudget = 250\n{SAMPLING}"));
     let train = || lab.train("--workload dlrm_criteo_bs32768 --memory 3000 --seconds 300");
     let (first, second) = (lab.submit(train()), lab.submit(train()));
     let reason = why(&lab, second);
@@ -78,7 +75,7 @@ fn a_budget_holds_a_job_back_and_lets_it_in_later() {
 
 #[test]
 fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
-    let rules = format!("[idle_holders]\nbelow = 0.05\nflag_after = 60\nlend_after = 240\n{LOOKS}");
+    let rules = format!("[idle_holders]\nbelow = 0.05\nflag_after = 60\nlend_after = 240\n{SAMPLING}");
     let lab = Lab::new("1xA100-40GB", 60.0, &rules);
     let mut holder = lab.shell(&format!("exec {} emu occupy --gpu 0 --memory 9000MiB", program().display()));
     holder.resources.exclusive = true;
@@ -93,8 +90,8 @@ fn an_idle_holder_is_flagged_and_its_gpu_is_lent() {
 }
 
 #[test]
-fn of_two_on_a_gpu_the_one_that_stops_is_flagged_and_the_other_is_not() {
-    let rules = format!("[idle_holders]\nflag_after = 120\n[gate]\nobserve = 1\n[screen]\nenabled = false\n{LOOKS}");
+fn of_two_jobs_on_a_gpu_only_the_idle_one_is_flagged() {
+    let rules = format!("[idle_holders]\nflag_after = 120\n[gate]\nobserve = 1\n[screen]\nenabled = false\n{SAMPLING}");
     let lab = Lab::new("1xA100-40GB", 60.0, &rules);
     let (stop, occupy) = (lab.folder().join("stop"), format!("{} emu occupy --gpu 0 --memory 4000MiB", program().display()));
     let script =

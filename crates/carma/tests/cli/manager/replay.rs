@@ -26,7 +26,7 @@ fn a_trace_is_replayed_and_reported() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_with_what_could() {
+fn impossible_replays_are_refused_with_the_remedy() {
     let served = Served::start("1xA100-40GB", 60.0, "");
     let refused = |arguments: &[&str]| {
         let output = served.carma(&[&["replay"], arguments].concat());

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use carma_testing::need;
+
 use super::served::Served;
 
 #[test]
-fn a_run_becomes_a_page_and_a_pdf() {
+fn a_report_is_written_as_html_and_pdf() {
     let served = Served::start("2xA100-40GB", 200.0, "[manager.energy]\nprice = 0.3\ncarbon = 380.0\n");
     let page = served.write("report.html", "");
     let report = |arguments: &[&str]| {
@@ -41,15 +43,13 @@ fn a_run_becomes_a_page_and_a_pdf() {
         assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("ends before it begins"), "{refused:?}");
     }
     let pdf = Path::new(&page).with_extension("pdf");
-    if carma_gpu::find_program("chromium".as_ref()).is_none() {
-        return eprintln!("not run: it needs chromium");
-    }
+    need!(carma_testing::program("chromium"));
     report(&["--pdf", pdf.to_str().unwrap()]);
     assert!(fs::read(&pdf).unwrap().starts_with(b"%PDF-"));
 }
 
 #[test]
-fn without_a_browser_it_says_what_to_do() {
+fn a_missing_browser_is_explained() {
     let served = Served::without_gpus();
     let output = served.carma_without_programs(&["report", "--pdf", "/nonexistent/report.pdf"]);
     let said = String::from_utf8(output.stderr).unwrap();

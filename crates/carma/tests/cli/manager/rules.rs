@@ -4,8 +4,9 @@ use std::fs;
 
 use carma_core::{Condition, DeviceId, JobId, Limits, Outcome, ServerId, State};
 use carma_manager::api::{Act, QueueQuery};
-use carma_manager::request::{After, ArrayLabel, JobRequest};
+use carma_manager::request::{After, ArrayElement, JobRequest};
 use carma_manager::store::{JobFilter, Phase};
+use carma_manager::submission::ValidJobs;
 use carma_manager::supervise::AttemptFolder;
 
 use super::lab::{Lab, block_on, me, until};
@@ -27,13 +28,13 @@ impl Lab {
 }
 
 #[test]
-fn held_jobs_wait_until_released_and_dependents_until_they_may() {
+fn held_jobs_wait_for_release_and_dependents_for_their_dependencies() {
     let lab = Lab::new("1xA100-40GB", 1.0, "");
-    let mut held = lab.plain("true");
+    let mut held = lab.shell_job("true");
     held.schedule.hold = true;
     let held = lab.submit(held);
     let after = |job: JobId, condition| {
-        let mut request = lab.plain("true");
+        let mut request = lab.shell_job("true");
         request.schedule.after = vec![After { job: job.0.to_string(), condition }];
         request
     };
@@ -45,7 +46,7 @@ fn held_jobs_wait_until_released_and_dependents_until_they_may() {
     assert!(!lab.act(held, Act::Hold), "it is over");
     // Jobs that are over are known by how they ended.
     assert_eq!(lab.outcome(lab.submit(after(held, Condition::Ok))), Outcome::Succeeded);
-    let failed = lab.submit(lab.plain("false"));
+    let failed = lab.submit(lab.shell_job("false"));
     let never = lab.submit(after(failed, Condition::Ok));
     assert_eq!(lab.outcome(never), Outcome::DependencyFailed { on: failed });
     until(|| {
@@ -63,9 +64,9 @@ fn arrays_run_as_many_at_once_as_they_may() {
     fs::create_dir(&running).unwrap();
     let script = format!("cd {}; touch $$; ls | wc -l; sleep 0.05; rm $$", running.display());
     let member = |index| -> JobRequest {
-        let mut request = lab.plain(&script);
+        let mut request = lab.shell_job(&script);
         request.schedule.at_most = Some(2);
-        request.array = Some(ArrayLabel { index, parameters: std::collections::BTreeMap::default() });
+        request.array = Some(ArrayElement { index, parameters: std::collections::BTreeMap::default() });
         request
     };
     let jobs = lab.try_submit((0..8).map(member).collect()).unwrap();
@@ -118,7 +119,7 @@ fn an_observing_manager_says_what_it_would_do_and_does_nothing() {
     let why = until(|| block_on(lab.handle().why(job)).ok().filter(|why| why.text.contains("would start now on s0/gpu")));
     assert!(why.text.ends_with("the manager is observing and launches nothing"), "{}", why.text);
     assert_eq!(Phase::from(&lab.job(job).job.job.state), Phase::Queued);
-    let forecast = block_on(lab.handle().forecast(me(), vec![lab.shell("true")])).unwrap();
+    let forecast = block_on(lab.handle().forecast(me(), ValidJobs::new(vec![lab.shell("true")]).unwrap())).unwrap();
     assert!(forecast[0].placement.is_some() || forecast[0].why.is_some());
     assert!(lab.act(job, Act::Cancel));
     assert_eq!(lab.outcome(job), Outcome::Cancelled);
@@ -135,7 +136,7 @@ fn jobs_on_gpus_with_mps_are_its_clients() {
 }
 
 #[test]
-fn a_lost_gpu_gives_its_jobs_back() {
+fn jobs_of_a_lost_gpu_are_requeued() {
     let lab = Lab::new("2xA100-40GB", 60.0, "");
     let job = lab.submit(lab.train("--workload efficientnet_cifar100_bs128_20e --seconds 600"));
     let first = until(|| match lab.job(job).job.job.state {
@@ -159,7 +160,7 @@ fn a_lost_gpu_gives_its_jobs_back() {
 fn more_than_is_allowed_is_refused() {
     let lab = Lab::new("1xA100-40GB", 1.0, "[manager.limits]\njobs_per_user = 2\ngpus_per_job = 1\nseconds_per_job = 60\n");
     let held = || {
-        let mut request = lab.plain("true");
+        let mut request = lab.shell_job("true");
         request.schedule.hold = true;
         request
     };

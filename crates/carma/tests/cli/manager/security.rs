@@ -10,49 +10,50 @@ use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome, State};
 use carma_manager::submission::HIDDEN;
+use carma_testing::{Missing, as_nobody, need};
 
 use super::lab::{program, until};
-use super::up::{Gpus, Up};
+use super::up::{Gpus, ManagerProcess};
 
 /// Two users that every Debian has.
 pub(super) const ADA: u32 = 1;
 pub(super) const BOB: u32 = 65_534;
 
 /// Root's manager and its users.
-pub(super) struct Town(pub(super) Up);
+pub(super) struct SharedManager(pub(super) ManagerProcess);
 
-impl Town {
-    /// One without GPUs, where the tests can become others: else nothing is tested, and that is said.
-    pub(super) fn found() -> Option<Self> {
-        Self::with(None, "")
+impl SharedManager {
+    /// One without GPUs, where the tests can act as other users.
+    pub(super) fn start() -> Result<Self, Missing> {
+        Self::start_with(None, "")
     }
 
     /// The same with emulated GPUs and this configuration.
-    pub(super) fn with(gpus: Gpus<'_>, configuration: &str) -> Option<Self> {
-        super::super::as_nobody(program())?;
-        let up = Up::down(gpus, configuration);
+    pub(super) fn start_with(gpus: Gpus<'_>, configuration: &str) -> Result<Self, Missing> {
+        as_nobody(program())?;
+        let up = ManagerProcess::stopped(gpus, configuration);
         fs::set_permissions(up.folder(), Permissions::from_mode(0o755)).unwrap();
-        let town = Self(up);
-        fs::create_dir(town.square()).unwrap();
-        fs::set_permissions(town.square(), Permissions::from_mode(0o1777)).unwrap();
-        let Self(mut up) = town;
+        let manager = Self(up);
+        fs::create_dir(manager.shared_folder()).unwrap();
+        fs::set_permissions(manager.shared_folder(), Permissions::from_mode(0o1777)).unwrap();
+        let Self(mut up) = manager;
         up.start();
-        Some(Self(up))
+        Ok(Self(up))
     }
 
     /// A folder where everybody may write.
-    pub(super) fn square(&self) -> PathBuf {
-        self.0.folder().join("square")
+    pub(super) fn shared_folder(&self) -> PathBuf {
+        self.0.folder().join("shared_folder")
     }
 
-    pub(super) fn asks(&self, user: u32, words: &[&str]) -> Output {
+    pub(super) fn run_as(&self, user: u32, words: &[&str]) -> Output {
         self.command(user, words).output().unwrap()
     }
 
     fn command(&self, user: u32, words: &[&str]) -> Command {
         let id = user.to_string();
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]).arg(program()).args(words).current_dir(self.square());
+        command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]).arg(program()).args(words).current_dir(self.shared_folder());
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("CARMA_SOCKET", self.0.places().socket);
         command
     }
@@ -64,7 +65,7 @@ impl Town {
 
     /// Submits a job with so many GPUs and gives its number.
     pub(super) fn submits_with(&self, user: u32, gpus: u32, words: &[&str]) -> JobId {
-        let output = self.asks(user, &[&["submit", "--gpus", &gpus.to_string()], words].concat());
+        let output = self.run_as(user, &[&["submit", "--gpus", &gpus.to_string()], words].concat());
         number(&output)
     }
 
@@ -85,25 +86,25 @@ fn number(output: &Output) -> JobId {
 }
 
 #[test]
-fn anothers_job_is_nobodys_business() {
-    let Some(town) = Town::found() else { return };
+fn users_cannot_read_or_change_jobs_of_others() {
+    let manager = need!(SharedManager::start());
     let job =
-        town.submits(ADA, &["--env", "MESSAGE=whisper", "--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential; sleep 1000"]);
-    town.runs(job);
+        manager.submits(ADA, &["--env", "MESSAGE=whisper", "--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential; sleep 1000"]);
+    manager.runs(job);
     let number = job.0.to_string();
     for act in
         [&["cancel", &number][..], &["hold", &number], &["release", &number], &["requeue", &number], &["set", &number, "--priority", "-1"]]
     {
-        let output = town.asks(BOB, act);
+        let output = manager.run_as(BOB, act);
         assert!(!output.status.success(), "{act:?}: {}", text(&output.stdout));
         assert!(text(&output.stderr).contains("only the job's own user and operators may"), "{act:?}: {}", text(&output.stderr));
     }
     for look in [&["logs", &number][..], &["attach", &number]] {
-        let output = town.asks(BOB, look);
+        let output = manager.run_as(BOB, look);
         assert!(!output.status.success() && !text(&output.stdout).contains("confidential"), "{look:?}");
     }
     for operate in [&["down"][..], &["drain", "0"]] {
-        assert!(text(&town.asks(BOB, operate).stderr).contains("only operators may"), "{operate:?}");
+        assert!(text(&manager.run_as(BOB, operate).stderr).contains("only operators may"), "{operate:?}");
     }
     for show in [
         &["show", &number][..],
@@ -113,24 +114,24 @@ fn anothers_job_is_nobodys_business() {
         &["history", "--json"],
         &["why", &number],
     ] {
-        let output = town.asks(BOB, show);
+        let output = manager.run_as(BOB, show);
         let shown = text(&output.stdout) + &text(&output.stderr);
         assert!(!["confidential", "whisper", "MESSAGE", "s3cret"].iter().any(|word| shown.contains(word)), "{show:?}: {shown}");
     }
-    assert!(matches!(town.0.client().job(&number).unwrap().state, State::Running(_)), "it goes on");
-    let own = text(&town.asks(ADA, &["show", &number, "--json"]).stdout);
+    assert!(matches!(manager.0.client().job(&number).unwrap().state, State::Running(_)), "it goes on");
+    let own = text(&manager.run_as(ADA, &["show", &number, "--json"]).stdout);
     assert!(own.contains("confidential") && own.contains("whisper") && own.contains(HIDDEN) && !own.contains("s3cret"), "{own}");
-    assert_eq!(text(&town.asks(ADA, &["logs", &number]).stdout), "confidential\n");
-    assert!(town.asks(ADA, &["cancel", &number]).status.success());
-    assert_eq!(town.0.over(job).outcome(), Some(&Outcome::Cancelled));
+    assert_eq!(text(&manager.run_as(ADA, &["logs", &number]).stdout), "confidential\n");
+    assert!(manager.run_as(ADA, &["cancel", &number]).status.success());
+    assert_eq!(manager.0.wait_until_done(job).outcome(), Some(&Outcome::Cancelled));
 }
 
 #[test]
 fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
-    let Some(town) = Town::found() else { return };
-    let adas = town.submits(ADA, &["--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential"]);
-    assert_eq!(town.0.over(adas).outcome(), Some(&Outcome::Succeeded));
-    let state = town.0.state();
+    let manager = need!(SharedManager::start());
+    let adas = manager.submits(ADA, &["--env", "API_TOKEN=s3cret", "--", "sh", "-c", "echo confidential"]);
+    assert_eq!(manager.0.wait_until_done(adas).outcome(), Some(&Outcome::Succeeded));
+    let state = manager.0.state();
     let script = format!(
         "id -u; id -g; id -G\n\
          for file in order.json stdout.log stderr.log lock shim.pid; do cat {0}/attempts/{1}/1/$file && echo READ $file; done\n\
@@ -141,52 +142,52 @@ fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
         state.display(),
         adas.0
     );
-    let file = town.square().join("look.sh");
+    let file = manager.shared_folder().join("look.sh");
     fs::write(&file, format!("#!/bin/sh\n{script}")).unwrap();
-    let bobs = town.submits(BOB, &["look.sh"]);
-    let over = town.0.over(bobs);
+    let bobs = manager.submits(BOB, &["look.sh"]);
+    let over = manager.0.wait_until_done(bobs);
     assert!(over.outcome().is_some(), "a script is reached by its user");
-    let seen = text(&town.asks(BOB, &["logs", &bobs.0.to_string()]).stdout);
+    let seen = text(&manager.run_as(BOB, &["logs", &bobs.0.to_string()]).stdout);
     assert_eq!(seen, format!("{BOB}\n{BOB}\n{BOB}\n"), "{:?}", over.outcome());
     assert_eq!(over.owner.uid, BOB);
     // Whoever says that they are somebody else is not asked.
     let forged = r#"{"job":{"command":{"program":["true"]},"directory":"/","owner":{"uid":0,"gid":0,"name":"root"}}}"#;
-    let answer = raw(&town.0.places().socket, &post("/v1/jobs", forged.as_bytes()));
+    let answer = raw(&manager.0.places().socket, &post("/v1/jobs", forged.as_bytes()));
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("owner"), "{answer}");
 }
 
 #[test]
-fn names_and_patterns_lead_nowhere_and_no_shell_looks_at_them() {
-    let Some(town) = Town::found() else { return };
+fn names_and_patterns_cannot_leave_their_folder_and_reach_no_shell() {
+    let manager = need!(SharedManager::start());
     for name in ["../../x", "a\nb", "-rf", ".hidden", "a/b", "\u{1b}[2J"] {
-        let output = town.asks(BOB, &["submit", "--gpus", "0", "--name", name, "--", "true"]);
+        let output = manager.run_as(BOB, &["submit", "--gpus", "0", "--name", name, "--", "true"]);
         assert!(!output.status.success(), "{name:?} was accepted");
     }
     for pattern in ["%z", "a\nb"] {
-        assert!(!town.asks(BOB, &["submit", "--gpus", "0", "--output", pattern, "--", "true"]).status.success(), "{pattern:?}");
+        assert!(!manager.run_as(BOB, &["submit", "--gpus", "0", "--output", pattern, "--", "true"]).status.success(), "{pattern:?}");
     }
     let evil = "$(touch pwned)`touch pwned`;touch pwned #";
     let file = "%x-%u-%j.txt";
-    let job = town.submits(BOB, &["--name", evil, "--output", file, "--", "echo", evil]);
-    assert_eq!(town.0.over(job).outcome(), Some(&Outcome::Succeeded));
-    let printed = town.square().join(format!("{evil}-nobody-{}.txt", job.0));
+    let job = manager.submits(BOB, &["--name", evil, "--output", file, "--", "echo", evil]);
+    assert_eq!(manager.0.wait_until_done(job).outcome(), Some(&Outcome::Succeeded));
+    let printed = manager.shared_folder().join(format!("{evil}-nobody-{}.txt", job.0));
     assert_eq!(fs::read_to_string(&printed).unwrap(), format!("{evil}\n"));
     assert_eq!(fs::metadata(printed).unwrap().uid(), BOB);
     // What leads outside is opened with the user's own rights.
-    let outside = town.0.folder().join("outside");
-    let job = town.submits(BOB, &["--output", outside.to_str().unwrap(), "--", "true"]);
-    assert!(matches!(town.0.over(job).outcome(), Some(Outcome::CouldNotStart { .. })));
-    let link = town.square().join("link");
-    std::os::unix::fs::symlink(town.0.log(), &link).unwrap();
-    let job = town.submits(BOB, &["--output", link.to_str().unwrap(), "--", "echo", "overwritten"]);
-    assert!(matches!(town.0.over(job).outcome(), Some(Outcome::CouldNotStart { .. })));
-    assert!(!town.0.said().contains("overwritten") && !outside.exists());
-    assert!(!town.square().join("pwned").exists() && !Path::new("/pwned").exists());
+    let outside = manager.0.folder().join("outside");
+    let job = manager.submits(BOB, &["--output", outside.to_str().unwrap(), "--", "true"]);
+    assert!(matches!(manager.0.wait_until_done(job).outcome(), Some(Outcome::CouldNotStart { .. })));
+    let link = manager.shared_folder().join("link");
+    std::os::unix::fs::symlink(manager.0.log(), &link).unwrap();
+    let job = manager.submits(BOB, &["--output", link.to_str().unwrap(), "--", "echo", "overwritten"]);
+    assert!(matches!(manager.0.wait_until_done(job).outcome(), Some(Outcome::CouldNotStart { .. })));
+    assert!(!manager.0.log_text().contains("overwritten") && !outside.exists());
+    assert!(!manager.shared_folder().join("pwned").exists() && !Path::new("/pwned").exists());
 }
 
 #[test]
 fn task_files_are_words_and_no_shell_looks_at_them() {
-    let up = Up::new(Some(("1xA100-40GB", 60.0)), "");
+    let up = ManagerProcess::new(Some(("1xA100-40GB", 60.0)), "");
     let desk = up.folder().join("desk");
     fs::create_dir(&desk).unwrap();
     let conda = desk.join("conda");
@@ -202,7 +203,7 @@ fn task_files_are_words_and_no_shell_looks_at_them() {
         output.status.success().then(|| number(&output))
     };
     let printed = |job: JobId| {
-        assert_eq!(up.over(job).outcome(), Some(&Outcome::Succeeded));
+        assert_eq!(up.wait_until_done(job).outcome(), Some(&Outcome::Succeeded));
         fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap()
     };
     assert_eq!(printed(submit("torch", "echo 'a  b' \"c\"").unwrap()), "a  b c\n");
@@ -212,7 +213,7 @@ fn task_files_are_words_and_no_shell_looks_at_them() {
             assert_eq!(printed(job), format!("{evil}\n"));
         }
         if let Some(job) = submit(evil, "true") {
-            up.over(job);
+            up.wait_until_done(job);
         }
     }
     assert!(!desk.join("pwned").exists());
@@ -238,8 +239,8 @@ fn raw(socket: &Path, request: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_too_large_or_nonsense_is_refused_and_the_manager_goes_on() {
-    let up = Up::new(None, "");
+fn oversized_and_malformed_requests_are_refused_and_the_manager_goes_on() {
+    let up = ManagerProcess::new(None, "");
     let socket = up.places().socket;
     let status = |request: &[u8]| raw(&socket, request).split(' ').nth(1).map(str::to_owned).unwrap_or_default();
     let huge = format!(r#"{{"job":{{"command":{{"program":["{}"]}},"directory":"/"}}}}"#, "x".repeat(80 << 20));
@@ -252,12 +253,12 @@ fn what_is_too_large_or_nonsense_is_refused_and_the_manager_goes_on() {
         let answered = status(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes());
         assert!(["400", "404"].contains(&answered.as_str()), "{path}: {answered}");
     }
-    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
 }
 
 #[test]
-fn a_thousand_slow_clients_keep_nobody_waiting() {
-    let up = Up::new(None, "");
+fn a_thousand_slow_clients_do_not_delay_others() {
+    let up = ManagerProcess::new(None, "");
     let slow: Vec<UnixStream> = (0..1000)
         .map(|number| {
             let mut stream = UnixStream::connect(up.places().socket).unwrap();
@@ -271,6 +272,6 @@ fn a_thousand_slow_clients_keep_nobody_waiting() {
     let output = Command::new(program()).arg("status").env("CARMA_SOCKET", up.places().socket).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
-    assert_eq!(up.over(up.submit(up.plain("true"))).outcome(), Some(&Outcome::Succeeded));
+    assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
     drop(slow);
 }

@@ -1,12 +1,13 @@
 //! What is seen of GPUs and of those who share them: now, in the last minutes, and over time.
 
+use carma_core::Metric;
 use carma_manager::api::{Act, RecentQuery, SampleQuery};
 
 use super::lab::{Lab, block_on, program, until};
 use super::served::Served;
 
 #[test]
-fn those_who_share_a_gpu_are_seen_apart_now_lately_and_over_time() {
+fn jobs_that_share_a_gpu_are_attributed_separately_now_and_over_time() {
     let served = Served::start("1xA100-40GB", 60.0, "[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n");
     let train = ["emu", "train", "--workload", "dlrm_criteo_bs32768", "--seconds", "100000"];
     for (name, memory) in [("small", "3000"), ("large", "9000")] {
@@ -23,7 +24,13 @@ fn those_who_share_a_gpu_are_seen_apart_now_lately_and_over_time() {
     assert!(tenants.iter().all(|tenant| tenant.energy.unwrap().0 > 0.0 && tenant.launched < now), "{tenants:?}");
 
     let [looks] = client.recent(&RecentQuery { gpu: Some("gpu0".to_owned()), ..RecentQuery::default() }).unwrap().try_into().unwrap();
-    let columns = [looks.memory.len(), looks.smact.len(), looks.power.len(), looks.tenants[0].memory.len(), looks.tenants[1].memory.len()];
+    let columns = [
+        looks.memory.len(),
+        looks.utilisation[Metric::Smact].len(),
+        looks.power.len(),
+        looks.tenants[0].memory.len(),
+        looks.tenants[1].memory.len(),
+    ];
     assert_eq!(columns, [looks.at.len(); 5]);
     assert!(looks.tenants.iter().all(|tenant| tenant.memory.last().unwrap().is_some()), "{looks:?}");
     assert!(looks.at.is_sorted() && looks.at.last().unwrap().0 + 60_000 > now.0, "by the manager's clock: {now:?} {looks:?}");
@@ -43,13 +50,13 @@ fn those_who_share_a_gpu_are_seen_apart_now_lately_and_over_time() {
 
     client.act("@large", &Act::Cancel).unwrap();
     let ended = until(|| client.timeline("0", &SampleQuery::default()).unwrap().stays.pop().filter(|stay| stay.ended.is_some()));
-    assert_eq!(ended.ending.as_deref(), Some("cancelled"));
+    assert_eq!(ended.ending.as_ref().map(|ending| ending.brief.as_str()), Some("cancelled"));
     assert!(!served.json(&["history", "--search", "LARG", "--json"]).as_array().unwrap().is_empty());
 }
 
 /// What it took and what it had is not forgotten with the manager that saw it.
 #[test]
-fn what_was_measured_of_an_attempt_outlives_the_manager() {
+fn measurements_of_an_attempt_outlive_the_manager() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "[manager.gpus]\nperiod = 5\n");
     let job = lab.submit(lab.train("--workload dlrm_criteo_bs32768 --memory 3000 --seconds 100000"));
     let so_far = |lab: &Lab| {

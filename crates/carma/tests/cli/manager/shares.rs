@@ -4,16 +4,17 @@ use std::fs;
 
 use carma_core::{JobId, Outcome};
 use carma_manager::api::ShareRow;
+use carma_testing::need;
 
 use super::lab::{Lab, block_on, me, until};
-use super::security::{ADA, BOB, Town};
+use super::security::{ADA, BOB, SharedManager};
 
 fn shares(lab: &Lab) -> Vec<ShareRow> {
     block_on(lab.handle().shares()).unwrap()
 }
 
 #[test]
-fn what_a_user_has_had_is_known_after_a_restart() {
+fn fair_share_usage_survives_a_restart() {
     let mut lab = Lab::new("1xA100-40GB", 60.0, "[queue]\nfair_share = true\n");
     assert_eq!(shares(&lab), []);
     let job = lab.submit(lab.train("--workload efficientnet_cifar100_bs128_20e --memory 5GiB --seconds 60"));
@@ -32,22 +33,22 @@ fn what_a_user_has_had_is_known_after_a_restart() {
 }
 
 #[test]
-fn who_submits_little_starts_before_the_rest_of_who_submits_much() {
+fn a_user_with_few_jobs_starts_before_the_rest_of_a_user_with_many() {
     let configuration = "policy = \"exclusive\"\n[queue]\nfair_share = true\n";
-    let Some(town) = Town::with(Some(("1xA100-40GB", 60.0)), configuration) else { return };
-    let shares = || serde_json::from_slice::<Vec<ShareRow>>(&town.asks(BOB, &["shares", "--json"]).stdout).unwrap();
-    let first = town.submits_with(ADA, 1, &["--", "sh", "-c", "until test -e over; do sleep 0.1; done"]);
+    let manager = need!(SharedManager::start_with(Some(("1xA100-40GB", 60.0)), configuration));
+    let shares = || serde_json::from_slice::<Vec<ShareRow>>(&manager.run_as(BOB, &["shares", "--json"]).stdout).unwrap();
+    let first = manager.submits_with(ADA, 1, &["--", "sh", "-c", "until test -e over; do sleep 0.1; done"]);
     // It shows itself on no GPU, and is launched all the same.
-    until(|| town.0.client().job(&first.0.to_string()).unwrap().state.active().map(drop));
-    let many = [(); 3].map(|()| town.submits_with(ADA, 1, &["--", "true"]));
-    let one = town.submits_with(BOB, 1, &["--", "true"]);
+    until(|| manager.0.client().job(&first.0.to_string()).unwrap().state.active().map(drop));
+    let many = [(); 3].map(|()| manager.submits_with(ADA, 1, &["--", "true"]));
+    let one = manager.submits_with(BOB, 1, &["--", "true"]);
     // What runs counts at the moment of asking.
     until(|| shares().iter().find(|share| share.uid == ADA && share.gpu_seconds > 1.0).map(drop));
     assert_eq!(shares().iter().map(|share| share.uid).collect::<Vec<_>>(), [BOB, ADA], "who has had least is next");
-    let shown = String::from_utf8(town.asks(BOB, &["shares"]).stdout).unwrap();
+    let shown = String::from_utf8(manager.run_as(BOB, &["shares"]).stdout).unwrap();
     assert_eq!(shown.lines().count(), 3, "a line for each of them: {shown}");
-    fs::write(town.square().join("over"), "").unwrap();
-    let launched = |job: JobId| town.0.over(job).attempts[0].launched;
+    fs::write(manager.shared_folder().join("over"), "").unwrap();
+    let launched = |job: JobId| manager.0.wait_until_done(job).attempts[0].launched;
     let before = launched(one);
     assert!(many.into_iter().all(|job| before < launched(job)));
 }

@@ -6,31 +6,31 @@ use std::process::{Command, Output};
 use rustix::process::Signal;
 
 use super::lab::{program, until};
-use super::up::Up;
+use super::up::ManagerProcess;
 
-fn write_configuration(up: &Up, text: &str) {
+fn write_configuration(up: &ManagerProcess, text: &str) {
     fs::write(up.folder().join("carma.toml"), text).unwrap();
 }
 
-fn policy(up: &Up) -> String {
+fn policy(up: &ManagerProcess) -> String {
     up.client().status().unwrap().policy
 }
 
-fn reload(up: &Up) -> Output {
+fn reload(up: &ManagerProcess) -> Output {
     Command::new(program()).args(["config", "reload"]).env("CARMA_SOCKET", up.places().socket).output().unwrap()
 }
 
 #[test]
 fn hup_reloads_the_configuration_and_a_bad_file_changes_nothing() {
-    let up = Up::new(None, "policy = \"magm\"\n");
+    let up = ManagerProcess::new(None, "policy = \"magm\"\n");
     let pid = up.client().status().unwrap().pid;
     write_configuration(&up, "policy = \"exclusive\"\n[manager.logs]\nsize = 7\n");
     up.signal(Signal::HUP);
     until(|| (policy(&up) == "exclusive").then_some(()));
-    until(|| up.said().contains("configuration reloaded; these keys need a restart: manager.logs.size").then_some(()));
+    until(|| up.log_text().contains("configuration reloaded; these keys need a restart: manager.logs.size").then_some(()));
     write_configuration(&up, "policy = \"no-such-policy\"\n");
     up.signal(Signal::HUP);
-    until(|| up.said().contains("configuration not reloaded, nothing changed").then_some(()));
+    until(|| up.log_text().contains("configuration not reloaded, nothing changed").then_some(()));
     // USR1 and USR2 change nothing: what follows them is done by the same process.
     up.signal(Signal::USR1);
     up.signal(Signal::USR2);
@@ -42,7 +42,7 @@ fn hup_reloads_the_configuration_and_a_bad_file_changes_nothing() {
 
 #[test]
 fn config_reload_says_what_is_in_force() {
-    let up = Up::new(None, "policy = \"magm\"\n");
+    let up = ManagerProcess::new(None, "policy = \"magm\"\n");
     write_configuration(&up, "policy = \"bf\"\n[manager]\noperators = \"wheel\"\n");
     let output = reload(&up);
     let said = String::from_utf8(output.stdout).unwrap();

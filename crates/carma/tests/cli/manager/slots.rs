@@ -31,7 +31,7 @@ fn put_back(lab: &Lab, job: JobId) -> Vec<RequeueReason> {
 }
 
 #[test]
-fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
+fn a_time_slice_ends_and_the_documented_script_resumes_from_its_checkpoint() {
     let rules = "policy = \"exclusive\"\n[slots]\nlength = 1\n[queue]\ngrace = 1200\n";
     let lab = Lab::new("1xA100-40GB", 60.0, rules);
     let words = ["python3", "-c", &documented()].map(str::to_owned).to_vec();
@@ -44,7 +44,7 @@ fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
     assert_eq!(lab.outcome(short), Outcome::Succeeded);
     assert_eq!(lab.outcome(long), Outcome::Succeeded);
     let history = lab.job(long);
-    assert_eq!(put_back(&lab, long), [RequeueReason::SlotOver]);
+    assert_eq!(put_back(&lab, long), [RequeueReason::TimeSliceOver]);
     let verdicts: Vec<Verdict> = history.attempts.into_iter().map(|attempt| attempt.end.unwrap().verdict).collect();
     assert_eq!(verdicts, [Verdict::Failed { code: 143 }, Verdict::Succeeded]);
     let said = file(&lab, long, 2, "stdout.log");
@@ -56,7 +56,7 @@ fn a_slot_passes_on_and_the_documented_script_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_checkpoint_that_nobody_asked_for_is_what_a_crash_leaves() {
+fn after_a_crash_a_job_resumes_from_a_checkpoint_of_its_own() {
     let lab = Lab::new("1xA100-40GB", 60.0, "");
     let crash = lab.folder().join("crash");
     let script = format!(
@@ -64,7 +64,7 @@ fn a_checkpoint_that_nobody_asked_for_is_what_a_crash_leaves() {
          echo half > $CARMA_CHECKPOINT_DIR/state; while ! test -e {}; do sleep 0.02; done; echo 0.75 > $CARMA_PROGRESS; sleep 0.2; exit 1",
         crash.display()
     );
-    let mut request = lab.plain(&script);
+    let mut request = lab.shell_job(&script);
     request.may_checkpoint = true;
     request.retries.failure = 1;
     let job = lab.submit(request);
@@ -78,7 +78,7 @@ fn a_checkpoint_that_nobody_asked_for_is_what_a_crash_leaves() {
 }
 
 #[test]
-fn who_is_slowed_down_beyond_the_forecast_is_parted_from_its_company_and_that_is_remembered() {
+fn a_job_slowed_beyond_the_forecast_is_moved_and_the_pair_remembered() {
     let rules = "[correction]\nslowdown = 1.5\n[queue]\ngrace = 1200\n[gate]\nobserve = 1\n[screen]\nenabled = false\n[window]\nperiod = 5\n[manager.gpus]\nperiod = 5\n";
     let lab = Lab::new("1xA100-40GB", 60.0, rules);
     let train = "emu train --workload efficientnet_cifar100_bs128_20e --memory 4GiB --seconds 100000";

@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use carma_core::{JobId, Outcome};
 use carma_emu::Machine;
 use carma_manager::request::{JobCommand, JobRequest};
+use carma_testing::{Missing, need};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::lab::{program, until};
-use super::up::Up;
+use super::up::ManagerProcess;
 use crate::carma;
 
 /// A terminal of its own in a tmux of its own, with a shell in it.
@@ -21,16 +22,12 @@ struct Tmux {
 }
 
 impl Tmux {
-    /// Unset where there is no tmux, and that is said.
-    fn new(up: &Up) -> Option<Self> {
-        if !Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-            eprintln!("not run: it needs tmux");
-            return None;
-        }
+    fn new(up: &ManagerProcess) -> Result<Self, Missing> {
+        carma_testing::program("tmux")?;
         let this = Self { folder: up.folder().to_owned(), socket: up.places().socket };
         let size = ["new-session", "-d", "-x", "80", "-y", "24", "sh"];
         assert!(this.command().args(["-f", "/dev/null"]).args(size).status().unwrap().success());
-        Some(this)
+        Ok(this)
     }
 
     fn command(&self) -> Command {
@@ -85,7 +82,7 @@ impl Drop for Tmux {
     }
 }
 
-fn train(up: &Up, name: &str) -> JobId {
+fn train(up: &ManagerProcess, name: &str) -> JobId {
     let script = format!("echo begun; exec {} emu train --workload mnist_bs32 --seconds 100000", program().display());
     let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
     let mut request = JobRequest { name: Some(name.to_owned()), ..JobRequest::new(JobCommand::Program(words), up.folder()) };
@@ -96,8 +93,8 @@ fn train(up: &Up, name: &str) -> JobId {
 
 #[test]
 fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
-    let up = Up::new(Some(("2xA100-40GB", 10.0)), "");
-    let Some(tmux) = Tmux::new(&up) else { return };
+    let up = ManagerProcess::new(Some(("2xA100-40GB", 10.0)), "");
+    let tmux = need!(Tmux::new(&up));
     tmux.start();
     tmux.shows(&["2 GPUs, emulated", "nothing runs and nothing waits"]);
     let job = train(&up, "first-job");
@@ -118,7 +115,7 @@ fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
     tmux.shows(&["y: yes"]);
     tmux.press(&["y"]);
     tmux.shows(&["nothing runs and nothing waits", "finished"]);
-    assert_eq!(up.over(job).outcome(), Some(&Outcome::Cancelled));
+    assert_eq!(up.wait_until_done(job).outcome(), Some(&Outcome::Cancelled));
     tmux.press(&["C-z"]);
     tmux.shows(&["left with"]);
     tmux.is_as_it_was();
@@ -131,8 +128,8 @@ fn jobs_appear_are_cancelled_by_keys_and_the_terminal_is_left_as_it_was() {
 
 #[test]
 fn a_manager_that_goes_away_is_waited_for_and_signals_leave_the_terminal_as_it_was() {
-    let mut up = Up::new(None, "");
-    let Some(tmux) = Tmux::new(&up) else { return };
+    let mut up = ManagerProcess::new(None, "");
+    let tmux = need!(Tmux::new(&up));
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         tmux.start();
         tmux.shows(&["no GPUs are managed"]);
@@ -146,7 +143,7 @@ fn a_manager_that_goes_away_is_waited_for_and_signals_leave_the_terminal_as_it_w
     tmux.shows(&["trying again", "no GPUs are managed"]);
     up.start();
     until(|| (!tmux.screen().contains("trying again")).then_some(()));
-    let mut held = up.plain("true");
+    let mut held = up.shell_job("true");
     (held.name, held.schedule.hold) = (Some("after-all".to_owned()), true);
     up.submit(held);
     tmux.shows(&["after-all", "1 held", "submitted"]);
@@ -156,7 +153,7 @@ fn a_manager_that_goes_away_is_waited_for_and_signals_leave_the_terminal_as_it_w
 }
 
 #[test]
-fn without_a_terminal_it_says_what_there_is_instead() {
+fn a_missing_terminal_is_explained() {
     let output = carma(&["top"]);
     assert!(!output.status.success() && output.stdout.is_empty());
     let said = String::from_utf8(output.stderr).unwrap();

@@ -7,11 +7,11 @@ use std::process::{Child, Command, Stdio};
 
 use carma_core::{AttemptId, JobId, Signal};
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{JobDetail, Submit};
+use carma_manager::api::{JobDetail, Submission};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest};
-use carma_manager::supervise::{AttemptFolder, Standing, find};
+use carma_manager::supervise::{AttemptFolder, AttemptState, find};
 use tempfile::TempDir;
 
 use super::lab::{program, until};
@@ -19,16 +19,16 @@ use super::lab::{program, until};
 /// Emulated GPUs: which, and how much faster their time passes.
 pub(super) type Gpus<'a> = Option<(&'a str, f64)>;
 
-pub(super) struct Up {
+pub(super) struct ManagerProcess {
     folder: TempDir,
     pub(super) machine: Option<Machine>,
     process: Option<Child>,
     variables: Vec<(&'static str, OsString)>,
 }
 
-impl Up {
+impl ManagerProcess {
     /// State for a manager with this configuration, which is not started yet.
-    pub(super) fn down(gpus: Gpus<'_>, configuration: &str) -> Self {
+    pub(super) fn stopped(gpus: Gpus<'_>, configuration: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("carma.toml"), configuration).unwrap();
         let create =
@@ -39,7 +39,7 @@ impl Up {
 
     /// A manager that answers.
     pub(super) fn new(gpus: Gpus<'_>, configuration: &str) -> Self {
-        let mut up = Self::down(gpus, configuration);
+        let mut up = Self::stopped(gpus, configuration);
         up.start();
         up
     }
@@ -134,7 +134,7 @@ impl Up {
     }
 
     /// What it has said.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn log_text(&self) -> String {
         fs::read_to_string(self.log()).unwrap()
     }
 
@@ -147,7 +147,7 @@ impl Up {
     }
 
     /// A job without GPUs.
-    pub(super) fn plain(&self, script: &str) -> JobRequest {
+    pub(super) fn shell_job(&self, script: &str) -> JobRequest {
         let words = ["sh", "-c", script].map(str::to_owned).to_vec();
         let mut request = JobRequest::new(JobCommand::Program(words), self.folder());
         request.environment.insert("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -160,7 +160,7 @@ impl Up {
     }
 
     /// Waits until a job is over.
-    pub(super) fn over(&self, job: JobId) -> JobDetail {
+    pub(super) fn wait_until_done(&self, job: JobId) -> JobDetail {
         let mut client = self.client();
         until(|| client.job(&job.0.to_string()).ok().filter(|detail| detail.outcome().is_some()))
     }
@@ -181,11 +181,11 @@ impl Up {
     }
 }
 
-impl Drop for Up {
+impl Drop for ManagerProcess {
     fn drop(&mut self) {
         self.kill();
         for folder in self.attempts() {
-            if let Ok(Standing::Running(supervised)) = find(&folder) {
+            if let Ok(AttemptState::Running(supervised)) = find(&folder) {
                 let _ = supervised.signal(Signal::Kill);
             }
         }
@@ -195,6 +195,6 @@ impl Drop for Up {
     }
 }
 
-pub(super) fn one(job: JobRequest) -> Submit {
-    Submit { job, array: None, parameters: Vec::new() }
+pub(super) fn one(job: JobRequest) -> Submission {
+    Submission::from(job)
 }

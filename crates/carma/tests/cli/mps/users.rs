@@ -5,14 +5,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use carma_gpu::mps::{ClientLimits, Health};
+use carma_testing::{Missing, NOBODY, as_nobody, need};
 use rustix::process::Signal;
 
 use super::{Bench, signal, until};
-use crate::as_nobody;
 
-const NOBODY: u32 = 65534;
-
-fn carma() -> Option<Command> {
+fn carma() -> Result<Command, Missing> {
     as_nobody(Path::new(env!("CARGO_BIN_EXE_carma")))
 }
 
@@ -34,8 +32,8 @@ impl Bench {
 }
 
 #[test]
-fn roots_daemon_serves_whoever_comes_one_user_at_a_time() {
-    let Some(other) = carma() else { return };
+fn the_mps_daemon_of_root_serves_one_user_at_a_time() {
+    let other = need!(carma());
     let bench = Bench::started();
     let mut first = bench.training(other);
     bench.serves(NOBODY, 1);
@@ -53,20 +51,21 @@ fn roots_daemon_serves_whoever_comes_one_user_at_a_time() {
 }
 
 #[test]
-fn another_user_may_look_and_not_touch() {
+fn another_user_may_see_mps_and_not_change_it() {
     let bench = Bench::new();
-    let run = |program: Option<Command>, arguments: &[&str]| {
-        let output = program?.args(["mps"]).args(arguments).envs(bench.machine.environment()).output().unwrap();
-        Some((String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap()))
+    need!(carma());
+    let run = |mut program: Command, arguments: &[&str]| {
+        let output = program.args(["mps"]).args(arguments).envs(bench.machine.environment()).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let root = || Some(Command::new(env!("CARGO_BIN_EXE_carma")));
-    let Some((_, refused)) = run(carma(), &["start", "--gpu", "1"]) else { return };
+    let (root, other) = (|| Command::new(env!("CARGO_BIN_EXE_carma")), || carma().unwrap());
+    let (_, refused) = run(other(), &["start", "--gpu", "1"]);
     assert!(refused.contains("/mps/GPU-") && refused.ends_with("/pipes: Permission denied (os error 13)\n"), "{refused}");
-    run(root(), &["start", "--gpu", "1", "--shared"]).unwrap();
-    let (seen, _) = run(carma(), &["status"]).unwrap();
+    run(root(), &["start", "--gpu", "1", "--shared"]);
+    let (seen, _) = run(other(), &["status"]);
     assert!(seen.ends_with("MPS waits for its first client\n"), "{seen}");
-    assert_eq!(run(carma(), &["stop", "--gpu", "1"]).unwrap().1, "carma: permission denied: the daemon belongs to root\n");
-    let (_, refused) = run(carma(), &["start", "--gpu", "1"]).unwrap();
+    assert_eq!(run(other(), &["stop", "--gpu", "1"]).1, "carma: permission denied: the daemon belongs to root\n");
+    let (_, refused) = run(other(), &["start", "--gpu", "1"]);
     assert!(refused.ends_with("pipes already\n"), "{refused}");
     // Nor by the program itself.
     let control = bench.machine.folder().join("mps").join(bench.gpu.as_str());
@@ -81,10 +80,10 @@ fn another_user_may_look_and_not_touch() {
     assert_eq!(String::from_utf8(said.stderr).unwrap(), "Permission denied: the daemon belongs to user 0\n");
     // Where not even the pipes can be seen, that is said too.
     std::fs::set_permissions(&control, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    let (seen, _) = run(carma(), &["status"]).unwrap();
+    let (seen, _) = run(other(), &["status"]);
     assert!(seen.ends_with("MPS cannot be asked: permission denied: the daemon belongs to root\n"), "{seen}");
-    run(root(), &["stop", "--gpu", "1", "--patience", "0"]).unwrap();
-    let (seen, _) = run(root(), &["status"]).unwrap();
+    run(root(), &["stop", "--gpu", "1", "--patience", "0"]);
+    let (seen, _) = run(root(), &["status"]);
     assert!(seen.ends_with("no MPS\n"), "{seen}");
     assert_eq!(bench.control.stop(Duration::ZERO).map_err(|error| error.to_string()), Ok(()), "there is none");
 }

@@ -4,32 +4,32 @@ use std::fs;
 use std::time::Duration;
 
 use carma_manager::attempt::Order;
-use carma_manager::launch::{AsideError, Plan, remove_container, run_aside};
+use carma_manager::launch::{HelperError, Plan, remove_container, run_helper};
 use carma_manager::supervise::AttemptFolder;
 
 use super::kills::{family, kill, lost, supervisors};
-use super::{PATIENCE, is_there, launch, pid_in, program, shell, until};
+use super::{TIMEOUT, is_there, launch, pid_in, program, shell, until};
 
 #[test]
-fn what_was_said_is_had_at_once_whoever_still_holds_the_pipe() {
+fn output_is_returned_at_once_though_a_process_holds_the_pipe() {
     let state = tempfile::tempdir().unwrap();
     let (script, [_, child, daemon]) = family(&state);
     let ready = format!("while [ ! -s {} ]; do sleep 0.01; done; echo said; echo why >&2; exit 1", daemon.display());
     let order = Order { log_limit: 8192, ..shell(1, &script.replace("sleep 3600; sleep 3600", &ready)) };
     let folder = AttemptFolder::at(state.path().join("aside"));
-    let said = run_aside(&folder, &Plan { order, script: None, checkpoints: None }, program(), PATIENCE).unwrap();
+    let said = run_helper(&folder, &Plan { order, script: None, checkpoints: None }, program(), TIMEOUT).unwrap();
     assert_eq!((said.output.as_slice(), said.errors.as_slice()), (&b"said\n"[..], &b"why\n"[..]));
     assert_eq!([child, daemon].map(|file| is_there(pid_in(&file))), [false; 2]);
 }
 
 #[test]
-fn whatever_takes_too_long_is_killed_with_all_it_started() {
+fn a_process_that_takes_too_long_is_killed_with_its_children() {
     let state = tempfile::tempdir().unwrap();
     let (script, files) = family(&state);
     let folder = AttemptFolder::at(state.path().join("aside"));
-    let late = run_aside(&folder, &Plan { order: shell(1, &script), script: None, checkpoints: None }, program(), Duration::from_secs(2))
+    let late = run_helper(&folder, &Plan { order: shell(1, &script), script: None, checkpoints: None }, program(), Duration::from_secs(2))
         .unwrap_err();
-    assert!(matches!(late, AsideError::Late(_)), "{late}");
+    assert!(matches!(late, HelperError::Late(_)), "{late}");
     assert_eq!(late.to_string(), "it was not done within 2 s");
     // On a slow machine they may not even have begun.
     let begun = files.iter().filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());

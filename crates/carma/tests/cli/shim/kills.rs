@@ -8,11 +8,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use carma_manager::attempt::{Exit, Order};
-use carma_manager::supervise::{AttemptFolder, ExitWatch, Owners, Standing, find};
+use carma_manager::supervise::{AttemptFolder, AttemptState, ExitWatch, Owners, find};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
-use super::{PATIENCE, attempt, ended, is_there, launch, pid_in, running, shell, until};
+use super::{TIMEOUT, attempt, ended, is_there, launch, pid_in, running, shell, until};
 
 /// Guard and shim of an attempt.
 pub(super) fn supervisors(folder: &AttemptFolder) -> (i32, i32) {
@@ -45,15 +45,15 @@ pub(super) fn family(state: &TempDir) -> (String, [std::path::PathBuf; 3]) {
 
 pub(super) fn lost(folder: &AttemptFolder) {
     until(|| match find(folder).unwrap() {
-        Standing::Lost => Some(()),
-        Standing::Running(_) | Standing::Starting => None,
-        Standing::NeverBegun => panic!("never begun"),
-        Standing::Ended(ended) => panic!("{ended:?}"),
+        AttemptState::Lost => Some(()),
+        AttemptState::Running(_) | AttemptState::Starting => None,
+        AttemptState::NeverStarted => panic!("never begun"),
+        AttemptState::Ended(ended) => panic!("{ended:?}"),
     });
 }
 
 #[test]
-fn everything_dies_with_the_shim() {
+fn all_processes_of_a_job_die_with_its_shim() {
     let state = tempfile::tempdir().unwrap();
     let (script, files) = family(&state);
     let folder = launch(&state, shell(1, &script));
@@ -100,12 +100,12 @@ fn without_its_guard_a_job_goes_on_and_its_exit_is_noticed() {
     until(|| (!is_there(supervisors(&folder).0)).then_some(()));
     assert!(exits.recv_timeout(Duration::from_millis(50)).is_err(), "it goes on");
     fs::write(go, "").unwrap();
-    let (who, standing) = exits.recv_timeout(PATIENCE).unwrap();
-    assert!(who == attempt(1) && matches!(standing, Ok(Standing::Ended(ended)) if ended.exit == Exit::Code(4)));
+    let (who, standing) = exits.recv_timeout(TIMEOUT).unwrap();
+    assert!(who == attempt(1) && matches!(standing, Ok(AttemptState::Ended(ended)) if ended.exit == Exit::Code(4)));
 }
 
 #[test]
-fn what_a_job_leaves_behind_ends_with_it() {
+fn processes_that_a_job_leaves_behind_end_with_it() {
     let state = tempfile::tempdir().unwrap();
     let (script, [_, child, daemon]) = family(&state);
     let script = script.replace("sleep 3600; sleep 3600", &format!("while [ ! -s {} ]; do sleep 0.01; done; exit 2", daemon.display()));
@@ -115,7 +115,7 @@ fn what_a_job_leaves_behind_ends_with_it() {
 }
 
 #[test]
-fn what_belongs_to_a_daemon_is_removed_whoever_dies() {
+fn the_files_of_an_mps_daemon_are_removed_after_any_death() {
     let state = tempfile::tempdir().unwrap();
     let removed = state.path().join("removed");
     let remove = ["sh", "-c", &format!("echo gone >> {}", removed.display())].map(str::to_owned).to_vec();
@@ -156,7 +156,7 @@ fn a_shim_killed_at_any_moment_leaves_nothing_and_never_runs_twice() {
 }
 
 #[test]
-fn jobs_outlive_whoever_launched_them() {
+fn jobs_outlive_the_process_that_launched_them() {
     let state = tempfile::tempdir().unwrap();
     let go = state.path().join("go");
     let folder = AttemptFolder::of(state.path(), attempt(1));
@@ -175,17 +175,19 @@ fn jobs_outlive_whoever_launched_them() {
     let watch = ExitWatch::new(move |_, standing| sender.send(standing).unwrap()).unwrap();
     watch.add(attempt(1), running(&folder)).unwrap();
     fs::write(go, "").unwrap();
-    let standing = exits.recv_timeout(PATIENCE).unwrap();
-    assert!(matches!(standing, Ok(Standing::Ended(ended)) if ended.exit == Exit::Code(0)));
+    let standing = exits.recv_timeout(TIMEOUT).unwrap();
+    assert!(matches!(standing, Ok(AttemptState::Ended(ended)) if ended.exit == Exit::Code(0)));
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "done\n");
 }
 
 #[test]
 fn a_shim_whose_folder_is_removed_gives_up() {
     let state = tempfile::tempdir().unwrap();
-    let go = state.path().join("go");
-    let folder = launch(&state, shell(1, &format!("while [ ! -e {} ]; do sleep 0.01; done", go.display())));
+    let (began, go) = (state.path().join("began"), state.path().join("go"));
+    let folder = launch(&state, shell(1, &format!("echo > {}; while [ ! -e {} ]; do sleep 0.01; done", began.display(), go.display())));
     let (guard, shim) = supervisors(&folder);
+    // Until then the shim adds files to the folder.
+    until(|| began.exists().then_some(()));
     fs::remove_dir_all(folder.path()).unwrap();
     fs::write(go, "").unwrap();
     until(|| (!is_there(guard) && !is_there(shim)).then_some(()));

@@ -4,9 +4,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
 use carma_manager::attempt::Exit;
-use carma_manager::supervise::{ExitWatch, Standing, Supervised};
+use carma_manager::supervise::{AttemptState, ExitWatch, Supervised};
 
-use super::{PATIENCE, attempt, launch, order, running};
+use super::{TIMEOUT, attempt, launch, order, running};
 
 #[test]
 fn two_hundred_at_once_are_all_noticed() {
@@ -30,8 +30,8 @@ fn two_hundred_at_once_are_all_noticed() {
             100 => supervised[100..].iter().for_each(end),
             _ => {}
         }
-        let (attempt, standing, noticed) = exits.recv_timeout(PATIENCE).unwrap();
-        let Ok(Standing::Ended(ended)) = standing else { panic!("{standing:?}") };
+        let (attempt, standing, noticed) = exits.recv_timeout(TIMEOUT).unwrap();
+        let Ok(AttemptState::Ended(ended)) = standing else { panic!("{standing:?}") };
         assert_eq!(ended.exit, Exit::Signal(15));
         assert!(seen.insert(attempt), "told twice");
         delays.push(noticed.duration_since(ended.ended).unwrap_or_default());

@@ -7,11 +7,11 @@ use std::os::unix::net::UnixStream;
 
 use carma_core::{Seconds, Signal};
 use carma_manager::attempt::{Exit, Order, Terminal, TerminalSize};
-use carma_manager::supervise::AttemptFolder;
-use carma_manager::terminal::{Decoder, Departure, Frame, attach, connect};
+use carma_manager::supervise::{AttemptFolder, connect_terminal};
+use carma_manager::terminal::{Decoder, Departure, Frame, attach};
 
 use super::kills::{kill, lost, supervisors};
-use super::{PATIENCE, ended, is_there, launch, order, pid_in, running, shell, until};
+use super::{TIMEOUT, ended, is_there, launch, order, pid_in, running, shell, until};
 
 pub(super) fn at_terminal(order: Order) -> Order {
     Order { terminal: Some(Terminal { idle_limit: None, size: TerminalSize::default() }), ..order }
@@ -23,16 +23,16 @@ fn bash(job: u64) -> Order {
 }
 
 /// Somebody who is attached.
-pub(super) struct Person {
+pub(super) struct AttachedUser {
     stream: UnixStream,
     arrived: Decoder,
     screen: Vec<u8>,
 }
 
-impl Person {
+impl AttachedUser {
     pub(super) fn at(folder: &AttemptFolder) -> Self {
-        let stream = connect(folder).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let stream = connect_terminal(folder).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, arrived: Decoder::default(), screen: Vec::new() }
     }
 
@@ -91,11 +91,11 @@ impl Person {
 }
 
 #[test]
-fn a_job_has_a_terminal_as_large_as_that_of_whoever_is_attached() {
+fn a_jobs_terminal_has_the_size_of_the_attached_terminal() {
     let state = tempfile::tempdir().unwrap();
     let script = "test -t 0 && test -t 1 && test -t 2 && : < /dev/tty && echo has one; ls -m /proc/self/fd; stty size; while read line; do stty size; done; exit 3";
     let folder = launch(&state, at_terminal(shell(1, script)));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     // 3 is the folder that `ls` reads.
     ada.sees("has one\r\n0, 1, 2, 3\r\n24 80\r\n");
     ada.sends(&Frame::Resize(TerminalSize { rows: 50, columns: 132 }));
@@ -106,15 +106,15 @@ fn a_job_has_a_terminal_as_large_as_that_of_whoever_is_attached() {
     assert_eq!(ended(&folder).exit, Exit::Code(3));
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "has one\r\n0, 1, 2, 3\r\n24 80\r\n\r\n50 132\r\n");
     assert_eq!(fs::read_to_string(folder.errors()).unwrap(), "");
-    let gone = connect(&folder).unwrap_err();
+    let gone = connect_terminal(&folder).unwrap_err();
     assert_eq!(gone.to_string(), "it has ended");
 }
 
 #[test]
-fn whoever_attaches_again_sees_what_happened_meanwhile() {
+fn attaching_again_shows_what_happened_meanwhile() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types(
         "echo be$((1))fore; sleep 0.2; echo mean$((2))while; touch \"$FILE\"\r"
             .replace("$FILE", &state.path().join("done").display().to_string())
@@ -123,7 +123,7 @@ fn whoever_attaches_again_sees_what_happened_meanwhile() {
     ada.sees("be1fore");
     drop(ada);
     until(|| state.path().join("done").exists().then_some(()));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.sees("be1fore\r\nmean2while\r\n");
     ada.types("exit 7\r");
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(7))));
@@ -131,13 +131,13 @@ fn whoever_attaches_again_sees_what_happened_meanwhile() {
 }
 
 #[test]
-fn the_later_one_takes_over() {
+fn the_later_terminal_takes_over() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types("echo fi$((1))rst\r");
     ada.sees("fi1rst");
-    let mut grace = Person::at(&folder);
+    let mut grace = AttachedUser::at(&folder);
     grace.sees("fi1rst");
     assert_eq!(ada.last(), Some(Frame::TakenOver));
     grace.types("echo se$((2))cond\r");
@@ -145,7 +145,7 @@ fn the_later_one_takes_over() {
     // One who talks nonsense is shown out, and the job goes on.
     grace.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(grace.last(), None);
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.sees("se2cond");
     ada.types("exit\r");
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(0))));
@@ -153,10 +153,10 @@ fn the_later_one_takes_over() {
 }
 
 #[test]
-fn keys_that_interrupt_reach_what_is_in_front_and_nobody_else() {
+fn interrupt_keys_reach_the_foreground_process_only() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types("sh -c 'trap \"echo h$((1))it\" INT; echo be$((1))hind; while :; do sleep 0.01; done' &\r");
     ada.sees("be1hind");
     ada.types("sh -c 'echo fr$((1))ont; while :; do sleep 0.01; done'\r");
@@ -181,7 +181,7 @@ fn an_idle_job_is_told_and_ended() {
     // As long as it prints, it is not.
     let busy = format!("while [ ! -e {} ]; do echo busy; sleep 0.01; done; exec cat", go.display());
     let folder = launch(&state, idle(limit, shell(1, &busy)));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.sees("busy");
     fs::write(go, "").unwrap();
     ada.sees("[carma: it was idle for 1 s, and is ended]\r\n");
@@ -195,10 +195,10 @@ fn an_idle_job_is_told_and_ended() {
 }
 
 #[test]
-fn a_shell_that_ignores_its_manager_hears_its_terminal_hang_up() {
+fn a_shell_that_ignores_sigterm_gets_sighup() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types("echo re$((1))ady\r");
     ada.sees("re1ady");
     running(&folder).signal(Signal::Terminate).unwrap();
@@ -206,10 +206,10 @@ fn a_shell_that_ignores_its_manager_hears_its_terminal_hang_up() {
 }
 
 #[test]
-fn a_shell_dies_with_its_shim_and_its_people_notice() {
+fn a_shell_dies_with_its_shim_and_attached_users_notice() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     let file = state.path().join("pid");
     ada.types(&format!("trap '' HUP TERM; echo $$ > {}\r", file.display()));
     let pid = pid_in(&file);
@@ -217,15 +217,15 @@ fn a_shell_dies_with_its_shim_and_its_people_notice() {
     lost(&folder);
     assert!(!is_there(pid));
     assert_eq!(ada.last(), None);
-    assert_eq!(connect(&folder).unwrap_err().to_string(), "it has ended");
+    assert_eq!(connect_terminal(&folder).unwrap_err().to_string(), "it has ended");
 }
 
 #[test]
-fn who_reads_sees_everything_and_who_does_not_holds_nobody_up() {
+fn readers_see_everything_and_slow_readers_block_no_one() {
     let state = tempfile::tempdir().unwrap();
     let script = "read go; seq 1 200000; echo last";
     let folder = launch(&state, Order { log_limit: 1 << 24, ..at_terminal(shell(1, script)) });
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types("\r");
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(0))));
     assert!(ada.screen.ends_with(b"200000\r\nlast\r\n"));
@@ -233,7 +233,7 @@ fn who_reads_sees_everything_and_who_does_not_holds_nobody_up() {
     ended(&folder);
 
     let folder = launch(&state, at_terminal(shell(2, script)));
-    let mut sleepy = Person::at(&folder);
+    let mut sleepy = AttachedUser::at(&folder);
     sleepy.types("\r");
     assert_eq!(ended(&folder).exit, Exit::Code(0));
     let log = fs::read_to_string(folder.output()).unwrap();
@@ -241,11 +241,11 @@ fn who_reads_sees_everything_and_who_does_not_holds_nobody_up() {
 }
 
 #[test]
-fn of_what_was_printed_while_nobody_was_there_the_end_is_seen() {
+fn attaching_shows_the_end_of_what_was_printed_before() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, at_terminal(shell(1, "seq 1 200000; read line")));
     until(|| fs::read_to_string(folder.output()).ok()?.ends_with("\r\n200000\r\n").then_some(()));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types("\r");
     assert_eq!(ada.last(), Some(Frame::Ended(Exit::Code(0))));
     let seen = ada.screen();
@@ -256,21 +256,21 @@ fn of_what_was_printed_while_nobody_was_there_the_end_is_seen() {
 }
 
 #[test]
-fn what_is_piped_is_typed_and_its_end_is_the_end_of_the_input() {
+fn piped_input_is_typed_and_its_end_closes_the_input() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, at_terminal(shell(1, "while read -r line; do echo \"got $line\"; done; exit 9")));
     let (keyboard, mut keys) = std::io::pipe().unwrap();
     keys.write_all(b"~.\na b\n").unwrap();
     drop(keys);
     let mut screen = Vec::new();
-    let departure = attach(connect(&folder).unwrap(), keyboard, &mut screen).unwrap();
+    let departure = attach(connect_terminal(&folder).unwrap(), keyboard, &mut screen).unwrap();
     let screen = String::from_utf8(screen).unwrap();
     assert_eq!((departure, ended(&folder).exit), (Departure::Ended(Exit::Code(9)), Exit::Code(9)), "{screen}");
     assert!(screen.contains("got ~.\r\n") && screen.contains("got a b\r\n"), "{screen}");
 }
 
 #[test]
-fn the_way_to_a_terminal_is_the_managers_alone() {
+fn the_socket_of_a_terminal_is_private_to_the_manager() {
     let state = tempfile::tempdir().unwrap();
     // Longer than the address of a socket can be.
     let deep = state.path().join("x".repeat(100)).join("y".repeat(100));
@@ -278,7 +278,7 @@ fn the_way_to_a_terminal_is_the_managers_alone() {
     let job = bash(1);
     let prepared = super::Prepared::new(AttemptFolder::of(&deep, job.attempt)).unwrap();
     let folder = prepared.launch(&super::Plan { order: job, script: None, checkpoints: None }, super::program()).unwrap();
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     let socket = fs::metadata(folder.path().join("terminal")).unwrap();
     assert!(socket.file_type().is_socket() && socket.permissions().mode() & 0o777 == 0o600);
     ada.types("exit\r");
@@ -286,7 +286,7 @@ fn the_way_to_a_terminal_is_the_managers_alone() {
     assert!(!folder.path().join("terminal").exists());
 
     let folder = launch(&state, order(2, &["sleep", "3600"]));
-    let none = connect(&folder).unwrap_err();
+    let none = connect_terminal(&folder).unwrap_err();
     assert_eq!(none.to_string(), "it has no terminal: it was not submitted with --interactive");
     running(&folder).signal(Signal::Kill).unwrap();
     ended(&folder);

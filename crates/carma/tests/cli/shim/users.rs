@@ -6,23 +6,16 @@ use std::path::{Path, PathBuf};
 
 use carma_core::{Placement, ServerId};
 use carma_manager::attempt::{Exit, Order, RunAs};
-use carma_manager::launch::{Assignment, Prepared, Surroundings, plan};
+use carma_manager::launch::{Assignment, Lookup, Prepared, plan};
 use carma_manager::request::{Image, JobCommand, JobRequest};
 use carma_manager::supervise::{AttemptFolder, Owners};
+use carma_testing::{need, root};
 
-use super::terminals::{Person, at_terminal};
+use super::terminals::{AttachedUser, at_terminal};
 use super::{attempt, ended, launch, program, running, shell, until};
 
 fn nobody() -> RunAs {
     RunAs { uid: 65534, gid: 65534, name: "nobody".to_owned(), home: "/nonexistent".into() }
-}
-
-fn is_root() -> bool {
-    let root = fs::metadata("/proc/self").unwrap().uid() == 0;
-    if !root {
-        eprintln!("not root: nothing to see here");
-    }
-    root
 }
 
 fn open_up(path: &Path) {
@@ -39,9 +32,7 @@ fn folder_of_nobody(state: &Path) -> PathBuf {
 
 #[test]
 fn a_job_has_its_users_rights_and_no_others() {
-    if !is_root() {
-        return;
-    }
+    need!(root());
     let state = tempfile::tempdir().unwrap();
     open_up(state.path());
     let theirs = folder_of_nobody(state.path());
@@ -63,9 +54,7 @@ fn a_job_has_its_users_rights_and_no_others() {
 
 #[test]
 fn files_and_folders_that_are_not_the_users_are_refused() {
-    if !is_root() {
-        return;
-    }
+    need!(root());
     let state = tempfile::tempdir().unwrap();
     let secret = state.path().join("secret");
     fs::write(&secret, "mine").unwrap();
@@ -86,15 +75,13 @@ fn files_and_folders_that_are_not_the_users_are_refused() {
 }
 
 #[test]
-fn a_terminal_is_its_users() {
-    if !is_root() {
-        return;
-    }
+fn a_terminal_belongs_to_its_user() {
+    need!(root());
     let state = tempfile::tempdir().unwrap();
     open_up(state.path());
     let job = "read line; id -u; stat -c '%u %a' \"$(tty)\"; echo again > \"$(tty)\"";
     let folder = launch(&state, at_terminal(Order { user: Some(nobody()), ..shell(1, job) }));
-    let mut ada = Person::at(&folder);
+    let mut ada = AttachedUser::at(&folder);
     ada.types("\r");
     ada.sees("65534\r\n65534 600\r\nagain\r\n");
     assert_eq!(ended(&folder).exit, Exit::Code(0));
@@ -112,10 +99,8 @@ while [ ! -e stop ]; do sleep 0.01; done
 "#;
 
 #[test]
-fn a_container_is_its_users_and_known_once_it_has_a_name() {
-    if !is_root() {
-        return;
-    }
+fn a_container_belongs_to_its_user_and_is_recorded_by_name() {
+    need!(root());
     let state = tempfile::tempdir().unwrap();
     open_up(state.path());
     let theirs = folder_of_nobody(state.path());
@@ -140,7 +125,7 @@ fn a_container_is_its_users_and_known_once_it_has_a_name() {
         log_limit: 1 << 20,
         checkpoints: None,
     };
-    let plan = plan(&assignment, &Surroundings::look(&request, Some(&user))).unwrap();
+    let plan = plan(&assignment, &Lookup::find(&request, Some(&user))).unwrap();
     let folder = Prepared::new(folder.clone()).unwrap().launch(&plan, program()).unwrap();
     until(|| theirs.join("begun").exists().then_some(()));
     let is_complete = || Owners::of([(attempt(1), &running(&folder))]).is_complete();

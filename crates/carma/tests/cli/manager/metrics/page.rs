@@ -4,12 +4,12 @@ use carma_core::Outcome;
 use serde_json::json;
 
 use super::super::lab::until;
-use super::super::up::Up;
+use super::super::up::ManagerProcess;
 use super::{LISTEN, fetch, names, value};
 
 #[test]
-fn anybody_who_reaches_the_port_is_told_metrics_and_nothing_else() {
-    let up = Up::new(None, LISTEN);
+fn the_metrics_port_serves_metrics_only() {
+    let up = ManagerProcess::new(None, LISTEN);
     let address = up.metrics_address();
     let (status, page) = fetch(&format!("http://{address}/metrics"));
     assert_eq!(status, 200);
@@ -23,11 +23,11 @@ fn anybody_who_reaches_the_port_is_told_metrics_and_nothing_else() {
 
 #[test]
 fn counts_go_on_after_a_manager_is_killed() {
-    let mut up = Up::new(None, "");
-    let job = up.submit(up.plain("true"));
-    assert_eq!(up.over(job).outcome(), Some(&Outcome::Succeeded));
-    let failed = up.submit(up.plain("exit 3"));
-    up.over(failed);
+    let mut up = ManagerProcess::new(None, "");
+    let job = up.submit(up.shell_job("true"));
+    assert_eq!(up.wait_until_done(job).outcome(), Some(&Outcome::Succeeded));
+    let failed = up.submit(up.shell_job("exit 3"));
+    up.wait_until_done(failed);
     let counted = [
         ("carma_jobs_submitted_total", 2.0),
         ("carma_jobs_finished_total{outcome=\"succeeded\"}", 1.0),
@@ -36,7 +36,7 @@ fn counts_go_on_after_a_manager_is_killed() {
         ("carma_attempt_run_seconds_count", 2.0),
         ("carma_job_wait_seconds_bucket{le=\"+Inf\"}", 2.0),
     ];
-    let all_counted = |up: &mut Up| {
+    let all_counted = |up: &mut ManagerProcess| {
         let page = up.client().metrics().unwrap();
         counted.iter().all(|(sample, count)| value(&page, sample) == Some(*count)).then_some(())
     };
@@ -50,7 +50,7 @@ fn counts_go_on_after_a_manager_is_killed() {
 #[test]
 fn names_of_jobs_and_users_and_dcgms_names_can_be_left_out() {
     let configuration = "[manager.metrics]\njob_names = false\ndcgm_names = false\n";
-    let up = Up::new(Some(("1xA100-40GB", 60.0)), configuration);
+    let up = ManagerProcess::new(Some(("1xA100-40GB", 60.0)), configuration);
     up.train("secret-project", 8000, "--seconds 100000");
     let page = until(|| up.client().metrics().ok().filter(|page| page.contains("carma_job_gpu_memory_bytes{")));
     assert!(page.contains("carma_job_gpu_memory_bytes{job_id=\"1\",attempt=\"1\",name=\"\",user=\"\",gpu=\"s0/gpu0\""), "{page}");
@@ -64,8 +64,8 @@ fn names_of_jobs_and_users_and_dcgms_names_can_be_left_out() {
 #[test]
 fn many_gpus_and_jobs_are_told_quickly() {
     const JOBS: u32 = 2000;
-    let up = Up::new(Some(("64xA100-40GB", 1.0)), "[manager.gpus]\nperiod = 5\n");
-    let mut held = up.plain("true");
+    let up = ManagerProcess::new(Some(("64xA100-40GB", 1.0)), "[manager.gpus]\nperiod = 5\n");
+    let mut held = up.shell_job("true");
     held.schedule.hold = true;
     let submit = serde_json::from_value(json!({ "job": held, "array": (0..JOBS).collect::<Vec<_>>() })).unwrap();
     up.client().submit(&submit).unwrap();

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use carma_testing::Missing;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -17,11 +18,9 @@ pub(super) struct Prometheus {
 }
 
 impl Prometheus {
-    /// One that asks this target every second; none where Prometheus is not installed, which is said.
-    pub(super) fn asking(target: &str) -> Option<Self> {
-        if !installed("prometheus") {
-            return None;
-        }
+    /// One that scrapes this target every second.
+    pub(super) fn scraping(target: &str) -> Result<Self, Missing> {
+        carma_testing::program("prometheus")?;
         let folder = tempfile::tempdir().unwrap();
         // What is wrong for a second is told at once: nobody waits for minutes here.
         let rules = fs::read_to_string(file("carma.rules.yml")).unwrap();
@@ -42,7 +41,7 @@ impl Prometheus {
             assert!(ended.is_none(), "{}", fs::read_to_string(prometheus.folder.path().join("log")).unwrap());
             ureq::get(format!("http://{}/-/ready", prometheus.address)).call().ok().map(drop)
         });
-        Some(prometheus)
+        Ok(prometheus)
     }
 
     /// What its API answers.
@@ -70,26 +69,15 @@ impl Drop for Prometheus {
     }
 }
 
-/// Whether a program of Prometheus is installed; where it is not, what is tested with it is not run, which is said.
-fn installed(program: &str) -> bool {
-    let is = Command::new(program).arg("--version").output().is_ok();
-    if !is {
-        eprintln!("not run: {program} is not installed (Debian's package prometheus has it)");
-    }
-    is
-}
-
-/// What promtool says of something; none where it is not installed.
-pub(super) fn promtool(arguments: &[&str], input: Option<&str>) -> Option<Output> {
+/// The output of promtool.
+pub(super) fn promtool(arguments: &[&str], input: Option<&str>) -> Result<Output, Missing> {
     use std::io::Write;
-    if !installed("promtool") {
-        return None;
-    }
+    carma_testing::program("promtool")?;
     let mut command = Command::new("promtool");
     command.args(arguments).current_dir(folder()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     process.stdin.take().unwrap().write_all(input.unwrap_or_default().as_bytes()).unwrap();
-    Some(process.wait_with_output().unwrap())
+    Ok(process.wait_with_output().unwrap())
 }
 
 /// A file for Prometheus that comes with carma.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use carma_testing::need;
 use serde_json::Value;
 
 use super::prometheus::{file, promtool};
@@ -9,7 +10,7 @@ use super::prometheus::{file, promtool};
 #[test]
 fn prometheus_takes_the_rules_and_the_example_and_alerts_are_raised_when_they_should_be() {
     for arguments in [&["check", "rules", "carma.rules.yml"][..], &["check", "config", "prometheus.yml"], &["test", "rules", "tests.yml"]] {
-        let Some(output) = promtool(arguments, None) else { return };
+        let output = need!(promtool(arguments, None));
         assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     }
 }

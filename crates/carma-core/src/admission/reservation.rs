@@ -1,0 +1,53 @@
+//! What is kept for the head of the queue.
+
+use crate::job::HostClaim;
+use crate::obstacle::Obstacle;
+use crate::units::{MiB, Time, Watts};
+use crate::{DeviceId, JobId, ServerId};
+
+/// The devices kept for the head of the queue, and from when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadReservation {
+    /// The job they are kept for.
+    pub head: JobId,
+    /// The devices, in order; none where nothing can be kept, because what the head waits for is drained, say.
+    pub devices: Vec<DeviceId>,
+    /// When the head should be able to start; unset when no time limit tells, and then the devices are kept from now on.
+    pub from: Option<Time>,
+    /// What the head claims of a host: it is kept on the servers of the devices.
+    pub host: HostClaim,
+    /// Watts that the head adds on each device: under a budget they are kept on the servers of the devices.
+    pub power: Watts,
+}
+
+impl HeadReservation {
+    /// Nothing is kept for this head yet.
+    pub(crate) const fn nothing(head: JobId) -> Self {
+        Self { head, devices: Vec::new(), from: None, host: HostClaim { cores: 0, memory: MiB::ZERO }, power: Watts(0.0) }
+    }
+
+    /// What keeps a later job off a device, if anything: it may pass only where it is gone in time.
+    pub(crate) fn objection(&self, device: DeviceId, ends_at: Option<Time>) -> Option<Obstacle> {
+        // A GPU that is kept is kept with its instances: it is made whole when they are free.
+        let whole = DeviceId { instance: None, ..device };
+        let kept = self.devices.binary_search(&device).is_ok() || device != whole && self.devices.binary_search(&whole).is_ok();
+        (kept && !self.gone_in_time(ends_at)).then_some(Obstacle::ReservedForHead { head: self.head, from: self.from })
+    }
+
+    /// What a later job has to leave of a server's host. The head may find its GPUs sooner than its cores or memory; a job
+    /// that is gone by then is gone in time all the same.
+    pub(crate) fn kept_of_host(&self, server: ServerId, ends_at: Option<Time>) -> HostClaim {
+        let kept = self.devices.iter().any(|device| device.server() == server) && !self.gone_in_time(ends_at);
+        if kept { self.host } else { HostClaim::default() }
+    }
+
+    /// The watts that a later job has to leave of a server's power budget.
+    pub(crate) fn kept_of_power(&self, server: ServerId, ends_at: Option<Time>) -> Watts {
+        let kept = self.devices.iter().filter(|device| device.server() == server).count();
+        if self.gone_in_time(ends_at) { Watts(0.0) } else { Watts(self.power.0 * kept as f64) }
+    }
+
+    fn gone_in_time(&self, ends_at: Option<Time>) -> bool {
+        matches!((ends_at, self.from), (Some(end), Some(from)) if end <= from)
+    }
+}

@@ -1,0 +1,321 @@
+//! What can stand between a job and a device.
+
+#![cfg_attr(feature = "schema", allow(clippy::large_stack_arrays, reason = "the derived schema lists all variants"))]
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sharing::{GpuMode, RequestedMode};
+use crate::telemetry::Metric;
+use crate::units::{Fraction, MiB, Seconds, Time, Watts};
+use crate::{AttemptId, JobId, UserId};
+
+/// The two ways onto a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PlacementKind {
+    /// It is idle, and the job is alone on it for now.
+    Idle,
+    /// It is shared.
+    Share,
+}
+
+/// Why a device does not take a job, for programs (serialised) and for people (displayed).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(tag = "obstacle", rename_all = "snake_case")]
+pub enum Obstacle {
+    /// The device answers no more.
+    Lost,
+    /// An operator drained it.
+    Drained,
+    /// Its host is short of memory, CPU or disk.
+    HostShort,
+    /// It is cut into MIG instances.
+    Partitioned,
+    /// It is being switched to another mode.
+    Switching {
+        /// To which.
+        to: GpuMode,
+    },
+    /// Its first window is not full.
+    Observing,
+    /// Nothing was heard of it for too long.
+    Stale {
+        /// For how long.
+        age: Seconds,
+    },
+    /// Closed until a newcomer's load is known.
+    GateClosed {
+        /// The newcomer.
+        behind: AttemptId,
+        /// When it opens, once that is known.
+        until: Option<Time>,
+    },
+    /// The job needs an idle device, or the policy never shares, and this one is in use.
+    NotIdle {
+        /// Our attempts on it.
+        jobs: usize,
+        /// Other processes on it.
+        foreign: usize,
+        /// Memory in use.
+        occupied: MiB,
+    },
+    /// A job on it wanted it for itself.
+    HeldExclusively {
+        /// That job.
+        by: JobId,
+    },
+    /// The job must start on an idle device, whatever room there is elsewhere.
+    NeedsIdle,
+    /// It has as many jobs as are allowed.
+    JobLimit {
+        /// The limit.
+        limit: u32,
+    },
+    /// Others use it, and devices that others use are left alone.
+    ForeignProcesses {
+        /// How many.
+        count: usize,
+    },
+    /// It is too busy to share.
+    Busy {
+        /// By this metric.
+        metric: Metric,
+        /// The risk score.
+        score: Fraction,
+        /// The limit it passes.
+        limit: Fraction,
+        /// The second metric that had to pass its limit, with score and limit.
+        and: Option<(Metric, Fraction, Fraction)>,
+    },
+    /// It is busier than the cap that is set just now.
+    UtilisationCap {
+        /// The risk score.
+        score: Fraction,
+        /// The cap.
+        cap: Fraction,
+    },
+    /// A job on it is slowed down by more than was predicted.
+    Slowed {
+        /// That job.
+        job: JobId,
+        /// How long its steps take, in percent of what they take alone.
+        percent: u32,
+        /// What was predicted.
+        predicted: u32,
+    },
+    /// Memory on it grows without end.
+    MemoryGrows {
+        /// The job that grows fastest.
+        job: JobId,
+        /// When there will be none left.
+        until: Time,
+    },
+    /// The job interfered too much with a job on it before.
+    KeptApart {
+        /// That one.
+        from: JobId,
+    },
+    /// The sum of expected utilisations would pass the limit (Horus).
+    UtilisationSum {
+        /// The sum with the job, in percent.
+        percent: u32,
+    },
+    /// The sum of sharing scores would pass the limit (Lucid).
+    SharingScore {
+        /// The sum with the job.
+        sum: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// Together they would keep the device busier than is allowed, as predicted.
+    PredictedActivity {
+        /// By this metric.
+        metric: Metric,
+        /// The sum of what all show alone, in percent.
+        percent: u32,
+        /// The most that is allowed.
+        limit: u32,
+    },
+    /// The job, or one already there, would be slowed down too much, as predicted.
+    PredictedSlowdown {
+        /// Which job; unset: the job itself.
+        whom: Option<JobId>,
+        /// Its run time over its time alone, in percent.
+        percent: u32,
+        /// The most that is allowed.
+        limit: u32,
+    },
+    /// Sharing would not pay: the job would add too little to total progress, as predicted.
+    LittleGain {
+        /// What it would add, in percent of a job that has its GPU for itself.
+        percent: u32,
+        /// The least it must.
+        least: u32,
+    },
+    /// Too little memory is left.
+    Memory {
+        /// What must be free: need and margin, or the floor.
+        needed: MiB,
+        /// What is available.
+        available: MiB,
+    },
+    /// The device is too small even when idle.
+    TooSmall {
+        /// What the job needs.
+        needed: MiB,
+        /// The device's whole memory.
+        capacity: MiB,
+    },
+    /// Others have booked the host's cores.
+    HostCores {
+        /// What the job needs.
+        needed: u32,
+        /// What is not booked.
+        free: u32,
+        /// What there is.
+        all: u32,
+    },
+    /// Others have booked the host's memory.
+    HostMemory {
+        /// What the job needs.
+        needed: MiB,
+        /// What is not booked.
+        free: MiB,
+        /// What there is.
+        all: MiB,
+    },
+    /// Others use the host's memory, booked or not.
+    HostMemoryInUse {
+        /// What the job needs.
+        needed: MiB,
+        /// What can be had.
+        available: MiB,
+    },
+    /// What is left of the host's cores or memory is kept for a job before it.
+    HostKept {
+        /// That job.
+        head: JobId,
+    },
+    /// Its MPS server serves another user.
+    MpsOtherUser {
+        /// That user.
+        serves: UserId,
+    },
+    /// Only MPS clients may open it.
+    MpsClientsOnly,
+    /// It does not offer the mode the job wants.
+    WrongMode {
+        /// The wanted mode.
+        wanted: RequestedMode,
+    },
+    /// The ranks of one job cannot talk to each other across MIG instances.
+    MigIsSingle,
+    /// It is kept for the job at the head of the queue.
+    ReservedForHead {
+        /// That job.
+        head: JobId,
+        /// From then on; unset: from now, because the start of the head is unknown.
+        from: Option<Time>,
+    },
+    /// It is kept for users below their share of the GPUs.
+    LeftToOthers,
+    /// Its host is kept for users who have used less.
+    HostLeftToOthers,
+    /// All GPUs of its server together would draw more than they may.
+    PowerBudget {
+        /// What they would draw, with what is kept for a job before it.
+        predicted: Watts,
+        /// What they may.
+        budget: Watts,
+    },
+    /// Nothing is collocated while a job waits to be recovered.
+    CollocationSuspended {
+        /// That job.
+        recovering: JobId,
+    },
+}
+
+/// A moment of the scheduler's clock.
+pub(crate) fn moment(time: Time) -> String {
+    format!("at {time}")
+}
+
+impl Obstacle {
+    /// In words, with moments as `when` writes them: people do not know the scheduler's clock.
+    pub fn words(&self, when: &dyn Fn(Time) -> String) -> String {
+        match self {
+            Self::GateClosed { behind, until: Some(until) } => format!("closed behind {behind}, opens {}", when(*until)),
+            Self::MemoryGrows { job, until } => format!("takes nobody more: {job} grows, and memory is full {}", when(*until)),
+            Self::ReservedForHead { head, from: Some(from) } => format!("is reserved for {head}, which should start {}", when(*from)),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost => f.write_str("is lost"),
+            Self::Drained => f.write_str("is drained"),
+            Self::HostShort => f.write_str("its host is short of resources"),
+            Self::Partitioned => f.write_str("is cut into MIG instances"),
+            Self::Switching { to } => write!(f, "is being switched to {to}"),
+            Self::Observing => f.write_str("is still being observed: its first window is not full"),
+            Self::Stale { age } => write!(f, "was not heard of for {age}"),
+            Self::GateClosed { behind, until: None } => write!(f, "closed behind {behind}, not yet seen on it"),
+            Self::NotIdle { jobs, foreign, occupied } => {
+                write!(f, "is not idle: {jobs} of our jobs, {foreign} other processes, {occupied} in use")
+            }
+            Self::HeldExclusively { by } => write!(f, "is held exclusively by {by}"),
+            Self::NeedsIdle => f.write_str("the job must start on an idle GPU"),
+            Self::JobLimit { limit } => write!(f, "has its {limit} jobs"),
+            Self::ForeignProcesses { count } => write!(f, "is used by {count} processes from outside"),
+            Self::Busy { metric, score, limit, and } => {
+                write!(f, "is busy: {} {score} (limit {limit})", metric.name())?;
+                and.map_or(Ok(()), |(metric, score, limit)| write!(f, " and {} {score} (limit {limit})", metric.name()))
+            }
+            Self::UtilisationCap { score, cap } => write!(f, "is busier ({score}) than the cap of {cap}"),
+            Self::Slowed { job, percent, predicted } => {
+                write!(f, "takes nobody more: steps of {job} take {percent} % of their time alone, {predicted} % predicted")
+            }
+            Self::KeptApart { from } => write!(f, "has {from}, and the two did not go together"),
+            Self::UtilisationSum { percent } => write!(f, "expected utilisations would sum to {percent} % (limit 100 %)"),
+            Self::SharingScore { sum, limit } => write!(f, "sharing scores would sum to {sum} (limit {limit})"),
+            Self::PredictedActivity { metric, percent, limit } => {
+                write!(f, "would be too busy: {} {percent} % (limit {limit} %)", metric.name())
+            }
+            Self::PredictedSlowdown { whom, percent, limit } => {
+                match whom {
+                    None => f.write_str("the job")?,
+                    Some(whom) => write!(f, "{whom}")?,
+                }
+                write!(f, " would take {percent} % of its time alone (limit {limit} %)")
+            }
+            Self::LittleGain { percent, least } => {
+                write!(f, "sharing would not pay: it would add {percent} % of a job's progress (at least {least} %)")
+            }
+            Self::Memory { needed, available } => write!(f, "has {available} available, {needed} needed"),
+            Self::TooSmall { needed, capacity } => write!(f, "has {capacity} in all, {needed} needed"),
+            Self::HostCores { needed, free, all } => write!(f, "its host has {free} of {all} cores free, {needed} needed"),
+            Self::HostMemory { needed, free, all } => write!(f, "its host has {free} of {all} not booked, {needed} needed"),
+            Self::HostMemoryInUse { needed, available } => write!(f, "its host has {available} available, {needed} needed"),
+            Self::HostKept { head } => write!(f, "its host's cores or memory are kept for {head}"),
+            Self::MpsOtherUser { serves } => write!(f, "its MPS server serves {serves}"),
+            Self::MpsClientsOnly => f.write_str("takes MPS clients only"),
+            Self::WrongMode { wanted } => write!(f, "does not offer the wanted mode ({})", format!("{wanted:?}").to_lowercase()),
+            Self::MigIsSingle => f.write_str("is a MIG instance, and the job has several ranks"),
+            Self::GateClosed { until: Some(_), .. } | Self::MemoryGrows { .. } | Self::ReservedForHead { from: Some(_), .. } => {
+                f.write_str(&self.words(&moment))
+            }
+            Self::ReservedForHead { head, from: None } => write!(f, "is reserved for {head}"),
+            Self::LeftToOthers => f.write_str("is left to users who have less than their share"),
+            Self::HostLeftToOthers => f.write_str("its host runs enough of the user's jobs beside those of who has had less"),
+            Self::PowerBudget { predicted, budget } => write!(f, "its server's GPUs would draw {predicted} (budget {budget})"),
+            Self::CollocationSuspended { recovering } => write!(f, "nothing is collocated while {recovering} waits to be recovered"),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What runs on a device: our attempts with their reserved memory, and other processes.
+
+mod growth;
+
+pub use growth::Growth;
+
+use serde::{Deserialize, Serialize};
+
+use crate::forecast::Character;
+use crate::job::{JobSpec, SharingClass};
+use crate::units::{Fraction, MiB, Seconds, Time};
+use crate::{AttemptId, UserId};
+
+/// One of our attempts on a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tenant {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// The user.
+    pub user: UserId,
+    /// Memory reserved for it.
+    pub reserved: MiB,
+    /// Memory it was last seen to use.
+    pub memory: TenantMemory,
+    /// How that grew.
+    pub growth: Growth,
+    /// It is a client of the device's MPS server.
+    pub mps_client: bool,
+    /// When it was launched.
+    pub launched_at: Time,
+    /// When its process was first seen on the device.
+    pub seen_at: Option<Time>,
+    /// When its time limit ends it; unset: it may run for ever.
+    pub ends_at: Option<Time>,
+    /// It has the device for itself.
+    pub exclusive: bool,
+    /// GPU utilisation expected of it; unknown counts as all.
+    pub utilisation: Fraction,
+    /// How well it shares; unknown counts as badly.
+    pub sharing: SharingClass,
+    /// Its part in interference.
+    pub character: Character,
+    /// Expected runtime when alone, from its launch on; unset: unknown.
+    pub expected: Option<Seconds>,
+    /// Since when it does nothing here; unset: it works, or was not seen yet.
+    pub idle_since: Option<Time>,
+    /// The share of time in which its kernels ran, where the driver can tell.
+    pub(crate) activity: Option<Fraction>,
+}
+
+impl Tenant {
+    /// An attempt that is being launched, before its devices are known.
+    pub(crate) fn newcomer(spec: &JobSpec, attempt: AttemptId, now: Time) -> Self {
+        Self {
+            attempt,
+            user: spec.user,
+            reserved: MiB::ZERO,
+            memory: TenantMemory::Unseen,
+            growth: Growth::default(),
+            mps_client: false,
+            launched_at: now,
+            seen_at: None,
+            ends_at: spec.time_limit.map(|limit| now + limit),
+            exclusive: spec.exclusive,
+            utilisation: spec.expected_utilisation(),
+            sharing: spec.sharing_class(),
+            character: Character::of(spec),
+            expected: spec.expected_duration,
+            idle_since: None,
+            activity: None,
+        }
+    }
+
+    /// Lends its compute to other jobs: it counts as idle and not exclusive. Its memory stays reserved.
+    pub(crate) fn lend(&mut self) {
+        (self.exclusive, self.utilisation, self.sharing, self.character) = (false, Fraction::ZERO, SharingClass::Tiny, Character::IDLE);
+    }
+
+    /// Takes its compute back: it counts as expected again.
+    pub(crate) fn reclaim(&mut self, spec: &JobSpec) {
+        let Self { exclusive, utilisation, sharing, character, .. } = Self::newcomer(spec, self.attempt, self.launched_at);
+        (self.exclusive, self.utilisation, self.sharing, self.character) = (exclusive, utilisation, sharing, character);
+    }
+
+    /// Memory that counts as used by it: what is reserved, or more if it uses more.
+    pub fn counted(&self) -> MiB {
+        match self.memory {
+            TenantMemory::Reading(reading) => reading.max(self.reserved),
+            TenantMemory::Unseen | TenantMemory::Unreadable => self.reserved,
+        }
+    }
+
+    /// How much of the device's reading is its.
+    pub fn attributed(&self) -> MiB {
+        match self.memory {
+            TenantMemory::Unseen => MiB::ZERO,
+            // Drivers hide the memory of processes in other containers; the reserved memory is the best guess.
+            TenantMemory::Unreadable => self.reserved,
+            TenantMemory::Reading(reading) => reading,
+        }
+    }
+}
+
+/// What the last process list said of an attempt's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TenantMemory {
+    /// No process of it is on the device.
+    Unseen,
+    /// Its processes are there, but the driver does not say what they use.
+    Unreadable,
+    /// Its processes use this much together.
+    Reading(MiB),
+}
+
+impl TenantMemory {
+    /// Adds another process of the same attempt.
+    pub(crate) fn add(&mut self, memory: Option<MiB>) {
+        *self = match (*self, memory) {
+            (Self::Unseen, Some(more)) => Self::Reading(more),
+            (Self::Reading(sum), Some(more)) => Self::Reading(sum + more),
+            (Self::Unreadable, _) | (_, None) => Self::Unreadable,
+        };
+    }
+}
+
+/// A process on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// Its owner.
+    pub owner: Owner,
+    /// What it uses, where the driver says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MiB>,
+}
+
+/// The owner of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// One of our attempts. An attempt that was not placed on the device, or is over, counts as foreign.
+    Attempt(AttemptId),
+    /// A process that the scheduler did not start.
+    Foreign {
+        /// Its process number.
+        pid: u32,
+    },
+}

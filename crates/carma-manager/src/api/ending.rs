@@ -1,0 +1,66 @@
+//! How jobs and attempts ended, for people. The texts are the core's.
+
+use carma_core::{Outcome, Verdict};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How a job or an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ending {
+    /// What colours and marks go by.
+    pub class: EndingClass,
+    /// Two or three words: `exit code 3`, `out of memory`.
+    pub brief: String,
+    /// A sentence without its subject: `failed with exit code 3`.
+    pub text: String,
+}
+
+/// Classes of ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndingClass {
+    /// It did its work.
+    Succeeded,
+    /// It failed, or was never run.
+    Failed,
+    /// A GPU or the host had too little memory.
+    OutOfMemory,
+    /// A user or a limit ended it.
+    Stopped,
+}
+
+impl From<&Outcome> for Ending {
+    fn from(outcome: &Outcome) -> Self {
+        let class = match outcome {
+            Outcome::Succeeded => EndingClass::Succeeded,
+            Outcome::OutOfMemory | Outcome::HostOutOfMemory => EndingClass::OutOfMemory,
+            Outcome::Cancelled | Outcome::TimeLimit => EndingClass::Stopped,
+            _ => EndingClass::Failed,
+        };
+        Self { class, brief: outcome.brief(), text: outcome.to_string() }
+    }
+}
+
+impl From<&Verdict> for Ending {
+    fn from(verdict: &Verdict) -> Self {
+        Self { text: verdict.to_string(), ..Self::from(&Outcome::from(verdict.clone())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_has_a_class_a_few_words_and_a_sentence() {
+        let ending = |verdict| {
+            let Ending { class, brief, text } = Ending::from(&verdict);
+            format!("{class:?}: {brief}: {text}")
+        };
+        assert_eq!(ending(Verdict::Failed { code: 3 }), "Failed: exit code 3: failed with exit code 3");
+        assert_eq!(ending(Verdict::OutOfMemory), "OutOfMemory: out of memory: ran out of GPU memory");
+        let reason = "no such folder".to_owned();
+        assert_eq!(ending(Verdict::CouldNotStart { reason }), "Failed: could not start: could not start: no such folder");
+        assert_eq!(Ending::from(&Outcome::Cancelled).class, EndingClass::Stopped);
+    }
+}

@@ -1,0 +1,71 @@
+//! Which memory of attempts is worth writing down: what it begins with, what it rises and falls to, and what it ends with.
+
+use std::collections::HashMap;
+
+use carma_core::{AttemptId, DeviceId, MiB};
+
+use crate::store::{MemoryStep, UnixMillis};
+
+/// Steps of an attempt on a device are at least so many milliseconds apart.
+const APART: u64 = 5_000;
+/// Changes up to this, or up to this part of the memory, are no steps.
+const SMALL: u64 = 64;
+const SMALL_PART: f64 = 0.02;
+
+/// What was written of each attempt on each device, and what was seen since.
+#[derive(Debug, Default)]
+pub(crate) struct MemorySteps(HashMap<(AttemptId, DeviceId), Known>);
+
+#[derive(Debug)]
+struct Known {
+    written: MemoryStep,
+    seen: MemoryStep,
+}
+
+impl MemorySteps {
+    /// An attempt was seen with so much memory: the step to write, where it is one.
+    pub(crate) fn seen(&mut self, attempt: AttemptId, device: DeviceId, at: UnixMillis, memory: MiB) -> Option<MemoryStep> {
+        let seen = MemoryStep { at, memory };
+        let Some(known) = self.0.get_mut(&(attempt, device)) else {
+            self.0.insert((attempt, device), Known { written: seen, seen });
+            return Some(seen);
+        };
+        known.seen = seen;
+        let before = known.written.memory.0;
+        let change = memory.0.abs_diff(before);
+        let is_step = change > SMALL && change as f64 > SMALL_PART * before as f64 && at.0 >= known.written.at.0 + APART;
+        if is_step {
+            known.written = seen;
+        }
+        is_step.then_some(seen)
+    }
+
+    /// An attempt is over: what it was last seen with, where that is not written yet.
+    pub(crate) fn last(&mut self, attempt: AttemptId) -> Vec<(DeviceId, MemoryStep)> {
+        let of_attempt = self.0.extract_if(|(known, _), _| *known == attempt);
+        let last = of_attempt.filter(|(_, known)| known.seen.memory != known.written.memory);
+        last.map(|((_, device), known)| (device, known.seen)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{JobId, ServerId};
+
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_a_step_and_the_last_is_never_lost() {
+        let (gpu, attempt) = (DeviceId::gpu(ServerId(0), 0), AttemptId { job: JobId(1), number: 1 });
+        let mut steps = MemorySteps::default();
+        let mut written = Vec::new();
+        let samples =
+            [(0, 300), (1, 9_000), (5, 9_000), (11, 9_064), (12, 9_150), (18, 9_181), (24, 3_000), (26, 9_000), (29, 10_000), (30, 10_100)];
+        for (second, memory) in samples {
+            written.extend(steps.seen(attempt, gpu, UnixMillis(second * 1000), MiB(memory)).map(|step| (step.at.0 / 1000, step.memory.0)));
+        }
+        assert_eq!(written, [(0, 300), (5, 9_000), (18, 9_181), (24, 3_000), (29, 10_000)]);
+        assert_eq!(steps.last(attempt), [(gpu, MemoryStep { at: UnixMillis(30_000), memory: MiB(10_100) })]);
+        assert_eq!(steps.last(attempt), []);
+    }
+}

@@ -1,0 +1,73 @@
+//! Actions of the core: each is written down, and its effects wait for the disk.
+
+use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement};
+
+use super::accounting::tallies;
+use super::attempts::start_order;
+use super::decide::Effect;
+use super::run::Running;
+use crate::event::JobEvent;
+use crate::store::Change;
+
+impl Running {
+    /// Acts on everything that the core has decided.
+    pub(crate) fn act(&mut self) {
+        while let Some(action) = self.decisions.next_action() {
+            self.act_on(action);
+        }
+    }
+
+    fn act_on(&mut self, action: Action) {
+        let decisions = &mut self.decisions;
+        match action {
+            Action::Launch { attempt, placement, reason } => {
+                let at = decisions.wall();
+                self.attempts.add(attempt, at);
+                tallies::count_launch(decisions, attempt);
+                decisions.batch.changes.push(Change::AttemptStarted { attempt, placement: placement.clone(), at });
+                let event = JobEvent::Launched { attempt: attempt.number, placement: placement.clone(), reason };
+                decisions.note(attempt.job, event, format!("{attempt} is launched"));
+                self.order_start(attempt, placement);
+            }
+            Action::Signal { attempt, signal, reason } => {
+                tallies::count_signal(decisions);
+                let event = JobEvent::Signalled { attempt: attempt.number, signal, reason };
+                decisions.note(attempt.job, event, format!("{attempt} is told to end"));
+                decisions.batch.effects.push(Effect::Signal(attempt, signal));
+            }
+            Action::Requeue { job, floor, whole_gpu, reason } => {
+                tallies::count_requeue(decisions, &reason);
+                decisions.note(job, JobEvent::Requeued { floor: Some(floor), whole_gpu, reason }, format!("{job} waits again"));
+            }
+            Action::LimitPower { device, limit } => self.gpus.limit_power(device, limit),
+            Action::Idle { job, idle } => {
+                let text = idle.map_or("works again", idle_words);
+                decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, format!("{job} {text}"));
+            }
+            Action::Finish { job, outcome } => self.finished(job, &outcome),
+            Action::SwitchMode { device, to, reason } => self.gpus.switch_mode(decisions, device, to, &reason),
+        }
+    }
+
+    /// Orders the start of an attempt that is written down with it.
+    pub(super) fn order_start(&mut self, attempt: AttemptId, placement: Placement) {
+        let owner = self.jobs.owner(attempt.job);
+        let order = owner.and_then(|owner| start_order(&self.decisions, &self.gpus, owner, attempt, placement));
+        match order {
+            Some(order) => self.decisions.batch.effects.push(Effect::Start(Box::new(order))),
+            None => self.not_started(attempt, "its GPU is no longer there"),
+        }
+    }
+
+    fn finished(&mut self, job: JobId, outcome: &Outcome) {
+        let event = JobEvent::Finished { outcome: outcome.clone(), text: outcome.to_string() };
+        self.decisions.note(job, event, format!("{job} {outcome}"));
+        tallies::count_finish(&mut self.decisions, outcome);
+        self.decisions.batch.effects.push(Effect::Forget(job));
+    }
+}
+
+/// How a job is described that holds GPUs and does not use them.
+const fn idle_words(idle: Idle) -> &'static str {
+    if idle.lent { "holds its GPUs and does not use them: others may" } else { "holds its GPUs and does not use them" }
+}

@@ -1,0 +1,101 @@
+//! Questions of users and operators, each to the part that answers it.
+
+use carma_core::{Event, Settings};
+
+use super::gpus::devices::SERVER;
+use super::question::Question;
+use super::refusal::{refused, unavailable};
+use super::run::{Condition, Running};
+use super::views::View;
+use crate::api::{Notification, Problem, Shutdown};
+use crate::engine::decide::{Effect, Reply};
+use crate::store::Change;
+
+impl Running {
+    pub(super) fn answer(&mut self, question: Question) {
+        match &self.condition {
+            Condition::Working => self.answer_with(question),
+            Condition::Stopping => self.answer_without_change(question, "the manager is stopping"),
+            Condition::Unavailable { reason, .. } => {
+                let reason = reason.clone();
+                self.answer_without_change(question, &reason);
+            }
+        }
+    }
+
+    fn answer_with(&mut self, question: Question) {
+        match question {
+            Question::Submit { owner, jobs, reply } => self.submit(&owner, jobs, reply),
+            Question::Forecast { owner, jobs, reply } => self.asked_for_forecast(owner, jobs, reply),
+            Question::Act { jobs, act, by, reply } => self.act_for(jobs, &act, &by, reply),
+            Question::Drain { device, drained, by, reply } => match self.gpus.drain(&mut self.decisions, device, drained, &by) {
+                Ok(()) => self.decisions.answer(reply, ()),
+                Err(error) => drop(reply.send(Err(refused(&error)))),
+            },
+            Question::Why { job, reply } => drop(reply.send(self.view().why(job))),
+            Question::Queue { query, reply } => drop(reply.send(Ok(self.view().queue(&query)))),
+            Question::Gpus { reply } => drop(reply.send(Ok(self.view().gpus()))),
+            Question::Shares { reply } => {
+                let shares = self.decisions.scheduler().shares(self.decisions.now());
+                drop(reply.send(Ok(shares.into_iter().map(Into::into).collect())));
+            }
+            Question::SoFar { job, reply } => {
+                let attempt = self.decisions.job(job).and_then(|job| job.state.active()).map(|active| active.attempt);
+                drop(reply.send(Ok(attempt.map(|attempt| self.accounting.so_far(attempt)))));
+            }
+            Question::Status { reply } => drop(reply.send(Ok(self.view().status()))),
+            Question::Facts { reply } => drop(reply.send(Ok(self.view().facts()))),
+            Question::Settings { reply } => drop(reply.send(Ok(self.setup.configuration.rules.clone()))),
+            Question::Configure { settings, reply } => self.configure(*settings, reply),
+            Question::Notify { uid, notifications, reply } => self.set_notifications(uid, notifications, reply),
+            Question::TryNotifications { owner, reply } => self.listeners.notifier.send_test(owner, reply),
+            Question::Shutdown { shutdown, reply } => self.shut_down(shutdown, reply),
+        }
+    }
+
+    /// While nothing can be changed, questions that change nothing are answered with what is known.
+    fn answer_without_change(&mut self, question: Question, reason: &str) {
+        let problem = || unavailable(reason);
+        match question {
+            Question::Submit { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Act { reply, .. } => drop(reply.send(Err(problem()))),
+            Question::Drain { reply, .. } | Question::Configure { reply, .. } | Question::Notify { reply, .. } => {
+                drop(reply.send(Err(problem())));
+            }
+            Question::Shutdown { reply, .. } if self.condition == Condition::Stopping => drop(reply.send(Ok(()))),
+            Question::Status { reply } => drop(reply.send(Ok(View { unavailable: Some(reason), ..self.view() }.status()))),
+            other => self.answer_with(other),
+        }
+    }
+
+    fn set_notifications(&mut self, uid: u32, notifications: Vec<Notification>, reply: Reply<()>) {
+        self.decisions.batch.changes.push(Change::NotificationsSet { uid, notifications });
+        let reload = self.listeners.notifier.reload();
+        let answer = move |written: Result<(), Problem>| {
+            reload();
+            drop(reply.send(written));
+        };
+        self.decisions.batch.effects.push(Effect::Answer(Box::new(answer)));
+    }
+
+    fn shut_down(&mut self, shutdown: Shutdown, reply: Reply<()>) {
+        if shutdown.drain {
+            self.draining = true;
+            let _ = self.decisions.tell(Event::HostShort { server: SERVER });
+            self.decisions.announce("draining: nothing more is launched".to_owned());
+        } else {
+            self.condition = Condition::Stopping;
+        }
+        let _ = reply.send(Ok(()));
+    }
+
+    fn configure(&mut self, settings: Settings, reply: Reply<()>) {
+        let told = self.decisions.tell(Event::ConfigurationChanged(Box::new(settings.clone()))).map_err(|error| refused(&error));
+        if told.is_ok() {
+            self.setup.configuration.rules = settings;
+            self.gpus.rules_changed(&self.decisions);
+            self.decisions.announce("the rules have changed".to_owned());
+        }
+        let _ = reply.send(told);
+    }
+}

@@ -1,0 +1,150 @@
+//! Attempts under way: what the executor reports of them, and how they are judged.
+
+mod checkpoints;
+mod order;
+mod verdict;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use carma_core::{AttemptId, Event, Fraction, Signal};
+
+use self::checkpoints::CheckpointWatch;
+use super::decide::Decisions;
+use crate::executor::{Adopted, Executor, StartOrder};
+use crate::store::{StoredAttempt, UnixMillis};
+
+pub(crate) use self::order::start_order;
+pub(crate) use self::verdict::{judge, not_started};
+
+/// An attempt under way, as far as the core does not know it.
+#[derive(Debug)]
+pub(crate) struct Underway {
+    /// When it was to be launched.
+    pub(crate) launched: UnixMillis,
+    /// It runs under supervision.
+    started: bool,
+    /// All its processes that were seen on GPUs.
+    pids: BTreeSet<u32>,
+    checkpoints: Option<CheckpointWatch>,
+    /// Why the host last could not start it.
+    delayed: Option<String>,
+}
+
+/// The attempts under way, and the executor that runs them.
+pub(crate) struct Attempts {
+    underway: HashMap<AttemptId, Underway>,
+    executor: Arc<dyn Executor>,
+}
+
+impl Attempts {
+    pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
+        Self { underway: HashMap::new(), executor }
+    }
+
+    pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
+        &self.executor
+    }
+
+    /// Takes over the attempts that the store knows as running.
+    pub(crate) fn adopt(&mut self, running: &[StoredAttempt]) -> Vec<(AttemptId, Adopted)> {
+        self.underway.clear();
+        for stored in running {
+            self.add(stored.attempt, stored.launched);
+        }
+        let attempts: Vec<AttemptId> = running.iter().map(|stored| stored.attempt).collect();
+        let adopted = self.executor.adopt(&attempts);
+        attempts.into_iter().zip(adopted).collect()
+    }
+
+    /// An attempt is to be launched.
+    pub(crate) fn add(&mut self, attempt: AttemptId, launched: UnixMillis) {
+        let underway = Underway { launched, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
+        self.underway.insert(attempt, underway);
+    }
+
+    /// An attempt is over; false where it was before.
+    pub(crate) fn remove(&mut self, attempt: AttemptId) -> bool {
+        self.underway.remove(&attempt).is_some()
+    }
+
+    pub(crate) fn get(&self, attempt: AttemptId) -> Option<&Underway> {
+        self.underway.get(&attempt)
+    }
+
+    pub(crate) fn contains(&self, attempt: AttemptId) -> bool {
+        self.underway.contains_key(&attempt)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.underway.is_empty()
+    }
+
+    /// Attempts that the host could not start yet, with the reason.
+    pub(crate) fn delayed(&self) -> impl Iterator<Item = (AttemptId, &str)> {
+        let waiting = self.underway.iter().filter(|(_, underway)| !underway.started);
+        waiting.filter_map(|(attempt, underway)| Some((*attempt, underway.delayed.as_deref()?)))
+    }
+
+    pub(crate) fn start(&self, order: Box<StartOrder>) {
+        self.executor.start(order);
+    }
+
+    pub(crate) fn signal(&self, attempt: AttemptId, signal: Signal) {
+        self.executor.signal(attempt, signal);
+    }
+
+    pub(crate) fn acknowledge(&self, attempt: AttemptId) {
+        self.executor.acknowledge(attempt);
+    }
+
+    /// An attempt runs. One that is not under way is killed: nothing runs that is not watched.
+    pub(crate) fn started(&mut self, attempt: AttemptId) {
+        match self.underway.get_mut(&attempt) {
+            Some(underway) => underway.started = true,
+            None => self.executor.signal(attempt, Signal::Kill),
+        }
+    }
+
+    /// The host cannot start an attempt now; the executor tries again.
+    pub(crate) fn delay(&mut self, decisions: &mut Decisions, attempt: AttemptId, reason: String) {
+        decisions.announce(format!("{attempt} could not be launched, and will be tried again: {reason}"));
+        if let Some(underway) = self.underway.get_mut(&attempt) {
+            underway.delayed = Some(reason);
+        }
+    }
+
+    /// The attempts that these processes on GPUs belong to.
+    pub(crate) fn owners(&mut self, pids: &[u32]) -> HashMap<u32, AttemptId> {
+        let owners = self.executor.owners(pids);
+        for (pid, attempt) in &owners {
+            if let Some(underway) = self.underway.get_mut(attempt) {
+                underway.pids.insert(*pid);
+            }
+        }
+        owners
+    }
+
+    /// Reads what all attempts say about themselves.
+    pub(crate) fn look(&mut self, decisions: &mut Decisions) {
+        let attempts: Vec<AttemptId> = self.underway.keys().copied().collect();
+        for attempt in attempts {
+            self.read_progress(decisions, attempt);
+            self.look_for_checkpoint(decisions, attempt, false);
+        }
+    }
+
+    /// Reads what an attempt said about itself until it ended.
+    pub(crate) fn last_look(&mut self, decisions: &mut Decisions, attempt: AttemptId) {
+        self.read_progress(decisions, attempt);
+        self.look_for_checkpoint(decisions, attempt, true);
+    }
+
+    fn read_progress(&self, decisions: &mut Decisions, attempt: AttemptId) {
+        let Some(done) = self.executor.progress(attempt).map(Fraction::clamped) else { return };
+        if decisions.job(attempt.job).is_some_and(|job| job.progress != Some(done)) {
+            // The core refuses it where the attempt has ended meanwhile.
+            let _ = decisions.tell(Event::Progress { attempt, done });
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The order to start an attempt, from what the core decided.
+
+use carma_core::{AttemptId, Granted, Limits, Placement};
+
+use crate::engine::decide::Decisions;
+use crate::engine::gpus::Gpus;
+use crate::executor::StartOrder;
+use crate::launch::CheckpointTerms;
+use crate::request::Owner;
+
+/// The order for an attempt; none where a GPU of its placement is no longer there.
+pub(crate) fn start_order(
+    decisions: &Decisions,
+    gpus: &Gpus,
+    owner: &Owner,
+    attempt: AttemptId,
+    placement: Placement,
+) -> Option<StartOrder> {
+    let uuid = |granted: &Granted| gpus.devices().get(granted.device).map(|device| device.uuid.clone());
+    let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
+    let client = placement.devices.first().filter(|granted| matches!(granted.limits, Limits::Mps { .. }));
+    let mps = client.and_then(|granted| gpus.mps_control(granted.device));
+    let rules = decisions.scheduler().config();
+    let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
+    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, mps, checkpoints })
+}

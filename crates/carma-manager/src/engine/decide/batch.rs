@@ -1,0 +1,87 @@
+//! Changes that are written together, and their effects, which wait for the disk.
+
+use std::collections::BTreeSet;
+
+use carma_core::{AttemptId, DeviceId, GpuMode, JobId, Scheduler, Signal};
+use tokio::sync::oneshot;
+
+use crate::api::{Problem, Update};
+use crate::event::JobEvent;
+use crate::executor::StartOrder;
+use crate::request::{JobRequest, Owner};
+use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
+use crate::tally::Tallies;
+
+/// Where an answer goes.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Problem>>;
+
+/// Something that is done when what led to it is on the disk.
+pub(crate) enum Effect {
+    /// An attempt is started.
+    Start(Box<StartOrder>),
+    /// An attempt gets a signal.
+    Signal(AttemptId, Signal),
+    /// The executor need not report the end of an attempt again.
+    Acknowledge(AttemptId),
+    /// A question is answered.
+    Answer(Box<dyn FnOnce(Result<(), Problem>) + Send>),
+    /// Listeners are notified.
+    Tell(Update),
+    /// A GPU is switched to another mode.
+    Switch { device: DeviceId, to: GpuMode },
+    /// The core forgets a job that is over.
+    Forget(JobId),
+}
+
+/// A job that was accepted and is not written down yet.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) job: JobId,
+    pub(crate) request: JobRequest,
+    pub(crate) owner: Owner,
+    pub(crate) submitted: UnixMillis,
+}
+
+/// Changes that go together, with their effects.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) accepted: Vec<Accepted>,
+    /// Jobs that have changed in the core.
+    pub(crate) changed: BTreeSet<JobId>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) effects: Vec<Effect>,
+    /// Counters that outlive restarts.
+    pub(crate) tallies: Tallies,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accepted.is_empty() && self.changed.is_empty() && self.changes.is_empty() && self.effects.is_empty() && self.tallies.is_empty()
+    }
+
+    /// Adds an event to the log.
+    pub(crate) fn log(&mut self, at: UnixMillis, job: impl Into<Option<JobId>>, event: JobEvent) {
+        self.changes.push(Change::EventLogged(NewEvent { at, job: job.into(), event }));
+    }
+
+    /// The changes to write, with each job as the core knows it now, and the effects.
+    pub(crate) fn settle(self, scheduler: &Scheduler, at: UnixMillis) -> (Vec<Change>, Vec<Effect>) {
+        let Self { accepted, mut changed, changes, effects, tallies } = self;
+        let mut all = Vec::with_capacity(accepted.len() + changed.len() + changes.len());
+        for Accepted { job: id, request, owner, submitted } in accepted {
+            changed.remove(&id);
+            if let Some(job) = scheduler.job(id) {
+                let ended = job.state.outcome().map(|_| at);
+                all.push(Change::JobAccepted(Box::new(StoredJob { request, owner, job: job.clone(), submitted, ended })));
+            }
+        }
+        // A job is written before its attempts are; all of a batch is kept or nothing.
+        let known = changed.into_iter().filter_map(|id| scheduler.job(id));
+        all.extend(known.map(|job| Change::JobChanged { job: Box::new(job.clone()), at }));
+        all.extend(changes);
+        if !tallies.is_empty() {
+            all.push(Change::Tallied(tallies));
+        }
+        (all, effects)
+    }
+}

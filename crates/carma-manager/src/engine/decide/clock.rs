@@ -1,0 +1,115 @@
+//! The manager's own time: it never goes back, whatever the wall clock does, and continues over restarts.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use carma_core::{Seconds, Time};
+
+use crate::store::UnixMillis;
+
+/// A thousand years, in seconds.
+const LATEST: f64 = 1000.0 * 366.0 * 86_400.0;
+
+/// The core's time and the time that people read. Emulated GPUs may run faster than real time: then both are their time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    base: Time,
+    since: Instant,
+    wall: UnixMillis,
+    speed: f64,
+}
+
+impl Clock {
+    /// Continues from this time.
+    pub(crate) fn from(base: Time, speed: f64) -> Self {
+        Self { base, since: Instant::now(), wall: UnixMillis::now(), speed }
+    }
+
+    /// The same with a wall clock of at least this: an emulated one is ahead, and must not go back at a restart.
+    pub(crate) fn not_before(self, wall: UnixMillis) -> Self {
+        Self { wall: if self.is_real() { self.wall } else { self.wall.max(wall) }, ..self }
+    }
+
+    /// Now.
+    pub(crate) fn now(&self) -> Time {
+        self.base + self.passed()
+    }
+
+    /// The wall clock's time; an emulated one is ahead of it.
+    pub(crate) fn wall(&self) -> UnixMillis {
+        if self.is_real() { UnixMillis::now() } else { UnixMillis(self.wall.0.saturating_add((self.passed().get() * 1000.0) as u64)) }
+    }
+
+    /// Real time until then.
+    pub(crate) fn until(&self, time: Time) -> Duration {
+        self.real(time - self.now())
+    }
+
+    /// The real duration of a span.
+    pub(crate) fn real(&self, span: Seconds) -> Duration {
+        Duration::from_secs_f64(span.get() / self.speed)
+    }
+
+    /// The core's time at a moment of the real wall clock: as many seconds from now, which are the GPUs' seconds.
+    pub(crate) fn at(&self, moment: UnixMillis) -> Time {
+        let now = UnixMillis::now();
+        // Later than this is never, and can still be stored.
+        let milliseconds = |span: u64| Seconds::new((span as f64 / 1000.0).min(LATEST)).unwrap_or(Seconds::ZERO);
+        if moment >= now {
+            self.now() + milliseconds(moment.0 - now.0)
+        } else {
+            Time::ZERO + (self.now() - (Time::ZERO + milliseconds(now.0 - moment.0)))
+        }
+    }
+
+    /// How much faster than real time the GPUs run.
+    pub(crate) fn speed(&self) -> f64 {
+        self.speed
+    }
+
+    fn is_real(&self) -> bool {
+        (self.speed - 1.0).abs() < f64::EPSILON
+    }
+
+    fn passed(&self) -> Seconds {
+        Seconds::new(self.since.elapsed().as_secs_f64() * self.speed).unwrap_or(Seconds::ZERO)
+    }
+}
+
+/// The clock in force, for other threads.
+#[derive(Debug, Clone)]
+pub(crate) struct ClockFace(Arc<RwLock<Clock>>);
+
+impl ClockFace {
+    /// The real wall clock, until there is another.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(RwLock::new(Clock::from(Time::ZERO, 1.0))))
+    }
+
+    pub(crate) fn show(&self, clock: Clock) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = clock;
+    }
+
+    pub(crate) fn wall(&self) -> UnixMillis {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).wall()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulated_clock_runs_faster_and_so_does_what_people_read() {
+        let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+        let clock = Clock { since, ..Clock::from(Time::from_secs(100), 60.0) };
+        let now = clock.now();
+        assert!(now >= Time::from_secs(220) && now < Time::from_secs(280), "{now}");
+        assert!(clock.wall().0 >= clock.wall.0 + 120_000);
+        assert!(clock.until(now + Seconds::from_secs(60)) <= Duration::from_secs(1));
+        assert_eq!(clock.at(UnixMillis(0)), Time::ZERO);
+        assert!(clock.at(UnixMillis(UnixMillis::now().0 + 10_000)) > now);
+        let later = UnixMillis(clock.wall().0 + 1_000_000);
+        assert!(clock.not_before(later).wall() >= later);
+    }
+}

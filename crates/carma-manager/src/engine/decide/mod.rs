@@ -1,0 +1,15 @@
+//! The decision core, its clock, and the batch of changes that follow from its decisions.
+//!
+//! ```text
+//!  event ─► core ─► actions ─► the parts of the engine ─► batch: changes and effects ─► store ─► effects
+//! ```
+
+pub(crate) mod batch;
+pub(crate) mod clock;
+pub(crate) mod core;
+mod decisions;
+
+pub(crate) use batch::{Effect, Reply};
+pub(crate) use clock::{Clock, ClockFace};
+pub(crate) use core::Core;
+pub(crate) use decisions::Decisions;

@@ -1,0 +1,73 @@
+//! Learning from an attempt for later runs of the same job.
+
+use carma_core::{AttemptId, Job, MiB, Seconds, Time, Verdict};
+use carma_estimate::history::{Measured, RunEnd};
+
+use super::Estimates;
+use crate::engine::decide::Decisions;
+use crate::judge::Judgement;
+use crate::measure::Measurement;
+use crate::store::Reader;
+
+impl Estimates {
+    /// Records what was measured of an attempt for later estimates.
+    pub(crate) fn learn(
+        &mut self,
+        decisions: &Decisions,
+        reader: &Reader,
+        attempt: AttemptId,
+        measurement: &Measurement,
+        judgement: &Judgement,
+    ) {
+        let run = match judgement.verdict {
+            Verdict::Succeeded => completed(decisions, attempt, measurement),
+            Verdict::OutOfMemory => {
+                let memory = judgement.needed.unwrap_or_default().max(measurement.peak_memory());
+                (memory > MiB::ZERO).then(|| Measured { memory, end: RunEnd::OutOfMemory, ..Measured::default() })
+            }
+            _ => None,
+        };
+        if let (Some(run), Ok(Some(request))) = (run, reader.request(attempt.job)) {
+            self.memory.learn(&request, run);
+        }
+    }
+}
+
+fn completed(decisions: &Decisions, attempt: AttemptId, measurement: &Measurement) -> Option<Measured> {
+    let job = decisions.job(attempt.job);
+    let took = job.and_then(|job| took(job, decisions.now()));
+    let interference = job.map(|job| job.spec.interference).filter(|seen| !seen.is_as_predicted());
+    let learned = measurement.learned(took, interference)?;
+    // Activity and duration on a MIG instance say little about a whole GPU.
+    let on_instances = measurement.gpus.keys().any(|device| device.instance.is_some());
+    Some(if on_instances { Measured { memory: learned.memory, ..Measured::default() } } else { learned })
+}
+
+/// How long a job that ends now took in all. One that went on from a checkpoint has run before, as the core counts it.
+fn took(job: &Job, now: Time) -> Option<Seconds> {
+    let ran = now - job.state.active()?.launched_at;
+    let earlier = job.checkpointed_at.map(|_| job.attained.times(1.0 / f64::from(job.spec.gpus.max(1))));
+    Some(earlier.unwrap_or_default() + ran)
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{Config, Event, JobId, JobSpec, Scheduler, ServerId, ServerSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_went_on_from_a_checkpoint_took_all_its_slots() {
+        let mut scheduler = Scheduler::new(Config::default());
+        let spec = JobSpec { gpus: 0, ..JobSpec::new(JobId(1)) };
+        for event in [Event::ServerAttached(ServerSpec::new(ServerId(0))), Event::JobSubmitted(Box::new(spec))] {
+            scheduler.handle(event, Time::from_secs(100)).unwrap();
+        }
+        let mut job = scheduler.job(JobId(1)).unwrap().clone();
+        (job.spec.gpus, job.attained) = (2, Seconds::from_secs(80));
+        let took = |job: &Job| took(job, Time::from_secs(110));
+        assert_eq!(took(&job), Some(Seconds::from_secs(10)), "it started from the beginning");
+        job.checkpointed_at = Some(Time::from_secs(50));
+        assert_eq!(took(&job), Some(Seconds::from_secs(50)));
+    }
+}

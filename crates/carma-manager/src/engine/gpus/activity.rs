@@ -1,0 +1,69 @@
+//! The activity of each attempt on a GPU, where the driver reports it for processes.
+
+use std::time::Duration;
+
+use carma_core::{AttemptId, DeviceId, Event, Fraction, Seconds};
+use carma_gpu::{ProcessActivity, Reading};
+
+use crate::engine::decide::Decisions;
+use crate::measure::UsageSample;
+
+/// The longest period.
+const LONGEST: Seconds = Seconds::from_secs(10);
+/// How often the driver is asked before an idle holder is due.
+const QUESTIONS: f64 = 10.0;
+
+/// How often the driver is asked what each process does; unset while the rules do not need it.
+pub(crate) fn activity_period(decisions: &Decisions) -> Option<Duration> {
+    let rules = decisions.scheduler().config().idle_holders;
+    let soonest = rules.flag_after.into_iter().chain(rules.lend_after).min()?;
+    Some(decisions.clock.real(soonest.times(1.0 / QUESTIONS).min(LONGEST)))
+}
+
+/// What the attempts on a device do. One that is no longer on it does nothing. Where the driver does not tell, earlier answers no longer count.
+pub(crate) fn activity_seen(decisions: &Decisions, device: DeviceId, activity: &ProcessActivity, usage: &UsageSample) -> Event {
+    let tenants = decisions.scheduler().fleet().device(device).map_or(&[][..], |device| &device.tenants);
+    let does = |attempt: AttemptId| usage.occupant(attempt).map_or(Some(Fraction::ZERO), |occupant| occupant.busy);
+    let told = tenants.iter().filter(|_| *activity != ProcessActivity::Unknown);
+    let attempts = told.filter_map(|tenant| Some((tenant.attempt, does(tenant.attempt)?))).collect();
+    Event::ActivitySeen { device, attempts }
+}
+
+/// The activity, unless it is incomplete: work of an MPS server may belong to any of its clients, and unattributed work to any process.
+pub(crate) fn complete<'a>(activity: &'a ProcessActivity, reading: &Reading, mps_server: Option<u32>) -> &'a ProcessActivity {
+    let ProcessActivity::Known(processes) = activity else { return activity };
+    let works = |pid: u32| processes.get(&pid).is_some_and(|does| *does > Fraction::ZERO);
+    let is_anybodys = reading.utilisation.is_none_or(|all| all == Fraction::ZERO) || reading.processes.iter().any(|known| works(known.pid));
+    if mps_server.is_some_and(works) || !is_anybodys { &ProcessActivity::Unknown } else { activity }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::MiB;
+    use carma_gpu::{GpuProcess, ProcessKind};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_all_is_not_told() {
+        let process = |pid| GpuProcess { pid, kind: ProcessKind::Compute, memory: None, gpu_instance: None };
+        let reading = |utilisation: Option<f64>| Reading {
+            memory_used: MiB(1),
+            memory_total: MiB(2),
+            utilisation: utilisation.map(Fraction::clamped),
+            power: None,
+            energy: None,
+            temperature: None,
+            clock: None,
+            uncorrected: None,
+            processes: vec![process(1), process(2)],
+        };
+        let told = |all: &[(u32, f64)]| ProcessActivity::Known(all.iter().map(|(pid, does)| (*pid, Fraction::clamped(*does))).collect());
+        let counts =
+            |all: &[(u32, f64)], utilisation, server| *complete(&told(all), &reading(utilisation), server) != ProcessActivity::Unknown;
+        assert!(counts(&[(1, 0.5)], Some(0.5), None) && counts(&[(1, 0.5)], Some(0.5), Some(2)));
+        assert!(!counts(&[(2, 0.5)], Some(0.5), Some(2)), "it is unknown which client of the server works");
+        assert!(counts(&[], Some(0.0), None) && counts(&[], None, None) && !counts(&[], Some(0.5), None));
+        assert!(!counts(&[(3, 0.5)], Some(0.5), None), "who works is not listed");
+    }
+}

@@ -1,0 +1,126 @@
+//! GPUs and instances that come and go.
+
+use std::thread;
+
+use carma_core::{DeviceId, Event, EventError, Placement, Topology};
+use carma_gpu::{DriverError, topology};
+
+use super::Gpus;
+use super::devices::Devices;
+use super::report::GpuChange;
+use super::scans::Scan;
+use crate::engine::decide::Decisions;
+use crate::store::MachineChange;
+
+impl Gpus {
+    /// Asks the driver which devices there are. Why others are not used is logged.
+    pub(crate) fn find(&mut self) -> Result<Devices, DriverError> {
+        let Some(driver) = &self.setup.driver else { return Ok(Devices::default()) };
+        let (devices, outside) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
+        outside.words.iter().for_each(|words| tracing::info!("{words}"));
+        self.outside = outside;
+        Ok(devices)
+    }
+
+    /// How devices are connected, where the driver tells.
+    pub(crate) fn topology(&self, devices: &Devices) -> Option<Topology> {
+        topology(self.setup.driver.as_ref()?, &devices.gpus()).ok()
+    }
+
+    /// Begins with these devices in a core that knows none.
+    pub(crate) fn attach(
+        &mut self,
+        decisions: &mut Decisions,
+        found: Devices,
+        changes: &[MachineChange],
+        drained: impl IntoIterator<Item = DeviceId>,
+    ) -> Result<(), EventError> {
+        self.devices = found;
+        self.keep_switched(decisions, changes);
+        if !self.setup.observes {
+            for trouble in self.mps.start_for_new(&mut self.devices, &Devices::default()) {
+                decisions.announce(trouble);
+            }
+        }
+        for device in self.devices.iter() {
+            decisions.prepare(Event::GpuAttached(device.spec()))?;
+        }
+        self.drained = drained.into_iter().collect();
+        for device in &self.drained {
+            // One that is not there now is drained when it comes.
+            let _ = decisions.prepare(Event::GpuDrained { device: *device });
+        }
+        self.save_numbers();
+        Ok(())
+    }
+
+    fn save_numbers(&self) {
+        // Without the file, GPUs have the driver's numbers after a restart.
+        let _ = self.numbers.write(&self.setup.numbers);
+    }
+
+    /// Looks for the devices again, on a thread that may block.
+    pub(crate) fn look_for_devices(&mut self) {
+        // After a switch they are looked for in any case.
+        let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
+        let (settings, mut numbers, reports) = (self.setup.settings.clone(), self.numbers.clone(), self.reports.clone());
+        let (daemons, known) = (Some(self.mps.clone()).filter(|_| !self.setup.observes), self.devices.clone());
+        let run = move || {
+            if let Ok((mut devices, outside)) = Devices::find(&driver, &settings, &mut numbers) {
+                let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
+                reports.changed(GpuChange::Found(Scan { number, devices, outside, numbers, troubles }));
+            }
+        };
+        let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
+    }
+
+    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, outside, numbers, troubles }: Scan) {
+        if self.scans.counts(number) {
+            for trouble in troubles {
+                decisions.announce(trouble);
+            }
+            devices.keep_modes(&self.devices);
+            (self.numbers, self.outside) = (numbers, outside);
+            self.found(decisions, &devices);
+        }
+    }
+
+    /// Devices that came are used. Those that went without attempts on them are forgotten, others are lost.
+    pub(crate) fn found(&mut self, decisions: &mut Decisions, now: &Devices) {
+        if *now == self.devices {
+            return;
+        }
+        let before = std::mem::replace(&mut self.devices, now.clone());
+        for gone in before.iter().filter(|device| now.get(device.id).is_none_or(|new| new.uuid != device.uuid)) {
+            if decisions.tell(Event::GpuDetached { device: gone.id }).is_err() {
+                let _ = decisions.tell(Event::GpuLost { device: gone.id });
+            }
+            self.sampling.forget(gone.id);
+        }
+        for new in now.iter().filter(|device| before.get(device.id).is_none_or(|old| old.uuid != device.uuid)) {
+            if decisions.tell(Event::GpuAttached(new.spec())).is_err() {
+                // It was lost while attempts were on it, and is known as such.
+                let _ = decisions.tell(Event::GpuDetached { device: new.id });
+                let _ = decisions.tell(Event::GpuAttached(new.spec()));
+            }
+            let whole = DeviceId { instance: None, ..new.id };
+            if self.drained.contains(&new.id) || self.drained.contains(&whole) {
+                let _ = decisions.tell(Event::GpuDrained { device: new.id });
+            }
+            decisions.announce(format!("{} came: {}", new.id, new.name));
+        }
+        self.save_numbers();
+        if let Err(error) = self.start_sampling(decisions) {
+            decisions.announce(format!("the GPUs cannot be looked at: {error}"));
+        }
+    }
+
+    /// Instances that went while attempts were on them are forgotten with the last of these, so that their GPU is whole again.
+    pub(crate) fn forget_gone_instances(&self, decisions: &mut Decisions, placement: &Placement) {
+        let devices = placement.devices.iter().map(|granted| granted.device);
+        for device in devices.filter(|device| device.instance.is_some() && self.devices.get(*device).is_none()) {
+            // Others may still be on it.
+            let _ = decisions.tell(Event::GpuDetached { device });
+        }
+    }
+}

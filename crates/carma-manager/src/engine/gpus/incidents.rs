@@ -1,0 +1,95 @@
+//! What happens to GPUs: errors, losses, and MPS servers that die.
+
+use std::collections::HashMap;
+
+use carma_core::{AttemptId, DeviceId, Event, Tenant, Time};
+use carma_gpu::mps::ServerDied;
+use carma_gpu::{Blame, GpuEvent, Incident};
+
+use super::Gpus;
+use crate::engine::decide::Decisions;
+use crate::judge::{DeviceFacts, XidSeen};
+
+/// Errors of a GPU that are remembered.
+const MOST_XIDS: usize = 64;
+
+/// What is remembered for verdicts.
+#[derive(Debug, Default)]
+pub(crate) struct Incidents {
+    /// Errors of each GPU, the latest.
+    xids: HashMap<DeviceId, Vec<XidSeen>>,
+    /// When the MPS server of a GPU last died.
+    mps_deaths: HashMap<DeviceId, Time>,
+}
+
+impl Incidents {
+    fn add_xid(&mut self, device: DeviceId, seen: XidSeen) {
+        let xids = self.xids.entry(device).or_default();
+        xids.push(seen);
+        let surplus = xids.len().saturating_sub(MOST_XIDS);
+        xids.drain(..surplus);
+    }
+}
+
+impl Gpus {
+    pub(super) fn gpu_event(&mut self, decisions: &mut Decisions, event: &GpuEvent) {
+        let device = event.device.as_ref().and_then(|uuid| self.devices.by_uuid(uuid)).map(|device| device.id);
+        let what = device.map_or_else(|| "a GPU".to_owned(), |device| device.to_string());
+        decisions.announce(format!("{what}: {}", event.incident));
+        // Reported twice, by the driver and by a sample, a GPU is lost once: the core refuses the second.
+        let _ = match (event.incident, device) {
+            (Incident::Lost, Some(device)) => decisions.tell(Event::GpuLost { device }),
+            (Incident::Xid(xid), Some(device)) => {
+                self.incidents.add_xid(device, XidSeen { xid, at: decisions.now(), pid: None });
+                if xid.blame() == Blame::Lost { decisions.tell(Event::GpuLost { device }) } else { Ok(()) }
+            }
+            (Incident::Back, Some(device)) => decisions.tell(Event::GpuRecovered { device }),
+            (Incident::InstancesChanged, _) => {
+                self.look_for_devices();
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+    }
+
+    pub(super) fn mps_died(&mut self, decisions: &mut Decisions, device: DeviceId, died: &ServerDied) {
+        decisions.announce(format!("{device}: its MPS server {} died", died.pid));
+        self.incidents.mps_deaths.insert(device, decisions.now());
+        let _ = decisions.tell(Event::MpsServerDied { device });
+    }
+
+    /// What is known of a device that an attempt had since this time, for the verdict.
+    pub(crate) fn facts(&self, decisions: &Decisions, device: DeviceId, attempt: AttemptId, since: Time) -> DeviceFacts {
+        let known = decisions.scheduler().fleet().device(device);
+        let reading = self.sampling.latest(device).and_then(|sample| sample.reading.as_ref().ok());
+        let tenant = known.and_then(|known| known.tenants.iter().find(|tenant| tenant.attempt == attempt));
+        DeviceFacts {
+            lost: known.is_some_and(|known| known.lost),
+            mps_server_died: self.incidents.mps_deaths.get(&device).is_some_and(|died| *died >= since),
+            xids: self.incidents.xids.get(&device).cloned().unwrap_or_default(),
+            memory_total: reading.map(|reading| reading.memory_total),
+            memory_used: reading.map(|reading| reading.memory_used),
+            own_memory: tenant.map(Tenant::attributed),
+            reserved: tenant.map(|tenant| tenant.reserved),
+            ..DeviceFacts::new(device)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::ServerId;
+    use carma_gpu::Xid;
+
+    use super::*;
+
+    #[test]
+    fn only_the_latest_errors_are_remembered() {
+        let (mut incidents, device) = (Incidents::default(), DeviceId::gpu(ServerId(0), 0));
+        for second in 0..100 {
+            incidents.add_xid(device, XidSeen { xid: Xid(31), at: Time::from_secs(second), pid: None });
+        }
+        let seen = &incidents.xids[&device];
+        assert_eq!((seen.len(), seen[0].at), (MOST_XIDS, Time::from_secs(36)));
+    }
+}

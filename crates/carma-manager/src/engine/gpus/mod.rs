@@ -1,0 +1,142 @@
+//! The GPUs: which there are, how they are shared, what is sampled of them, and what happens to them.
+
+pub(crate) mod activity;
+pub(crate) mod devices;
+mod finding;
+pub(crate) mod incidents;
+mod modes;
+mod mps;
+pub(crate) mod outside;
+mod power;
+mod report;
+pub(crate) mod sampler;
+mod sampling;
+mod scans;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use carma_core::{DeviceId, Event, EventError};
+use carma_gpu::Driver;
+use carma_gpu::profiling::Options;
+
+use self::devices::{Devices, Numbers};
+use self::incidents::Incidents;
+use self::mps::MpsDaemons;
+use self::outside::Outside;
+use self::power::PowerOrder;
+pub(crate) use self::report::{GpuChange, GpuReport, Reports};
+use self::sampling::Sampling;
+use self::scans::Scans;
+use super::decide::Decisions;
+use crate::configuration::GpuConfig;
+use crate::pool::Pool;
+use crate::store::{Change, MachineChange, Store};
+use crate::world::World;
+
+/// What does not change while the manager runs.
+#[derive(Debug)]
+pub(crate) struct GpuSetup {
+    /// Unset where there are no GPUs.
+    pub(crate) driver: Option<Arc<Driver>>,
+    pub(crate) settings: GpuConfig,
+    /// Where profiling counters come from.
+    pub(crate) profiling: Options,
+    /// The manager only watches: it changes nothing of the GPUs.
+    pub(crate) observes: bool,
+    /// The file that says which GPU has which number.
+    pub(crate) numbers: PathBuf,
+}
+
+/// The GPUs of this host.
+pub(crate) struct Gpus {
+    setup: GpuSetup,
+    devices: Devices,
+    outside: Outside,
+    /// GPUs that take no new jobs, whether or not they are there now.
+    drained: BTreeSet<DeviceId>,
+    numbers: Numbers,
+    scans: Scans,
+    sampling: Sampling,
+    incidents: Incidents,
+    mps: MpsDaemons,
+    power: Pool<PowerOrder>,
+    reports: Reports,
+}
+
+impl Gpus {
+    pub(crate) fn new(setup: GpuSetup, world: &World, store: &Arc<Store>, reports: Reports) -> io::Result<Self> {
+        Ok(Self {
+            numbers: Numbers::read(&setup.numbers),
+            mps: MpsDaemons::new(world, Arc::clone(store)),
+            power: power::limits(setup.driver.as_ref(), store, &reports)?,
+            setup,
+            devices: Devices::default(),
+            outside: Outside::default(),
+            drained: BTreeSet::new(),
+            scans: Scans::default(),
+            sampling: Sampling::default(),
+            incidents: Incidents::default(),
+            reports,
+        })
+    }
+
+    pub(crate) fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    pub(crate) fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
+    /// Why GPUs of this host are not used.
+    pub(crate) fn left_out(&self) -> &[String] {
+        &self.outside.words
+    }
+
+    /// Whether a GPU is being switched to another mode.
+    pub(crate) fn is_switching(&self) -> bool {
+        self.scans.is_switching()
+    }
+
+    /// A switch has ended while nothing could be decided: its result is found on the GPU later.
+    pub(crate) fn ignore(&mut self, report: &GpuReport) {
+        if matches!(report, GpuReport::Changed(GpuChange::Switched(_))) {
+            self.scans.end_switch();
+        }
+    }
+
+    pub(crate) fn take(&mut self, decisions: &mut Decisions, change: GpuChange) {
+        match change {
+            GpuChange::Event(event) => self.gpu_event(decisions, &event),
+            GpuChange::MpsDied(device, died) => self.mps_died(decisions, device, &died),
+            GpuChange::Found(scan) => self.scanned(decisions, scan),
+            GpuChange::Switched(switched) => self.switched(decisions, *switched),
+            GpuChange::PowerLimited(device, result) => power::limited(decisions, device, result),
+        }
+    }
+
+    /// Takes a GPU out of use for new jobs, or back into it.
+    pub(crate) fn drain(&mut self, decisions: &mut Decisions, device: DeviceId, drained: bool, by: &str) -> Result<(), EventError> {
+        decisions.tell(if drained { Event::GpuDrained { device } } else { Event::GpuResumed { device } })?;
+        let change = if drained {
+            self.drained.insert(device);
+            Change::GpuDrained { device, at: decisions.wall() }
+        } else {
+            self.drained.remove(&device);
+            Change::GpuResumed { device }
+        };
+        decisions.batch.changes.push(change);
+        decisions.announce(format!("{device} is {} by {by}", if drained { "drained" } else { "back in use" }));
+        Ok(())
+    }
+
+    /// The changes of earlier managers that are no longer wanted are undone, and power limits are set.
+    pub(crate) fn begin(&mut self, decisions: &mut Decisions, changes: Vec<MachineChange>) {
+        self.join_unwanted_instances(decisions, &changes);
+        self.stop_unwanted_mps(decisions, &changes);
+        self.begin_power_limits(decisions, changes);
+    }
+}

@@ -1,0 +1,70 @@
+//! Sampling the GPUs there are, and the last sample of each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::time::Duration;
+
+use carma_core::DeviceId;
+use carma_gpu::mps::MpsControl;
+use carma_gpu::profiling::Options;
+
+use super::Gpus;
+use super::activity::activity_period;
+use super::sampler::{GpuSample, Sampler, SamplerSetup};
+use crate::engine::decide::Decisions;
+
+/// The shortest period of any source of counters.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The threads that sample, and the last sample of each device.
+#[derive(Debug, Default)]
+pub(crate) struct Sampling {
+    sampler: Option<Sampler>,
+    latest: BTreeMap<DeviceId, GpuSample>,
+}
+
+impl Sampling {
+    /// The last sample of a device.
+    pub(crate) fn latest(&self, device: DeviceId) -> Option<&GpuSample> {
+        self.latest.get(&device)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &GpuSample> {
+        self.latest.values()
+    }
+
+    pub(super) fn forget(&mut self, device: DeviceId) {
+        self.latest.remove(&device);
+    }
+}
+
+impl Gpus {
+    /// Starts to sample the devices, or goes on with those there are now.
+    pub(crate) fn start_sampling(&mut self, decisions: &Decisions) -> io::Result<()> {
+        let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
+        let clock = decisions.clock;
+        let period = clock.real(self.setup.settings.period);
+        let controls: HashMap<DeviceId, MpsControl> =
+            self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
+        let profiling = Options { interval: period.max(SHORTEST), ..self.setup.profiling.clone() };
+        let setup = SamplerSetup { driver, clock, period, profiling, controls };
+        self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), self.reports.clone())?);
+        self.rules_changed(decisions);
+        Ok(())
+    }
+
+    /// Samples what the rules need now.
+    pub(crate) fn rules_changed(&self, decisions: &Decisions) {
+        self.sampling.sampler.as_ref().inspect(|sampler| sampler.ask_activity(activity_period(decisions)));
+    }
+
+    /// Samples all devices now: something has changed on them.
+    pub(crate) fn sample_now(&self) {
+        self.sampling.sampler.as_ref().inspect(|sampler| sampler.now());
+    }
+
+    /// Keeps a sample as the last one of its device.
+    pub(crate) fn keep_sample(&mut self, sample: GpuSample) {
+        self.sampling.latest.insert(sample.device, sample);
+    }
+}

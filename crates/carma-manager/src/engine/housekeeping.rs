@@ -1,0 +1,101 @@
+//! Housekeeping: every minute what is good to have after a restart is saved, and every hour old jobs are removed with their logs.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use carma_core::PastUse;
+
+use super::run::Running;
+use super::saved;
+use crate::configuration::KeepConfig;
+use crate::store::{Change, Keep, Retention};
+
+/// How often there is housekeeping.
+const PERIOD: Duration = Duration::from_secs(60);
+/// How often old jobs are removed.
+const PRUNE_PERIOD: Duration = Duration::from_secs(3600);
+
+/// The file with what users have had of the GPUs.
+pub(super) const SHARES: &str = "shares.json";
+
+/// When what is due.
+#[derive(Debug)]
+pub(crate) struct Timetable {
+    housekeeping: Instant,
+    prune: Instant,
+}
+
+impl Timetable {
+    /// Everything is due at once.
+    pub(crate) fn new() -> Self {
+        Self { housekeeping: Instant::now(), prune: Instant::now() }
+    }
+
+    pub(crate) fn until_housekeeping(&self) -> Duration {
+        self.housekeeping.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether housekeeping is due. If so, the next is in a while.
+    pub(crate) fn housekeeping_is_due(&mut self) -> bool {
+        is_due(&mut self.housekeeping, PERIOD)
+    }
+
+    fn prune_is_due(&mut self) -> bool {
+        is_due(&mut self.prune, PRUNE_PERIOD)
+    }
+}
+
+fn is_due(next: &mut Instant, period: Duration) -> bool {
+    let due = Instant::now() >= *next;
+    if due {
+        *next = Instant::now() + period;
+    }
+    due
+}
+
+impl Running {
+    pub(super) fn housekeeping(&mut self) {
+        self.save();
+        self.decisions.batch.changes.push(Change::ClockAdvanced(self.decisions.now()));
+        self.jobs.forget_lingering(&mut self.decisions);
+        self.gpus.look_for_devices();
+        if self.timetable.prune_is_due() {
+            self.prune();
+        }
+    }
+
+    /// Saves what attempts and users have used, so that it goes on after a restart. On a full disk, a part of it is forgotten.
+    pub(super) fn save(&self) {
+        self.accounting.save();
+        let used: Vec<PastUse> = self.decisions.scheduler().shares(self.decisions.now()).iter().map(|report| report.past).collect();
+        // Without fair share there is nothing new, and the file is left as it is.
+        if !used.is_empty() {
+            let _ = saved::write(&self.setup.places.state.join(SHARES), &used);
+        }
+    }
+
+    /// Removes old jobs with their logs, from a thread that may take its time.
+    fn prune(&self) {
+        let retention = retention(&self.setup.configuration.manager.keep);
+        let (store, executor, now) = (Arc::clone(self.writer.store()), Arc::clone(self.attempts.executor()), self.decisions.wall());
+        let run = move || {
+            if let Err(error) = store.prune(&retention, now) {
+                tracing::warn!("cannot delete old jobs: {error}");
+            }
+            let Ok(reader) = store.reader() else { return };
+            // A job that is just being accepted has no logs yet.
+            executor.remove_unknown(&|job| !matches!(reader.request(job), Ok(None)));
+        };
+        let _ = thread::Builder::new().name("prune".to_owned()).spawn(run);
+    }
+}
+
+fn retention(keep: &KeepConfig) -> Retention {
+    let days = |days: u64, most| Keep { age: Duration::from_secs(days * 86_400), most };
+    Retention {
+        jobs: days(keep.days, keep.jobs_per_user),
+        events: days(keep.days, Retention::default().events.most),
+        samples: days(keep.sample_days, u64::MAX),
+    }
+}

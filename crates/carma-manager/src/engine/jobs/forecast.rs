@@ -1,0 +1,81 @@
+//! Forecasts: where jobs would run if they were submitted now.
+
+use carma_core::{Action, Event, JobId, JobSpec, Placement};
+
+use crate::api::{EstimateDetail, Forecast, Problem, Why};
+use crate::engine::decide::Reply;
+use crate::engine::estimates::{EstimateOrder, Estimated, Purpose};
+use crate::engine::gpus::devices::SERVER;
+use crate::engine::refusal::refused;
+use crate::engine::run::Running;
+use crate::request::{JobRequest, Owner};
+use crate::submission::ValidJobs;
+
+impl Running {
+    /// Without an earlier run of the first job, it is estimated before the answer; other jobs of an array count as alike.
+    pub(crate) fn asked_for_forecast(&mut self, owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>>) {
+        let jobs = jobs.into_requests();
+        let first = jobs.first().filter(|request| self.estimates.recall(request).is_none());
+        let order = first.and_then(|request| Some((self.estimates.method(request)?, request.clone())));
+        match order {
+            Some((method, request)) => {
+                self.estimates.order(EstimateOrder { purpose: Purpose::Forecast { jobs, reply }, request, owner, method });
+            }
+            None => drop(reply.send(self.forecast(&owner, jobs, None))),
+        }
+    }
+
+    /// Where jobs would run if they were submitted now. A copy of the core is asked, so nothing changes.
+    pub(crate) fn forecast(&self, owner: &Owner, jobs: Vec<JobRequest>, estimated: Option<&Estimated>) -> Result<Vec<Forecast>, Problem> {
+        const MOST: usize = 16;
+        self.check_limits(owner, &jobs)?;
+        let mut scheduler = self.decisions.scheduler().clone();
+        let now = self.decisions.now();
+        let mut actions = Vec::new();
+        if self.setup.observes || self.draining {
+            actions = scheduler.handle(Event::HostRecovered { server: SERVER }, now).map_err(|error| refused(&error))?;
+        }
+        let first = JobId(u64::MAX / 2);
+        let mut forecasts = Vec::new();
+        for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MOST)) {
+            let recalled = self.estimates.recall(&request).or_else(|| estimated.cloned());
+            let mut spec = self.spec(id, first, &request, owner)?;
+            let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
+            actions.extend(scheduler.handle(Event::JobSubmitted(Box::new(spec.clone())), now).map_err(|error| refused(&error))?);
+            let placement = actions.iter().find_map(|action| launched(action, id)).cloned();
+            let why = placement.is_none().then(|| scheduler.explain(id)).transpose().map_err(|error| refused(&error))?.map(|explanation| {
+                let why = Why::new(explanation, now);
+                // It has no number yet.
+                let unnamed = |text: &str| text.replace(&id.to_string(), "it");
+                Why { summary: unnamed(&why.summary), text: unnamed(&why.text), ..why }
+            });
+            let mut estimate = detail(&spec, recalled.as_ref());
+            estimate.declared = request.resources.memory;
+            estimate.notes.extend(note);
+            forecasts.push(Forecast { estimate, placement, why });
+        }
+        Ok(forecasts)
+    }
+}
+
+fn launched(action: &Action, job: JobId) -> Option<&Placement> {
+    match action {
+        Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
+        _ => None,
+    }
+}
+
+fn detail(spec: &JobSpec, recalled: Option<&Estimated>) -> EstimateDetail {
+    let declared = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
+    let estimate = spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0));
+    EstimateDetail {
+        declared,
+        expected: estimate.map(|estimate| estimate.expected),
+        upper: estimate.map(|estimate| estimate.upper),
+        utilisation: recalled.and_then(|recalled| recalled.estimate.utilisation).unwrap_or_default(),
+        duration: recalled.and_then(|recalled| recalled.estimate.duration),
+        source: recalled.and_then(|recalled| recalled.source.clone()).or_else(|| declared.map(|_| "declared".to_owned())),
+        notes: recalled.map(|recalled| recalled.notes.clone()).unwrap_or_default(),
+        parts: recalled.map(|recalled| recalled.parts.clone()).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,224 @@
+//! Jobs that are submitted: from what a user asks for to what the core decides on.
+
+use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
+
+use super::JobMeta;
+use crate::api::{Problem, ProblemKind, Submitted};
+use crate::engine::decide::Reply;
+use crate::engine::decide::batch::Accepted;
+use crate::engine::estimates::{EstimateOrder, Estimated, Method, Purpose};
+use crate::engine::refusal::refused;
+use crate::engine::run::Running;
+use crate::event::JobEvent;
+use crate::request::{After, JobRequest, Owner};
+use crate::store::UnixMillis;
+use crate::submission::ValidJobs;
+use crate::tally::Tally;
+
+/// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
+const MOST_NOTES: usize = 10;
+
+/// A job that passed the manager's checks, with all that is known about it.
+struct Checked {
+    spec: JobSpec,
+    request: JobRequest,
+    /// What earlier runs showed.
+    recalled: Option<Estimated>,
+    /// How the rest is estimated.
+    method: Option<Method>,
+    /// What its user should know.
+    note: Option<String>,
+}
+
+impl Running {
+    /// Accepts jobs, all or none. The answer is sent when they are on the disk.
+    pub(crate) fn submit(&mut self, owner: &Owner, jobs: ValidJobs, reply: Reply<Submitted>) {
+        match self.accept(owner, jobs) {
+            Ok(accepted) => {
+                self.decisions.answer(reply, accepted);
+            }
+            Err(problem) => drop(reply.send(Err(problem))),
+        }
+    }
+
+    fn accept(&mut self, owner: &Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
+        if self.draining {
+            return Err(ProblemKind::Unavailable.because("the manager is draining, and takes no more jobs"));
+        }
+        let jobs = jobs.into_requests();
+        self.check_limits(owner, &jobs)?;
+        let first = self.writer.store().next_jobs(jobs.len() as u64);
+        let ids = (first.0..).map(JobId);
+        let checked = ids.zip(jobs).map(|(id, request)| self.check(id, first, request, owner)).collect::<Result<Vec<_>, _>>()?;
+        // The core checks all of them before it accepts the first: a job of a refused array must not have run.
+        let specs = checked.iter().map(|job| job.spec.clone()).collect();
+        self.decisions.tell(Event::JobsSubmitted { jobs: specs }).map_err(|error| refused(&error))?;
+        let accepted = Submitted { jobs: checked.iter().map(|job| job.spec.id).collect(), notes: notes(&checked) };
+        let submitted = self.decisions.wall();
+        for job in checked {
+            self.record(job, owner, submitted);
+        }
+        Ok(accepted)
+    }
+
+    /// Checks a request by itself, and gathers what is known about it.
+    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<Checked, Problem> {
+        let mut spec = self.spec(id, first, &request, owner)?;
+        let recalled = self.estimates.recall(&request);
+        let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
+        spec.validate().map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
+        if let Some(problem) = recalled.as_ref().and_then(|recalled| self.over_limit(recalled)) {
+            return Err(problem);
+        }
+        let method = if recalled.is_some() { None } else { self.estimates.method(&request) };
+        spec.awaits_estimate = method.is_some();
+        Ok(Checked { spec, request, recalled, method, note })
+    }
+
+    /// Notes that a job was accepted, and starts its estimate where it needs one.
+    fn record(&mut self, job: Checked, owner: &Owner, submitted: UnixMillis) {
+        let Checked { spec, request, recalled, method, note } = job;
+        let id = spec.id;
+        self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
+        if let Some(method) = method {
+            self.estimates.order(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
+        }
+        self.decisions.batch.tallies.count(Tally::Submitted);
+        self.decisions.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
+        self.decisions.note(id, JobEvent::Submitted { user: owner.name.clone() }, format!("{id} is submitted"));
+        if method.is_some() {
+            self.decisions.batch.log(submitted, id, JobEvent::Estimating {});
+        }
+        if recalled.is_some() || note.is_some() {
+            let mut estimated = recalled.unwrap_or_default();
+            estimated.notes.extend(note);
+            self.decisions.batch.log(submitted, id, JobEvent::Estimated(Box::new(estimated)));
+        }
+    }
+
+    /// The limits of the configuration.
+    pub(crate) fn check_limits(&self, owner: &Owner, jobs: &[JobRequest]) -> Result<(), Problem> {
+        let limits = &self.setup.configuration.manager.limits;
+        let limit = |text: String| Err(ProblemKind::Limit.because(text));
+        let has = self.jobs.count_of(owner.uid);
+        if let Some(most) = limits.jobs_per_user.filter(|most| has + jobs.len() as u64 > *most) {
+            return limit(format!("{} has {has} jobs that are not over, and may have {most}", owner.name));
+        }
+        for request in jobs {
+            let resources = &request.resources;
+            if let Some(most) = limits.gpus_per_job.filter(|most| resources.gpus > *most) {
+                return limit(format!("a job may have {most} GPUs here, and it asks for {}", resources.gpus));
+            }
+            if let Some((most, memory)) = limits.memory_per_job.zip(resources.memory).filter(|(most, memory)| memory > most) {
+                return limit(format!("a job may have {most} on a GPU here, and it asks for {memory}"));
+            }
+            if let Some((most, time)) = limits.seconds_per_job.zip(resources.time_limit).filter(|(most, time)| time > most) {
+                return limit(format!("a job may take {most} here, and it asks for {time}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a job is expected to need may be more than it may have, as what its user declares may.
+    fn over_limit(&self, estimated: &Estimated) -> Option<Problem> {
+        let limit = self.setup.configuration.manager.limits.memory_per_job?;
+        let expected = estimated.estimate.memory.as_ref()?.get(0)?.expected;
+        (expected > limit)
+            .then(|| ProblemKind::Limit.because(format!("a job may have {limit} on a GPU here, and it is expected to need {expected}")))
+    }
+
+    /// The core's view of a request.
+    pub(crate) fn spec(&self, id: JobId, first: JobId, request: &JobRequest, owner: &Owner) -> Result<JobSpec, Problem> {
+        let (resources, schedule) = (&request.resources, &request.schedule);
+        let longest = self.setup.configuration.manager.limits.seconds_per_job;
+        let array =
+            request.array.as_ref().map(|element| ArrayMember { array: ArrayId(first.0), index: element.index, at_most: schedule.at_most });
+        let dependencies = schedule.after.iter().filter_map(|after| self.dependency(after).transpose()).collect::<Result<Vec<_>, _>>()?;
+        Ok(JobSpec {
+            user: UserId(owner.uid),
+            group: GroupId(owner.gid),
+            gpus: resources.gpus,
+            memory: MemoryNeed { known: resources.memory.map(PerRank::Same), estimated: None },
+            cpus: resources.cpus,
+            host_memory: resources.host_memory,
+            time_limit: resources.time_limit.or(longest),
+            priority: schedule.priority,
+            dependencies,
+            array,
+            begin: schedule.begin.map(|seconds| self.decisions.clock.at(UnixMillis(seconds.saturating_mul(1000)))),
+            hold: schedule.hold,
+            exclusive: resources.exclusive,
+            mode: resources.mode,
+            may_checkpoint: request.may_checkpoint,
+            retries: request.retries,
+            ..JobSpec::new(id)
+        })
+    }
+
+    /// A job to wait for; none where it is over and ended as it should.
+    fn dependency(&self, after: &After) -> Result<Option<Dependency>, Problem> {
+        let unknown = || ProblemKind::Invalid.because(format!("it is to come after job {}, which is not known", after.job));
+        let job = after.job.parse().map(JobId).map_err(|_| unknown())?;
+        if self.decisions.job(job).is_some() {
+            return Ok(Some(Dependency { job, condition: after.condition }));
+        }
+        // It is over, and the core has forgotten it.
+        let history = self.reader.job(job).map_err(|error| ProblemKind::Internal.because(error.to_string()))?.ok_or_else(unknown)?;
+        match (after.condition, history.job.job.state.outcome()) {
+            (Condition::Any, _) => Ok(None),
+            (Condition::Ok, Some(outcome)) if outcome.succeeded() => Ok(None),
+            (Condition::Ok, outcome) => {
+                let how = outcome.map_or_else(|| "is not known any more".to_owned(), ToString::to_string);
+                Err(ProblemKind::Conflict.because(format!("it is to come after {job} has succeeded, and that {how}")))
+            }
+        }
+    }
+
+    /// An estimate is ready, or could not be made: the job waits for GPUs now, unless its user holds it.
+    pub(crate) fn estimated(&mut self, job: JobId, request: &JobRequest, mut estimated: Estimated) {
+        let Some(known) = self.decisions.job(job).filter(|job| job.state.outcome().is_none()) else { return };
+        let mut spec = known.spec.clone();
+        let note = self.estimates.add_to(&mut spec, request, Some(&estimated));
+        // A raised estimate replaces the declaration, which the core already knows to be too low.
+        estimated.estimate.memory = spec.memory.estimated;
+        estimated.notes.extend(note);
+        let over = self.over_limit(&estimated);
+        // A job over a limit must not be queued before it is cancelled.
+        if over.is_none() {
+            let _ = self.decisions.tell(Event::EstimateReady { job, estimate: Box::new(estimated.estimate.clone()) });
+        }
+        self.decisions.note(job, JobEvent::Estimated(Box::new(estimated)), format!("{job} is estimated"));
+        if let Some(problem) = over {
+            let text = format!("{job} is over a limit: {}", problem.message);
+            self.decisions.note(job, JobEvent::OverLimit { text: problem.message }, text);
+            let _ = self.decisions.tell(Event::JobCancelled { job });
+        }
+    }
+
+    /// Estimates a job again that waits for its estimate, or queues it where none is made any more.
+    pub(crate) fn estimate_again(&mut self, job: JobId, request: JobRequest, owner: Owner) {
+        if let Some(method) = self.estimates.method(&request) {
+            self.estimates.order(EstimateOrder { purpose: Purpose::Job(job), request, owner, method });
+        } else {
+            let _ = self.decisions.tell(Event::EstimateReady { job, estimate: Box::default() });
+            self.decisions.batch.changed.insert(job);
+        }
+    }
+}
+
+/// The notes of a submission: jobs with the same note share a line.
+fn notes(checked: &[Checked]) -> Vec<String> {
+    let mut lines: Vec<(JobId, usize, &str)> = Vec::new();
+    for (id, note) in checked.iter().filter_map(|job| Some((job.spec.id, job.note.as_ref()?))) {
+        match lines.iter().position(|(_, _, text)| text == note) {
+            Some(line) => lines[line].1 += 1,
+            None if lines.len() < MOST_NOTES => lines.push((id, 0, note)),
+            None => {}
+        }
+    }
+    let line = |(first, more, note): (JobId, usize, &str)| match more {
+        0 => format!("{first}: {note}"),
+        more => format!("{first} and {more} more: {note}"),
+    };
+    lines.into_iter().map(line).collect()
+}

@@ -1,0 +1,87 @@
+//! Jobs that are not over, as far as the core does not know them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use carma_core::{Event, EventError, JobId};
+
+use crate::engine::decide::Decisions;
+use crate::request::Owner;
+use crate::store::UnixMillis;
+
+/// What the core does not know about a job.
+#[derive(Debug, Clone)]
+pub(crate) struct JobMeta {
+    pub(crate) name: Option<String>,
+    pub(crate) owner: Owner,
+    pub(crate) submitted: UnixMillis,
+}
+
+/// Jobs that are not over.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    meta: HashMap<JobId, JobMeta>,
+    /// How many of them each user has.
+    per_user: HashMap<u32, u64>,
+    /// Jobs that are over and that the core still needs.
+    lingering: BTreeSet<JobId>,
+}
+
+impl Jobs {
+    pub(crate) fn add(&mut self, job: JobId, meta: JobMeta) {
+        *self.per_user.entry(meta.owner.uid).or_default() += 1;
+        self.meta.insert(job, meta);
+    }
+
+    pub(crate) fn get(&self, job: JobId) -> Option<&JobMeta> {
+        self.meta.get(&job)
+    }
+
+    pub(crate) fn owner(&self, job: JobId) -> Option<&Owner> {
+        self.get(job).map(|meta| &meta.owner)
+    }
+
+    /// How many jobs of a user are not over.
+    pub(crate) fn count_of(&self, uid: u32) -> u64 {
+        self.per_user.get(&uid).copied().unwrap_or(0)
+    }
+
+    /// A job that is over leaves the core, unless others wait for it.
+    pub(crate) fn forget_job(&mut self, decisions: &mut Decisions, job: JobId) {
+        if let Err(EventError::StillNeeded(_)) = decisions.tell(Event::JobForgotten { job }) {
+            self.lingering.insert(job);
+        }
+        if let Some(meta) = self.meta.remove(&job) {
+            self.per_user.entry(meta.owner.uid).and_modify(|jobs| *jobs = jobs.saturating_sub(1));
+        }
+    }
+
+    /// Jobs that could not be forgotten may be by now.
+    pub(crate) fn forget_lingering(&mut self, decisions: &mut Decisions) {
+        for job in std::mem::take(&mut self.lingering) {
+            self.forget_job(decisions, job);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carma_core::{JobSpec, Settings, Time};
+
+    use super::*;
+    use crate::engine::decide::{Clock, Core};
+
+    #[test]
+    fn a_user_has_as_many_jobs_as_are_not_over() {
+        let mut decisions = Decisions::new(Core::new(&Settings::default(), None).unwrap(), Clock::from(Time::ZERO, 1.0));
+        let (mut jobs, owner) = (Jobs::default(), Owner { uid: 7, gid: 7, name: "ada".to_owned() });
+        for job in [1, 2].map(JobId) {
+            jobs.add(job, JobMeta { name: None, owner: owner.clone(), submitted: UnixMillis(0) });
+            decisions.tell(Event::JobSubmitted(Box::new(JobSpec { hold: true, ..JobSpec::new(job) }))).unwrap();
+        }
+        assert_eq!((jobs.count_of(7), jobs.count_of(8)), (2, 0));
+        decisions.tell(Event::JobCancelled { job: JobId(2) }).unwrap();
+        jobs.forget_job(&mut decisions, JobId(2));
+        assert_eq!((jobs.count_of(7), jobs.owner(JobId(2))), (1, None));
+        assert!(decisions.job(JobId(2)).is_none() && decisions.job(JobId(1)).is_some());
+    }
+}

@@ -1,0 +1,43 @@
+//! Who hears of changes: connections that listen, and users with notifications.
+
+use tokio::sync::broadcast;
+
+use super::decide::{Clock, ClockFace};
+use crate::api::Update;
+use crate::notifications::NotifierHandle;
+use crate::store::UnixMillis;
+
+/// All listeners.
+pub(crate) struct Listeners {
+    updates: broadcast::Sender<(UnixMillis, Update)>,
+    /// The clock that others read.
+    face: ClockFace,
+    pub(crate) notifier: NotifierHandle,
+}
+
+impl Listeners {
+    pub(crate) fn new(updates: broadcast::Sender<(UnixMillis, Update)>, face: ClockFace, notifier: NotifierHandle) -> Self {
+        Self { updates, face, notifier }
+    }
+
+    /// A clock is in force.
+    pub(crate) fn begin(&self, clock: Clock) {
+        self.face.show(clock);
+    }
+
+    /// Notifications go on, by this clock.
+    pub(crate) fn notify(&self, clock: Clock) {
+        self.notifier.begin(move || clock.wall());
+    }
+
+    /// Something is on the disk.
+    pub(crate) fn tell(&self, at: UnixMillis, update: Update) {
+        let _ = self.updates.send((at, update));
+        self.notifier.new_events();
+    }
+
+    /// GPUs were sampled. Not durable: broadcast without waiting for a commit.
+    pub(crate) fn sampled(&self, at: UnixMillis) {
+        let _ = self.updates.send((at, Update::Gpus));
+    }
+}

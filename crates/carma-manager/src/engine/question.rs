@@ -1,0 +1,31 @@
+//! Questions to the engine, each with a way to answer.
+
+use carma_core::{DeviceId, JobId, Settings};
+
+use super::decide::Reply;
+use crate::api::{Act, Acted, Forecast, GpuDetail, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Tried, Why};
+use crate::measure::Measurement;
+use crate::metrics::Facts;
+use crate::request::Owner;
+use crate::submission::ValidJobs;
+
+/// A question to the engine.
+#[derive(Debug)]
+pub(crate) enum Question {
+    Submit { owner: Owner, jobs: ValidJobs, reply: Reply<Submitted> },
+    Forecast { owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>> },
+    Act { jobs: Vec<JobId>, act: Act, by: String, reply: Reply<Acted> },
+    Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },
+    Why { job: JobId, reply: Reply<Why> },
+    Queue { query: QueueQuery, reply: Reply<Queue> },
+    Gpus { reply: Reply<Vec<GpuDetail>> },
+    Shares { reply: Reply<Vec<ShareRow>> },
+    SoFar { job: JobId, reply: Reply<Option<Measurement>> },
+    Status { reply: Reply<Status> },
+    Facts { reply: Reply<Facts> },
+    Settings { reply: Reply<Settings> },
+    Configure { settings: Box<Settings>, reply: Reply<()> },
+    Notify { uid: u32, notifications: Vec<Notification>, reply: Reply<()> },
+    TryNotifications { owner: Owner, reply: Reply<Vec<Tried>> },
+    Shutdown { shutdown: Shutdown, reply: Reply<()> },
+}

@@ -1,0 +1,22 @@
+//! The error for a user when the core refuses an event.
+
+use carma_core::EventError;
+
+use crate::api::{Problem, ProblemKind};
+
+/// The answer to a question that the core refuses.
+pub(crate) fn refused(error: &EventError) -> Problem {
+    let kind = match error {
+        EventError::UnknownJob(_) | EventError::UnknownDevice(_) | EventError::UnknownServer(_) => ProblemKind::NotFound,
+        EventError::Transition { .. } | EventError::NotUnderWay(_) | EventError::InUse(_) | EventError::StillNeeded(_) => {
+            ProblemKind::Conflict
+        }
+        _ => ProblemKind::Invalid,
+    };
+    kind.because(error.to_string())
+}
+
+/// The answer to a question that would change something while nothing can be written down.
+pub(crate) fn unavailable(reason: &str) -> Problem {
+    ProblemKind::Unavailable.because(format!("nothing was changed: {reason}"))
+}

@@ -1,0 +1,152 @@
+//! An engine that is driven step by step, with a real store and a recording executor.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use carma_core::{AttemptId, CollocationMode, DeviceId, Event, JobId, MiB, Outcome, Sample, State};
+use carma_gpu::profiling::{Options, Target};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use crate::api::{Act, Problem, Submitted};
+use crate::attempt::{Ended, Exit};
+use crate::configuration::Configuration;
+use crate::engine::gpus::devices::{Device, Devices, SERVER};
+use crate::engine::handle::Handle;
+use crate::engine::input::Input;
+use crate::engine::question::Question;
+use crate::engine::run::{Arriving, Engine, Running};
+use crate::engine::setup::Setup;
+use crate::executor::fake::{Call, FakeExecutor};
+use crate::executor::{Executor, Remains, Report};
+use crate::places::Places;
+use crate::request::{JobCommand, JobRequest, Owner};
+use crate::store::Store;
+use crate::submission::ValidJobs;
+use crate::world::World;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The engine of a manager in a folder of its own.
+pub(super) struct Lab {
+    pub(super) running: Running,
+    pub(super) executor: Arc<FakeExecutor>,
+    arriving: Arriving,
+    folder: Arc<TempDir>,
+}
+
+impl Lab {
+    pub(super) fn new() -> Self {
+        Self::at(Arc::new(tempfile::tempdir().unwrap()), Arc::default())
+    }
+
+    fn at(folder: Arc<TempDir>, executor: Arc<FakeExecutor>) -> Self {
+        let places = Places::at(folder.path());
+        let store = Arc::new(Store::open(places.database()).unwrap());
+        let mut configuration = Configuration::default();
+        configuration.manager.notifications.enabled = false;
+        let world = World {
+            words: "none".to_owned(),
+            speed: 1.0,
+            environment: BTreeMap::new(),
+            search_paths: BTreeMap::new(),
+            profiling: Options::default(),
+            mps_folder: folder.path().join("mps"),
+            mps_program: "false".into(),
+        };
+        let setup = Setup { places, configuration, driver: None, world, program: "false".into(), observes: false, record: None };
+        let (handle, arriving): (Handle, _) = Engine::handle();
+        let mut running = Running::new(setup, store, &handle, Arc::clone(&executor) as Arc<dyn Executor>).unwrap();
+        running.begin().unwrap();
+        Self { running, executor, arriving, folder }
+    }
+
+    /// The manager is killed, and another one is started on what it left.
+    pub(super) fn restart(self, prepare: impl FnOnce(&FakeExecutor)) -> Self {
+        let (folder, executor) = (Arc::clone(&self.folder), Arc::clone(&self.executor));
+        drop(self);
+        prepare(&executor);
+        Self::at(folder, executor)
+    }
+
+    /// There is a GPU with this memory.
+    pub(super) fn attach_gpu(&mut self, memory: MiB) -> DeviceId {
+        let id = DeviceId::gpu(SERVER, 0);
+        let uuid: carma_gpu::DeviceUuid = "GPU-0".parse().unwrap();
+        let target = Target::gpu(uuid.clone());
+        let device = Device { id, uuid, name: "test".to_owned(), memory, mode: CollocationMode::Streams, power: None, target };
+        self.running.gpus.found(&mut self.running.decisions, &Devices::from_iter([device]));
+        let sample = Sample::new(self.running.decisions.now(), MiB::ZERO);
+        self.running.decisions.tell(Event::GpuSampled { device: id, sample }).unwrap();
+        self.running.act();
+        self.settle();
+        id
+    }
+
+    /// Asks for a job. The answer comes when the job is on the disk.
+    pub(super) fn ask_for_job(&mut self, gpus: u32) -> oneshot::Receiver<Result<Submitted, Problem>> {
+        let mut request = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
+        request.resources.gpus = gpus;
+        let owner = Owner { uid: 1000, gid: 1000, name: "ada".to_owned() };
+        let (reply, answer) = oneshot::channel();
+        self.running.take(Input::Asked(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), reply }));
+        answer
+    }
+
+    /// Submits a job, and carries out what follows: its first attempt.
+    pub(super) fn submit(&mut self, gpus: u32) -> AttemptId {
+        let mut answer = self.ask_for_job(gpus);
+        self.settle();
+        AttemptId { job: answer.try_recv().unwrap().unwrap().jobs[0], number: 1 }
+    }
+
+    /// A user acts on a job.
+    pub(super) fn act(&mut self, job: JobId, act: Act) {
+        let (reply, mut answer) = oneshot::channel();
+        self.running.take(Input::Asked(Question::Act { jobs: vec![job], act, by: "ada".to_owned(), reply }));
+        self.settle();
+        assert_eq!(answer.try_recv().unwrap().unwrap().done, [job]);
+    }
+
+    /// Writes down and carries out everything that is due.
+    pub(super) fn settle(&mut self) {
+        loop {
+            self.running.flush();
+            if !self.running.writer.is_busy() && self.running.decisions.batch.is_empty() {
+                return;
+            }
+            if self.running.writer.is_busy() {
+                let input = self.arriving.0.recv_timeout(TIMEOUT).unwrap();
+                self.running.take(input);
+            }
+        }
+    }
+
+    /// The executor reports, and what follows is carried out.
+    pub(super) fn report(&mut self, report: Report) {
+        self.running.take(Input::Attempt(report));
+        self.settle();
+    }
+
+    /// What the executor was told since the last time.
+    pub(super) fn calls(&self) -> Vec<Call> {
+        self.executor.calls()
+    }
+
+    pub(super) fn state(&self, job: JobId) -> Option<State> {
+        self.running.decisions.job(job).map(|job| job.state.clone())
+    }
+
+    /// How a job ended, from the store.
+    pub(super) fn outcome(&self, job: JobId) -> Option<Outcome> {
+        self.running.reader.job(job).unwrap().and_then(|history| history.job.job.state.outcome().cloned())
+    }
+}
+
+/// The end of an attempt with this exit and these errors.
+pub(super) fn ended(attempt: AttemptId, exit: Exit, stderr: &str) -> Report {
+    let now = SystemTime::now();
+    let ended = Some(Ended { exit, started: now, ended: now });
+    Report::Ended(Box::new(Remains { attempt, ended, stdout: Vec::new(), stderr: stderr.into(), kernel_log: None }))
+}

@@ -1,0 +1,5 @@
+//! The engine with an executor that starts nothing: which orders it gets, and when.
+
+mod attempts;
+mod lab;
+mod restarts;

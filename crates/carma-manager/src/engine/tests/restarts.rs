@@ -1,0 +1,59 @@
+//! A manager that restarts: attempts are adopted, and not started twice.
+
+use carma_core::{Outcome, Seconds, Signal, State};
+
+use super::lab::{Lab, ended};
+use crate::api::Act;
+use crate::attempt::Exit;
+use crate::executor::fake::Call;
+use crate::executor::{Adopted, Report};
+
+#[test]
+fn an_attempt_that_runs_is_adopted_and_its_end_counts() {
+    let mut lab = Lab::new();
+    let attempt = lab.submit(0);
+    lab.report(Report::Started(attempt));
+    let ran = Some(Seconds::from_secs(100));
+    let mut lab = lab.restart(|executor| executor.adopt_as(attempt, Adopted::Running { ran }));
+    lab.settle();
+    let calls = lab.calls();
+    assert_eq!(calls.last(), Some(&Call::Adopt(vec![attempt])), "it is not started again: {calls:?}");
+    let Some(State::Starting(active) | State::Running(active)) = lab.state(attempt.job) else { panic!("it runs") };
+    assert!(lab.running.decisions.now() - active.launched_at >= Seconds::from_secs(100), "its time has gone on");
+    lab.report(Report::Started(attempt));
+    lab.report(ended(attempt, Exit::Code(0), ""));
+    assert_eq!(lab.outcome(attempt.job), Some(Outcome::Succeeded));
+}
+
+#[test]
+fn an_attempt_that_was_never_started_is_started_by_the_next_manager() {
+    let mut lab = Lab::new();
+    let attempt = lab.submit(0);
+    lab.calls();
+    let mut lab = lab.restart(|executor| executor.adopt_as(attempt, Adopted::NeverStarted));
+    lab.settle();
+    assert_eq!(lab.calls(), [Call::Adopt(vec![attempt]), Call::Start(attempt)]);
+}
+
+#[test]
+fn an_attempt_that_was_to_end_gets_its_signal_again() {
+    let mut lab = Lab::new();
+    let attempt = lab.submit(0);
+    lab.report(Report::Started(attempt));
+    lab.act(attempt.job, Act::Cancel);
+    lab.calls();
+    let mut lab = lab.restart(|_| {});
+    lab.settle();
+    assert_eq!(lab.calls(), [Call::Adopt(vec![attempt]), Call::Signal(attempt, Signal::Terminate)]);
+}
+
+#[test]
+fn an_end_that_was_acknowledged_is_not_adopted() {
+    let mut lab = Lab::new();
+    let attempt = lab.submit(0);
+    lab.report(ended(attempt, Exit::Code(3), ""));
+    assert_eq!(lab.outcome(attempt.job), Some(Outcome::Failed { code: 3 }));
+    lab.calls();
+    let lab = lab.restart(|_| {});
+    assert_eq!(lab.calls(), [Call::Adopt(Vec::new())]);
+}

@@ -1,0 +1,60 @@
+//! What metrics are made of: everything that is known at this moment.
+
+use std::collections::BTreeMap;
+
+use carma_core::{DeviceReport, Job, MiB};
+
+use super::View;
+use super::queue::since;
+use crate::metrics::{Facts, GpuFacts, RunningJob};
+use crate::store::Phase;
+
+impl View<'_> {
+    pub(crate) fn facts(self) -> Facts {
+        let (scheduler, now) = (self.decisions.scheduler(), self.decisions.now());
+        let mut phases: BTreeMap<Phase, u64> = BTreeMap::new();
+        for job in scheduler.jobs() {
+            *phases.entry(Phase::from(&job.state)).or_default() += 1;
+        }
+        Facts {
+            status: self.status(),
+            writable: self.unavailable.is_none(),
+            host: self.host.reading().cloned(),
+            host_short: self.host.shortage().is_some(),
+            gpus: scheduler.survey().filter_map(|report| self.gpu_facts(&report)).collect(),
+            ready: scheduler.queue().count() as u64,
+            oldest: scheduler.queue().map(|job| now - since(&job.state)).max(),
+            running: scheduler.jobs().filter_map(|job| self.running_job(job)).collect(),
+            phases,
+        }
+    }
+
+    fn gpu_facts(self, report: &DeviceReport) -> Option<GpuFacts> {
+        let id = report.device;
+        let known = self.decisions.scheduler().fleet().device(id)?;
+        let latest = self.gpus.sampling().latest(id);
+        Some(GpuFacts {
+            detail: self.gpu(id, report)?,
+            unit: self.gpus.devices().get(id)?.target.unit.clone(),
+            partitioned: known.partitioned,
+            reading: latest.and_then(|sample| sample.reading.as_ref().ok().cloned()),
+            counters: latest.and_then(|sample| sample.counters),
+            age: latest.map(|sample| self.decisions.now() - sample.at),
+            foreign_memory: known.foreign.iter().filter_map(|process| process.memory).fold(MiB::ZERO, |sum, memory| sum + memory),
+            energy: self.accounting.energy(id),
+        })
+    }
+
+    fn running_job(self, job: &Job) -> Option<RunningJob> {
+        let active = job.state.active()?;
+        let known = self.jobs.get(job.id());
+        Some(RunningJob {
+            attempt: active.attempt,
+            name: known.and_then(|known| known.name.clone()),
+            user: known.map(|known| known.owner.name.clone()).unwrap_or_default(),
+            gpus: job.spec.gpus,
+            ran: self.decisions.now() - active.launched_at,
+            progress: job.progress,
+        })
+    }
+}

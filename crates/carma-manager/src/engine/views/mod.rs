@@ -1,0 +1,47 @@
+//! Answers to questions that change nothing.
+
+mod facts;
+mod gpus;
+mod queue;
+mod status;
+mod why;
+
+use carma_core::{Job, Time};
+
+use super::accounting::Accounting;
+use super::attempts::Attempts;
+use super::decide::Decisions;
+use super::gpus::Gpus;
+use super::host::Host;
+use super::jobs::Jobs;
+use super::setup::Setup;
+use crate::api::ArrayPlace;
+use crate::store::UnixMillis;
+
+/// Everything that answers are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) decisions: &'a Decisions,
+    pub(crate) jobs: &'a Jobs,
+    pub(crate) attempts: &'a Attempts,
+    pub(crate) gpus: &'a Gpus,
+    pub(crate) accounting: &'a Accounting,
+    pub(crate) host: &'a Host,
+    /// When the manager was started.
+    pub(crate) started: UnixMillis,
+    /// Nothing more is launched.
+    pub(crate) draining: bool,
+    /// Why nothing can be decided.
+    pub(crate) unavailable: Option<&'a str>,
+}
+
+/// The place of a job in its array, if it has one.
+fn array_place(job: &Job) -> Option<ArrayPlace> {
+    job.spec.array.map(ArrayPlace::from)
+}
+
+/// A moment of the scheduler's clock, for people.
+fn moment(time: Time, now: Time) -> String {
+    format!("in {}", carma_format::duration((time - now).get()))
+}

@@ -1,0 +1,177 @@
+//! The list of the queue: an overview, or page by page.
+
+use carma_core::{Job, JobId, MiB, State, Time};
+
+use super::{View, array_place, moment};
+use crate::api::{Counts, MOST_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
+use crate::store::Phase;
+
+/// Jobs of each kind in an overview, unless more are asked for.
+const OVERVIEW: u32 = 100;
+
+/// The kind of a job that is not over, for counting.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Running,
+    Waiting,
+    Held,
+}
+
+impl Counts {
+    fn add(&mut self, kind: Kind) {
+        *match kind {
+            Kind::Running => &mut self.running,
+            Kind::Waiting => &mut self.waiting,
+            Kind::Held => &mut self.held,
+        } += 1;
+    }
+}
+
+/// Since when a job has been in its state.
+pub(super) const fn since(state: &State) -> Time {
+    match state {
+        State::Held { since, .. }
+        | State::Estimating { since }
+        | State::Queued { since }
+        | State::Recovering { since }
+        | State::Preempted { since } => *since,
+        State::Starting(active) | State::Running(active) => active.launched_at,
+        State::Done { at, .. } => *at,
+    }
+}
+
+/// How many rows an answer may have.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    all: usize,
+    /// Of each kind, in an overview.
+    each: Option<usize>,
+}
+
+impl Room {
+    fn of(query: &QueueQuery) -> Self {
+        let rows = |rows: u32| rows.min(MOST_ROWS) as usize;
+        match (query.limit, query.after) {
+            (None, None) => Self { all: rows(MOST_ROWS), each: Some(rows(query.each.unwrap_or(OVERVIEW))) },
+            (limit, _) => Self { all: rows(limit.unwrap_or(OVERVIEW)), each: None },
+        }
+    }
+
+    /// The most of one kind: one more than is listed, to know whether there is another page.
+    fn of_kind(self) -> usize {
+        self.each.unwrap_or(self.all + 1)
+    }
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn queue(self, query: &QueueQuery) -> Queue {
+        let room = Room::of(query);
+        let wanted = |job: &Job| query.user.is_none_or(|user| job.spec.user == user);
+        let queued = self.queued(query, room.of_kind(), &wanted);
+        // Jobs that wait for something other than GPUs come after those that wait for GPUs.
+        let (mut counts, mut running, mut blocked, mut held) = (Counts::default(), Vec::new(), Vec::new(), Vec::new());
+        for (kind, job) in self.unfinished() {
+            counts.add(kind);
+            let (part, list, most) = match kind {
+                Kind::Running => (QueuePart::Running, &mut running, room.of_kind()),
+                Kind::Waiting => (QueuePart::Blocked, &mut blocked, room.of_kind() - queued.len()),
+                Kind::Held => (QueuePart::Held, &mut held, room.of_kind()),
+            };
+            let follows = || query.after.is_none_or(|after| after.is_before(part, job.id()));
+            let is_queued = || part == QueuePart::Blocked && self.decisions.scheduler().is_queued(job);
+            if list.len() < most && wanted(job) && follows() && !is_queued() {
+                list.push((0, job));
+            }
+        }
+        let parts = [(QueuePart::Running, running), (QueuePart::Queued, queued), (QueuePart::Blocked, blocked), (QueuePart::Held, held)];
+        let mut rows: Vec<_> =
+            parts.into_iter().flat_map(|(part, jobs)| jobs.into_iter().map(move |(place, job)| (part, place, job))).collect();
+        let more = rows.len() > room.all && room.each.is_none();
+        rows.truncate(room.all);
+        let next = rows.last().filter(|_| more).map(|(part, place, job)| QueueCursor { part: *part, place: *place, job: job.id() });
+        let jobs = rows.into_iter().map(|(_, _, job)| self.row(job, query.after.is_none())).collect();
+        Queue { counts, jobs, next }
+    }
+
+    /// Jobs that wait for GPUs, in queue order, each with its position.
+    fn queued(self, query: &QueueQuery, most: usize, wanted: &dyn Fn(&Job) -> bool) -> Vec<(u64, &'a Job)> {
+        let scheduler = self.decisions.scheduler();
+        let skipped = match query.after {
+            Some(QueueCursor { part: QueuePart::Running, .. }) | None => 0,
+            Some(QueueCursor { part: QueuePart::Queued, place, job }) => self.place_after(place, job),
+            Some(_) => return Vec::new(),
+        };
+        let places = (1..).zip(scheduler.queue_ids()).skip(usize::try_from(skipped).unwrap_or(usize::MAX));
+        places.filter_map(|(place, id)| Some((place, scheduler.job(id)?))).filter(|(_, job)| wanted(job)).take(most).collect()
+    }
+
+    /// The current position of a job. One that is no longer queued keeps its last position: jobs that moved may be listed twice or not at all.
+    fn place_after(self, place: u64, job: JobId) -> u64 {
+        let now = self.decisions.scheduler().queue_ids().position(|id| id == job);
+        now.map_or(place, |before| before as u64 + 1)
+    }
+
+    /// Jobs that are not over, with their kind. There may be many: iterate once.
+    fn unfinished(self) -> impl Iterator<Item = (Kind, &'a Job)> {
+        self.decisions.scheduler().jobs().filter_map(move |job| {
+            let kind = match job.state {
+                State::Starting(_) | State::Running(_) => Kind::Running,
+                State::Held { .. } => Kind::Held,
+                State::Done { .. } => return None,
+                _ => Kind::Waiting,
+            };
+            Some((kind, job))
+        })
+    }
+
+    pub(super) fn counts(self) -> Counts {
+        let mut counts = Counts::default();
+        self.unfinished().for_each(|(kind, _)| counts.add(kind));
+        counts
+    }
+
+    fn row(self, job: &Job, explain: bool) -> QueueRow {
+        let (id, spec) = (job.id(), &job.spec);
+        let known = self.jobs.get(id);
+        let granted = job.state.active().map(|active| active.placement.devices.as_slice()).unwrap_or_default();
+        let need = spec.memory.known.as_ref().and_then(|known| known.get(0)).copied();
+        let raised = Some(job.climb.floor).filter(|floor| *floor > MiB::ZERO);
+        let expected = || spec.memory.estimated.as_ref().and_then(|estimated| estimated.get(0)).map(|estimate| estimate.expected);
+        let explained = || {
+            self.decisions
+                .scheduler()
+                .explain(id)
+                .ok()
+                .map(|explanation| explanation.reason.words(&|time| moment(time, self.decisions.now())))
+        };
+        let reason = match &job.state {
+            State::Queued { .. } | State::Recovering { .. } | State::Preempted { .. } if self.setup.observes => {
+                Some("waits for a manager that launches: this one observes".to_owned())
+            }
+            State::Starting(active) | State::Running(active) => active.idle.map(|idle| {
+                let minutes = (self.decisions.now() - idle.since).get() / 60.0;
+                format!("idle for {minutes:.0} min{}", if idle.lent { ", lent to others" } else { "" })
+            }),
+            State::Done { .. } => None,
+            _ => explain.then(explained).flatten(),
+        };
+        QueueRow {
+            id,
+            name: known.and_then(|known| known.name.clone()),
+            user: known.map(|known| known.owner.name.clone()).unwrap_or_default(),
+            uid: spec.user.0,
+            state: Phase::from(&job.state),
+            for_seconds: self.decisions.now() - since(&job.state),
+            submitted: known.map(|known| known.submitted).unwrap_or_default(),
+            priority: spec.priority,
+            gpus: spec.gpus,
+            attempts: job.attempts,
+            array: array_place(job),
+            devices: granted.iter().map(|granted| granted.device).collect(),
+            // After running out of memory, a job needs more than its user said.
+            memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
+            progress: job.progress.map(carma_core::Fraction::get),
+            reason,
+        }
+    }
+}

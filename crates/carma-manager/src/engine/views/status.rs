@@ -1,0 +1,47 @@
+//! The status of the manager.
+
+use carma_core::Seconds;
+
+use super::View;
+use crate::api::{MetricDetail, Status};
+use crate::metrics::ORPHANED;
+use crate::store::UnixMillis;
+
+/// Attempts that the host cannot start now, of those that are shown: they tend to have one reason.
+const DELAYED_SHOWN: usize = 3;
+
+impl View<'_> {
+    pub(crate) fn status(self) -> Status {
+        let fleet = self.decisions.scheduler().fleet();
+        let drained = fleet.devices().filter(|device| device.drained).map(|device| format!("{} is drained", device.id()));
+        let lost = fleet.devices().filter(|device| device.lost).map(|device| format!("{} is lost", device.id()));
+        let short = self.host.shortage().map(|shortage| format!("the host is short: {shortage}"));
+        let orphaned = self.gpus.sampling().all().filter_map(|sample| {
+            let unaccounted = sample.reading.as_ref().ok()?.unaccounted().filter(|memory| *memory >= ORPHANED)?;
+            Some(format!("{}: {unaccounted} in use belong to no process", sample.device))
+        });
+        let unwritable = self.unavailable.map(|reason| format!("nothing can be accepted or launched: {reason}"));
+        let delayed =
+            self.attempts.delayed().map(|(attempt, reason)| format!("{attempt} could not be launched, and is tried again: {reason}"));
+        let troubles = unwritable.into_iter().chain(short).chain(lost).chain(drained).chain(orphaned).chain(delayed.take(DELAYED_SHOWN));
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            now: self.decisions.wall(),
+            started: self.started,
+            up: Seconds::new((UnixMillis::now().0.saturating_sub(self.started.0)) as f64 / 1000.0).unwrap_or_default(),
+            observes: self.setup.observes,
+            draining: self.draining,
+            world: self.setup.world.words.clone(),
+            // Real GPUs are found without being told where.
+            emulated: !self.setup.world.environment.is_empty(),
+            speed: self.decisions.clock.speed(),
+            gpus: u32::try_from(fleet.devices().filter(|device| !device.partitioned).count()).unwrap_or(u32::MAX),
+            policy: self.decisions.scheduler().config().mapping.policy.name.to_owned(),
+            metrics: MetricDetail::all(),
+            jobs: self.counts(),
+            left_out: self.gpus.left_out().to_vec(),
+            troubles: troubles.collect(),
+        }
+    }
+}

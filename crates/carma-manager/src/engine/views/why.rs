@@ -1,0 +1,53 @@
+//! Why a job waits.
+
+use carma_core::{Action, Event, Explanation, JobId, Time};
+
+use super::{View, moment};
+use crate::api::{DeviceWhy, HostWhy, Problem, Why};
+use crate::engine::gpus::devices::SERVER;
+use crate::engine::refusal::refused;
+
+impl Why {
+    /// An explanation at this time.
+    pub(crate) fn new(explanation: Explanation, now: Time) -> Self {
+        let when = |time| moment(time, now);
+        let (summary, text) = (explanation.summary(&when), explanation.words(&when));
+        let Explanation { job, state, reason, devices, hosts } = explanation;
+        let devices = devices.into_iter().map(|answer| DeviceWhy { texts: answer.texts(&when), answer }).collect();
+        let hosts = hosts.into_iter().map(|answer| HostWhy { texts: answer.texts(&when), answer }).collect();
+        Self { job, state, reason, summary, devices, hosts, text }
+    }
+
+    /// The same answer with another summary, and without the answers of single devices and hosts.
+    fn with_summary(self, summary: String) -> Self {
+        Self { text: summary.clone(), summary, devices: Vec::new(), hosts: Vec::new(), ..self }
+    }
+}
+
+impl View<'_> {
+    /// Why a job waits. A manager that launches nothing says what it would do.
+    pub(crate) fn why(self, job: JobId) -> Result<Why, Problem> {
+        let (scheduler, now) = (self.decisions.scheduler(), self.decisions.now());
+        let mut explanation = scheduler.explain(job).map_err(|error| refused(&error))?;
+        if !self.setup.observes && !self.draining {
+            return Ok(Why::new(explanation, now));
+        }
+        let launches_nothing = if self.draining { "draining" } else { "observing" };
+        let mut would = scheduler.clone();
+        let actions = would.handle(Event::HostRecovered { server: SERVER }, now).map_err(|error| refused(&error))?;
+        let placed = actions.iter().find_map(|action| match action {
+            Action::Launch { attempt, placement, .. } if attempt.job == job => Some(placement),
+            _ => None,
+        });
+        if let Some(placement) = placed {
+            let devices: Vec<String> = placement.devices.iter().map(|granted| granted.device.to_string()).collect();
+            let place = if devices.is_empty() { "without a GPU".to_owned() } else { format!("on {}", devices.join(", ")) };
+            let text = format!("{job} would start now {place}; the manager is {launches_nothing} and launches nothing");
+            return Ok(Why::new(explanation, now).with_summary(text));
+        }
+        explanation = would.explain(job).map_err(|error| refused(&error))?;
+        let why = Why::new(explanation, now);
+        let remark = format!("The manager is {launches_nothing} and launches nothing.");
+        Ok(Why { summary: format!("{}. {remark}", why.summary), text: format!("{}\n{remark}", why.text), ..why })
+    }
+}

@@ -1,0 +1,135 @@
+//! The files of attempts: the progress that an attempt reports, and the leftovers of unknown jobs.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use carma_core::{JobId, Signal};
+
+use super::CheckpointTimes;
+use crate::launch::checkpoint_folder;
+use crate::supervise::{AttemptFolder, AttemptState, find, read_note};
+use crate::untrusted::remove_tree;
+
+/// Limit of scanned files in a checkpoint folder: jobs keep a few checkpoints, not thousands.
+const MOST_FILES: usize = 256;
+
+/// The share of work that an attempt reports as done: a number from 0 to 1, or with a percent sign.
+pub(super) fn progress(folder: &AttemptFolder) -> Option<f64> {
+    const LONGEST: u64 = 64;
+    parse_progress(&read_note(&folder.progress(), LONGEST)?)
+}
+
+fn parse_progress(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let value = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse().ok()?,
+    };
+    (0.0..=1.0).contains(&value).then_some(value)
+}
+
+pub(super) fn checkpoint_times(folder: &AttemptFolder) -> CheckpointTimes {
+    let launched = fs::symlink_metadata(folder.order_file()).and_then(|data| data.modified()).ok();
+    CheckpointTimes { launched, changed: last_change(&checkpoint_folder(folder)) }
+}
+
+/// The time of the last write in a folder, if it has files. Links are not followed.
+fn last_change(folder: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(folder).ok()?.take(MOST_FILES).flatten();
+    let newest = entries.filter_map(|entry| entry.metadata().ok()?.modified().ok()).max()?;
+    // A file that replaces another one changes the folder.
+    let own = fs::symlink_metadata(folder).and_then(|data| data.modified()).ok();
+    own.max(Some(newest))
+}
+
+/// The highest number of a job that has a folder.
+pub(super) fn highest_job(attempts: &Path) -> Option<JobId> {
+    let folders = fs::read_dir(attempts).into_iter().flatten().flatten();
+    folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).max().map(JobId)
+}
+
+/// Removes the folders of unknown jobs.
+pub(super) fn remove_unknown(attempts: &Path, is_known: &dyn Fn(JobId) -> bool) {
+    for entry in fs::read_dir(attempts).into_iter().flatten().flatten() {
+        let job = entry.file_name().to_str().and_then(|name| name.parse().ok()).map(JobId);
+        if job.is_some_and(|job| !is_known(job)) && nothing_runs_in(&entry.path()) {
+            let _ = remove_tree(&entry.path());
+        }
+    }
+}
+
+/// Whether no attempt of an unknown job runs. A running one, as after the store was restored from a backup, is killed.
+fn nothing_runs_in(job: &Path) -> bool {
+    let entries = fs::read_dir(job).into_iter().flatten().flatten();
+    // The folder for checkpoints is beside the attempts and belongs to the user: its content is not trusted.
+    let attempts = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
+    let running = attempts.filter_map(|entry| match find(&AttemptFolder::at(entry.path())) {
+        Ok(AttemptState::Running(supervised)) => Some(supervised),
+        _ => None,
+    });
+    running.map(|supervised| drop(supervised.signal(Signal::Kill))).count() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn progress_is_a_share_or_a_percentage() {
+        assert_eq!(
+            ["0.25\n", " 40 %", "1", "7", "-1", "half", "nan"].map(parse_progress),
+            [Some(0.25), Some(0.4), Some(1.0), None, None, None, None]
+        );
+    }
+
+    #[test]
+    fn a_folder_changes_with_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(last_change(folder.path()), None, "it is empty");
+        let file = folder.path().join("state");
+        fs::write(&file, "1").unwrap();
+        let later = SystemTime::now() + Duration::from_secs(60);
+        fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
+        assert_eq!(last_change(folder.path()), Some(later));
+    }
+
+    #[test]
+    fn files_that_a_user_puts_among_checkpoints_are_not_taken_for_an_attempt() {
+        let job = tempfile::tempdir().unwrap();
+        let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = bystander.id();
+        let supervised = |name: &str| {
+            let folder = AttemptFolder::at(job.path().join(name));
+            fs::create_dir(folder.path()).unwrap();
+            let shim = serde_json::json!({ "pid": pid, "started": carma_gpu::process_started(pid) });
+            fs::write(folder.path().join("shim.pid"), serde_json::json!({ "guard": null, "shim": shim, "cgroup": null }).to_string())
+                .unwrap();
+            let lock = fs::File::create(folder.lock_file()).unwrap();
+            lock.lock().unwrap();
+            lock
+        };
+        let _checkpoint = supervised("checkpoint");
+        assert!(nothing_runs_in(job.path()));
+        assert!(bystander.try_wait().unwrap().is_none(), "it gets no signal");
+        let _attempt = supervised("1");
+        assert!(!nothing_runs_in(job.path()), "an attempt runs");
+        assert!(!bystander.wait().unwrap().success(), "and is killed");
+    }
+
+    #[test]
+    fn only_folders_of_unknown_jobs_are_removed() {
+        let attempts = tempfile::tempdir().unwrap();
+        for name in ["3", "12", "notes"] {
+            fs::create_dir(attempts.path().join(name)).unwrap();
+        }
+        assert_eq!(highest_job(attempts.path()), Some(JobId(12)));
+        remove_unknown(attempts.path(), &|job| job == JobId(3));
+        let left = ["3", "12", "notes"].map(|name| attempts.path().join(name).exists());
+        assert_eq!(left, [true, false, true]);
+        assert_eq!(highest_job(&attempts.path().join("none")), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! An executor for tests: it starts nothing, and records its calls.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use carma_core::{AttemptId, JobId, Signal};
+
+use super::{Adopted, CheckpointTimes, Executor, StartOrder};
+
+/// A recorded call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Call {
+    Start(AttemptId),
+    Signal(AttemptId, Signal),
+    Adopt(Vec<AttemptId>),
+    Acknowledge(AttemptId),
+}
+
+/// Records all calls that change something.
+#[derive(Debug, Default)]
+pub(crate) struct FakeExecutor {
+    calls: Mutex<Vec<Call>>,
+    /// States of attempts of an earlier manager; those not listed run.
+    adopted: Mutex<BTreeMap<AttemptId, Adopted>>,
+}
+
+impl FakeExecutor {
+    /// The calls since the last call of this.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets the state in which an attempt is adopted.
+    pub(crate) fn adopt_as(&self, attempt: AttemptId, adopted: Adopted) {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt, adopted);
+    }
+
+    fn record(&self, call: Call) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    }
+}
+
+impl Executor for FakeExecutor {
+    fn start(&self, order: Box<StartOrder>) {
+        self.record(Call::Start(order.attempt));
+    }
+
+    fn signal(&self, attempt: AttemptId, signal: Signal) {
+        self.record(Call::Signal(attempt, signal));
+    }
+
+    fn adopt(&self, attempts: &[AttemptId]) -> Vec<Adopted> {
+        self.record(Call::Adopt(attempts.to_vec()));
+        let known = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        attempts.iter().map(|attempt| known.get(attempt).copied().unwrap_or(Adopted::Running { ran: None })).collect()
+    }
+
+    fn acknowledge(&self, attempt: AttemptId) {
+        self.record(Call::Acknowledge(attempt));
+    }
+
+    fn progress(&self, _: AttemptId) -> Option<f64> {
+        None
+    }
+
+    fn checkpoint(&self, _: AttemptId) -> CheckpointTimes {
+        CheckpointTimes::default()
+    }
+
+    fn owners(&self, _: &[u32]) -> HashMap<u32, AttemptId> {
+        HashMap::new()
+    }
+
+    fn highest_job(&self) -> Option<JobId> {
+        None
+    }
+
+    fn remove_unknown(&self, _: &dyn Fn(JobId) -> bool) {}
+}

@@ -1,0 +1,109 @@
+//! Where attempts run: the interface by which the engine has them started, signalled and watched.
+//!
+//! ```text
+//!           start, signal, acknowledge                      plan, shim, exit watch
+//!  engine ───────────────────────────────► Executor ───────────────────────────────► attempts
+//!         ◄───────────────────────────────          ◄───────────────────────────────
+//!            reports: started, delayed, not started, ended
+//! ```
+//!
+//! The engine knows attempts by their numbers alone: folders, shims and processes belong to the executor, so that attempts can run on other hosts too.
+//! Every call may be repeated. An attempt is started at most once, and its end is reported again to each manager that adopts it until the end is
+//! acknowledged, which the engine does when the verdict is on the disk.
+
+mod attempt_files;
+#[cfg(test)]
+pub(crate) mod fake;
+mod local;
+mod remains;
+mod start;
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::time::SystemTime;
+
+use carma_core::{AttemptId, JobId, Placement, Seconds, Signal};
+use carma_gpu::DeviceUuid;
+use carma_gpu::mps::MpsControl;
+
+pub(crate) use self::local::{ExecutorError, LocalExecutor, LocalSettings};
+pub(crate) use self::remains::Remains;
+use crate::launch::CheckpointTerms;
+use crate::request::Owner;
+
+/// Runs attempts on a host.
+pub(crate) trait Executor: Debug + Send + Sync {
+    /// Starts an attempt, unless it was started before. The result is reported.
+    fn start(&self, order: Box<StartOrder>);
+
+    /// Sends a signal to an attempt. A starting attempt gets it as soon as it runs; an ended one does not get it.
+    fn signal(&self, attempt: AttemptId, signal: Signal);
+
+    /// Takes over the attempts that the store lists as running, and drops all others. Returns their states in the same order, and reports those that
+    /// run or have ended.
+    fn adopt(&self, attempts: &[AttemptId]) -> Vec<Adopted>;
+
+    /// The end of this attempt is on the disk and need not be reported again.
+    fn acknowledge(&self, attempt: AttemptId);
+
+    /// The share of work that an attempt reports as done.
+    fn progress(&self, attempt: AttemptId) -> Option<f64>;
+
+    /// When an attempt last wrote a checkpoint.
+    fn checkpoint(&self, attempt: AttemptId) -> CheckpointTimes;
+
+    /// The attempts that these processes belong to.
+    fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId>;
+
+    /// The highest job number with files on the host.
+    fn highest_job(&self) -> Option<JobId>;
+
+    /// Removes the logs of unknown jobs, and kills their processes. May take a while.
+    fn remove_unknown(&self, is_known: &dyn Fn(JobId) -> bool);
+}
+
+/// An attempt to start. It is in the store already.
+#[derive(Debug, Clone)]
+pub(crate) struct StartOrder {
+    pub(crate) attempt: AttemptId,
+    pub(crate) owner: Owner,
+    pub(crate) placement: Placement,
+    pub(crate) devices: Vec<DeviceUuid>,
+    pub(crate) mps: Option<MpsControl>,
+    /// When the job is asked to checkpoint, if it can, in the manager's time.
+    pub(crate) checkpoints: CheckpointTerms,
+}
+
+/// A report of the executor to the engine about an attempt.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// It runs under supervision.
+    Started(AttemptId),
+    /// The host cannot start it now. The executor retries by itself.
+    Delayed { attempt: AttemptId, reason: String },
+    /// It did not run, and will not.
+    NotStarted { attempt: AttemptId, reason: String },
+    /// It is over.
+    Ended(Box<Remains>),
+}
+
+/// The state of an attempt of an earlier manager.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Adopted {
+    /// It runs, for this long if known, in the host's time.
+    Running { ran: Option<Seconds> },
+    /// It is being started or its state is not clear yet. A report follows.
+    Starting,
+    /// It is over. A report follows.
+    Over,
+    /// It was never started.
+    NeverStarted,
+}
+
+/// When an attempt was launched and when its checkpoint folder last changed, by the clock of the same file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CheckpointTimes {
+    pub(crate) launched: Option<SystemTime>,
+    /// Unset while there is no checkpoint.
+    pub(crate) changed: Option<SystemTime>,
+}

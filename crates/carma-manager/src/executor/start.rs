@@ -1,0 +1,83 @@
+//! Starts an attempt on this host: plans its command, makes its folder, and hands it to a shim.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::StartOrder;
+use crate::launch::{Assignment, Lookup, NotLaunched, Prepared, plan, run_as};
+use crate::request::JobRequest;
+use crate::store::Reader;
+use crate::supervise::{AttemptFolder, AttemptState, FolderError, find};
+use crate::untrusted::remove_tree;
+use crate::world::World;
+
+/// Timeout for a started shim to identify itself.
+const SHIM_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Common settings of all attempts on this host.
+#[derive(Debug)]
+pub(crate) struct LocalSettings {
+    /// The folder of the manager's state.
+    pub(crate) state: PathBuf,
+    /// The program that becomes shims.
+    pub(crate) program: PathBuf,
+    /// The most that is kept of each log, in bytes.
+    pub(crate) log_limit: u64,
+    pub(crate) world: World,
+}
+
+impl LocalSettings {
+    pub(super) fn attempts(&self) -> PathBuf {
+        self.state.join("attempts")
+    }
+}
+
+/// Hands an attempt to a shim, unless it has one.
+pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSettings) -> Result<(), NotLaunched> {
+    let job = order.attempt.job;
+    let request = reader.request(job).map_err(NotLaunched::by_host)?;
+    let mut request: JobRequest = request.ok_or_else(|| NotLaunched::Job(format!("what {job} asked for is no longer known")))?;
+    settings.world.prepare(&mut request.environment);
+    let user = run_as(&order.owner)?;
+    let folder = AttemptFolder::of(&settings.state, order.attempt);
+    let assignment = Assignment {
+        attempt: order.attempt,
+        request: &request,
+        owner: &order.owner.name,
+        user: user.as_ref(),
+        array_index: request.array.as_ref().map(|element| element.index),
+        placement: &order.placement,
+        devices: &order.devices,
+        mps: order.mps.as_ref(),
+        folder: &folder,
+        log_limit: settings.log_limit,
+        checkpoints: request.may_checkpoint.then(|| order.checkpoints.scaled(settings.world.speed)),
+    };
+    let plan = plan(&assignment, &Lookup::find(&request, user.as_ref())).map_err(|error| NotLaunched::Job(error.to_string()))?;
+    if folder.path().exists() {
+        match find(&folder) {
+            // A launch that was interrupted before its shim began left an unused folder.
+            Ok(AttemptState::NeverStarted) => {
+                let removed = remove_tree(folder.path());
+                removed.map_err(|error| NotLaunched::Host(format!("{}: {error}", folder.path().display())))?;
+            }
+            // It was launched before, and is not launched twice.
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(NotLaunched::by_host(error)),
+        }
+    }
+    let prepared = Prepared::new(folder).map_err(NotLaunched::by_host)?;
+    prepared.launch(&plan, &settings.program).map(drop).map_err(NotLaunched::by_host)
+}
+
+/// The state of an attempt. A started shim gets time to identify itself.
+pub(super) fn wait_for_shim(folder: &AttemptFolder) -> Result<AttemptState, FolderError> {
+    let until = Instant::now() + SHIM_TIMEOUT;
+    loop {
+        match find(folder) {
+            Ok(AttemptState::Starting) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+            standing => return standing,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Validation of submissions.
+//!
+//! ```text
+//!  Submission (as sent) ── validate ──► ValidSubmission ── into_jobs ──► ValidJobs (for the engine)
+//! ```
+//!
+//! The client validates to report mistakes early, the server because it trusts no client. Both call the same function.
+
+use std::collections::BTreeMap;
+
+use super::array::check_indices;
+use super::check::{InvalidRequest, check};
+use super::error::Problem;
+use super::sweep::{self, filled_in};
+use crate::request::{After, ArrayElement, JobCommand, JobRequest, Parameter, Submission};
+
+/// The values of a sweep make no job longer by more than this.
+const LARGEST_GROWTH: usize = 4 << 20;
+
+/// A submission whose jobs all pass [`check`].
+#[derive(Debug, Clone)]
+pub struct ValidSubmission {
+    submission: Submission,
+    jobs: usize,
+}
+
+/// The jobs of a valid submission, each as its own request.
+#[derive(Debug)]
+pub struct ValidJobs(Vec<JobRequest>);
+
+impl Submission {
+    /// Checks everything that can be checked without looking at the machine.
+    pub fn validate(self) -> Result<ValidSubmission, InvalidRequest> {
+        let wrong = |key| move |problem| InvalidRequest { key, problem };
+        let refused = |key, why: &str| Err(wrong(key)(Problem::Refused(why.to_owned())));
+        let jobs = match (&self.array, self.parameters.as_slice()) {
+            _ if self.job.array.is_some() => {
+                return refused("job.array", "the manager gives jobs their places; give array or parameters beside the job");
+            }
+            (None, []) if self.job.schedule.at_most.is_some() => {
+                return refused("at-most", "is for arrays and sweeps: give --array or --param");
+            }
+            (None, []) => 1,
+            (Some(indices), []) => {
+                check_indices(indices).map_err(wrong("array"))?;
+                indices.len()
+            }
+            (None, parameters) => sweep::check(parameters).and_then(|()| sweep::count(parameters)).map_err(wrong("param"))?,
+            (Some(_), _) => {
+                return refused("array", "does not go with --param: give the indices as a parameter, as in --param index=1..10");
+            }
+        };
+        let valid = ValidSubmission { submission: self, jobs };
+        if valid.growth() > LARGEST_GROWTH {
+            return refused("param", "makes jobs of more than 4 MiB: use shorter values, or name them less often");
+        }
+        check(&valid.longest()).map(|()| valid)
+    }
+}
+
+impl ValidSubmission {
+    /// How many jobs it is; at least 1.
+    pub const fn jobs(&self) -> usize {
+        self.jobs
+    }
+
+    /// The submission as it is sent.
+    pub const fn as_sent(&self) -> &Submission {
+        &self.submission
+    }
+
+    /// The submission as it is sent.
+    pub fn into_sent(self) -> Submission {
+        self.submission
+    }
+
+    /// Replaces the jobs to wait for by the same jobs under other names.
+    pub(crate) fn set_after(&mut self, after: Vec<After>) {
+        self.submission.job.schedule.after = after;
+    }
+
+    /// How many bytes the values of a sweep add to a job, at most.
+    pub(crate) fn growth(&self) -> usize {
+        sweep::growth(self.submission.job.command.words(), &self.submission.parameters)
+    }
+
+    /// The requests, made one by one: a hundred thousand environments need not be in memory at once.
+    pub fn requests(&self) -> impl ExactSizeIterator<Item = JobRequest> {
+        (0..self.jobs).map(|place| self.request(self.element(place)))
+    }
+
+    /// The first so many jobs.
+    pub(crate) fn into_jobs(self, most: usize) -> ValidJobs {
+        ValidJobs(self.requests().take(most).collect())
+    }
+
+    fn element(&self, place: usize) -> Option<ArrayElement> {
+        let Submission { array, parameters, .. } = &self.submission;
+        match array {
+            Some(indices) => Some(ArrayElement { index: indices[place], parameters: BTreeMap::new() }),
+            None if parameters.is_empty() => None,
+            None => Some(ArrayElement { index: place as u32, parameters: sweep::values_at(parameters, place) }),
+        }
+    }
+
+    /// The job with the longest values of all parameters. Jobs differ in nothing else that is checked, so it stands for all of them.
+    fn longest(&self) -> JobRequest {
+        let longest = |Parameter { name, values }: &Parameter| Some((name.clone(), values.iter().max_by_key(|value| value.len())?.clone()));
+        let parameters = self.submission.parameters.iter().filter_map(longest).collect();
+        self.request(self.element(0).map(|first| ArrayElement { parameters, ..first }))
+    }
+
+    fn request(&self, element: Option<ArrayElement>) -> JobRequest {
+        let mut request = self.submission.job.clone();
+        let Some(element) = element else { return request };
+        // A script is left alone: what a value says must not become part of a program. It finds them in its environment.
+        let (JobCommand::Program(words) | JobCommand::Script { arguments: words, .. }) = &mut request.command;
+        for word in words {
+            *word = filled_in(word, &element.parameters);
+        }
+        request.environment.insert("CARMA_ARRAY_INDEX".to_owned(), element.index.to_string());
+        request.environment.extend(element.parameters.iter().map(|(name, value)| (sweep::variable(name), value.clone())));
+        request.array = Some(element);
+        request
+    }
+}
+
+impl ValidJobs {
+    /// Validates jobs that do not come from one submission.
+    pub fn new(requests: Vec<JobRequest>) -> Result<Self, InvalidRequest> {
+        requests.iter().try_for_each(check).map(|()| Self(requests))
+    }
+
+    /// The requests.
+    pub fn requests(&self) -> &[JobRequest] {
+        &self.0
+    }
+
+    /// The requests.
+    pub fn into_requests(self) -> Vec<JobRequest> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sweep_of(words: &[&str], parameters: Vec<Parameter>) -> Submission {
+        let command = JobCommand::Program(words.iter().map(|word| (*word).to_owned()).collect());
+        Submission { parameters, ..JobRequest::new(command, "/").into() }
+    }
+
+    fn parameter(name: &str, values: &[&str]) -> Parameter {
+        Parameter { name: name.to_owned(), values: values.iter().map(|value| (*value).to_owned()).collect() }
+    }
+
+    #[test]
+    fn what_only_the_manager_may_say_or_would_collide_is_refused() {
+        let refused = |submission: Submission| submission.validate().unwrap_err().to_string();
+        let mut placed = sweep_of(&["a"], Vec::new());
+        placed.job.array = Some(ArrayElement { index: 1, parameters: BTreeMap::new() });
+        assert!(refused(placed).starts_with("job.array: the manager gives jobs their places"));
+        let alike = refused(sweep_of(&["a"], vec![parameter("lr", &["1"]), parameter("LR", &["2"])]));
+        assert_eq!(alike, "param: LR and lr would be one variable, CARMA_PARAM_LR: rename one");
+        let long = "x".repeat(131_070);
+        let sweep = |value: &str| sweep_of(&["{a}{b}"], vec![parameter("a", &["1", value]), parameter("b", &["1", "22"])]);
+        assert!(refused(sweep(&long)).contains("more than 128 KiB"), "a combination in the middle is too long");
+        assert!(sweep("short").validate().is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// One job is checked, and all jobs are valid.
+        #[test]
+        fn every_job_of_a_valid_submission_is_valid(
+            words in prop::collection::vec("(a|\\{p0\\}|\\{p1\\}){0,3}", 1..4),
+            lengths in prop::collection::vec(prop::collection::btree_set(1_usize..80_000, 1..4), 0..3),
+        ) {
+            let parameters = lengths.iter().enumerate().map(|(place, lengths)| Parameter {
+                name: format!("p{place}"),
+                values: lengths.iter().map(|length| "v".repeat(*length)).collect(),
+            });
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let submission = sweep_of(&words, parameters.collect());
+            let any_wrong = |valid: &ValidSubmission| valid.requests().any(|request| check(&request).is_err());
+            let unchecked = ValidSubmission { jobs: sweep::count(&submission.parameters).unwrap(), submission: submission.clone() };
+            match submission.validate() {
+                Ok(valid) => prop_assert!(!any_wrong(&valid)),
+                Err(InvalidRequest { key: "param", .. }) => {}
+                Err(_) => prop_assert!(any_wrong(&unchecked)),
+            }
+        }
+    }
+}
