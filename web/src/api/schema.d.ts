@@ -118,7 +118,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What would become of jobs that are submitted now; of an array, of the first few. */
+        /** Previews the placement of jobs without submitting them. Of an array, the first few jobs are previewed. */
         post: operations["forecast"];
         delete?: never;
         options?: never;
@@ -355,7 +355,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Joins a running interactive job's terminal: its own, or anybody's for root. Ask with `Connection: upgrade` and `Upgrade: carma-terminal`. */
+        /** Attaches to the terminal of a running interactive job. Only the job's user and root may. Send `Connection: upgrade` and `Upgrade: carma-terminal`. */
         get: operations["join"];
         put?: never;
         post?: never;
@@ -406,7 +406,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who asks, as the manager knows them. */
+        /** The user who sends the request. */
         get: operations["me"];
         put?: never;
         post?: never;
@@ -423,9 +423,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What whoever asks wants to be told of. */
+        /** The notifications of the user. */
         get: operations["notifications"];
-        /** Sets all that whoever asks wants to be told of. */
+        /** Replaces all notifications of the user. */
         put: operations["set_notifications"];
         post?: never;
         delete?: never;
@@ -443,7 +443,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tells whoever asks something made up, by all their ways, and says what became of it. */
+        /** Sends a test message by all channels of the user, and reports the result of each. */
         post: operations["test_notifications"];
         delete?: never;
         options?: never;
@@ -560,7 +560,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What would have become of the jobs of a time by other rules, simulated. It may take a minute; the same question is answered at once for another. */
+        /** Simulates the jobs of a period under other settings. It may take a minute; the answer is cached. */
         get: operations["what_if"];
         put?: never;
         post?: never;
@@ -684,7 +684,7 @@ export interface components {
             /** @description Its estimate is above this limit. */
             over_limit: string;
         };
-        /** @description How somebody is told. All of it is done by a process of the user's own. */
+        /** @description The channel of a notification. A process of the user sends it. */
         Channel: {
             /** @description A JSON document is sent to this address (POST). */
             webhook: string;
@@ -712,7 +712,7 @@ export interface components {
         ConfigurationDetail: {
             /** @description The file it is read from, which need not be there. */
             file: string;
-            /** @description What concerns the manager alone; where its tokens and its key are is told to operators alone. */
+            /** @description Settings of the manager itself. Only operators see the paths of its tokens and its key. */
             manager: {
                 [key: string]: unknown;
             };
@@ -901,7 +901,7 @@ export interface components {
             /** @description It was ended, because nothing was typed or printed at its terminal for this long. */
             idle: components["schemas"]["Seconds"];
         };
-        /** @description What became of jobs by some rules. */
+        /** @description The results of a run under some settings. */
         Fate: {
             /** @description Mean time from submission to the end. */
             completion: components["schemas"]["Seconds"];
@@ -920,7 +920,7 @@ export interface components {
             /** @description Mean time from submission to the (last) start. */
             wait: components["schemas"]["Seconds"];
         };
-        /** @description What would become of a job that is submitted now. */
+        /** @description The predicted placement of a job that is submitted now. */
         Forecast: {
             /** @description What is expected of it. */
             estimate: components["schemas"]["EstimateDetail"];
@@ -934,7 +934,7 @@ export interface components {
         Fraction: number;
         /** @description A GPU or a MIG instance, and who is on it. */
         GpuDetail: {
-            /** @description Memory that a job could still be promised. */
+            /** @description Memory that can still be reserved for a job. */
             available: components["schemas"]["MiB"];
             /** @description The same, for people. */
             closed: string[];
@@ -959,7 +959,7 @@ export interface components {
             /** @description What keeps it from taking another job. */
             obstacles: components["schemas"]["Obstacle"][];
             power?: null | components["schemas"]["Watts"];
-            /** @description Memory that is promised to jobs. */
+            /** @description Memory reserved for jobs. */
             promised: components["schemas"]["MiB"];
             /**
              * Format: int32
@@ -991,7 +991,7 @@ export interface components {
             memory: components["schemas"]["MemoryStep"][];
             /** @description What people call the job. */
             name?: string | null;
-            /** @description Memory it was promised. */
+            /** @description Memory reserved for it. */
             promised: components["schemas"]["MiB"];
             /** @description Whose it is. */
             user: string;
@@ -1007,7 +1007,7 @@ export interface components {
             memory?: null | components["schemas"]["MiB"];
             /** @description What people call the job. */
             name?: string | null;
-            /** @description Memory it was promised. */
+            /** @description Memory reserved for it. */
             promised: components["schemas"]["MiB"];
             /**
              * Format: double
@@ -1131,11 +1131,11 @@ export interface components {
             outcome?: string | null;
             /** @description Whose it is. */
             owner: components["schemas"]["Owner"];
-            /** @description The same in a word. */
+            /** @description The state as one word. */
             phase: components["schemas"]["Phase"];
             /** @description What was asked for. To others than its user and operators, the environment is not shown; to them, what looks like a secret is not. */
             request: components["schemas"]["JobRequest"];
-            /** @description Where it stands, with what only that standing has. */
+            /** @description The state with its data. */
             state: components["schemas"]["State"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
@@ -1363,7 +1363,7 @@ export interface components {
             ending?: null | components["schemas"]["Ending"];
             /**
              * Format: int32
-             * @description GPUs it wants.
+             * @description Number of GPUs requested.
              */
             gpus: number;
             /** @description The job. */
@@ -1422,11 +1422,11 @@ export interface components {
          * @enum {string}
          */
         LogStream: "stdout" | "stderr";
-        /** @description Who asks, as the manager knows them. */
+        /** @description The user who sends the request. */
         Me: {
             /** @description The user's name. */
             name: string;
-            /** @description They may see to everybody's jobs, and to the GPUs. */
+            /** @description The user may manage all jobs and the GPUs. */
             operator: boolean;
             /**
              * Format: int32
@@ -1483,7 +1483,7 @@ export interface components {
         MinuteMean: {
             /** @description Which device. */
             device: components["schemas"]["DeviceId"];
-            /** @description Used memory, whoever used it. */
+            /** @description Memory in use by all processes. */
             memory_used: components["schemas"]["MiB"];
             /** @description Which minute. */
             minute: components["schemas"]["UnixMinute"];
@@ -1516,7 +1516,7 @@ export interface components {
             /** @description Why. */
             reason: string;
         };
-        /** @description A wish of a user's: to be told, by this way, when this happens to a job of theirs. */
+        /** @description A notification: by this channel, when this happens to a job of the user. */
         Notification: {
             /** @description How. */
             by: components["schemas"]["Channel"];
@@ -1792,7 +1792,7 @@ export interface components {
             recovering: components["schemas"]["JobId"];
         };
         /**
-         * @description When somebody is told.
+         * @description The event that triggers a notification.
          * @enum {string}
          */
         Occasion: "done" | "failed" | "recovered" | "idle";
@@ -1852,13 +1852,13 @@ export interface components {
              */
             used: number;
         } | {
-            /** @description How much may be promised. */
+            /** @description The limit of reserved memory. */
             limit: components["schemas"]["MiB"];
             /** @description How much the job needs. */
             needed: components["schemas"]["MiB"];
             /** @enum {string} */
             quota: "memory";
-            /** @description How much is promised, or is for jobs that are next. */
+            /** @description Memory that is reserved, or kept for the next jobs. */
             used: components["schemas"]["MiB"];
         };
         /** @description The user of a job. */
@@ -2007,7 +2007,7 @@ export interface components {
             for_seconds: components["schemas"]["Seconds"];
             /**
              * Format: int32
-             * @description GPUs it wants.
+             * @description Number of GPUs requested.
              */
             gpus: number;
             /** @description Which. */
@@ -2024,7 +2024,7 @@ export interface components {
             progress?: number | null;
             /** @description Why it waits, or that it runs and does nothing, in a few words. */
             reason?: string | null;
-            /** @description Where it stands. */
+            /** @description The state of the job. */
             state: components["schemas"]["Phase"];
             /** @description When it was submitted. */
             submitted: components["schemas"]["UnixMillis"];
@@ -2038,11 +2038,11 @@ export interface components {
         };
         /** @description The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`. */
         RecentLooks: {
-            /** @description When it was looked at. */
+            /** @description The time of the sample. */
             at: components["schemas"]["UnixMillis"][];
             /** @description Which GPU. */
             device: components["schemas"]["DeviceId"];
-            /** @description Memory in use by anybody. */
+            /** @description Memory in use by all processes. */
             memory: components["schemas"]["MiB"][];
             /** @description Power drawn. */
             power: (null | components["schemas"]["Watts"])[];
@@ -2422,7 +2422,7 @@ export interface components {
             drain?: boolean;
         };
         /**
-         * @description What an attempt is told.
+         * @description A signal to an attempt.
          * @enum {string}
          */
         Signal: "checkpoint" | "terminate" | "kill";
@@ -2513,7 +2513,7 @@ export interface components {
             world: string;
         };
         /**
-         * @description Why a running attempt was told to stop.
+         * @description Why a running attempt is stopped.
          * @enum {string}
          */
         StopReason: "cancelled" | "time_limit" | "requeued" | "slot_over" | "moved" | "gpu_lost" | "mps_server_died";
@@ -2542,7 +2542,7 @@ export interface components {
         Submitted: {
             /** @description Their numbers, in the order asked for. The first is also the array's. */
             jobs: components["schemas"]["JobId"][];
-            /** @description What its user might want to know. */
+            /** @description Notes for the user. */
             notes?: string[];
         };
         /**
@@ -2550,12 +2550,12 @@ export interface components {
          * @description A point in time, in seconds since the scheduler's epoch.
          */
         Time: number;
-        /** @description An [`Update`], and when it was told. */
+        /** @description An [`Update`] with its time. */
         Told: components["schemas"]["Update"] & {
             /** @description When. */
             at: components["schemas"]["UnixMillis"];
         };
-        /** @description What became of trying a way to tell somebody. */
+        /** @description The result of a test message. */
         Tried: {
             /** @description The way. */
             by: components["schemas"]["Channel"];
@@ -2572,7 +2572,7 @@ export interface components {
          * @description A minute of the wall clock, counted from 1970.
          */
         UnixMinute: number;
-        /** @description Something changed: what is told to whoever listens. */
+        /** @description A change, as sent to listening clients. */
         Update: {
             /**
              * Format: int32
@@ -2581,7 +2581,7 @@ export interface components {
             attempt: number;
             /** @description Which. */
             job: components["schemas"]["JobId"];
-            /** @description Where it stands. */
+            /** @description The state of the job. */
             state: components["schemas"]["Phase"];
             /** @description What happened, for people. */
             text: string;
@@ -2732,7 +2732,7 @@ export interface components {
          * @description Electrical power in watts.
          */
         Watts: number;
-        /** @description What became of the jobs, and what would have. */
+        /** @description The real run of the jobs beside simulated ones. */
         WhatIf: {
             /**
              * Format: int64
@@ -3007,7 +3007,7 @@ export interface operations {
             query: {
                 /** @description A sum for each of these. */
                 by: components["schemas"]["EnergyKind"];
-                /** @description Days are those of a time zone that is so many minutes ahead of UTC. */
+                /** @description Offset of the time zone that days are counted in, in minutes ahead of UTC. */
                 ahead?: number;
                 /** @description Of this user. */
                 user?: components["schemas"]["UserId"];
@@ -3103,7 +3103,7 @@ export interface operations {
                 before?: components["schemas"]["JobId"];
                 /** @description In this order; exports are by number. */
                 order?: components["schemas"]["HistoryOrder"];
-                /** @description At most so many, and 1,000; unset: 100. An export has no such bound. */
+                /** @description Maximum number of jobs, up to 1,000. Default: 100. An export has no limit. */
                 limit?: number;
             };
             header?: never;
@@ -3377,7 +3377,7 @@ export interface operations {
                 before?: components["schemas"]["JobId"];
                 /** @description In this order; exports are by number. */
                 order?: components["schemas"]["HistoryOrder"];
-                /** @description At most so many, and 1,000; unset: 100. An export has no such bound. */
+                /** @description Maximum number of jobs, up to 1,000. Default: 100. An export has no limit. */
                 limit?: number;
             };
             header?: never;
@@ -3602,7 +3602,7 @@ export interface operations {
                 stream?: components["schemas"]["LogStream"];
                 /** @description In which attempt; unset: the last. */
                 attempt?: number;
-                /** @description The last lines only, so many. */
+                /** @description Only this many lines at the end. */
                 lines?: number;
                 /** @description Go on as it grows, until the attempt is over. */
                 follow?: boolean;
@@ -3750,7 +3750,7 @@ export interface operations {
     wait: {
         parameters: {
             query?: {
-                /** @description So many seconds at most, then it is answered as it stands; unset: 30. */
+                /** @description Maximum wait in seconds; then the answer has the current state. Default: 30. */
                 seconds?: number;
             };
             header?: never;
@@ -3996,9 +3996,9 @@ export interface operations {
             query?: {
                 /** @description Jobs of this user only. */
                 user?: components["schemas"]["UserId"];
-                /** @description At most so many running, waiting and held jobs each; 100 where neither this nor `limit` is given. An answer has 1,000 rows at most. */
+                /** @description Maximum number of running, waiting and held jobs each. Default, without `limit`: 100. An answer has at most 1,000 rows. */
                 each?: number;
-                /** @description At most so many rows, and 1,000; `next` in the answer says where the next page begins. */
+                /** @description Maximum number of rows, up to 1,000. `next` in the answer is the start of the next page. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 after?: string;
@@ -4040,7 +4040,7 @@ export interface operations {
                 since?: components["schemas"]["UnixMillis"];
                 /** @description Of this GPU alone, as `carma gpus` names it. */
                 gpu?: string;
-                /** @description At most so many of each GPU, evenly over the time; unset: all. */
+                /** @description Maximum number of samples of each GPU, evenly spaced. Default: all. */
                 points?: number;
             };
             header?: never;
