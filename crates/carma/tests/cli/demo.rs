@@ -10,6 +10,12 @@ use tempfile::TempDir;
 
 use crate::stdout;
 
+/// A folder in memory, as the demo uses by itself: a slow disk would delay one of its managers and change the result.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
 /// A demo in a hurry, whose files are all in this folder.
 fn demo(folder: &TempDir, arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_carma"));
@@ -45,7 +51,7 @@ fn seconds(line: &str) -> Option<u64> {
 
 #[test]
 fn sharing_wins_a_job_recovers_and_nothing_is_left() {
-    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (folder, elsewhere) = (folder(), tempfile::tempdir().unwrap());
     let log = elsewhere.path().join("events.jsonl");
     let log = log.to_str().unwrap();
     let output = demo(&folder, &["--speed", "240", "--event-log", log]).wait_with_output().unwrap();
@@ -70,7 +76,7 @@ fn sharing_wins_a_job_recovers_and_nothing_is_left() {
 
 #[test]
 fn a_demo_that_is_interrupted_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let mut demo = demo(&folder, &[]);
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
     let started = lines.by_ref().map(Result::unwrap).filter(|line| line.ends_with(" starts")).take(6).count();

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use carma_core::{JobId, Outcome, State};
+use carma_core::{AttemptId, JobId, Outcome, State};
 use carma_manager::submission::HIDDEN;
+use carma_manager::supervise::{AttemptFolder, AttemptState, find};
 use carma_testing::{Missing, as_nobody, need};
 
 use super::lab::{program, until};
@@ -69,8 +70,10 @@ impl SharedManager {
         number(&output)
     }
 
+    /// Waits until the first attempt of a job has a shim. The manager shows the job as running before that.
     pub(super) fn runs(&self, job: JobId) {
-        until(|| matches!(self.0.client().job(&job.0.to_string()).unwrap().state, State::Running(_)).then_some(()));
+        let folder = AttemptFolder::of(&self.0.state(), AttemptId { job, number: 1 });
+        until(|| matches!(find(&folder), Ok(AttemptState::Running(_))).then_some(()));
     }
 }
 
