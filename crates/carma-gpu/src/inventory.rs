@@ -36,6 +36,8 @@ pub struct Gpu {
     pub index: u32,
     /// Its UUID.
     pub uuid: DeviceUuid,
+    /// The number of its device file `/dev/nvidiaN`, if the driver reports it.
+    pub file: Option<u32>,
     /// Its PCI address.
     pub pci: PciAddress,
     /// The product's name.
@@ -165,6 +167,7 @@ fn describe(device: &Device<'_>, index: u32) -> Result<Gpu, NvmlError> {
     Ok(Gpu {
         index,
         uuid: device.uuid()?.parse().map_err(|_| NvmlError::Unknown)?,
+        file: sensed(device.minor_number())?,
         pci: device.pci_info()?.bus_id.parse().map_err(|_| NvmlError::GetPciInfoFailed)?,
         name: device.name()?,
         memory: MiB(memory.total >> 20),
@@ -239,6 +242,7 @@ mod tests {
         Gpu {
             index: 0,
             uuid: "GPU-1".parse().unwrap(),
+            file: Some(0),
             pci: "0000:07:00.0".parse().unwrap(),
             name: name.to_owned(),
             memory: MiB(memory),

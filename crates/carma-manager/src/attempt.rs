@@ -5,13 +5,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use carma_core::{AttemptId, Seconds};
+use carma_core::{AttemptId, MiB, Seconds};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a supervisor runs. It is a file in the attempt's folder, so that a supervisor needs nothing else.
+/// What a supervisor runs. It is a file in the attempt's folder, so that a supervisor needs nothing else. A program of another version may have
+/// written it, so unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Order {
     /// Which attempt it is.
     pub attempt: AttemptId,
@@ -32,6 +32,9 @@ pub struct Order {
     pub error: Option<PathBuf>,
     /// The most that is kept of each log, in bytes: the beginning, and the end.
     pub log_limit: u64,
+    /// What the kernel enforces, where it can.
+    #[serde(default)]
+    pub limits: HostLimits,
     /// The number of the signal that makes it write a checkpoint and end.
     pub checkpoint_signal: i32,
     /// A command that removes its container, which belongs to a daemon.
@@ -43,6 +46,20 @@ pub struct Order {
     /// Its terminal; without one it has no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<Terminal>,
+}
+
+/// Limits of an attempt on its host. Each is unset where there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostLimits {
+    /// Memory.
+    pub memory: Option<MiB>,
+    /// Cores.
+    pub cpus: Option<u32>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
+    /// The numbers of the GPU device files that it may open.
+    pub gpus: Option<Vec<u32>>,
 }
 
 /// A terminal that people can attach to.
@@ -112,9 +129,9 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The record of an attempt's end. Nothing of the attempt runs any more.
+/// The record of an attempt's end. Nothing of the attempt runs any more. A shim of another version may have written it, so unknown fields are
+/// ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Ended {
     /// How it ended.
     pub exit: Exit,
@@ -122,4 +139,10 @@ pub struct Ended {
     pub started: SystemTime,
     /// When its first process was gone.
     pub ended: SystemTime,
+    /// How many of its processes the kernel ended for lack of memory, if its control group counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oom_kills: Option<u64>,
+    /// It reached its own limit of host memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_memory_limit: bool,
 }

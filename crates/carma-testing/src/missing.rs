@@ -18,6 +18,8 @@ pub enum Missing {
     SharedProgram(PathBuf),
     /// This machine does not permit mounts in a namespace.
     Mounts,
+    /// This machine does not permit control groups with limits.
+    ControlGroups,
     /// This clone does not have the commit of a release.
     Commit(String),
     /// The test needs a machine without GPUs, and this one has some, real or emulated.
@@ -29,7 +31,7 @@ impl Missing {
     /// and systemd, in a container and a clone of its choice.
     pub const fn may_lack_in_ci(&self) -> bool {
         match self {
-            Self::PublishedData | Self::SharedProgram(_) | Self::Mounts | Self::Commit(_) => true,
+            Self::PublishedData | Self::SharedProgram(_) | Self::Mounts | Self::ControlGroups | Self::Commit(_) => true,
             Self::Program(_) | Self::PythonClients(_) | Self::Root | Self::AbsenceOfGpus => false,
         }
     }
@@ -44,6 +46,7 @@ impl fmt::Display for Missing {
             Self::Root => f.write_str("needs root"),
             Self::SharedProgram(program) => write!(f, "other users cannot execute {}", program.display()),
             Self::Mounts => f.write_str("this machine does not permit mounts in a namespace"),
+            Self::ControlGroups => f.write_str("this machine does not permit control groups with limits"),
             Self::Commit(version) => write!(f, "this clone does not have the commit of {version}"),
             Self::AbsenceOfGpus => f.write_str("this machine has GPUs, real or emulated"),
         }

@@ -45,6 +45,9 @@ pub struct Status {
     pub policy: String,
     /// Jobs that are not over.
     pub jobs: Counts,
+    /// Limits of jobs that the scheduler knows, but that the kernel cannot enforce here.
+    #[serde(default)]
+    pub not_enforced: Vec<String>,
     /// What an operator should know: a full disk, a host that is short, a GPU that is lost.
     pub troubles: Vec<String>,
 }

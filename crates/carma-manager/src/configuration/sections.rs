@@ -46,6 +46,8 @@ section! {
         memory_per_job: ZeroIsNone<MiB> [0.0..=1e12] = None;
         /// Maximum runtime of an attempt; jobs without a time limit get this one. 0: no limit.
         seconds_per_job: ZeroIsNone<Seconds> [0.0..=3_153_600_000.0] = None;
+        /// Maximum number of processes and threads of a job, where control groups enforce it. 0: no limit.
+        processes_per_job: ZeroIsNone<u64> [0.0..=4_194_304.0] = Some(16_384);
         /// Maximum number of running jobs without GPUs. Unset: the number of cores, at least 4. 0: no limit.
         cpu_jobs: Option<u32> [0.0..=1e9] = None;
     }
@@ -78,6 +80,8 @@ section! {
         ignore: Vec<String> = Vec::new();
         /// GPUs that jobs share through MPS, by number or UUID; `["all"]` for all.
         mps: Vec<String> = Vec::new();
+        /// Jobs cannot open the device files of GPUs that are not theirs, where control groups enforce it (root only).
+        isolate: bool = true;
         /// Time between two samples of the GPUs.
         period: Seconds [0.1..=60.0] = Seconds::from_secs(1);
     }

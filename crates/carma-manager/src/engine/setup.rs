@@ -7,6 +7,7 @@ use carma_gpu::Driver;
 
 use crate::configuration::Configuration;
 use crate::places::Places;
+use crate::supervise::Enforced;
 use crate::world::World;
 
 /// Everything an engine needs to start.
@@ -24,6 +25,8 @@ pub struct Setup {
     pub program: PathBuf,
     /// Observe and explain, but launch nothing.
     pub observes: bool,
+    /// Which limits of jobs the kernel enforces here.
+    pub enforced: Enforced,
     /// The file for every event and decision, for replay.
     pub record: Option<PathBuf>,
 }

@@ -69,6 +69,8 @@ pub(crate) struct StartOrder {
     pub(crate) owner: Owner,
     pub(crate) placement: Placement,
     pub(crate) devices: Vec<DeviceUuid>,
+    /// The numbers of the device files of its GPUs; unset if one is unknown.
+    pub(crate) gpu_files: Option<Vec<u32>>,
     pub(crate) mps: Option<MpsControl>,
     /// When the job is asked to checkpoint, if it can, in the manager's time.
     pub(crate) checkpoints: CheckpointTerms,

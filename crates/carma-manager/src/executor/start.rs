@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::StartOrder;
+use crate::attempt::HostLimits;
 use crate::launch::{Assignment, Lookup, NotLaunched, Prepared, plan, run_as};
 use crate::request::JobRequest;
 use crate::store::Reader;
@@ -24,6 +25,10 @@ pub(crate) struct LocalSettings {
     pub(crate) program: PathBuf,
     /// The most that is kept of each log, in bytes.
     pub(crate) log_limit: u64,
+    /// The most processes and threads of a job.
+    pub(crate) processes: Option<u64>,
+    /// Jobs cannot open the device files of other GPUs.
+    pub(crate) isolate_gpus: bool,
     pub(crate) world: World,
 }
 
@@ -52,6 +57,12 @@ pub(super) fn start(order: &StartOrder, reader: &Reader, settings: &LocalSetting
         mps: order.mps.as_ref(),
         folder: &folder,
         log_limit: settings.log_limit,
+        limits: HostLimits {
+            memory: request.resources.host_memory,
+            cpus: request.resources.cpus,
+            processes: settings.processes,
+            gpus: order.gpu_files.clone().filter(|_| settings.isolate_gpus),
+        },
         checkpoints: request.may_checkpoint.then(|| order.checkpoints.scaled(settings.world.speed)),
     };
     let plan = plan(&assignment, &Lookup::find(&request, user.as_ref())).map_err(|error| NotLaunched::Job(error.to_string()))?;

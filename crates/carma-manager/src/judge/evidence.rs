@@ -65,15 +65,10 @@ pub struct XidSeen {
 pub struct HostFacts<'a> {
     /// Processes of the attempt's control group that the OOM killer ended; unset if it has no own group.
     pub oom_kills: Option<u64>,
+    /// The attempt reached its own limit of host memory.
+    pub at_memory_limit: bool,
     /// The kernel's log since the launch, if readable.
     pub kernel_log: Option<&'a str>,
-}
-
-impl HostFacts<'_> {
-    /// The count of [`Self::oom_kills`] in a control group's `memory.events`, or its `memory.oom_control` in version 1.
-    pub fn counted(events: &str) -> Option<u64> {
-        events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
-    }
 }
 
 impl DeviceFacts {
@@ -149,13 +144,6 @@ mod tests {
         ] {
             assert_eq!(victim(line), pid, "{line}");
         }
-    }
-
-    #[test]
-    fn both_versions_of_control_groups_count() {
-        assert_eq!(HostFacts::counted("low 0\nhigh 0\nmax 41\noom 2\noom_kill 2\noom_group_kill 0\n"), Some(2));
-        assert_eq!(HostFacts::counted("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"), Some(3));
-        assert_eq!(HostFacts::counted("oom_kill_disable 0\nunder_oom 0\n"), None, "before 4.13 it does not count");
     }
 
     #[test]

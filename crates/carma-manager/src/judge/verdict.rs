@@ -174,6 +174,10 @@ fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
 
 fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
     let host = &failure.evidence.host;
+    if let (true, Some(kills @ 1..)) = (host.at_memory_limit, host.oom_kills) {
+        let reason = format!("it needed more host memory than its limit (--host-mem), and the kernel ended {kills} of its processes");
+        return Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Job, reason));
+    }
     let reason = match (failure.evidence.oom_victim(), host.oom_kills, failure.meaning()) {
         (Some(pid), ..) => format!("the host ran out of memory, and the kernel ended its process {pid}"),
         (None, Some(kills @ 1..), _) => format!("the host's memory ran out for it, and the kernel ended {kills} of its processes"),

@@ -7,7 +7,7 @@ use carma_core::AttemptId;
 use carma_gpu::DeviceUuid;
 
 use super::plan::PlanError;
-use crate::attempt::RunAs;
+use crate::attempt::{HostLimits, RunAs};
 use crate::request::ContainerEngine;
 
 /// Variables that describe the host and would be wrong inside an image.
@@ -33,6 +33,7 @@ pub(super) struct Container<'a> {
     pub(super) attempt: AttemptId,
     pub(super) user: Option<&'a RunAs>,
     pub(super) devices: &'a [DeviceUuid],
+    pub(super) limits: &'a HostLimits,
     pub(super) directory: &'a Path,
     /// Paths that are mounted at the same place, besides the directory.
     pub(super) mounts: Vec<PathBuf>,
@@ -92,6 +93,13 @@ impl Container<'_> {
             }
             (devices, false) => devices.iter().for_each(|device| option("--device", format!("nvidia.com/gpu={device}"))),
         }
+        // The daemon's containers are not in the attempt's control group. Rootless Podman may lack the right to set limits, and would refuse to run.
+        if docker {
+            let HostLimits { memory, cpus, processes, gpus: _ } = self.limits;
+            memory.inspect(|memory| option("--memory", format!("{}m", memory.0)));
+            cpus.inspect(|cpus| option("--cpus", cpus.to_string()));
+            processes.inspect(|processes| option("--pids-limit", processes.to_string()));
+        }
         if self.variables.contains_key("CUDA_MPS_PIPE_DIRECTORY") {
             // MPS clients and server share memory.
             option("--ipc", "host".to_owned());
@@ -141,7 +149,7 @@ fn text(path: &Path) -> Result<&str, PlanError> {
 
 #[cfg(test)]
 mod tests {
-    use carma_core::JobId;
+    use carma_core::{JobId, MiB};
 
     use super::*;
 
@@ -154,6 +162,7 @@ mod tests {
             attempt: AttemptId { job: JobId(12), number: 3 },
             user,
             devices: &devices,
+            limits: &HostLimits { memory: Some(MiB(4096)), cpus: Some(3), processes: Some(100), gpus: None },
             directory: directory.as_ref(),
             mounts: vec!["/home/ada".into()],
             variables: &variables.into(),

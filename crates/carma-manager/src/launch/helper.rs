@@ -12,12 +12,15 @@ use thiserror::Error;
 
 use super::plan::Plan;
 use super::start::{LaunchError, Prepared};
-use crate::attempt::{Exit, Order};
+use crate::attempt::{Exit, HostLimits, Order};
 use crate::supervise::{AttemptFolder, AttemptState, CLEANUP_TIMEOUT, FolderError, find};
 use crate::untrusted::{open_file, remove_tree};
 
 /// Timeout for a killed helper to end. One that is stuck in the kernel takes longer.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// A helper runs code of its user: an import of a dry run may start threads, but not thousands of processes.
+pub(crate) const HELPER_LIMITS: HostLimits = HostLimits { memory: None, cpus: None, processes: Some(4096), gpus: None };
 
 /// The output of a helper that ended by itself.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ mod user;
 
 pub use checkpoints::CheckpointTerms;
 pub(crate) use checkpoints::{CHECKPOINT_SIGNAL, checkpoint_folder};
-pub(crate) use helper::HelperFolders;
+pub(crate) use helper::{HELPER_LIMITS, HelperFolders};
 pub use helper::{HelperError, HelperOutput, remove_container, run_helper};
 pub use lookup::{CondaPrefix, Lookup};
 pub use plan::{Assignment, Plan, PlanError, plan};

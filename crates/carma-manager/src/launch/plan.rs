@@ -12,12 +12,12 @@ use super::activation::activate;
 use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms, checkpoint_folder};
 use super::container::Container;
 use super::lookup::Lookup;
-use crate::attempt::{Order, RunAs, Terminal, TerminalSize};
+use crate::attempt::{HostLimits, Order, RunAs, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
 /// A job and its placement.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Assignment<'a> {
     /// The attempt.
     pub attempt: AttemptId,
@@ -39,6 +39,8 @@ pub struct Assignment<'a> {
     pub folder: &'a AttemptFolder,
     /// The most that is kept of each log, in bytes.
     pub log_limit: u64,
+    /// What the kernel enforces.
+    pub limits: HostLimits,
     /// When it is asked to checkpoint, if it can.
     pub checkpoints: Option<CheckpointTerms>,
 }
@@ -104,6 +106,7 @@ pub fn plan(assignment: &Assignment<'_>, lookup: &Lookup) -> Result<Plan, PlanEr
         error: request.error.as_deref().map(|pattern| file(assignment, pattern)).or_else(|| output.clone()),
         output,
         log_limit: assignment.log_limit,
+        limits: assignment.limits.clone(),
         checkpoint_signal: CHECKPOINT_SIGNAL,
         afterwards,
         open_files: lookup.open_files,
@@ -148,7 +151,7 @@ fn interpreted(script: &str, path: &Path) -> Vec<String> {
 }
 
 fn container<'a>(
-    assignment: &Assignment<'a>,
+    assignment: &'a Assignment<'a>,
     image: &'a Image,
     lookup: &Lookup,
     variables: &'a BTreeMap<String, String>,
@@ -162,6 +165,7 @@ fn container<'a>(
         attempt: assignment.attempt,
         user: assignment.user,
         devices: assignment.devices,
+        limits: &assignment.limits,
         directory: &assignment.request.directory,
         mounts: lookup.home.iter().cloned().chain(script).chain(pipes).chain(checkpoints).chain([assignment.folder.progress()]).collect(),
         variables,
@@ -230,6 +234,7 @@ mod tests {
             mps: Some(&control),
             folder: &AttemptFolder::at("/state/attempts/12/3"),
             log_limit: 1 << 20,
+            limits: HostLimits::default(),
             checkpoints: Some(CheckpointTerms { grace: Seconds::from_secs(30), slot: Some(Seconds::from_secs(43_200)) }),
         };
         plan(&assignment, lookup)

@@ -10,7 +10,7 @@ use carma_core::{AttemptId, JobId};
 use super::delivery::TOLD;
 use super::message::{Message, one_line};
 use crate::attempt::{Order, RunAs};
-use crate::launch::{CHECKPOINT_SIGNAL, HelperFolders, HelperOutput, NotLaunched, Plan, run_as, run_helper};
+use crate::launch::{CHECKPOINT_SIGNAL, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, Plan, run_as, run_helper};
 use crate::request::Owner;
 use crate::supervise::AttemptFolder;
 
@@ -62,6 +62,7 @@ impl MessageSender {
             output: None,
             error: None,
             log_limit: LONGEST_ANSWER,
+            limits: HELPER_LIMITS,
             checkpoint_signal: CHECKPOINT_SIGNAL,
             afterwards: None,
             open_files: None,

@@ -58,12 +58,12 @@ pub(super) fn start(order: &Order, command: &[String], streams: Streams<'_>, cgr
     let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
     let (mut steps, step, ours) = pipe.map_err(|error| format!("cannot make a pipe: {error}"))?;
     // Without a control group, the processes of the job are found as descendants of the shim.
-    let procs_file = cgroup.and_then(|cgroup| cgroup.procs_file().ok());
+    let procs_files = cgroup.and_then(|cgroup| cgroup.procs_files().ok()).unwrap_or_default();
     let mut spawned = Command::new(program);
     spawned.args(arguments).env_clear().envs(&order.environment);
     streams.of(&mut spawned).map_err(|error| format!("cannot give it its terminal: {error}"))?;
     let has_terminal = matches!(streams, Streams::Terminal(_));
-    before_exec(&mut spawned, enter(step, procs_file, user, order, has_terminal));
+    before_exec(&mut spawned, enter(step, procs_files, user, order, has_terminal));
     let child = spawned.spawn();
     drop((spawned, ours));
     child.map_err(|error| {
@@ -82,7 +82,7 @@ fn before_exec(command: &mut Command, enter: impl FnMut() -> io::Result<()> + Se
 /// Setup of the new process before exec.
 fn enter(
     mut steps: PipeWriter,
-    procs_file: Option<File>,
+    procs_files: Vec<File>,
     user: Option<Credentials>,
     order: &Order,
     has_terminal: bool,
@@ -90,7 +90,7 @@ fn enter(
     let (shim, folder, open_files) = (getpid(), order.directory.clone(), order.open_files);
     move || {
         steps.write_all(&[Step::Session as u8])?;
-        if let Some(mut procs_file) = procs_file.as_ref() {
+        for mut procs_file in &procs_files {
             let _ = procs_file.write_all(b"0");
         }
         prefer_as_victim(JOB_OOM_SCORE);

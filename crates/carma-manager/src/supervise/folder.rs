@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::cgroup::Cgroup;
 use crate::attempt::{Ended, Order, RunAs};
 use crate::untrusted::open_file;
 
@@ -59,7 +60,22 @@ impl ProcessIdentity {
 pub(super) struct Supervisor {
     pub(super) guard: Option<ProcessIdentity>,
     pub(super) shim: Option<ProcessIdentity>,
-    pub(super) cgroup: Option<PathBuf>,
+    cgroup: Option<PathBuf>,
+    /// Control groups of version 1 with limits only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    limited_in: Vec<PathBuf>,
+}
+
+impl Supervisor {
+    pub(super) fn new(guard: Option<ProcessIdentity>, shim: Option<ProcessIdentity>, cgroup: Option<&Cgroup>) -> Self {
+        let limited_in = cgroup.map(|cgroup| cgroup.beside().to_vec()).unwrap_or_default();
+        Self { guard, shim, cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()), limited_in }
+    }
+
+    /// Its control groups, if they still exist.
+    pub(super) fn cgroup(&self) -> Option<Cgroup> {
+        Cgroup::at(self.cgroup.as_deref()?, &self.limited_in)
+    }
 }
 
 /// The folder of an attempt.

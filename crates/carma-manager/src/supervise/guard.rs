@@ -93,7 +93,7 @@ fn guard(folder: &AttemptFolder, order: &Order, begin: io::PipeWriter) -> Result
     spare_supervisor();
     let identity = ProcessIdentity::of(getpid().as_raw_nonzero().get());
     let name = identity.map(|identity| format!("{}-{}-{}", order.attempt.job.0, order.attempt.number, identity.name()));
-    let cgroup = name.and_then(|name| Cgroup::create(&name));
+    let cgroup = name.and_then(|name| Cgroup::create(&name, &order.limits));
     let (mut told, over) = io::pipe()?;
     if let Fork::Child = split()? {
         drop(told);
@@ -124,7 +124,7 @@ fn shim(
     inherit_orphans()?;
     let mut record = ReservedExit::new(folder)?;
     let shim = ProcessIdentity::of(getpid().as_raw_nonzero().get());
-    folder.write_supervisor(&Supervisor { guard, shim, cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()) })?;
+    folder.write_supervisor(&Supervisor::new(guard, shim, cgroup))?;
     // The launcher may be gone by now.
     let _ = begin.write_all(&[0]);
     drop(begin);

@@ -37,6 +37,7 @@ mod state;
 mod stream;
 mod watch;
 
+pub use cgroup::{Enforced, enforceable, prepare_own_group};
 pub use connect::connect_terminal;
 pub(crate) use folder::read_note;
 pub use folder::{AttemptFolder, FolderError};

@@ -41,8 +41,9 @@ pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&C
     let started = SystemTime::now();
     let exit = run(folder, order, cgroup).unwrap_or_else(Exit::NotStarted);
     let ended = SystemTime::now();
+    let (oom_kills, at_memory_limit) = (cgroup.and_then(Cgroup::oom_kills), cgroup.is_some_and(Cgroup::is_at_memory_limit));
     clean_up(order, cgroup);
-    let ended = Ended { exit, started, ended };
+    let ended = Ended { exit, started, ended, oom_kills, at_memory_limit };
     // Until it is written, the attempt counts as running, not as lost.
     if let Err(error) = record.write(&ended) {
         log_line(format_args!("cannot write the exit down, trying again: {error}"));

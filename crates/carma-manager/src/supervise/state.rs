@@ -63,7 +63,7 @@ pub fn find(folder: &AttemptFolder) -> Result<AttemptState, FolderError> {
 
 /// Kills the leftovers of two supervisors that were killed at once.
 fn lost(supervisor: &Supervisor) -> AttemptState {
-    if let Some(cgroup) = supervisor.cgroup.as_deref().and_then(Cgroup::at) {
+    if let Some(cgroup) = supervisor.cgroup() {
         cgroup.end();
     }
     AttemptState::Lost
@@ -95,7 +95,7 @@ impl Supervised {
         let guard = supervisor.guard.map(handle).transpose()?.flatten();
         let shim = supervisor.shim.map(|shim| Ok::<_, io::Error>(handle(shim)?.map(|handle| (shim.pid, handle)))).transpose()?.flatten();
         let someone = guard.is_some() || shim.is_some();
-        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup.as_deref().and_then(Cgroup::at) }))
+        Ok(someone.then(|| Self { folder: folder.clone(), guard, shim, cgroup: supervisor.cgroup() }))
     }
 
     /// Its folder.

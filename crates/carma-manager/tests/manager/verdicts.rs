@@ -108,6 +108,9 @@ fn kernel_log_lines_name_the_killed_process() {
     assert_eq!(host("silent-kill.txt", counted(0)), Verdict::Failed { code: 137 });
     assert_eq!(host("silent-kill.txt", log("Out of memory: Killed process 4711 (python) total-vm:1kB")), Verdict::HostOutOfMemory);
     assert_eq!(host("silent-kill.txt", log("Out of memory: Killed process 4712 (python) total-vm:1kB")), Verdict::Failed { code: 137 });
+    let own_limit = HostFacts { at_memory_limit: true, ..counted(2) };
+    let judgement = judged("silent-kill.txt", |evidence| evidence.host = own_limit);
+    assert_eq!((judgement.verdict, judgement.blame), (Verdict::HostOutOfMemory, Some(Blame::Job)));
     // Where the kernel counts, nobody has to guess.
     assert_eq!(host("shell-killed.txt", counted(0)), Verdict::Failed { code: 137 });
     assert_eq!(host("dataloader-killed.txt", counted(0)), Verdict::Failed { code: 1 });

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use carma_gpu::profiling::{Problem, Source, SourceReport, SourceState};
 use carma_gpu::{Gpu, Inventory};
+use carma_manager::supervise::Enforced;
 use serde::Serialize;
 
 use crate::gpus::World;
@@ -23,6 +24,8 @@ pub(crate) struct Facts {
     pub(crate) root: bool,
     /// Environment variables that may be misread.
     pub(crate) warnings: Vec<String>,
+    /// Limits of jobs that the kernel enforces.
+    pub(crate) enforced: Enforced,
 }
 
 /// Severity of a finding.
@@ -57,7 +60,7 @@ const INSTALL: &str = "apt install nvidia-driver, or ubuntu-drivers install on U
 
 /// All findings, most important first.
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
-    match &facts.driver {
+    let mut all = match &facts.driver {
         Ok((world, inventory)) => {
             let mut all = about_driver(world, inventory);
             all.extend(about_gpus(inventory));
@@ -67,7 +70,20 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
             all
         }
         Err(why) => without_driver(why, facts.cards),
+    };
+    all.push(about_limits(facts));
+    all
+}
+
+/// Control groups may be the manager's only if it has a group of its own.
+fn about_limits(facts: &Facts) -> Finding {
+    let missing = facts.enforced.missing();
+    if missing.is_empty() {
+        return finding(Health::Ok, "limits of jobs are enforced by control groups", None);
     }
+    let says = format!("limits of jobs that are not enforced from here: {}", missing.join(", "));
+    let fix = if facts.root { "run the manager as a service: carma service install" } else { "the service of root enforces all of them" };
+    finding(Health::Note, says, Some(fix))
 }
 
 fn without_driver(why: &str, cards: usize) -> Vec<Finding> {
@@ -176,6 +192,7 @@ mod tests {
         Gpu {
             index,
             uuid: format!("GPU-{index}").parse().unwrap(),
+            file: Some(index),
             pci: "0000:07:00.0".parse().unwrap(),
             name: name.to_owned(),
             memory: MiB(40_960),
@@ -193,7 +210,15 @@ mod tests {
     fn facts(driver: &str, gpus: Vec<Gpu>, sources: Vec<(Source, SourceState)>) -> Facts {
         let inventory = Inventory { driver: driver.to_owned(), cuda: "12.4".to_owned(), gpus, left_out: Vec::new() };
         let sources = sources.into_iter().map(|(source, standing)| SourceReport { source, state: standing }).collect();
-        Facts { driver: Ok((World::Real, inventory)), cards: 1, sources, mps: None, root: false, warnings: Vec::new() }
+        Facts {
+            driver: Ok((World::Real, inventory)),
+            cards: 1,
+            sources,
+            mps: None,
+            root: false,
+            warnings: Vec::new(),
+            enforced: Enforced::default(),
+        }
     }
 
     /// Health, text and remedy of each finding.
@@ -213,6 +238,7 @@ mod tests {
             sources: Vec::new(),
             mps: None,
             root: true,
+            enforced: Enforced { memory: true, cpus: true, processes: true, gpus: true },
             warnings: Vec::new(),
         };
         assert!(said(&without(0))[0].starts_with("Note: this machine has no NVIDIA GPU (there is no NVIDIA driver)"));

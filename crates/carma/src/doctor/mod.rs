@@ -11,6 +11,7 @@ use std::{fs, thread};
 use anyhow::Result;
 use carma_gpu::profiling::{Profiler, SourceReport, SourceState, Target};
 use carma_gpu::{Driver, Inventory, find_program};
+use carma_manager::supervise::enforceable;
 use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
@@ -55,19 +56,20 @@ fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<
 fn gather() -> Facts {
     let found = find();
     let cards = cards_on_bus();
+    let enforced = enforceable();
     let root = rustix::process::geteuid().is_root();
     let Ok((driver, world)) = found else {
         let why = real().err().unwrap_or_default();
-        return Facts { driver: Err(why), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new() };
+        return Facts { driver: Err(why), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new(), enforced };
     };
     match driver.inventory() {
         Ok(inventory) => {
             let mps = program("nvidia-cuda-mps-control", &world);
             let warnings = driver.limits().allocation.warnings(&inventory);
             let sources = sources(driver, &inventory, &world);
-            Facts { sources, driver: Ok((world, inventory)), cards, mps, root, warnings }
+            Facts { sources, driver: Ok((world, inventory)), cards, mps, root, warnings, enforced }
         }
-        Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new() },
+        Err(error) => Facts { driver: Err(error.to_string()), cards, sources: Vec::new(), mps: None, root, warnings: Vec::new(), enforced },
     }
 }
 

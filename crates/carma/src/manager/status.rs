@@ -30,8 +30,10 @@ fn text(status: &Status, address: &Address) -> String {
         format!("{} running, {} waiting, {} held.", jobs.running, jobs.waiting, jobs.held),
     ];
     let left_out = status.left_out.iter().map(|words| format!("{words}."));
+    let not_enforced = status.not_enforced.join(", ");
+    let not_enforced = (!not_enforced.is_empty()).then(|| format!("Limits of jobs that are not enforced here: {not_enforced}."));
     let troubles = status.troubles.iter().map(|trouble| format!("! {trouble}"));
-    lines.into_iter().chain(left_out).chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
+    lines.into_iter().chain(left_out).chain(not_enforced).chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
 }
 
 #[cfg(test)]
@@ -60,6 +62,7 @@ mod tests {
             metrics: Vec::new(),
             policy: "lug".to_owned(),
             jobs: Counts { running: 3, waiting: 12, held: 1 },
+            not_enforced: vec!["cores (--cpus)".to_owned(), "number of processes".to_owned()],
             troubles: vec!["s0/gpu3 is lost".to_owned()],
         };
         insta::assert_snapshot!("status", text(&status, &Address::Socket("/run/carma/carma.sock".into())));

@@ -143,6 +143,7 @@ mod tests {
             metrics: Vec::new(),
             policy: "magm".to_owned(),
             jobs: Counts::default(),
+            not_enforced: Vec::new(),
             troubles: Vec::new(),
         };
         Material {

@@ -107,6 +107,7 @@ fn status(gpus: &[GpuDetail]) -> Status {
         metrics: Vec::new(),
         policy: "magm".to_owned(),
         jobs: Counts::default(),
+        not_enforced: Vec::new(),
         troubles: Vec::new(),
     }
 }

@@ -23,6 +23,7 @@ use carma_manager::open_files;
 use carma_manager::places::Places;
 use carma_manager::serve::{Server, Serving};
 use carma_manager::store::Store;
+use carma_manager::supervise::{enforceable, prepare_own_group};
 use clap::Args;
 use sd_notify::NotifyState;
 
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let signals = signals::catch()?;
     // Every connection and every attempt takes some of the files that a process may have open.
     open_files::raise_limit();
+    prepare_own_group();
     let configuration = Configuration::read(&places.configuration)?;
     for warning in lines(&places.configuration, &configuration.warnings) {
         tracing::warn!("{warning}");
@@ -86,6 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         world,
         program: program.clone(),
         observes: arguments.observe,
+        enforced: enforceable(),
         record,
     };
     let words = setup.world.words.clone();

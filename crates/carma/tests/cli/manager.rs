@@ -12,6 +12,7 @@ mod faults;
 mod hostile;
 mod lab;
 mod life;
+mod limits;
 mod log;
 mod metrics;
 mod modes;

@@ -2,6 +2,7 @@
 
 mod aside;
 mod kills;
+mod limits;
 mod many;
 mod terminals;
 mod users;
@@ -13,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::{AttemptId, JobId, Signal};
-use carma_manager::attempt::{Ended, Exit, Order};
+use carma_manager::attempt::{Ended, Exit, HostLimits, Order};
 use carma_manager::launch::{LaunchError, Plan, Prepared};
 use carma_manager::supervise::{AttemptFolder, AttemptState, Supervised, find};
 use tempfile::TempDir;
@@ -39,6 +40,7 @@ fn order(job: u64, command: &[&str]) -> Order {
         output: None,
         error: None,
         log_limit: 1 << 20,
+        limits: HostLimits::default(),
         checkpoint_signal: 15,
         afterwards: None,
         open_files: None,

@@ -18,9 +18,10 @@ pub(crate) fn start_order(
 ) -> Option<StartOrder> {
     let uuid = |granted: &Granted| gpus.devices().get(granted.device).map(|device| device.uuid.clone());
     let devices = placement.devices.iter().map(uuid).collect::<Option<Vec<_>>>()?;
+    let gpu_files = placement.devices.iter().map(|granted| gpus.devices().get(granted.device)?.file).collect();
     let client = placement.devices.first().filter(|granted| matches!(granted.limits, Limits::Mps { .. }));
     let mps = client.and_then(|granted| gpus.mps_control(granted.device));
     let rules = decisions.scheduler().config();
     let checkpoints = CheckpointTerms { grace: rules.queue.grace, slot: rules.slots.length };
-    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, mps, checkpoints })
+    Some(StartOrder { attempt, owner: owner.clone(), placement, devices, gpu_files, mps, checkpoints })
 }

@@ -22,7 +22,11 @@ pub(crate) fn judge(decisions: &Decisions, gpus: &Gpus, attempts: &Attempts, rem
         stderr: &remains.stderr,
         pids: underway.pids.clone(),
         devices: active.placement.devices.iter().map(facts).collect(),
-        host: HostFacts { oom_kills: None, kernel_log: remains.kernel_log.as_deref() },
+        host: HostFacts {
+            oom_kills: remains.ended.as_ref().and_then(|ended| ended.oom_kills),
+            at_memory_limit: remains.ended.as_ref().is_some_and(|ended| ended.at_memory_limit),
+            kernel_log: remains.kernel_log.as_deref(),
+        },
     };
     Some(verdict(&evidence))
 }

@@ -11,7 +11,7 @@ use super::{EstimateOrder, Estimated, Method, Purpose, python_script};
 use crate::api::MemoryPart;
 use crate::configuration::EstimateConfig;
 use crate::engine::gpus::devices::SERVER;
-use crate::launch::{Assignment, HelperFolders, HelperOutput, Lookup, NotLaunched, plan, run_as, run_helper};
+use crate::launch::{Assignment, HELPER_LIMITS, HelperFolders, HelperOutput, Lookup, NotLaunched, plan, run_as, run_helper};
 use crate::request::{JobCommand, JobRequest};
 use crate::supervise::AttemptFolder;
 
@@ -70,6 +70,7 @@ impl Estimator {
             mps: None,
             folder,
             log_limit: LONGEST_ANSWER,
+            limits: HELPER_LIMITS,
             checkpoints: None,
         };
         let plan = plan(&assignment, &Lookup::find(&request, user.as_ref())).map_err(|error| format!("no estimate: {error}"))?;

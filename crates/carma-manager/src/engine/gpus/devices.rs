@@ -20,6 +20,8 @@ pub(crate) const SERVER: ServerId = ServerId(0);
 pub(crate) struct Device {
     pub(crate) id: DeviceId,
     pub(crate) uuid: DeviceUuid,
+    /// The number of its GPU's device file.
+    pub(crate) file: Option<u32>,
     pub(crate) name: String,
     pub(crate) memory: MiB,
     pub(crate) mode: CollocationMode,
@@ -135,6 +137,7 @@ fn with_instances(driver: &Driver, gpu: Gpu, id: DeviceId, mode: CollocationMode
         devices.extend(usable.map(|compute| Device {
             id: id.instance(u16::try_from(instance.gpu_instance).unwrap_or(u16::MAX)),
             uuid: compute.uuid.clone(),
+            file: gpu.file,
             name: format!("{} {}", gpu.name, instance.profile),
             memory: instance.memory,
             mode: CollocationMode::Mig,
@@ -145,7 +148,7 @@ fn with_instances(driver: &Driver, gpu: Gpu, id: DeviceId, mode: CollocationMode
     // With MIG on, nothing runs outside of instances.
     if !cut || !devices.is_empty() {
         let target = Target::gpu(gpu.uuid.clone());
-        devices.push(Device { id, target, uuid: gpu.uuid, name: gpu.name, memory: gpu.memory, mode, power });
+        devices.push(Device { id, target, uuid: gpu.uuid, file: gpu.file, name: gpu.name, memory: gpu.memory, mode, power });
     }
     Ok(devices)
 }

@@ -24,6 +24,7 @@ use crate::places::Places;
 use crate::request::{JobCommand, JobRequest, Owner};
 use crate::store::Store;
 use crate::submission::ValidJobs;
+use crate::supervise::Enforced;
 use crate::world::World;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,7 +56,16 @@ impl Lab {
             mps_folder: folder.path().join("mps"),
             mps_program: "false".into(),
         };
-        let setup = Setup { places, configuration, driver: None, world, program: "false".into(), observes: false, record: None };
+        let setup = Setup {
+            places,
+            configuration,
+            driver: None,
+            world,
+            program: "false".into(),
+            observes: false,
+            record: None,
+            enforced: Enforced::default(),
+        };
         let (handle, arriving): (Handle, _) = Engine::handle();
         let mut running = Running::new(setup, store, &handle, Arc::clone(&executor) as Arc<dyn Executor>).unwrap();
         running.begin().unwrap();
@@ -75,7 +85,7 @@ impl Lab {
         let id = DeviceId::gpu(SERVER, 0);
         let uuid: carma_gpu::DeviceUuid = "GPU-0".parse().unwrap();
         let target = Target::gpu(uuid.clone());
-        let device = Device { id, uuid, name: "test".to_owned(), memory, mode: CollocationMode::Streams, power: None, target };
+        let device = Device { id, uuid, file: None, name: "test".to_owned(), memory, mode: CollocationMode::Streams, power: None, target };
         self.running.gpus.found(&mut self.running.decisions, &Devices::from_iter([device]));
         let sample = Sample::new(self.running.decisions.now(), MiB::ZERO);
         self.running.decisions.tell(Event::GpuSampled { device: id, sample }).unwrap();
@@ -147,6 +157,6 @@ impl Lab {
 /// The end of an attempt with this exit and these errors.
 pub(super) fn ended(attempt: AttemptId, exit: Exit, stderr: &str) -> Report {
     let now = SystemTime::now();
-    let ended = Some(Ended { exit, started: now, ended: now });
+    let ended = Some(Ended { exit, started: now, ended: now, oom_kills: None, at_memory_limit: false });
     Report::Ended(Box::new(Remains { attempt, ended, stdout: Vec::new(), stderr: stderr.into(), kernel_log: None }))
 }

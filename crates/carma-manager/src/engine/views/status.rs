@@ -41,6 +41,7 @@ impl View<'_> {
             metrics: MetricDetail::all(),
             jobs: self.counts(),
             left_out: self.gpus.left_out().to_vec(),
+            not_enforced: self.setup.enforced.missing().into_iter().map(str::to_owned).collect(),
             troubles: troubles.collect(),
         }
     }

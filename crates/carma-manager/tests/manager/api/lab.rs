@@ -15,6 +15,7 @@ use carma_manager::engine::{Engine, Handle, Setup, World};
 use carma_manager::places::Places;
 use carma_manager::serve::{PageFile, ServeError, Server, Serving};
 use carma_manager::store::Store;
+use carma_manager::supervise::Enforced;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime;
@@ -71,8 +72,9 @@ impl Lab {
         };
         let settings = configuration.manager.clone();
         let program = env::current_exe().unwrap();
+        let enforced = Enforced::default();
         let setup =
-            Setup { places: places.clone(), configuration, driver: None, world, program: program.clone(), observes: true, record: None };
+            Setup { places: places.clone(), configuration, driver: None, world, program: program.clone(), observes: true, record: None, enforced };
         let (handle, arriving) = Engine::handle();
         let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving).unwrap();
         let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings, pages: PAGES, program };

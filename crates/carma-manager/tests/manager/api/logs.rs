@@ -68,7 +68,8 @@ fn a_log_is_followed_until_its_attempt_is_over() {
     append(folder.output(), "two\n");
     assert_eq!(followed.piece().unwrap(), "two\n");
     append(folder.output(), "three\n");
-    let ended = Ended { exit: Exit::Code(0), started: SystemTime::now(), ended: SystemTime::now() };
+    let ended =
+        Ended { exit: Exit::Code(0), started: SystemTime::now(), ended: SystemTime::now(), oom_kills: None, at_memory_limit: false };
     let new = folder.path().join("exit.json.new");
     fs::write(&new, serde_json::to_vec(&ended).unwrap()).unwrap();
     fs::rename(new, folder.path().join("exit.json")).unwrap();

@@ -17,6 +17,7 @@ use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest, Owner};
 use carma_manager::store::{JobHistory, Reader, Store};
 use carma_manager::submission::ValidJobs;
+use carma_manager::supervise::Enforced;
 use tempfile::TempDir;
 
 /// Long enough for the slowest machine; nobody waits for it when all is well.
@@ -65,6 +66,7 @@ impl Lab {
             world,
             program: program().to_owned(),
             observes: self.observes,
+            enforced: Enforced::default(),
             record: Some(self.record()),
         };
         let (handle, arriving) = Engine::handle();

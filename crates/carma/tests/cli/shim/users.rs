@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use carma_core::{Placement, ServerId};
-use carma_manager::attempt::{Exit, Order, RunAs};
+use carma_manager::attempt::{Exit, HostLimits, Order, RunAs};
 use carma_manager::launch::{Assignment, Lookup, Prepared, plan};
 use carma_manager::request::{Image, JobCommand, JobRequest};
 use carma_manager::supervise::{AttemptFolder, Owners};
@@ -123,6 +123,7 @@ fn a_container_belongs_to_its_user_and_is_recorded_by_name() {
         mps: None,
         folder: &folder,
         log_limit: 1 << 20,
+        limits: HostLimits::default(),
         checkpoints: None,
     };
     let plan = plan(&assignment, &Lookup::find(&request, Some(&user))).unwrap();
