@@ -46,7 +46,7 @@ pub enum Channel {
 
 /// Something worth telling, as it is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Happened {
+pub struct NotifiedEvent {
     /// What.
     pub occasion: Occasion,
     /// Which job.
@@ -64,7 +64,7 @@ pub struct Happened {
 
 /// The result of a test message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Tried {
+pub struct ChannelTest {
     /// The way.
     pub by: Channel,
     /// What went wrong; unset: nothing.

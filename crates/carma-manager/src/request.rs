@@ -124,7 +124,7 @@ pub enum JobCommand {
 
 impl JobCommand {
     /// The arguments; of a program its name too.
-    pub(crate) fn words(&self) -> &[String] {
+    pub(crate) fn arguments(&self) -> &[String] {
         let (Self::Program(words) | Self::Script { arguments: words, .. }) = self;
         words
     }

@@ -9,7 +9,7 @@ use carma_gpu::profiling::Options;
 #[derive(Debug, Clone)]
 pub struct World {
     /// A description.
-    pub words: String,
+    pub description: String,
     /// How much faster than real time their clock runs.
     pub speed: f64,
     /// Variables that a job needs to find them.

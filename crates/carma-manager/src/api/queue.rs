@@ -14,7 +14,7 @@ use crate::request::ArrayPlace;
 use crate::units::UnixMillis;
 
 /// Maximum number of rows of one answer. Longer lists are read page by page, which bounds the manager's memory.
-pub const MOST_ROWS: u32 = 1000;
+pub const MAX_ROWS: u32 = 1000;
 
 /// Which part of the queue is wanted: an overview (`each`), or page after page of all of it (`limit` and `after`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
@@ -81,7 +81,7 @@ pub struct QueueRow {
     pub memory: Option<MiB>,
     /// How far it is, where it tells.
     pub progress: Option<f64>,
-    /// Why it waits, or that it runs and does nothing, in a few words.
+    /// Why it waits, or that it holds its GPUs without using them, in a few words.
     pub reason: Option<String>,
 }
 
@@ -146,8 +146,8 @@ impl FromStr for QueueCursor {
     type Err = NotACursor;
 
     fn from_str(text: &str) -> Result<Self, NotACursor> {
-        let mut words = text.split('-');
-        let [Some(part), Some(place), Some(job), None] = [words.next(), words.next(), words.next(), words.next()] else {
+        let mut parts = text.split('-');
+        let [Some(part), Some(place), Some(job), None] = [parts.next(), parts.next(), parts.next(), parts.next()] else {
             return Err(NotACursor);
         };
         let (part, _) = QueuePart::ALL.into_iter().find(|(_, name)| *name == part).ok_or(NotACursor)?;

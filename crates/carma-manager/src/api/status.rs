@@ -131,7 +131,7 @@ pub enum Update {
 
 /// An [`Update`] with its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Told {
+pub struct TimedUpdate {
     /// When.
     pub at: UnixMillis,
     /// What.

@@ -30,16 +30,16 @@ pub struct WhatIf {
     /// Those that were not, and why, for people.
     pub left_out: Vec<String>,
     /// What was measured of them.
-    pub measured: Fate,
+    pub measured: WhatIfRun,
     /// What the simulator makes of them by the rules in force: how far this is from what was measured tells how far to trust the rest.
-    pub simulated: Fate,
+    pub simulated: WhatIfRun,
     /// What it makes of them by other rules.
-    pub others: Vec<Fate>,
+    pub others: Vec<WhatIfRun>,
 }
 
 /// The results of a run under some settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Fate {
+pub struct WhatIfRun {
     /// The rules: a policy's name.
     pub policy: String,
     /// From the first submission to the last end.

@@ -19,17 +19,17 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, JobSummary,
-    LogQuery, MOST_ROWS, Me, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status,
-    Submission, Submitted, Tried, WaitQuery, WhatIf, WhatIfQuery, Why,
+    ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
+    JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, Notification, Queue, QueueQuery, RecentQuery, RecentSamples, Reloaded, SampleQuery,
+    ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
 use crate::samples::MinuteMean;
 
 /// The longest that a dry run can be allowed to take.
-const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
+const MAX_FORECAST: Duration = Duration::from_secs(86_400);
 /// A simulation may take a minute, after half a minute of waiting for a permit.
-const LONGEST_WHAT_IF: Duration = Duration::from_secs(100);
+const MAX_WHAT_IF: Duration = Duration::from_secs(100);
 
 /// Where wishes are kept.
 const NOTIFICATIONS: &str = "/v1/notifications";
@@ -88,7 +88,7 @@ impl Client {
 
     /// What would become of jobs that are submitted now. It may take as long as a dry run, and those before it.
     pub fn forecast(&mut self, submission: &Submission) -> Answer<Vec<Forecast>> {
-        self.answer(Call::new(&Method::POST, "/v1/forecast", Some(document(submission)?)).with_timeout(LONGEST_FORECAST))
+        self.answer(Call::new(&Method::POST, "/v1/forecast", Some(document(submission)?)).with_timeout(MAX_FORECAST))
     }
 
     /// Everything about a job. Jobs are named as people do: `12`, `12_3`, `last`, `@name`.
@@ -115,7 +115,7 @@ impl Client {
 
     /// All jobs that are not over, of a user or of all, read page by page.
     pub fn whole_queue(&mut self, user: Option<UserId>) -> Answer<Queue> {
-        let mut query = QueueQuery { user, limit: Some(MOST_ROWS), ..QueueQuery::default() };
+        let mut query = QueueQuery { user, limit: Some(MAX_ROWS), ..QueueQuery::default() };
         let mut all = self.queue(&query)?;
         while let Some(next) = all.next.take() {
             query.after = Some(next);
@@ -142,13 +142,13 @@ impl Client {
     }
 
     /// Does something to a job, or to all of an array.
-    pub fn act(&mut self, job: &str, act: &Act) -> Answer<Acted> {
-        let word = match act {
-            Act::Cancel => "/cancel",
-            Act::Hold => "/hold",
-            Act::Release => "/release",
-            Act::Requeue => "/requeue",
-            Act::Change(change) => return self.call(&Method::PATCH, &job_path(job, ""), Some(document(change)?)),
+    pub fn act(&mut self, job: &str, action: &JobAction) -> Answer<ActionResult> {
+        let word = match action {
+            JobAction::Cancel => "/cancel",
+            JobAction::Hold => "/hold",
+            JobAction::Release => "/release",
+            JobAction::Requeue => "/requeue",
+            JobAction::Change(change) => return self.call(&Method::PATCH, &job_path(job, ""), Some(document(change)?)),
         };
         self.call(&Method::POST, &job_path(job, word), None)
     }
@@ -159,7 +159,7 @@ impl Client {
     }
 
     /// The last minutes of GPUs, look by look.
-    pub fn recent(&mut self, query: &RecentQuery) -> Answer<Vec<RecentLooks>> {
+    pub fn recent(&mut self, query: &RecentQuery) -> Answer<Vec<RecentSamples>> {
         self.get(&with_query("/v1/recent", query)?)
     }
 
@@ -182,7 +182,7 @@ impl Client {
     /// What would have become of the same jobs by other rules. It may take as long as their simulation, and those before it.
     pub fn what_if(&mut self, query: &WhatIfQuery) -> Answer<WhatIf> {
         let path = with_query("/v1/what-if", query)?;
-        self.answer(Call::new(&Method::GET, &path, None).with_timeout(LONGEST_WHAT_IF))
+        self.answer(Call::new(&Method::GET, &path, None).with_timeout(MAX_WHAT_IF))
     }
 
     /// Who we are to the manager.
@@ -201,7 +201,7 @@ impl Client {
     }
 
     /// Has something made up told to us by all our ways, and says what became of it.
-    pub fn try_notifications(&mut self) -> Answer<Vec<Tried>> {
+    pub fn try_notifications(&mut self) -> Answer<Vec<ChannelTest>> {
         self.call(&Method::POST, "/v1/notifications/test", None)
     }
 

@@ -113,8 +113,8 @@ impl Connection {
             return Ok(response);
         }
         let status = response.status();
-        let words = self.read(response)?;
-        match serde_json::from_slice::<Problem>(&words).unwrap_or_else(|_| unexplained(status, &words)) {
+        let text = self.read(response)?;
+        match serde_json::from_slice::<Problem>(&text).unwrap_or_else(|_| unexplained(status, &text)) {
             Problem { kind: ProblemKind::Unauthenticated, .. } if self.token.is_none() => Err(ClientError::NoToken(self.address.clone())),
             problem => Err(problem.into()),
         }
@@ -154,9 +154,9 @@ impl Connection {
 }
 
 /// An error of something that is not the manager: a proxy in between, or another program on that port.
-fn unexplained(status: StatusCode, words: &[u8]) -> Problem {
-    let words: String = String::from_utf8_lossy(words).chars().filter(|letter| !letter.is_control()).take(200).collect();
-    ProblemKind::Internal.because(format!("refused with {status}: {words}"))
+fn unexplained(status: StatusCode, text: &[u8]) -> Problem {
+    let text: String = String::from_utf8_lossy(text).chars().filter(|letter| !letter.is_control()).take(200).collect();
+    ProblemKind::Internal.because(format!("refused with {status}: {text}"))
 }
 
 /// Trusts those that the variable's file names, or else those that the system trusts.

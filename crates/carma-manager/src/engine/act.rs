@@ -5,11 +5,11 @@ use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement};
 use super::accounting::tallies;
 use super::attempts::start_order;
 use super::decide::Effect;
-use super::run::Running;
+use super::run::EngineState;
 use crate::event::JobEvent;
 use crate::store::Change;
 
-impl Running {
+impl EngineState {
     /// Acts on everything that the core has decided.
     pub(crate) fn act(&mut self) {
         while let Some(action) = self.decisions.next_action() {
@@ -41,7 +41,7 @@ impl Running {
             }
             Action::LimitPower { device, limit } => self.gpus.limit_power(device, limit),
             Action::Idle { job, idle } => {
-                let text = idle.map_or("works again", idle_words);
+                let text = idle.map_or("works again", idle_text);
                 decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, format!("{job} {text}"));
             }
             Action::Finish { job, outcome } => self.finished(job, &outcome),
@@ -68,6 +68,6 @@ impl Running {
 }
 
 /// How a job is described that holds GPUs and does not use them.
-const fn idle_words(idle: Idle) -> &'static str {
+const fn idle_text(idle: Idle) -> &'static str {
     if idle.lent { "holds its GPUs and does not use them: others may" } else { "holds its GPUs and does not use them" }
 }

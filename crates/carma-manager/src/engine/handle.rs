@@ -7,13 +7,13 @@ use std::sync::mpsc::Sender;
 use carma_core::{DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
-use super::accounting::recent::{Recent, Wanted};
-use super::decide::{ClockFace, Reply};
+use super::accounting::recent::{Recent, SampleFilter};
+use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::question::Question;
 use crate::api::{
-    Act, Acted, Forecast, GpuDetail, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, ShareRow, Shutdown, Status,
-    Submitted, Tried, Update, Why,
+    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentSamples,
+    ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
 use crate::measure::Measurement;
 use crate::metrics::Facts;
@@ -27,7 +27,7 @@ pub struct Handle {
     pub(crate) inputs: Sender<Input>,
     pub(crate) updates: broadcast::Sender<(UnixMillis, Update)>,
     pub(crate) recent: Arc<Recent>,
-    pub(crate) clock: ClockFace,
+    pub(crate) clock: SharedClock,
 }
 
 impl Handle {
@@ -43,8 +43,8 @@ impl Handle {
     }
 
     /// Changes jobs for an authorised user. Answered when it is written down.
-    pub async fn act(&self, jobs: Vec<JobId>, act: Act, by: String) -> Result<Acted, Problem> {
-        self.ask(|reply| Question::Act { jobs, act, by, reply }).await
+    pub async fn act(&self, jobs: Vec<JobId>, action: JobAction, by: String) -> Result<ActionResult, Problem> {
+        self.ask(|reply| Question::Act { jobs, action, by, reply }).await
     }
 
     /// Takes a device out of use for new jobs, or back into it.
@@ -78,8 +78,8 @@ impl Handle {
     }
 
     /// The last minutes of GPUs, sample by sample. The engine is not asked.
-    pub(crate) fn recent(&self, wanted: Wanted) -> Vec<RecentLooks> {
-        self.recent.samples(wanted)
+    pub(crate) fn recent(&self, filter: SampleFilter) -> Vec<RecentSamples> {
+        self.recent.samples(filter)
     }
 
     /// Minutes of a GPU, some of which may not be in the store yet.
@@ -118,7 +118,7 @@ impl Handle {
     }
 
     /// Sends a test notification to a user in every way, and answers the results.
-    pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<Tried>, Problem> {
+    pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<ChannelTest>, Problem> {
         self.ask(|reply| Question::TryNotifications { owner, reply }).await
     }
 
@@ -135,7 +135,7 @@ impl Handle {
     async fn ask<T>(&self, question: impl FnOnce(Reply<T>) -> Question) -> Result<T, Problem> {
         let gone = || ProblemKind::Unavailable.because("the manager is stopping");
         let (reply, answer) = oneshot::channel();
-        self.inputs.send(Input::Asked(question(reply))).map_err(|_| gone())?;
+        self.inputs.send(Input::Question(question(reply))).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use carma_core::PastUse;
 
-use super::run::Running;
+use super::run::EngineState;
 use super::saved;
 use crate::configuration::KeepConfig;
 use crate::store::{Change, Keep, Retention};
@@ -54,12 +54,12 @@ fn is_due(next: &mut Instant, period: Duration) -> bool {
     due
 }
 
-impl Running {
+impl EngineState {
     pub(super) fn housekeeping(&mut self) {
         self.save();
         self.decisions.batch.changes.push(Change::ClockAdvanced(self.decisions.now()));
         self.jobs.forget_lingering(&mut self.decisions);
-        self.gpus.look_for_devices();
+        self.gpus.rescan_devices();
         if self.timetable.prune_is_due() {
             self.prune();
         }

@@ -11,7 +11,7 @@ use crate::store::WriteError;
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A user or operator asks.
-    Asked(Question),
+    Question(Question),
     /// A batch of changes is on the disk, or is not.
     Written(Result<(), WriteError>),
     /// The executor reports on an attempt.

@@ -2,7 +2,7 @@
 
 use tokio::sync::broadcast;
 
-use super::decide::{Clock, ClockFace};
+use super::decide::{Clock, SharedClock};
 use crate::api::Update;
 use crate::notifications::NotifierHandle;
 use crate::store::UnixMillis;
@@ -11,18 +11,18 @@ use crate::store::UnixMillis;
 pub(crate) struct Listeners {
     updates: broadcast::Sender<(UnixMillis, Update)>,
     /// The clock that others read.
-    face: ClockFace,
+    clock: SharedClock,
     pub(crate) notifier: NotifierHandle,
 }
 
 impl Listeners {
-    pub(crate) fn new(updates: broadcast::Sender<(UnixMillis, Update)>, face: ClockFace, notifier: NotifierHandle) -> Self {
-        Self { updates, face, notifier }
+    pub(crate) fn new(updates: broadcast::Sender<(UnixMillis, Update)>, clock: SharedClock, notifier: NotifierHandle) -> Self {
+        Self { updates, clock, notifier }
     }
 
     /// A clock is in force.
     pub(crate) fn begin(&self, clock: Clock) {
-        self.face.show(clock);
+        self.clock.set(clock);
     }
 
     /// Notifications go on, by this clock.
@@ -31,7 +31,7 @@ impl Listeners {
     }
 
     /// Something is on the disk.
-    pub(crate) fn tell(&self, at: UnixMillis, update: Update) {
+    pub(crate) fn publish(&self, at: UnixMillis, update: Update) {
         let _ = self.updates.send((at, update));
         self.notifier.new_events();
     }

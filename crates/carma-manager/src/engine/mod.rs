@@ -39,9 +39,9 @@ mod views;
 mod writer;
 
 pub(crate) use accounting::measured;
-pub(crate) use accounting::recent::Wanted;
+pub(crate) use accounting::recent::SampleFilter;
 pub use handle::Handle;
-pub use run::{Arriving, Engine, EngineError};
+pub use run::{Engine, EngineError, EngineInbox};
 pub use setup::Setup;
 
 pub use crate::world::World;

@@ -19,7 +19,7 @@ use super::housekeeping::{SHARES, Timetable};
 use super::input::Input;
 use super::jobs::{JobMeta, Jobs};
 use super::listeners::Listeners;
-use super::run::{Condition, EngineError, Running};
+use super::run::{Condition, EngineError, EngineState};
 use super::saved;
 use super::setup::Setup;
 use super::writer::Writer;
@@ -32,7 +32,7 @@ const METER: &str = "meter.json";
 /// The file that says which GPU has which number.
 const NUMBERS: &str = "gpus.json";
 
-impl Running {
+impl EngineState {
     /// An engine that has yet to begin.
     pub(crate) fn new(setup: Setup, store: Arc<Store>, handle: &Handle, executor: Arc<dyn Executor>) -> Result<Self, EngineError> {
         let (state, settings) = (&setup.places.state, &setup.configuration.manager);
@@ -82,7 +82,7 @@ impl Running {
         let running: Vec<AttemptId> = adopted.iter().map(|(attempt, _)| *attempt).collect();
         self.accounting.begin(&running);
         let found = match self.gpus.find() {
-            Err(error) if holds_gpus(&loaded, &adopted) => return Err(EngineError::Unseen(error)),
+            Err(error) if holds_gpus(&loaded, &adopted) => return Err(EngineError::GpusUnreadable(error)),
             // A driver that does not answer has none for now.
             found => found.inspect_err(|error| tracing::error!("{error}")).unwrap_or_default(),
         };

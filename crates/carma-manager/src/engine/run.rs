@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 
 use super::accounting::Accounting;
 use super::attempts::Attempts;
-use super::decide::{ClockFace, Decisions, Effect};
+use super::decide::{Decisions, Effect, SharedClock};
 use super::estimates::Estimates;
 use super::gpus::Gpus;
 use super::handle::Handle;
@@ -51,7 +51,7 @@ pub enum EngineError {
     Refused(#[from] EventError),
     /// The driver, while attempts are on its GPUs.
     #[error("attempts run on GPUs that cannot be looked at: {0}")]
-    Unseen(DriverError),
+    GpusUnreadable(DriverError),
 }
 
 impl From<ExecutorError> for EngineError {
@@ -65,7 +65,7 @@ impl From<ExecutorError> for EngineError {
 
 /// What reaches an engine through its handle.
 #[derive(Debug)]
-pub struct Arriving(pub(super) Receiver<Input>);
+pub struct EngineInbox(pub(super) Receiver<Input>);
 
 /// The engine, in its thread.
 #[derive(Debug)]
@@ -73,24 +73,24 @@ pub struct Engine(JoinHandle<()>);
 
 impl Engine {
     /// A way to ask an engine that is yet to start. Questions wait until it has.
-    pub fn handle() -> (Handle, Arriving) {
-        let (inputs, arriving) = channel();
-        let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: ClockFace::new() };
-        (handle, Arriving(arriving))
+    pub fn handle() -> (Handle, EngineInbox) {
+        let (inputs, inbox) = channel();
+        let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: SharedClock::new() };
+        (handle, EngineInbox(inbox))
     }
 
     /// Starts the engine of a handle; it goes on where the store left off.
-    pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, arriving: Arriving) -> Result<Self, EngineError> {
+    pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, inbox: EngineInbox) -> Result<Self, EngineError> {
         let executor = local_executor(&setup, &store, handle)?;
         let inputs = handle.inputs.clone();
         host::watch(vec![setup.places.state.clone()], move |reading| inputs.send(Input::Host(Box::new(reading))).is_ok())?;
-        let mut running = Running::new(setup, store, handle, executor)?;
-        match running.begin() {
+        let mut engine = EngineState::new(setup, store, handle, executor)?;
+        match engine.begin() {
             // Nothing is decided until they can be, and jobs go on meanwhile.
-            Err(EngineError::Unseen(error)) => running.wait_until_available(&EngineError::Unseen(error).to_string()),
+            Err(EngineError::GpusUnreadable(error)) => engine.wait_until_available(&EngineError::GpusUnreadable(error).to_string()),
             begun => begun?,
         }
-        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving.0))?;
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run(&inbox.0))?;
         Ok(Self(thread))
     }
 
@@ -125,7 +125,7 @@ pub(crate) enum Condition {
 }
 
 /// The state of the engine's thread.
-pub(crate) struct Running {
+pub(crate) struct EngineState {
     pub(crate) setup: Setup,
     pub(crate) reader: Reader,
     pub(crate) writer: Writer,
@@ -144,20 +144,20 @@ pub(crate) struct Running {
     pub(crate) started: UnixMillis,
 }
 
-impl Running {
-    fn run(mut self, arriving: &Receiver<Input>) {
+impl EngineState {
+    fn run(mut self, inbox: &Receiver<Input>) {
         const AT_ONCE: usize = 1024;
         loop {
-            match arriving.recv_timeout(self.timeout()) {
+            match inbox.recv_timeout(self.timeout()) {
                 Ok(first) => {
                     self.take(first);
-                    arriving.try_iter().take(AT_ONCE).for_each(|input| self.take(input));
+                    inbox.try_iter().take(AT_ONCE).for_each(|input| self.take(input));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             match &self.condition {
-                Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(arriving),
+                Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(inbox),
                 Condition::Unavailable { .. } => {}
                 Condition::Working | Condition::Stopping => {
                     self.timers();
@@ -187,7 +187,7 @@ impl Running {
     fn timers(&mut self) {
         let now = self.decisions.now();
         if self.decisions.scheduler().next_wakeup().is_some_and(|time| time <= now) {
-            self.decisions.tell_surely(Event::Tick);
+            self.decisions.tell_or_log(Event::Tick);
         }
         if self.timetable.housekeeping_is_due() {
             self.housekeeping();
@@ -201,7 +201,7 @@ impl Running {
             return self.take_while_unavailable(input);
         }
         match input {
-            Input::Asked(question) => self.answer(question),
+            Input::Question(question) => self.answer(question),
             Input::Written(Ok(())) => {
                 let effects = self.writer.written();
                 self.carry_out(effects);
@@ -227,7 +227,7 @@ impl Running {
                 Effect::Signal(attempt, signal) => self.attempts.signal(attempt, signal),
                 Effect::Acknowledge(attempt) => self.attempts.acknowledge(attempt),
                 Effect::Answer(answer) => answer(Ok(())),
-                Effect::Tell(update) => self.listeners.tell(self.decisions.wall(), update),
+                Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),
                 Effect::Forget(job) => self.jobs.forget_job(&mut self.decisions, job),
             }
@@ -258,18 +258,18 @@ impl Running {
     /// Other inputs come again: samples are taken again, and the executor repeats its reports.
     fn take_while_unavailable(&mut self, input: Input) {
         match input {
-            Input::Asked(question) => self.answer(question),
+            Input::Question(question) => self.answer(question),
             Input::Gpus(report) => self.gpus.ignore(&report),
             _ => {}
         }
     }
 
-    fn try_again(&mut self, arriving: &Receiver<Input>) {
+    fn try_again(&mut self, inbox: &Receiver<Input>) {
         // The result of a switch is found on the GPU, so the switch must be over and not be reported later.
         if self.gpus.is_switching() {
             return;
         }
-        for input in arriving.try_iter() {
+        for input in inbox.try_iter() {
             self.take_while_unavailable(input);
         }
         let written = self.writer.write_now(vec![Change::ClockAdvanced(self.decisions.now())]);

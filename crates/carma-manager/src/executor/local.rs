@@ -12,7 +12,7 @@ use std::{io, thread};
 use carma_core::{AttemptId, JobId, Seconds, Signal};
 
 use super::attempt_files;
-use super::remains::Remains;
+use super::leftovers::Leftovers;
 pub(crate) use super::start::LocalSettings;
 use super::start::{start, wait_for_shim};
 use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder};
@@ -24,9 +24,9 @@ use crate::supervise::{AttemptFolder, AttemptState, ExitWatch, FolderError, Owne
 /// Attempts that are started at the same time. Most of a start is waiting.
 const THREADS: usize = 4;
 /// Delay before an attempt with an unclear state is checked again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const RECHECK_DELAY: Duration = Duration::from_secs(1);
 /// Delay before a failed start is retried.
-const START_AGAIN: Duration = Duration::from_secs(5);
+const START_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Why an executor cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ impl LocalExecutor {
         store: &Store,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Result<Self, ExecutorError> {
-        let_users_through(&settings.state)?;
+        let_users_traverse(&settings.state)?;
         let shared = Arc::new(Shared {
             settings,
             report: Box::new(report),
@@ -93,10 +93,10 @@ impl LocalExecutor {
             threads: OnceLock::new(),
         });
         let watching = Arc::downgrade(&shared);
-        let exits = ExitWatch::new(move |attempt, standing| {
+        let exits = ExitWatch::new(move |attempt, state| {
             if let Some(shared) = watching.upgrade() {
                 shared.not_watched(attempt);
-                shared.found(attempt, standing);
+                shared.found(attempt, state);
             }
         })?;
         let starts = Pool::start("launches", THREADS, || {
@@ -119,7 +119,7 @@ impl Executor for LocalExecutor {
         if matches!(attempt.stage, Stage::Known) {
             attempt.stage = Stage::Starting;
             drop(attempts);
-            self.0.give(order);
+            self.0.add(order);
         }
     }
 
@@ -180,9 +180,9 @@ impl Shared {
         AttemptFolder::of(&self.settings.state, attempt)
     }
 
-    fn give(&self, order: Box<StartOrder>) {
+    fn add(&self, order: Box<StartOrder>) {
         if let Some(threads) = self.threads.get() {
-            threads.starts.give(order);
+            threads.starts.add(order);
         }
     }
 
@@ -204,14 +204,14 @@ impl Shared {
             (self.report)(Report::NotStarted { attempt, reason });
             return Adopted::Over;
         }
-        let standing = wait_for_shim(&self.folder(attempt));
-        let adopted = match &standing {
+        let state = wait_for_shim(&self.folder(attempt));
+        let adopted = match &state {
             Ok(AttemptState::NeverStarted) => return Adopted::NeverStarted,
             Ok(AttemptState::Running(supervised)) => Adopted::Running { ran: ran(supervised) },
             Ok(AttemptState::Ended(_) | AttemptState::Lost) | Err(FolderError::Damaged { .. }) => Adopted::Over,
             Ok(AttemptState::Starting) | Err(_) => Adopted::Starting,
         };
-        self.found(attempt, standing);
+        self.found(attempt, state);
         adopted
     }
 
@@ -223,7 +223,7 @@ impl Shared {
             Err(NotLaunched::Job(reason)) => self.not_started(attempt, reason),
             Err(NotLaunched::Host(reason)) => {
                 (self.report)(Report::Delayed { attempt, reason });
-                self.later(START_AGAIN, move |shared| shared.start_again(order));
+                self.later(START_RETRY_DELAY, move |shared| shared.start_again(order));
             }
         }
     }
@@ -236,13 +236,13 @@ impl Shared {
         if told_to_end {
             self.not_started(order.attempt, "it was told to end before it could be launched".to_owned());
         } else {
-            self.give(order);
+            self.add(order);
         }
     }
 
     /// Reports the state of an attempt. Only a certain state ends it: an unreadable attempt may still run.
-    fn found(self: &Arc<Self>, attempt: AttemptId, standing: Result<AttemptState, FolderError>) {
-        let ended = match standing {
+    fn found(self: &Arc<Self>, attempt: AttemptId, state: Result<AttemptState, FolderError>) {
+        let ended = match state {
             Ok(AttemptState::Running(supervised)) => return self.started(attempt, supervised),
             Ok(AttemptState::NeverStarted) => return self.not_started(attempt, "its shim ended before it began".to_owned()),
             Ok(AttemptState::Starting) => return self.unclear(attempt, "its shim does not say who it is"),
@@ -255,8 +255,8 @@ impl Shared {
             }
             Err(error) => return self.unclear(attempt, &error.to_string()),
         };
-        let remains = Remains::gather(attempt, &self.folder(attempt), ended, &self.settings.program);
-        (self.report)(Report::Ended(Box::new(remains)));
+        let leftovers = Leftovers::gather(attempt, &self.folder(attempt), ended, &self.settings.program);
+        (self.report)(Report::Ended(Box::new(leftovers)));
     }
 
     fn started(self: &Arc<Self>, attempt: AttemptId, supervised: Supervised) {
@@ -299,7 +299,7 @@ impl Shared {
             return;
         }
         tracing::warn!(job = attempt.job.0, attempt = attempt.number, "the state of the attempt is unclear, checking again soon: {reason}");
-        self.later(LOOK_AGAIN, move |shared| shared.found(attempt, wait_for_shim(&shared.folder(attempt))));
+        self.later(RECHECK_DELAY, move |shared| shared.found(attempt, wait_for_shim(&shared.folder(attempt))));
     }
 
     /// Runs a closure after a delay, unless the executor is dropped by then.
@@ -335,7 +335,7 @@ fn ran(supervised: &Supervised) -> Option<Seconds> {
 }
 
 /// If root runs jobs of other users, they need access to their scripts and progress files. Other files stay unreadable.
-fn let_users_through(state: &Path) -> io::Result<()> {
+fn let_users_traverse(state: &Path) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }

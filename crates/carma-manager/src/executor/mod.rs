@@ -14,8 +14,8 @@
 mod attempt_files;
 #[cfg(test)]
 pub(crate) mod fake;
+mod leftovers;
 mod local;
-mod remains;
 mod start;
 
 use std::collections::HashMap;
@@ -26,8 +26,8 @@ use carma_core::{AttemptId, JobId, Placement, Seconds, Signal};
 use carma_gpu::DeviceUuid;
 use carma_gpu::mps::MpsControl;
 
+pub(crate) use self::leftovers::Leftovers;
 pub(crate) use self::local::{ExecutorError, LocalExecutor, LocalSettings};
-pub(crate) use self::remains::Remains;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
 
@@ -84,7 +84,7 @@ pub(crate) enum Report {
     /// It did not run, and will not.
     NotStarted { attempt: AttemptId, reason: String },
     /// It is over.
-    Ended(Box<Remains>),
+    Ended(Box<Leftovers>),
 }
 
 /// The state of an attempt of an earlier manager.

@@ -1,7 +1,7 @@
 //! The verdict on an attempt and its cause, from its exit, its logs, its GPUs and its host.
 //!
 //! ```text
-//!  stdout, stderr ─► lines ─► findings (words) ─► cause ─┐
+//!  stdout, stderr ─► lines ─► findings (patterns) ─► cause ─┐
 //!  exit, stops, GPUs, kernel ────────────────────────────┴─► verdict, reason, blame
 //! ```
 
@@ -9,8 +9,8 @@ mod cause;
 mod evidence;
 mod lines;
 mod memory;
+mod patterns;
 mod verdict;
-mod words;
 
-pub use evidence::{DeviceFacts, Evidence, HostFacts, XidSeen};
+pub use evidence::{DeviceFacts, Evidence, HostFacts, XidRecord};
 pub use verdict::{Blame, Judgement, verdict};

@@ -30,7 +30,7 @@ use exposition::Page;
 pub(crate) const ORPHANED: MiB = MiB(1024);
 
 /// Limit of series of one metric for jobs: no healthy machine runs more at once.
-const MOST_SERIES: usize = 2000;
+const MAX_SERIES: usize = 2000;
 
 /// The sources of metrics.
 #[derive(Debug, Clone)]

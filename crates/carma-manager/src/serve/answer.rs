@@ -24,7 +24,7 @@ use crate::api::{Problem, ProblemKind};
 pub(super) type Answer<T> = Result<Json<T>, Problem>;
 
 /// The largest body that is taken.
-pub(super) const LARGEST_BODY: usize = 32 << 20;
+pub(super) const MAX_BODY: usize = 32 << 20;
 /// A client that has sent more than this waits for a permit to send the rest, so that many at once do not fill the memory.
 pub(super) const LARGE: usize = 256 << 10;
 /// A body must arrive within this.
@@ -71,7 +71,7 @@ pub(super) struct JsonBody<T> {
 impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for JsonBody<T> {
     type Rejection = Problem;
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        if announced(request.headers()).is_some_and(|size| size > LARGEST_BODY) {
+        if announced(request.headers()).is_some_and(|size| size > MAX_BODY) {
             return Err(too_large());
         }
         let uid = request.extensions().get().map_or(u32::MAX, |caller: &Caller| caller.uid);
@@ -89,7 +89,7 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
 
 /// Reads a whole body. Only received bytes count: a client that announces much and sends little blocks no other.
 async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<u8>, Option<Permit>), Problem> {
-    let mut body = Limited::new(body, LARGEST_BODY);
+    let mut body = Limited::new(body, MAX_BODY);
     let (mut received, mut permit) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
@@ -105,7 +105,7 @@ async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<
 }
 
 fn too_large() -> Problem {
-    ProblemKind::TooLarge.because(format!("a request has {} MiB at most", LARGEST_BODY >> 20))
+    ProblemKind::TooLarge.because(format!("a request has {} MiB at most", MAX_BODY >> 20))
 }
 
 /// Reads JSON; nothing at all stands for an object that says nothing.
@@ -139,7 +139,7 @@ mod tests {
         // While that permit is taken, a small body is still received.
         assert!(receive(Body::from("{}"), &limit, 1).await.is_ok());
         assert_eq!(
-            receive(Body::from(vec![0; LARGEST_BODY + 1]), &ConcurrencyLimit::new(1, 1), 1).await.unwrap_err().kind,
+            receive(Body::from(vec![0; MAX_BODY + 1]), &ConcurrencyLimit::new(1, 1), 1).await.unwrap_err().kind,
             ProblemKind::TooLarge
         );
     }

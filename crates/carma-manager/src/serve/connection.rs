@@ -31,8 +31,8 @@ use super::stalled::{BufferedAnswer, StallGuard};
 use super::users::UserKey;
 
 /// Connections at once, and those of one user or address.
-const MOST_CONNECTIONS: usize = 4096;
-const MOST_OF_ONE: usize = 1024;
+const MAX_CONNECTIONS: usize = 4096;
+const MAX_PER_OWNER: usize = 1024;
 /// Beside those, for operators.
 const RESERVED: usize = 64;
 /// When all others are taken, it is looked up for so many at once whether they are operators.
@@ -42,7 +42,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// A client must go on reading its answer within this.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest head.
-const LONGEST_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 /// What is told to those for whom there is no room.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 64\r\n\r\n\
@@ -93,7 +93,7 @@ impl Connections {
             open,
             pages: Arc::new(pages),
             access: Arc::new(access),
-            limit: ConnectionLimit::new(MOST_CONNECTIONS, MOST_OF_ONE, RESERVED),
+            limit: ConnectionLimit::new(MAX_CONNECTIONS, MAX_PER_OWNER, RESERVED),
             operator_lookups: Arc::new(Semaphore::new(OPERATOR_LOOKUPS)),
         }
     }
@@ -217,7 +217,7 @@ impl Connections {
             }
         });
         let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(LONGEST_HEAD);
+        server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD);
         let stream = StallGuard::new(stream, READ_TIMEOUT, held.clone());
         let mut connected = pin!(server.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let stop = async {
@@ -243,7 +243,7 @@ async fn shake_hands(mut stream: TcpStream, tls: TlsAcceptor) -> io::Result<Opti
         return tls.accept(stream).await.map(Some);
     }
     // Closed with something unread, the connection would be reset, and the answer might be lost.
-    let _ = stream.read(&mut vec![0; LONGEST_HEAD]).await?;
+    let _ = stream.read(&mut vec![0; MAX_HEAD]).await?;
     stream.write_all(NOT_ENCRYPTED).await?;
     stream.shutdown().await?;
     Ok(None)

@@ -14,7 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::Shared;
 use super::access::Caller;
 use super::privacy::{Redact, View};
-use crate::api::{Problem, Told, Update};
+use crate::api::{Problem, TimedUpdate, Update};
 use crate::store::{StoredEvent, UnixMillis};
 
 /// Events that wait for a client.
@@ -24,7 +24,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Kept events that are read at once.
 const PAGE: u32 = 500;
 /// Jobs of which a client remembers whose they are.
-const MOST_REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED: usize = 10_000;
 
 /// Events on their way to a client.
 type Events = mpsc::Sender<Result<Event, Infallible>>;
@@ -33,12 +33,12 @@ impl Shared {
     /// Updates from now on; with a number, also the kept events that follow it.
     pub(super) fn events(self: &Arc<Self>, caller: Caller, after: Option<u64>) -> ReceiverStream<Result<Event, Infallible>> {
         let (events, stream) = mpsc::channel(BUFFERED);
-        let told = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
+        let client = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
         // Listened to before anything is replayed, so that nothing falls in between.
         let updates = self.handle.updates();
         tokio::spawn(async move {
             // An end means that the client is gone or too slow, or that the manager ends: it asks again.
-            let _ = told.run(updates, after).await;
+            let _ = client.run(updates, after).await;
         });
         ReceiverStream::new(stream)
     }
@@ -109,11 +109,11 @@ impl EventStream {
             Update::Gpus => ("gpus", View::Own),
             Update::Machine { .. } => ("machine", View::Own),
         };
-        Event::default().event(name).json_data(Told { at, update: update.visible_to(view) }).map_err(|_| StreamEnded)
+        Event::default().event(name).json_data(TimedUpdate { at, update: update.visible_to(view) }).map_err(|_| StreamEnded)
     }
 
     async fn learn_owners(&mut self, page: &[StoredEvent]) -> Result<(), StreamEnded> {
-        if self.owners.len() > MOST_REMEMBERED {
+        if self.owners.len() > MAX_REMEMBERED {
             self.owners.clear();
         }
         let unknown: Vec<JobId> = page.iter().filter_map(|stored| stored.event.job).filter(|job| !self.owners.contains_key(job)).collect();

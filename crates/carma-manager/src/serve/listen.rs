@@ -18,7 +18,7 @@ use super::tokens::Tokens;
 use crate::configuration::{ManagerConfig, NetworkConfig};
 
 /// The longest path of a socket that the kernel takes.
-const LONGEST_PATH: usize = 107;
+const MAX_PATH: usize = 107;
 
 /// All that is listened on.
 #[derive(Debug)]
@@ -50,10 +50,10 @@ impl Socket {
     fn bind(path: &Path, for_everybody: bool) -> io::Result<Self> {
         // Created under another name and renamed, so that clients never see it with wrong permissions.
         let new = path.with_extension("new");
-        if new.as_os_str().len() > LONGEST_PATH {
+        if new.as_os_str().len() > MAX_PATH {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("a socket's path has {LONGEST_PATH} bytes at most: use a shorter one"),
+                format!("a socket's path has {MAX_PATH} bytes at most: use a shorter one"),
             ));
         }
         path.parent().map_or(Ok(()), make_folder)?;

@@ -129,9 +129,9 @@ struct Shared {
     /// To have jobs that are submitted in memory, by their size.
     submissions: ConcurrencyLimit,
     /// To ask what the engine has to think about.
-    deliberations: ConcurrencyLimit,
+    engine_queries: ConcurrencyLimit,
     /// To have the engine list the queue: many requests of one user must not fill its inbox.
-    listings: ConcurrencyLimit,
+    queue_queries: ConcurrencyLimit,
     metrics_cache: routes::MetricsCache,
     /// To wait for a simulation.
     simulations: ConcurrencyLimit,
@@ -174,8 +174,8 @@ impl Server {
             large_bodies: ConcurrencyLimit::new(16, 2),
             submissions: routes::submission_limit(),
             // Of forecasts some wait for a dry run.
-            deliberations: ConcurrencyLimit::new(64, 4),
-            listings: ConcurrencyLimit::new(64, 4),
+            engine_queries: ConcurrencyLimit::new(64, 4),
+            queue_queries: ConcurrencyLimit::new(64, 4),
             metrics_cache: routes::MetricsCache::default(),
             simulations: ConcurrencyLimit::new(8, 2),
             what_ifs,

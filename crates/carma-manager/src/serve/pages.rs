@@ -20,7 +20,7 @@ use crate::token::hexadecimal;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// What is asked for where nothing is named.
-const FIRST: &str = "/index.html";
+const INDEX: &str = "/index.html";
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +35,10 @@ pub struct PageFile {
 
 /// The files, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Pages(HashMap<&'static str, Ready>);
+pub(crate) struct Pages(HashMap<&'static str, PreparedFile>);
 
 #[derive(Debug)]
-struct Ready {
+struct PreparedFile {
     kind: &'static str,
     plain: Bytes,
     packed: Bytes,
@@ -50,7 +50,7 @@ impl Pages {
     pub(crate) fn new(files: &[PageFile]) -> Self {
         let ready = |file: &PageFile| {
             let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(file.body)[..8]));
-            (file.path, Ready { kind: file.kind, plain: Bytes::from_static(file.body), packed: pack(file.body).into(), tag })
+            (file.path, PreparedFile { kind: file.kind, plain: Bytes::from_static(file.body), packed: pack(file.body).into(), tag })
         };
         Self(files.iter().map(ready).collect())
     }
@@ -58,7 +58,7 @@ impl Pages {
     /// The file that is asked for, where it is one of the page's.
     pub(crate) fn answer<B>(&self, request: &Request<B>) -> Option<Response> {
         let path = match request.uri().path() {
-            "/" => FIRST,
+            "/" => INDEX,
             path => path,
         };
         let file = self.0.get(path)?;
@@ -69,7 +69,7 @@ impl Pages {
     }
 }
 
-impl Ready {
+impl PreparedFile {
     fn answer(&self, headers: &HeaderMap) -> Response {
         let says = |name: HeaderName, wanted: &str| {
             headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| value.contains(wanted))

@@ -123,7 +123,7 @@ impl Redact for JobSummary {
 impl Redact for StoredEvent {
     fn redact(&mut self) {
         self.event.event = self.event.event.without_body();
-        self.text = self.event.event.words();
+        self.text = self.event.event.text();
     }
 }
 

@@ -9,7 +9,7 @@ use crate::api::{Problem, ProblemKind};
 use crate::store::{Reader, Store, StoreError};
 
 /// So many read at once.
-const MOST: usize = 8;
+const MAX_READERS: usize = 8;
 
 /// A pool of readers, opened as they are needed.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Readers {
 
 impl Readers {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, free: Mutex::default(), permits: Arc::new(Semaphore::new(MOST)) }
+        Self { store, free: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) }
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {

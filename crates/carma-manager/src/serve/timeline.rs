@@ -11,14 +11,14 @@ use crate::api::{Ending, GpuStay, GpuTimeline, Problem, SampleQuery};
 use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
 
 /// Milliseconds that are shown where nothing is said.
-const USUAL: u64 = 3_600_000;
+const DEFAULT_SPAN: u64 = 3_600_000;
 /// More than the minutes of a day and an hour are too many to draw: of longer spans, several minutes are one.
-const MOST_MINUTES: u64 = 1500;
+const MAX_MINUTES: u64 = 1500;
 
 impl Shared {
     pub(super) async fn timeline(&self, device: DeviceId, query: SampleQuery) -> Result<GpuTimeline, Problem> {
         let until = query.until.unwrap_or_else(|| self.handle.now());
-        let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(USUAL)));
+        let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(DEFAULT_SPAN)));
         let span = since.minute()..UnixMillis(until.0.saturating_add(59_999)).minute();
         let minutes = thinned(&self.minutes(device, span).await?, until.0.saturating_sub(since.0));
         let stays = self.readers.read(move |reader| Ok(reader.stays(device, since..until)?)).await?;
@@ -42,7 +42,7 @@ impl Shared {
 
 /// So few that they can be drawn, of a span of so many milliseconds.
 fn thinned(minutes: &[MinuteMean], span: u64) -> Vec<MinuteMean> {
-    let every = span.div_ceil(MOST_MINUTES * 60_000).max(1);
+    let every = span.div_ceil(MAX_MINUTES * 60_000).max(1);
     minutes.chunk_by(|one, other| one.minute.0 / every == other.minute.0 / every).filter_map(mean).collect()
 }
 
@@ -53,8 +53,8 @@ fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
         return Some(first);
     }
     let weighted = |pick: &dyn Fn(&MinuteMean) -> Option<f64>| {
-        let told = minutes.iter().filter_map(|minute| Some((pick(minute)?, f64::from(minute.readings))));
-        let (sum, weight) = told.fold((0.0, 0.0), |(sum, weight), (value, readings)| (sum + value * readings, weight + readings));
+        let known = minutes.iter().filter_map(|minute| Some((pick(minute)?, f64::from(minute.readings))));
+        let (sum, weight) = known.fold((0.0, 0.0), |(sum, weight), (value, readings)| (sum + value * readings, weight + readings));
         (weight > 0.0).then(|| sum / weight)
     };
     let share = |metric| weighted(&|minute| minute.utilisation[metric].map(Fraction::get)).map(Fraction::clamped);

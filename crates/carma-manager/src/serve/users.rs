@@ -14,7 +14,7 @@ use crate::api::{Problem, ProblemKind};
 /// For so long, what was looked up counts.
 const FRESH: Duration = Duration::from_secs(60);
 /// So many users are remembered.
-const MOST_REMEMBERED: usize = 1024;
+const MAX_REMEMBERED: usize = 1024;
 
 /// By what a user is found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -76,7 +76,7 @@ impl Users {
             return Err(ProblemKind::Forbidden.because("this is another user's own manager: start yours with `carma up`"));
         }
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= MOST_REMEMBERED {
+        if remembered.len() >= MAX_REMEMBERED {
             remembered.clear();
         }
         remembered.insert(key, (Instant::now(), caller.clone()));

@@ -48,10 +48,10 @@ impl Shared {
         // Listening begins before the first look, so that nothing falls in between.
         let mut job_updates = self.job_updates(job);
         loop {
-            let standing = self.readers.read(move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
+            let summary = self.readers.read(move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
             let left = until.saturating_duration_since(Instant::now());
-            if wanted(&standing) || left.is_zero() {
-                return Ok(standing);
+            if wanted(&summary) || left.is_zero() {
+                return Ok(summary);
             }
             job_updates.wait(left.min(POLL_INTERVAL)).await;
         }

@@ -19,11 +19,11 @@ use crate::store::UnixMillis;
 /// An answer is given again for so long to the same question.
 const KEPT: Duration = Duration::from_secs(60);
 /// A simulation that takes longer is given up.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Whatever else wants a core has it first.
 const NICEST: i32 = 19;
 /// More is no answer.
-const LARGEST_ANSWER: u64 = 16 << 20;
+const MAX_ANSWER: u64 = 16 << 20;
 
 /// One question at a time is answered.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct WhatIfs {
 impl WhatIfs {
     /// By this program, which asks at this socket.
     pub(super) fn new(program: PathBuf, socket: PathBuf) -> Self {
-        Self { program, socket, longest: LONGEST, kept: tokio::sync::Mutex::default() }
+        Self { program, socket, longest: TIMEOUT, kept: tokio::sync::Mutex::default() }
     }
 
     /// The answer to a question, even if the client no longer waits for it.
@@ -95,7 +95,7 @@ impl WhatIfs {
 fn read(from: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     // What was read of what broke off is no answer, which is seen when it is taken apart.
-    let _ = from.map(|from| from.take(LARGEST_ANSWER).read_to_end(&mut bytes));
+    let _ = from.map(|from| from.take(MAX_ANSWER).read_to_end(&mut bytes));
     bytes
 }
 

@@ -21,7 +21,7 @@ pub(super) const NEXT_JOB: &str = "next_job";
 pub(super) const CLOCK: &str = "clock";
 
 /// The last event whose notifications are done.
-pub(super) const TOLD: &str = "told";
+pub(super) const NOTIFIED_THROUGH: &str = "told";
 
 /// Writes one change within the caller's transaction.
 pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), ApplyError> {
@@ -52,7 +52,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::UserNotified { uid, by, through } => {
             to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
         }
-        Change::NotifiedThrough { through } => to.raise(TOLD, *through),
+        Change::NotifiedThrough { through } => to.raise(NOTIFIED_THROUGH, *through),
         Change::JobsDeleted(jobs) => jobs.iter().try_for_each(|job| to.delete_job(*job)),
         Change::EventsDeleted(events) => {
             let sql = format!("DELETE FROM events WHERE sequence = ?1 AND {NOT_NEEDED}");

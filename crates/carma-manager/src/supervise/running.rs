@@ -87,10 +87,10 @@ impl<'a> RunningJob<'a> {
     }
 
     fn end_idle(&mut self, limit: Seconds, now: Instant) {
-        let words = format!("\r\n[carma: {}, and is ended]\r\n", Exit::Idle(limit));
+        let text = format!("\r\n[carma: {}, and is ended]\r\n", Exit::Idle(limit));
         if let (Some(console), Some(output)) = (&mut self.console, self.streams.first_mut()) {
-            console.print(words.as_bytes(), now);
-            output.write(words.as_bytes());
+            console.print(text.as_bytes(), now);
+            output.write(text.as_bytes());
         }
         self.ending.end_idle(now);
         self.idle = Some(limit);

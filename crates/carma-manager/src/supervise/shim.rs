@@ -55,8 +55,8 @@ pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&C
 }
 
 /// Writes to the shim's own log. A full disk must not end a shim, as `eprintln!` would.
-pub(super) fn log_line(words: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{words}");
+pub(super) fn log_line(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Kills and removes all leftovers of an attempt.
@@ -71,7 +71,7 @@ pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
                     thread::sleep(Duration::from_millis(5));
                 }
             }
-            Err(words) => log_line(format_args!("{words}")),
+            Err(text) => log_line(format_args!("{text}")),
         }
         kill_descendants(None);
     }

@@ -14,10 +14,10 @@ const SMALL_PART: f64 = 0.02;
 
 /// What was written of each attempt on each device, and what was seen since.
 #[derive(Debug, Default)]
-pub(crate) struct MemorySteps(HashMap<(AttemptId, DeviceId), Known>);
+pub(crate) struct MemorySteps(HashMap<(AttemptId, DeviceId), LastSteps>);
 
 #[derive(Debug)]
-struct Known {
+struct LastSteps {
     written: MemoryStep,
     seen: MemoryStep,
 }
@@ -27,7 +27,7 @@ impl MemorySteps {
     pub(crate) fn seen(&mut self, attempt: AttemptId, device: DeviceId, at: UnixMillis, memory: MiB) -> Option<MemoryStep> {
         let seen = MemoryStep { at, memory };
         let Some(known) = self.0.get_mut(&(attempt, device)) else {
-            self.0.insert((attempt, device), Known { written: seen, seen });
+            self.0.insert((attempt, device), LastSteps { written: seen, seen });
             return Some(seen);
         };
         known.seen = seen;

@@ -19,7 +19,7 @@ pub(crate) use self::verdict::{judge, not_started};
 
 /// An attempt under way, as far as the core does not know it.
 #[derive(Debug)]
-pub(crate) struct Underway {
+pub(crate) struct ActiveAttempt {
     /// When it was to be launched.
     pub(crate) launched: UnixMillis,
     /// It runs under supervision.
@@ -33,13 +33,13 @@ pub(crate) struct Underway {
 
 /// The attempts under way, and the executor that runs them.
 pub(crate) struct Attempts {
-    underway: HashMap<AttemptId, Underway>,
+    active: HashMap<AttemptId, ActiveAttempt>,
     executor: Arc<dyn Executor>,
 }
 
 impl Attempts {
     pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
-        Self { underway: HashMap::new(), executor }
+        Self { active: HashMap::new(), executor }
     }
 
     pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
@@ -48,7 +48,7 @@ impl Attempts {
 
     /// Takes over the attempts that the store knows as running.
     pub(crate) fn adopt(&mut self, running: &[StoredAttempt]) -> Vec<(AttemptId, Adopted)> {
-        self.underway.clear();
+        self.active.clear();
         for stored in running {
             self.add(stored.attempt, stored.launched);
         }
@@ -59,31 +59,31 @@ impl Attempts {
 
     /// An attempt is to be launched.
     pub(crate) fn add(&mut self, attempt: AttemptId, launched: UnixMillis) {
-        let underway = Underway { launched, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
-        self.underway.insert(attempt, underway);
+        let active = ActiveAttempt { launched, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
+        self.active.insert(attempt, active);
     }
 
     /// An attempt is over; false where it was before.
     pub(crate) fn remove(&mut self, attempt: AttemptId) -> bool {
-        self.underway.remove(&attempt).is_some()
+        self.active.remove(&attempt).is_some()
     }
 
-    pub(crate) fn get(&self, attempt: AttemptId) -> Option<&Underway> {
-        self.underway.get(&attempt)
+    pub(crate) fn get(&self, attempt: AttemptId) -> Option<&ActiveAttempt> {
+        self.active.get(&attempt)
     }
 
     pub(crate) fn contains(&self, attempt: AttemptId) -> bool {
-        self.underway.contains_key(&attempt)
+        self.active.contains_key(&attempt)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.underway.is_empty()
+        self.active.is_empty()
     }
 
     /// Attempts that the host could not start yet, with the reason.
     pub(crate) fn delayed(&self) -> impl Iterator<Item = (AttemptId, &str)> {
-        let waiting = self.underway.iter().filter(|(_, underway)| !underway.started);
-        waiting.filter_map(|(attempt, underway)| Some((*attempt, underway.delayed.as_deref()?)))
+        let waiting = self.active.iter().filter(|(_, active)| !active.started);
+        waiting.filter_map(|(attempt, active)| Some((*attempt, active.delayed.as_deref()?)))
     }
 
     pub(crate) fn start(&self, order: Box<StartOrder>) {
@@ -100,8 +100,8 @@ impl Attempts {
 
     /// An attempt runs. One that is not under way is killed: nothing runs that is not watched.
     pub(crate) fn started(&mut self, attempt: AttemptId) {
-        match self.underway.get_mut(&attempt) {
-            Some(underway) => underway.started = true,
+        match self.active.get_mut(&attempt) {
+            Some(active) => active.started = true,
             None => self.executor.signal(attempt, Signal::Kill),
         }
     }
@@ -109,8 +109,8 @@ impl Attempts {
     /// The host cannot start an attempt now; the executor tries again.
     pub(crate) fn delay(&mut self, decisions: &mut Decisions, attempt: AttemptId, reason: String) {
         decisions.announce(format!("{attempt} could not be launched, and will be tried again: {reason}"));
-        if let Some(underway) = self.underway.get_mut(&attempt) {
-            underway.delayed = Some(reason);
+        if let Some(active) = self.active.get_mut(&attempt) {
+            active.delayed = Some(reason);
         }
     }
 
@@ -118,26 +118,26 @@ impl Attempts {
     pub(crate) fn owners(&mut self, pids: &[u32]) -> HashMap<u32, AttemptId> {
         let owners = self.executor.owners(pids);
         for (pid, attempt) in &owners {
-            if let Some(underway) = self.underway.get_mut(attempt) {
-                underway.pids.insert(*pid);
+            if let Some(active) = self.active.get_mut(attempt) {
+                active.pids.insert(*pid);
             }
         }
         owners
     }
 
     /// Reads what all attempts say about themselves.
-    pub(crate) fn look(&mut self, decisions: &mut Decisions) {
-        let attempts: Vec<AttemptId> = self.underway.keys().copied().collect();
+    pub(crate) fn poll(&mut self, decisions: &mut Decisions) {
+        let attempts: Vec<AttemptId> = self.active.keys().copied().collect();
         for attempt in attempts {
             self.read_progress(decisions, attempt);
-            self.look_for_checkpoint(decisions, attempt, false);
+            self.check_for_checkpoint(decisions, attempt, false);
         }
     }
 
     /// Reads what an attempt said about itself until it ended.
-    pub(crate) fn last_look(&mut self, decisions: &mut Decisions, attempt: AttemptId) {
+    pub(crate) fn poll_last(&mut self, decisions: &mut Decisions, attempt: AttemptId) {
         self.read_progress(decisions, attempt);
-        self.look_for_checkpoint(decisions, attempt, true);
+        self.check_for_checkpoint(decisions, attempt, true);
     }
 
     fn read_progress(&self, decisions: &mut Decisions, attempt: AttemptId) {

@@ -78,15 +78,15 @@ impl Clock {
 
 /// The clock in force, for other threads.
 #[derive(Debug, Clone)]
-pub(crate) struct ClockFace(Arc<RwLock<Clock>>);
+pub(crate) struct SharedClock(Arc<RwLock<Clock>>);
 
-impl ClockFace {
+impl SharedClock {
     /// The real wall clock, until there is another.
     pub(crate) fn new() -> Self {
         Self(Arc::new(RwLock::new(Clock::from(Time::ZERO, 1.0))))
     }
 
-    pub(crate) fn show(&self, clock: Clock) {
+    pub(crate) fn set(&self, clock: Clock) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = clock;
     }
 

@@ -57,9 +57,9 @@ impl Decisions {
     }
 
     /// Tells the core something that it has no reason to refuse.
-    pub(crate) fn tell_surely(&mut self, event: Event) {
-        let told = self.tell(event);
-        let _ = told.inspect_err(|error| tracing::error!("the core refuses an event: {error}"));
+    pub(crate) fn tell_or_log(&mut self, event: Event) {
+        let result = self.tell(event);
+        let _ = result.inspect_err(|error| tracing::error!("the core refuses an event: {error}"));
     }
 
     /// The next action to act on.
@@ -73,23 +73,23 @@ impl Decisions {
     }
 
     /// A job changed in the core: the change is stored, and listeners are notified.
-    pub(crate) fn news(&mut self, job: JobId, text: String) {
+    pub(crate) fn job_changed(&mut self, job: JobId, text: String) {
         self.batch.changed.insert(job);
         let Some(known) = self.core.scheduler().job(job) else { return };
         let (uid, attempt) = (known.spec.user.0, known.attempts);
-        self.batch.effects.push(Effect::Tell(Update::Job { job, uid, state: Phase::from(&known.state), attempt, text }));
+        self.batch.effects.push(Effect::Publish(Update::Job { job, uid, state: Phase::from(&known.state), attempt, text }));
     }
 
     /// The same for what has a line in the job's timeline.
     pub(crate) fn note(&mut self, job: JobId, event: JobEvent, text: String) {
         self.log(job, event);
-        self.news(job, text);
+        self.job_changed(job, text);
     }
 
     /// Adds an event of the machine, which the log shows like every other event.
     pub(crate) fn announce(&mut self, text: String) {
         self.batch.log(self.clock.wall(), None, JobEvent::Machine { text: text.clone() });
-        self.batch.effects.push(Effect::Tell(Update::Machine { text }));
+        self.batch.effects.push(Effect::Publish(Update::Machine { text }));
     }
 
     /// Answers once all that led to the answer is on the disk.

@@ -39,10 +39,10 @@ impl EarlierRuns {
         let declared = spec.memory.known.as_ref().and_then(|known| known.values().iter().max()).copied();
         let estimated = spec.memory.estimated.as_ref().and_then(|all| all.values().iter().map(|one| one.expected).max());
         let need = self.need();
-        let told = declared.or(estimated);
+        let expected = declared.or(estimated);
         let too_low = match self {
             Self::Used(_) => declared.is_some_and(|declared| declared < need.expected),
-            Self::RanOutWith(memory) => told.is_none_or(|told| told <= memory),
+            Self::RanOutWith(memory) => expected.is_none_or(|expected| expected <= memory),
         };
         if !too_low {
             return None;

@@ -16,9 +16,9 @@ impl Gpus {
     /// Asks the driver which devices there are. Why others are not used is logged.
     pub(crate) fn find(&mut self) -> Result<Devices, DriverError> {
         let Some(driver) = &self.setup.driver else { return Ok(Devices::default()) };
-        let (devices, outside) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
-        outside.words.iter().for_each(|words| tracing::info!("{words}"));
-        self.outside = outside;
+        let (devices, excluded) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
+        excluded.reasons.iter().for_each(|reason| tracing::info!("{reason}"));
+        self.excluded = excluded;
         Ok(devices)
     }
 
@@ -36,7 +36,7 @@ impl Gpus {
         drained: impl IntoIterator<Item = DeviceId>,
     ) -> Result<(), EventError> {
         self.devices = found;
-        self.keep_switched(decisions, changes);
+        self.keep_mps_modes(decisions, changes);
         if !self.setup.observes {
             for trouble in self.mps.start_for_new(&mut self.devices, &Devices::default()) {
                 decisions.announce(trouble);
@@ -60,27 +60,27 @@ impl Gpus {
     }
 
     /// Looks for the devices again, on a thread that may block.
-    pub(crate) fn look_for_devices(&mut self) {
+    pub(crate) fn rescan_devices(&mut self) {
         // After a switch they are looked for in any case.
         let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
         let (settings, mut numbers, reports) = (self.setup.settings.clone(), self.numbers.clone(), self.reports.clone());
         let (daemons, known) = (Some(self.mps.clone()).filter(|_| !self.setup.observes), self.devices.clone());
         let run = move || {
-            if let Ok((mut devices, outside)) = Devices::find(&driver, &settings, &mut numbers) {
+            if let Ok((mut devices, excluded)) = Devices::find(&driver, &settings, &mut numbers) {
                 let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
-                reports.changed(GpuChange::Found(Scan { number, devices, outside, numbers, troubles }));
+                reports.changed(GpuChange::Found(Scan { number, devices, excluded, numbers, troubles }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
-    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, outside, numbers, troubles }: Scan) {
+    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, excluded, numbers, troubles }: Scan) {
         if self.scans.counts(number) {
             for trouble in troubles {
                 decisions.announce(trouble);
             }
             devices.keep_modes(&self.devices);
-            (self.numbers, self.outside) = (numbers, outside);
+            (self.numbers, self.excluded) = (numbers, excluded);
             self.found(decisions, &devices);
         }
     }

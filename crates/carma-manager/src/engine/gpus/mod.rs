@@ -2,11 +2,11 @@
 
 pub(crate) mod activity;
 pub(crate) mod devices;
+pub(crate) mod excluded;
 mod finding;
 pub(crate) mod incidents;
 mod modes;
 mod mps;
-pub(crate) mod outside;
 mod power;
 mod report;
 pub(crate) mod sampler;
@@ -23,9 +23,9 @@ use carma_gpu::Driver;
 use carma_gpu::profiling::Options;
 
 use self::devices::{Devices, Numbers};
+use self::excluded::ExcludedGpus;
 use self::incidents::Incidents;
 use self::mps::MpsDaemons;
-use self::outside::Outside;
 use self::power::PowerOrder;
 pub(crate) use self::report::{GpuChange, GpuReport, Reports};
 use self::sampling::Sampling;
@@ -54,7 +54,7 @@ pub(crate) struct GpuSetup {
 pub(crate) struct Gpus {
     setup: GpuSetup,
     devices: Devices,
-    outside: Outside,
+    excluded: ExcludedGpus,
     /// GPUs that take no new jobs, whether or not they are there now.
     drained: BTreeSet<DeviceId>,
     numbers: Numbers,
@@ -74,7 +74,7 @@ impl Gpus {
             power: power::limits(setup.driver.as_ref(), store, &reports)?,
             setup,
             devices: Devices::default(),
-            outside: Outside::default(),
+            excluded: ExcludedGpus::default(),
             drained: BTreeSet::new(),
             scans: Scans::default(),
             sampling: Sampling::default(),
@@ -93,7 +93,7 @@ impl Gpus {
 
     /// Why GPUs of this host are not used.
     pub(crate) fn left_out(&self) -> &[String] {
-        &self.outside.words
+        &self.excluded.reasons
     }
 
     /// Whether a GPU is being switched to another mode.
@@ -135,7 +135,7 @@ impl Gpus {
 
     /// The changes of earlier managers that are no longer wanted are undone, and power limits are set.
     pub(crate) fn begin(&mut self, decisions: &mut Decisions, changes: Vec<MachineChange>) {
-        self.join_unwanted_instances(decisions, &changes);
+        self.remove_unwanted_instances(decisions, &changes);
         self.stop_unwanted_mps(decisions, &changes);
         self.begin_power_limits(decisions, changes);
     }

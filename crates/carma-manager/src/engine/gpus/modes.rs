@@ -46,7 +46,7 @@ impl Gpus {
         let known = self.devices.get(device).filter(|_| self.setup.driver.is_some());
         match known {
             None => mode_refused(decisions, device, "it is no longer there"),
-            Some(known) if self.outside.has(&known.uuid) => mode_refused(decisions, device, "others use MIG instances of it"),
+            Some(known) if self.excluded.has(&known.uuid) => mode_refused(decisions, device, "others use MIG instances of it"),
             Some(_) => {
                 decisions.batch.changes.extend(self.change_for(device, to.sharing()).map(Change::MachineChanged));
                 decisions.batch.effects.push(Effect::Switch { device, to });
@@ -101,7 +101,7 @@ impl Gpus {
                 let _ = decisions.tell(Event::GpuModeChanged { device, mode });
             }
         }
-        self.look_for_devices();
+        self.rescan_devices();
     }
 
     fn forget_changes(&self, decisions: &mut Decisions, device: DeviceId, gone: impl Fn(SharingMode) -> bool) {
@@ -111,7 +111,7 @@ impl Gpus {
     }
 
     /// GPUs that had an MPS daemon of an earlier manager keep it, where modes may be chosen.
-    pub(super) fn keep_switched(&mut self, decisions: &Decisions, changes: &[MachineChange]) {
+    pub(super) fn keep_mps_modes(&mut self, decisions: &Decisions, changes: &[MachineChange]) {
         if !decisions.scheduler().config().modes.allows(SharingMode::Mps) {
             return;
         }
@@ -126,14 +126,14 @@ impl Gpus {
 
     /// Makes GPUs whole that an earlier manager cut: those that may no longer be cut, unless jobs are on their instances, and those without
     /// instances, which are useless.
-    pub(super) fn join_unwanted_instances(&mut self, decisions: &mut Decisions, changes: &[MachineChange]) {
+    pub(super) fn remove_unwanted_instances(&mut self, decisions: &mut Decisions, changes: &[MachineChange]) {
         let Some(driver) = self.setup.driver.clone() else { return };
         let may_be_cut = decisions.scheduler().config().modes.allows(SharingMode::Mig);
         for change in changes {
             let MachineChange::MigInstances { gpu } = change else { continue };
             let device = self.devices.by_uuid(gpu).map(|device| device.id);
             // A GPU that is not for this manager is made whole by the next one that has it.
-            if (may_be_cut && device.is_some()) || self.outside.has(gpu) {
+            if (may_be_cut && device.is_some()) || self.excluded.has(gpu) {
                 continue;
             }
             let on_it =
@@ -145,7 +145,7 @@ impl Gpus {
                 Ok(_) => decisions.batch.changes.push(Change::MachineRestored(change.clone())),
                 Err(error) => tracing::warn!(%gpu, "cannot remove MIG instances: {error}"),
             }
-            self.look_for_devices();
+            self.rescan_devices();
         }
     }
 }

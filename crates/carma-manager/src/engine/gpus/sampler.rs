@@ -18,7 +18,7 @@ use crate::engine::decide::Clock;
 /// How often MPS daemons are asked for their server; whether a known server has died is checked with every sample.
 const MPS_PERIOD: Duration = Duration::from_secs(5);
 /// Drivers take their samples of processes up to a second apart.
-const SHORTEST_ACTIVITY: Duration = Duration::from_secs(2);
+const MIN_ACTIVITY: Duration = Duration::from_secs(2);
 /// The longest wait for an event of the driver before it is checked whether the sampler still exists.
 const EVENT_WAIT: Duration = Duration::from_millis(500);
 
@@ -149,7 +149,7 @@ fn activities(driver: &Driver, observations: &[Observation], over: Duration) -> 
     let used = |observation: &&Observation| observation.reading.as_ref().is_ok_and(|reading| !reading.processes.is_empty());
     let (used, unused): (Vec<_>, Vec<_>) = observations.iter().partition(used);
     let used: Vec<DeviceUuid> = used.into_iter().map(|observation| observation.device.clone()).collect();
-    let answers = driver.process_activity(&used, over.max(SHORTEST_ACTIVITY));
+    let answers = driver.process_activity(&used, over.max(MIN_ACTIVITY));
     let asked = answers.into_iter().map(|(device, answer)| (device, answer.unwrap_or(ProcessActivity::Unknown)));
     asked.chain(unused.into_iter().map(|observation| (observation.device.clone(), ProcessActivity::Unknown))).collect()
 }

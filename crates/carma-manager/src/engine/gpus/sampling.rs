@@ -14,7 +14,7 @@ use super::sampler::{GpuSample, Sampler, SamplerSetup};
 use crate::engine::decide::Decisions;
 
 /// The shortest period of any source of counters.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_PERIOD: Duration = Duration::from_millis(100);
 
 /// The threads that sample, and the last sample of each device.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Gpus {
         let period = clock.real(self.setup.settings.period);
         let controls: HashMap<DeviceId, MpsControl> =
             self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
-        let profiling = Options { interval: period.max(SHORTEST), ..self.setup.profiling.clone() };
+        let profiling = Options { interval: period.max(MIN_PERIOD), ..self.setup.profiling.clone() };
         let setup = SamplerSetup { driver, clock, period, profiling, controls };
         self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), self.reports.clone())?);
         self.rules_changed(decisions);

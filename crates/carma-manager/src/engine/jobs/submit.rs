@@ -5,10 +5,10 @@ use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, Jo
 use super::JobMeta;
 use crate::api::{Problem, ProblemKind, Submitted};
 use crate::engine::decide::Reply;
-use crate::engine::decide::batch::Accepted;
+use crate::engine::decide::batch::AcceptedJob;
 use crate::engine::estimates::{EstimateOrder, Estimated, Method, Purpose};
 use crate::engine::refusal::refused;
-use crate::engine::run::Running;
+use crate::engine::run::EngineState;
 use crate::event::JobEvent;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::UnixMillis;
@@ -16,10 +16,10 @@ use crate::submission::ValidJobs;
 use crate::tally::Tally;
 
 /// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
-const MOST_NOTES: usize = 10;
+const MAX_NOTES: usize = 10;
 
 /// A job that passed the manager's checks, with all that is known about it.
-struct Checked {
+struct CheckedJob {
     spec: JobSpec,
     request: JobRequest,
     /// What earlier runs showed.
@@ -30,7 +30,7 @@ struct Checked {
     note: Option<String>,
 }
 
-impl Running {
+impl EngineState {
     /// Accepts jobs, all or none. The answer is sent when they are on the disk.
     pub(crate) fn submit(&mut self, owner: &Owner, jobs: ValidJobs, reply: Reply<Submitted>) {
         match self.accept(owner, jobs) {
@@ -62,7 +62,7 @@ impl Running {
     }
 
     /// Checks a request by itself, and gathers what is known about it.
-    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<Checked, Problem> {
+    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
         let mut spec = self.spec(id, first, &request, owner)?;
         let recalled = self.estimates.recall(&request);
         let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
@@ -72,19 +72,19 @@ impl Running {
         }
         let method = if recalled.is_some() { None } else { self.estimates.method(&request) };
         spec.awaits_estimate = method.is_some();
-        Ok(Checked { spec, request, recalled, method, note })
+        Ok(CheckedJob { spec, request, recalled, method, note })
     }
 
     /// Notes that a job was accepted, and starts its estimate where it needs one.
-    fn record(&mut self, job: Checked, owner: &Owner, submitted: UnixMillis) {
-        let Checked { spec, request, recalled, method, note } = job;
+    fn record(&mut self, job: CheckedJob, owner: &Owner, submitted: UnixMillis) {
+        let CheckedJob { spec, request, recalled, method, note } = job;
         let id = spec.id;
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
             self.estimates.order(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
         }
         self.decisions.batch.tallies.count(Tally::Submitted);
-        self.decisions.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
+        self.decisions.batch.accepted.push(AcceptedJob { job: id, request, owner: owner.clone(), submitted });
         self.decisions.note(id, JobEvent::Submitted { user: owner.name.clone() }, format!("{id} is submitted"));
         if method.is_some() {
             self.decisions.batch.log(submitted, id, JobEvent::Estimating {});
@@ -207,12 +207,12 @@ impl Running {
 }
 
 /// The notes of a submission: jobs with the same note share a line.
-fn notes(checked: &[Checked]) -> Vec<String> {
+fn notes(checked: &[CheckedJob]) -> Vec<String> {
     let mut lines: Vec<(JobId, usize, &str)> = Vec::new();
     for (id, note) in checked.iter().filter_map(|job| Some((job.spec.id, job.note.as_ref()?))) {
         match lines.iter().position(|(_, _, text)| text == note) {
             Some(line) => lines[line].1 += 1,
-            None if lines.len() < MOST_NOTES => lines.push((id, 0, note)),
+            None if lines.len() < MAX_NOTES => lines.push((id, 0, note)),
             None => {}
         }
     }

@@ -32,7 +32,7 @@ impl View<'_> {
             up: Seconds::new((UnixMillis::now().0.saturating_sub(self.started.0)) as f64 / 1000.0).unwrap_or_default(),
             observes: self.setup.observes,
             draining: self.draining,
-            world: self.setup.world.words.clone(),
+            world: self.setup.world.description.clone(),
             // Real GPUs are found without being told where.
             emulated: !self.setup.world.environment.is_empty(),
             speed: self.decisions.clock.speed(),

@@ -11,12 +11,12 @@ use crate::untrusted::open_file;
 /// As much is read at once.
 const CHUNK: u64 = 64 << 10;
 /// More than the line in between has.
-const LONGEST_LINE: usize = 64;
+const MAX_LINE: usize = 64;
 /// The last lines are looked for in so much of the end: a log may be larger than its limit where its owner has made it so, with holes that take
 /// no room on the disk.
-const LONGEST_SCAN: u64 = 4 << 20;
+const MAX_SCAN: u64 = 4 << 20;
 /// No job prints more.
-const MOST_LEFT_OUT: u64 = 1 << 50;
+const MAX_LEFT_OUT: u64 = 1 << 50;
 
 /// Reads a log from some place on. The place counts all that was ever written, so that it means the same when the file is replaced by one without its middle.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl LogCursor {
 
 /// What is left out of a log of this limit.
 fn gap(file: &File, limit: u64) -> io::Result<Option<Gap>> {
-    let mut line = [0; LONGEST_LINE];
+    let mut line = [0; MAX_LINE];
     let length = file.read_at(&mut line, Gap::place(limit))?;
     let size = file.metadata()?.len();
     Ok(Gap::read(limit, &line[..length]).filter(|gap| can_be(gap, size)))
@@ -101,7 +101,7 @@ fn gap(file: &File, limit: u64) -> io::Result<Option<Gap>> {
 /// limit, and no less was left out.
 fn can_be(gap: &Gap, size: u64) -> bool {
     let quarter = gap.at / 2;
-    (quarter..=MOST_LEFT_OUT).contains(&gap.left_out) && size >= gap.at + gap.line + quarter
+    (quarter..=MAX_LEFT_OUT).contains(&gap.left_out) && size >= gap.at + gap.line + quarter
 }
 
 impl OpenLog {
@@ -142,7 +142,7 @@ impl OpenLog {
 /// Where the last lines of a file of this length begin, as far as they are within the longest scan.
 fn last_lines(file: &File, length: u64, lines: u32) -> io::Result<u64> {
     let (mut end, mut missing) = (length, lines);
-    let first = length.saturating_sub(LONGEST_SCAN);
+    let first = length.saturating_sub(MAX_SCAN);
     let mut piece = vec![0; CHUNK as usize];
     while end > first {
         let start = end.saturating_sub(CHUNK).max(first);
@@ -265,7 +265,7 @@ mod tests {
         let begin = std::time::Instant::now();
         let mut cursor = LogCursor::new(path, LIMIT);
         cursor.seek_last_lines(1).unwrap();
-        assert_eq!(cursor.end().unwrap() - cursor.at(), LONGEST_SCAN);
+        assert_eq!(cursor.end().unwrap() - cursor.at(), MAX_SCAN);
         assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
     }
 

@@ -8,8 +8,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{GpuPath, Refused};
-use crate::api::{GpuDetail, GpuTimeline, RecentLooks, RecentQuery, SampleQuery};
-use crate::engine::Wanted;
+use crate::api::{GpuDetail, GpuTimeline, RecentQuery, RecentSamples, SampleQuery};
+use crate::engine::SampleFilter;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, UrlQuery};
@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 }
 
 /// Minutes that are shown where nothing is said.
-const USUAL_MINUTES: u64 = 60;
+const DEFAULT_MINUTES: u64 = 60;
 
 /// All GPUs, and who is on them.
 #[utoipa::path(get, path = "/v1/gpus", responses((status = 200, body = Vec<GpuDetail>), Refused))]
@@ -52,7 +52,7 @@ pub(super) async fn samples(
     let end = query.until.unwrap_or_else(|| shared.handle.now()).minute();
     // The minute that is not over yet is left out only where an end is given.
     let end = if query.until.is_some() { end } else { UnixMinute(end.0 + 1) };
-    let start = query.since.map_or(UnixMinute(end.0.saturating_sub(USUAL_MINUTES)), UnixMillis::minute);
+    let start = query.since.map_or(UnixMinute(end.0.saturating_sub(DEFAULT_MINUTES)), UnixMillis::minute);
     shared.minutes(device, start..end).await.map(Json)
 }
 
@@ -73,14 +73,14 @@ pub(super) async fn timeline(
 }
 
 /// The last minutes of GPUs, look by look.
-#[utoipa::path(get, path = "/v1/recent", params(RecentQuery), responses((status = 200, body = Vec<RecentLooks>), Refused))]
+#[utoipa::path(get, path = "/v1/recent", params(RecentQuery), responses((status = 200, body = Vec<RecentSamples>), Refused))]
 pub(super) async fn recent(
     State(shared): State<Arc<Shared>>,
     _: Caller,
     UrlQuery(RecentQuery { since, gpu, points }): UrlQuery<RecentQuery>,
-) -> Answer<Vec<RecentLooks>> {
+) -> Answer<Vec<RecentSamples>> {
     let device = gpu.map(|gpu| gpu.parse::<GpuName>()).transpose()?.map(|GpuName(device)| device);
-    Ok(Json(shared.handle.recent(Wanted { since, device, points })))
+    Ok(Json(shared.handle.recent(SampleFilter { since, device, points })))
 }
 
 /// Takes a GPU out of use for new jobs.

@@ -27,8 +27,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 }
 
 /// For so many seconds a job is waited for where nothing is said, and at most.
-const USUAL_WAIT: u32 = 30;
-const LONGEST_WAIT: u32 = 3600;
+const DEFAULT_WAIT: u32 = 30;
+const MAX_WAIT: u32 = 3600;
 
 impl Shared {
     /// The one job that is meant.
@@ -49,7 +49,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 #[utoipa::path(get, path = "/v1/jobs/{job}/why", params(JobPath), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
-    let _permit = shared.deliberations.take(caller.uid).await?;
+    let _permit = shared.engine_queries.take(caller.uid).await?;
     let why = match shared.handle.why(job.id).await {
         // The engine knows nothing of jobs that are over.
         Err(problem) if problem.kind == ProblemKind::NotFound => {
@@ -71,7 +71,7 @@ pub(super) async fn wait(
     UrlQuery(query): UrlQuery<WaitQuery>,
 ) -> Answer<JobDetail> {
     let job = shared.find(name, &caller).await?;
-    let seconds = query.seconds.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT);
+    let seconds = query.seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let until = Instant::now() + Duration::from_secs(seconds.into());
     let job = shared.wait_until(job.id, until, |job| job.phase == Phase::Done).await?;
     shared.job_detail(job.id, &caller).await.map(Json)

@@ -19,8 +19,8 @@ use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{
-    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MOST_ROWS, Problem, Queue,
-    QueueQuery, ShareRow, Told,
+    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MAX_ROWS, Problem, Queue,
+    QueueQuery, ShareRow, TimedUpdate,
 };
 use crate::configuration::EnergyConfig;
 use crate::serve::Shared;
@@ -42,7 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 }
 
 /// Jobs in a page where nothing else is asked for.
-const USUAL_PAGE: u32 = 100;
+const DEFAULT_PAGE: u32 = 100;
 /// Jobs of an export that are in memory at once.
 const EXPORTED_AT_ONCE: u32 = 16;
 /// So often those who listen are told that all is well.
@@ -51,7 +51,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Jobs that are not over, 1,000 at most in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
 pub(super) async fn queue(State(shared): State<Arc<Shared>>, caller: Caller, UrlQuery(query): UrlQuery<QueueQuery>) -> Answer<Queue> {
-    let _permit = shared.listings.take(caller.uid).await?;
+    let _permit = shared.queue_queries.take(caller.uid).await?;
     shared.handle.queue(query).await.map(Json)
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn history(
     UrlQuery(query): UrlQuery<HistoryQuery>,
 ) -> Answer<Vec<JobSummary>> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
-    let most = query.limit.unwrap_or(USUAL_PAGE).min(MOST_ROWS);
+    let most = query.limit.unwrap_or(DEFAULT_PAGE).min(MAX_ROWS);
     let read = move |reader: &Reader| match order {
         HistoryOrder::Number => reader.history(&filter, before, most),
         HistoryOrder::Ended => reader.recently_finished(&filter, before, most),
@@ -181,7 +181,7 @@ pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, UrlQuer
     get,
     path = "/v1/events",
     params(EventQuery),
-    responses((status = 200, body = Told, content_type = "text/event-stream"), Refused)
+    responses((status = 200, body = TimedUpdate, content_type = "text/event-stream"), Refused)
 )]
 pub(super) async fn events(
     State(shared): State<Arc<Shared>>,

@@ -25,10 +25,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(metrics))
 }
 
-/// Whoever asks again sooner is told the same: many who ask cost no more than one.
-const SHORTEST: Duration = Duration::from_millis(200);
+/// A request within this time gets the cached page, so that many requests cost no more than one.
+const CACHE_TIME: Duration = Duration::from_millis(200);
 
-/// What was told last, and when.
+/// The last page, and its time.
 pub(in crate::serve) type MetricsCache = tokio::sync::Mutex<Option<(Instant, Bytes)>>;
 
 /// Metrics in Prometheus's text format.
@@ -45,10 +45,10 @@ pub(in crate::serve) fn alone(shared: Arc<Shared>) -> Router {
 
 impl Shared {
     async fn metrics(&self) -> Result<impl IntoResponse + use<>, Problem> {
-        let mut told = self.metrics_cache.lock().await;
-        let page = match &*told {
-            Some((at, page)) if at.elapsed() < SHORTEST => page.clone(),
-            _ => told.insert((Instant::now(), self.metrics_page().await?)).1.clone(),
+        let mut cache = self.metrics_cache.lock().await;
+        let page = match &*cache {
+            Some((at, page)) if at.elapsed() < CACHE_TIME => page.clone(),
+            _ => cache.insert((Instant::now(), self.metrics_page().await?)).1.clone(),
         };
         Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page))
     }

@@ -1,6 +1,6 @@
 //! What can be asked for. The `OpenAPI` document is made from the same routes, so that it cannot say anything else.
 
-mod acts;
+mod actions;
 mod gpus;
 mod jobs;
 mod lists;
@@ -65,12 +65,12 @@ struct GpuPath {
 struct Document;
 
 /// All routes, and the document that describes them.
-pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
+pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(submit::routes())
         .merge(jobs::routes())
         .merge(terminal::routes())
-        .merge(acts::routes())
+        .merge(actions::routes())
         .merge(lists::routes())
         .merge(gpus::routes())
         .merge(notifications::routes())
@@ -81,7 +81,7 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
 
 /// Everything that is served.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    let (router, document) = described().split_for_parts();
+    let (router, document) = api_router().split_for_parts();
     let document = document.to_json().unwrap_or_default();
     router
         .route("/v1/openapi.json", get(async move || ([(CONTENT_TYPE, "application/json")], document)))
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_document_has_every_route_and_every_schema_it_refers_to() {
-        let text = described().into_openapi().to_pretty_json().unwrap();
+        let text = api_router().into_openapi().to_pretty_json().unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let paths = value["paths"].as_object().unwrap();
         let operations = paths.iter().flat_map(|(path, item)| {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_document_in_the_repository_is_that_of_the_program() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/openapi.json");
-        let document = described().into_openapi().to_pretty_json().unwrap() + "\n";
+        let document = api_router().into_openapi().to_pretty_json().unwrap() + "\n";
         if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
             std::fs::write(file, &document).unwrap();
         }
@@ -143,7 +143,7 @@ mod tests {
             }
         }
         let mut found = Vec::new();
-        look(&serde_json::to_value(described().into_openapi()).unwrap(), "", &mut found);
+        look(&serde_json::to_value(api_router().into_openapi()).unwrap(), "", &mut found);
         assert_eq!(found, [] as [String; 0]);
     }
 }

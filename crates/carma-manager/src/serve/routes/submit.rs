@@ -41,7 +41,7 @@ const PERMIT_BYTES: usize = 64 << 10;
 /// Words and variables take about so much beside their letters.
 const WORD: usize = 64;
 /// Jobs to wait for, of all jobs of one submission together.
-const MOST_AFTER: usize = 1_000_000;
+const MAX_AFTER: usize = 1_000_000;
 /// Of so many jobs or more it is looked first whether their user may have them.
 const MANY: usize = 1000;
 
@@ -68,7 +68,7 @@ pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, se
 /// Previews the placement of jobs without submitting them. Of an array, the first few jobs are previewed.
 #[utoipa::path(post, path = "/v1/forecast", request_body = Submission, responses((status = 200, body = Vec<Forecast>), Refused))]
 pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Submission>) -> Answer<Vec<Forecast>> {
-    let _permit = shared.deliberations.take(caller.uid).await?;
+    let _permit = shared.engine_queries.take(caller.uid).await?;
     let (jobs, _) = shared.validated(&caller, sent, FORECAST).await?;
     shared.handle.forecast(caller.owner(), jobs).await.map(Json)
 }
@@ -102,7 +102,7 @@ impl Shared {
         if !valid.as_sent().job.schedule.after.is_empty() {
             let (after, caller) = (valid.as_sent().job.schedule.after.clone(), caller.clone());
             let after = self.readers.read(move |reader| numbered(after, reader, &caller)).await?;
-            if after.len().saturating_mul(jobs) > MOST_AFTER {
+            if after.len().saturating_mul(jobs) > MAX_AFTER {
                 return Err(ProblemKind::TooLarge.because("after: these are too many jobs that wait for too many others"));
             }
             valid.set_after(after);
@@ -128,7 +128,7 @@ fn invalid(error: impl Display) -> Problem {
 
 /// What a request has of words and variables.
 fn pieces(request: &JobRequest) -> usize {
-    request.command.words().len() + 2 * request.environment.len()
+    request.command.arguments().len() + 2 * request.environment.len()
 }
 
 /// Users may let others go first; to go first is for operators to give.
@@ -150,7 +150,7 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
     for After { job, condition } in after {
         let jobs = job.parse::<JobName>().and_then(|name| name.jobs(reader, caller)).map_err(wrong)?;
         all.extend(jobs.into_iter().map(|found| After { job: found.id.0.to_string(), condition }));
-        if all.len() > MOST_AFTER {
+        if all.len() > MAX_AFTER {
             return Err(ProblemKind::TooLarge.because("after: these are too many jobs to wait for"));
         }
     }

@@ -61,7 +61,7 @@ impl Lab {
         fill(&places.database());
         let store = Arc::new(Store::open(places.database()).unwrap());
         let world = World {
-            words: "no GPUs".to_owned(),
+            description: "no GPUs".to_owned(),
             speed: 1.0,
             environment: [].into(),
             search_paths: [].into(),

@@ -27,7 +27,7 @@ pub struct RecentQuery {
 
 /// The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct RecentLooks {
+pub struct RecentSamples {
     /// Which GPU.
     pub device: DeviceId,
     /// The time of the sample.

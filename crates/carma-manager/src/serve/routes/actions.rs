@@ -10,13 +10,13 @@ use utoipa_axum::routes;
 
 use super::submit::check_priority;
 use super::{JobPath, Refused};
-use crate::api::{Act, Acted, JobChange, Problem, ProblemKind};
+use crate::api::{ActionResult, JobAction, JobChange, Problem, ProblemKind};
 use crate::configuration::LimitConfig;
 use crate::serve::Shared;
 use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
 use crate::serve::naming::JobName;
-use crate::submission::LONGEST_SPAN;
+use crate::submission::MAX_SPAN;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -31,8 +31,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 macro_rules! act {
     ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
         $(#[$doc])*
-        #[utoipa::path(post, path = $path, params(JobPath), responses((status = 200, body = Acted), Refused))]
-        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Acted> {
+        #[utoipa::path(post, path = $path, params(JobPath), responses((status = 200, body = ActionResult), Refused))]
+        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<ActionResult> {
             shared.act(&caller, name, $act).await
         }
     };
@@ -40,36 +40,41 @@ macro_rules! act {
 
 act!(
     /// Ends jobs.
-    cancel, "/v1/jobs/{job}/cancel", Act::Cancel);
+    cancel, "/v1/jobs/{job}/cancel", JobAction::Cancel);
 act!(
     /// Keeps jobs back.
-    hold, "/v1/jobs/{job}/hold", Act::Hold);
+    hold, "/v1/jobs/{job}/hold", JobAction::Hold);
 act!(
     /// Lets jobs wait again.
-    release, "/v1/jobs/{job}/release", Act::Release);
+    release, "/v1/jobs/{job}/release", JobAction::Release);
 act!(
     /// Stops jobs, after a checkpoint where they can, and puts them back.
-    requeue, "/v1/jobs/{job}/requeue", Act::Requeue);
+    requeue, "/v1/jobs/{job}/requeue", JobAction::Requeue);
 
 /// Changes what was asked for.
-#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = Acted), Refused))]
-pub(super) async fn change(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName, sent: JsonBody<JobChange>) -> Answer<Acted> {
+#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = ActionResult), Refused))]
+pub(super) async fn change(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    name: JobName,
+    sent: JsonBody<JobChange>,
+) -> Answer<ActionResult> {
     let change = sent.value;
     change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;
     check_limit(change.time_limit, &shared.settings.limits, &caller)?;
     if change == JobChange::default() {
         return Err(ProblemKind::Invalid.because("nothing is to be changed: give priority or time_limit"));
     }
-    shared.act(&caller, name, Act::Change(change)).await
+    shared.act(&caller, name, JobAction::Change(change)).await
 }
 
 impl Shared {
-    async fn act(&self, caller: &Caller, name: JobName, act: Act) -> Answer<Acted> {
+    async fn act(&self, caller: &Caller, name: JobName, action: JobAction) -> Answer<ActionResult> {
         let asks = caller.clone();
         let jobs = self.readers.read(move |reader| name.jobs(reader, &asks)).await?;
         jobs.iter().try_for_each(|job| caller.must_own(job.user.0, "do that"))?;
         let jobs = jobs.into_iter().map(|job| job.id).collect();
-        self.handle.act(jobs, act, caller.name.clone()).await.map(Json)
+        self.handle.act(jobs, action, caller.name.clone()).await.map(Json)
     }
 }
 
@@ -81,7 +86,7 @@ fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Re
         LimitChange::Set(limit) if limit == Seconds::ZERO => {
             return Err(ProblemKind::Invalid.because("time_limit: a job needs more than no time"));
         }
-        LimitChange::Set(limit) if limit > LONGEST_SPAN => {
+        LimitChange::Set(limit) if limit > MAX_SPAN => {
             return Err(ProblemKind::Invalid.because("time_limit: is more than a hundred years"));
         }
         LimitChange::Set(limit) => limits.seconds_per_job.is_some_and(|most| limit > most),

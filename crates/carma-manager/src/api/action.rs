@@ -18,7 +18,7 @@ pub struct Submitted {
 
 /// Something that can be done to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum JobAction {
     /// End it.
     Cancel,
     /// Keep it back.
@@ -33,17 +33,17 @@ pub enum Act {
 
 /// What was done, once it is written down.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-pub struct Acted {
+pub struct ActionResult {
     /// Jobs it was done to.
     pub done: Vec<JobId>,
     /// Jobs it could not be done to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_done: Vec<NotDone>,
+    pub not_done: Vec<ActionFailure>,
 }
 
 /// A job that something could not be done to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct NotDone {
+pub struct ActionFailure {
     /// Which.
     pub job: JobId,
     /// Why.

@@ -2,32 +2,32 @@
 
 use carma_core::{Event, JobId, State};
 
-use crate::api::{Act, Acted, JobChange, NotDone, Problem, ProblemKind};
+use crate::api::{ActionFailure, ActionResult, JobAction, JobChange, Problem, ProblemKind};
 use crate::engine::decide::Reply;
 use crate::engine::refusal::refused;
-use crate::engine::run::Running;
+use crate::engine::run::EngineState;
 use crate::event::{ByUser, JobEvent};
 
-impl Running {
-    pub(crate) fn act_for(&mut self, jobs: Vec<JobId>, act: &Act, by: &str, reply: Reply<Acted>) {
-        let mut acted = Acted::default();
+impl EngineState {
+    pub(crate) fn act_on_jobs(&mut self, jobs: Vec<JobId>, action: &JobAction, by: &str, reply: Reply<ActionResult>) {
+        let mut acted = ActionResult::default();
         for job in jobs {
-            match self.act_on_job(job, act, by) {
+            match self.act_on_job(job, action, by) {
                 Ok(()) => acted.done.push(job),
-                Err(problem) => acted.not_done.push(NotDone { job, reason: problem.message }),
+                Err(problem) => acted.not_done.push(ActionFailure { job, reason: problem.message }),
             }
         }
         self.decisions.answer(reply, acted);
     }
 
-    fn act_on_job(&mut self, job: JobId, act: &Act, by: &str) -> Result<(), Problem> {
+    fn act_on_job(&mut self, job: JobId, action: &JobAction, by: &str) -> Result<(), Problem> {
         let user = ByUser { by: by.to_owned() };
-        let (logged, event) = match act {
-            Act::Cancel => (JobEvent::Cancelled(user), Event::JobCancelled { job }),
-            Act::Hold => (JobEvent::Held(user), Event::JobHeld { job }),
-            Act::Release => (JobEvent::Released(user), Event::JobReleased { job }),
-            Act::Requeue => (JobEvent::RequeueAsked(user), Event::JobRequeued { job }),
-            Act::Change(change) => {
+        let (logged, event) = match action {
+            JobAction::Cancel => (JobEvent::Cancelled(user), Event::JobCancelled { job }),
+            JobAction::Hold => (JobEvent::Held(user), Event::JobHeld { job }),
+            JobAction::Release => (JobEvent::Released(user), Event::JobReleased { job }),
+            JobAction::Requeue => (JobEvent::RequeueRequested(user), Event::JobRequeued { job }),
+            JobAction::Change(change) => {
                 let JobChange { priority, time_limit } = *change;
                 (JobEvent::Changed { by: user.by, change: change.clone() }, Event::JobChanged { job, priority, time_limit })
             }
