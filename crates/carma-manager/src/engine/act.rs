@@ -5,7 +5,7 @@ use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement};
 use super::accounting::tallies;
 use super::attempts::start_order;
 use super::decide::Effect;
-use super::run::EngineState;
+use super::state::EngineState;
 use crate::event::JobEvent;
 use crate::store::Change;
 

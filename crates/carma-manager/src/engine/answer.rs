@@ -2,13 +2,13 @@
 
 use carma_core::{Event, Settings};
 
+use super::decide::{Effect, Reply};
 use super::gpus::devices::SERVER;
 use super::question::Question;
 use super::refusal::{refused, unavailable};
-use super::run::{Condition, EngineState};
+use super::state::{Condition, EngineState};
 use super::views::View;
 use crate::api::{Notification, Problem, Shutdown};
-use crate::engine::decide::{Effect, Reply};
 use crate::store::Change;
 
 impl EngineState {

@@ -2,57 +2,17 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use carma_core::PastUse;
 
-use super::run::EngineState;
 use super::saved;
+use super::state::EngineState;
 use crate::configuration::KeepConfig;
 use crate::store::{Change, Keep, Retention};
 
-/// How often there is housekeeping.
-const PERIOD: Duration = Duration::from_secs(60);
-/// How often old jobs are removed.
-const PRUNE_PERIOD: Duration = Duration::from_secs(3600);
-
 /// The file with what users have had of the GPUs.
 pub(super) const SHARES: &str = "shares.json";
-
-/// When what is due.
-#[derive(Debug)]
-pub(crate) struct Timetable {
-    housekeeping: Instant,
-    prune: Instant,
-}
-
-impl Timetable {
-    /// Everything is due at once.
-    pub(crate) fn new() -> Self {
-        Self { housekeeping: Instant::now(), prune: Instant::now() }
-    }
-
-    pub(crate) fn until_housekeeping(&self) -> Duration {
-        self.housekeeping.saturating_duration_since(Instant::now())
-    }
-
-    /// Whether housekeeping is due. If so, the next is in a while.
-    pub(crate) fn housekeeping_is_due(&mut self) -> bool {
-        is_due(&mut self.housekeeping, PERIOD)
-    }
-
-    fn prune_is_due(&mut self) -> bool {
-        is_due(&mut self.prune, PRUNE_PERIOD)
-    }
-}
-
-fn is_due(next: &mut Instant, period: Duration) -> bool {
-    let due = Instant::now() >= *next;
-    if due {
-        *next = Instant::now() + period;
-    }
-    due
-}
 
 impl EngineState {
     pub(super) fn housekeeping(&mut self) {

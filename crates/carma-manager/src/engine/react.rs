@@ -8,7 +8,7 @@ use super::decide::Effect;
 use super::estimates::Purpose;
 use super::gpus::GpuReport;
 use super::input::Input;
-use super::run::EngineState;
+use super::state::EngineState;
 use crate::event::JobEvent;
 use crate::executor::{Leftovers, Report};
 use crate::judge::Judgement;

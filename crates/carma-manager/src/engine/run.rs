@@ -1,67 +1,28 @@
 //! The engine's thread: it takes inputs, has the parts tell the core, and writes down what follows.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use carma_core::{Event, EventError, LogError};
-use carma_gpu::DriverError;
-use thiserror::Error;
+use carma_core::Event;
 use tokio::sync::broadcast;
 
-use super::accounting::Accounting;
-use super::attempts::Attempts;
-use super::decide::{Decisions, Effect, SharedClock};
-use super::estimates::Estimates;
-use super::gpus::Gpus;
+use super::decide::{Effect, SharedClock};
+use super::error::EngineError;
 use super::handle::Handle;
-use super::host::{self, Host};
-use super::housekeeping::Timetable;
+use super::host;
 use super::input::Input;
-use super::jobs::Jobs;
-use super::listeners::Listeners;
 use super::refusal::unavailable;
 use super::setup::Setup;
-use super::views::View;
-use super::writer::Writer;
-use crate::executor::{Executor, ExecutorError, LocalExecutor, LocalSettings};
-use crate::store::{Change, Reader, Store, StoreError, UnixMillis, WriteError};
+use super::state::{Condition, EngineState};
+use crate::executor::{Executor, LocalExecutor, LocalSettings};
+use crate::store::{Change, Store, WriteError};
 
 /// Updates that a slow listener may be behind before it misses some.
 const UPDATES: usize = 4096;
 /// How long to wait before a disk that refused is written to again.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// Why an engine did not start.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The rules.
-    #[error(transparent)]
-    Rules(#[from] LogError),
-    /// Threads.
-    #[error("cannot start a thread: {0}")]
-    Thread(#[from] io::Error),
-    /// The core refused what was in the store.
-    #[error("the core refuses what is in the store: {0}")]
-    Refused(#[from] EventError),
-    /// The driver, while attempts are on its GPUs.
-    #[error("attempts run on GPUs that cannot be looked at: {0}")]
-    GpusUnreadable(DriverError),
-}
-
-impl From<ExecutorError> for EngineError {
-    fn from(error: ExecutorError) -> Self {
-        match error {
-            ExecutorError::Store(error) => Self::Store(error),
-            ExecutorError::Io(error) => Self::Thread(error),
-        }
-    }
-}
 
 /// What reaches an engine through its handle.
 #[derive(Debug)]
@@ -111,37 +72,6 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
     let inputs = handle.inputs.clone();
     let executor = LocalExecutor::new(settings, store, move |report| drop(inputs.send(Input::Attempt(report))))?;
     Ok(Arc::new(executor))
-}
-
-/// How the engine is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Condition {
-    /// At work.
-    Working,
-    /// Its decisions cannot be stored, or the GPUs cannot be read.
-    Unavailable { reason: String, since: Instant },
-    /// It ends when what is on its way to the disk is there.
-    Stopping,
-}
-
-/// The state of the engine's thread.
-pub(crate) struct EngineState {
-    pub(crate) setup: Setup,
-    pub(crate) reader: Reader,
-    pub(crate) writer: Writer,
-    pub(crate) listeners: Listeners,
-    pub(crate) decisions: Decisions,
-    pub(crate) jobs: Jobs,
-    pub(crate) attempts: Attempts,
-    pub(crate) gpus: Gpus,
-    pub(crate) accounting: Accounting,
-    pub(crate) estimates: Estimates,
-    pub(crate) host: Host,
-    pub(crate) timetable: Timetable,
-    pub(crate) condition: Condition,
-    /// Nothing more is launched, and the engine ends with the last attempt.
-    pub(crate) draining: bool,
-    pub(crate) started: UnixMillis,
 }
 
 impl EngineState {
@@ -281,25 +211,5 @@ impl EngineState {
             }
             Err(reason) => Condition::Unavailable { reason, since: Instant::now() },
         };
-    }
-
-    /// What answers are made of.
-    pub(crate) fn view(&self) -> View<'_> {
-        let unavailable = match &self.condition {
-            Condition::Unavailable { reason, .. } => Some(reason.as_str()),
-            Condition::Working | Condition::Stopping => None,
-        };
-        View {
-            setup: &self.setup,
-            decisions: &self.decisions,
-            jobs: &self.jobs,
-            attempts: &self.attempts,
-            gpus: &self.gpus,
-            accounting: &self.accounting,
-            host: &self.host,
-            started: self.started,
-            draining: self.draining,
-            unavailable,
-        }
     }
 }

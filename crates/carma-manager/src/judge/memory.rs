@@ -2,8 +2,8 @@
 
 use carma_core::MiB;
 
+use super::blame::Blame;
 use super::evidence::DeviceFacts;
-use super::verdict::Blame;
 
 /// The memory of a GPU when it ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!  stdout, stderr ─► lines ─► findings (patterns) ─► cause ─┐
-//!  exit, stops, GPUs, kernel ────────────────────────────┴─► verdict, reason, blame
+//!  exit, stops, GPUs, kernel ───────────────────────────────┴─► verdict, reason, blame
 //! ```
 
+mod blame;
 mod cause;
 mod evidence;
 mod lines;
@@ -12,5 +13,6 @@ mod memory;
 mod patterns;
 mod verdict;
 
+pub use blame::Blame;
 pub use evidence::{DeviceFacts, Evidence, HostFacts, XidRecord};
-pub use verdict::{Blame, Judgement, verdict};
+pub use verdict::{Judgement, verdict};

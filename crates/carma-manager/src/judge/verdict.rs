@@ -3,8 +3,8 @@
 use carma_core::{MiB, StopReason, Verdict};
 use carma_gpu::Blame as XidBlame;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use super::blame::Blame;
 use super::cause::{Finding, Findings, cause};
 use super::evidence::{DeviceFacts, Evidence};
 use super::lines::plain;
@@ -25,20 +25,6 @@ pub struct Judgement {
     /// The memory it would have needed on its GPU, if it ran out of memory and this is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
-}
-
-/// Who is to blame for the end of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Blame {
-    /// The job itself.
-    Job,
-    /// Other processes on its GPU.
-    Neighbours,
-    /// The hardware or the host.
-    Machine,
-    /// A user, an operator or a limit ended it.
-    Orders,
 }
 
 impl Judgement {

@@ -16,7 +16,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
 use super::Shared;
-use super::access::Caller;
+use super::caller::Caller;
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::api::{Problem, ProblemKind};
 

@@ -3,7 +3,7 @@
 use carma_core::{JobId, JobSpec, MiB, PerRank};
 
 use super::Shared;
-use super::access::Caller;
+use super::caller::Caller;
 use super::privacy::Redact;
 use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
 use crate::engine::measured;

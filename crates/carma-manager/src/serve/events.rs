@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Shared;
-use super::access::Caller;
+use super::caller::Caller;
 use super::privacy::{Redact, View};
 use crate::api::{Problem, TimedUpdate, Update};
 use crate::store::{StoredEvent, UnixMillis};

@@ -10,6 +10,7 @@
 
 mod access;
 mod answer;
+mod caller;
 mod concurrency_limit;
 mod connection;
 mod connection_limit;

@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use carma_core::{ArrayId, DeviceId, JobId, ServerId, UserId};
 
-use super::access::Caller;
+use super::caller::Caller;
 use crate::api::{Problem, ProblemKind};
 use crate::store::{JobFilter, JobSummary, Reader};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use carma_core::{Outcome, State, Verdict};
 
-use super::access::Caller;
+use super::caller::Caller;
 use crate::api::{AttemptDetail, Ending, JobDetail, JobSummary, Update, Why};
 use crate::attempt::Exit;
 use crate::event::StoredEvent;
@@ -151,7 +151,7 @@ mod tests {
 
     use carma_core::{JobId, Time};
 
-    use super::super::access::Role;
+    use super::super::caller::Role;
     use super::*;
     use crate::api::EstimateDetail;
     use crate::event::{CancelCause, JobEvent};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use tokio::task::spawn_blocking;
 
-use super::access::{Caller, Role};
+use super::caller::{Caller, Role};
 use crate::api::{Problem, ProblemKind};
 
 /// For so long, what was looked up counts.

@@ -7,21 +7,13 @@ use super::change::{AttemptEnd, Change, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
-use super::prune::NOT_NEEDED;
+use super::schema::{CLOCK, NEXT_JOB, NOT_NEEDED, NOTIFIED_THROUGH};
 use crate::event::{CancelCause, JobEvent, NewEvent};
 use crate::notification::Notification;
 use crate::phase::Phase;
 use crate::samples::MinuteMean;
 use crate::tally::{Tallies, Tally};
 use crate::units::{UnixMillis, UnixMinute};
-
-/// The number of the next job.
-pub(super) const NEXT_JOB: &str = "next_job";
-/// The manager's own time in milliseconds.
-pub(super) const CLOCK: &str = "clock";
-
-/// The last event whose notifications are done.
-pub(super) const NOTIFIED_THROUGH: &str = "told";
 
 /// Writes one change within the caller's transaction.
 pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), ApplyError> {

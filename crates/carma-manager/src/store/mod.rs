@@ -59,7 +59,7 @@ impl Store {
         schema::make_folder(&path)?;
         let lock = StoreLock::take(&path)?;
         let connection = schema::open_for_writing(&path)?;
-        let next_job = read::number(&connection, apply::NEXT_JOB).map_err(|error| StoreError::database(&path, error))?;
+        let next_job = read::number(&connection, schema::NEXT_JOB).map_err(|error| StoreError::database(&path, error))?;
         let writer = Writer::start(connection, path.clone()).map_err(StoreError::file("start a thread for", &path))?;
         Ok(Self { next_job: AtomicU64::new(next_job.unwrap_or(1)), path, writer, _lock: lock })
     }

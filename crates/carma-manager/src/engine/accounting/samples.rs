@@ -9,7 +9,7 @@ use crate::engine::attempts::Attempts;
 use crate::engine::decide::Decisions;
 use crate::engine::gpus::Gpus;
 use crate::engine::gpus::activity::{activity_seen, complete};
-use crate::engine::gpus::sampler::GpuSample;
+use crate::engine::gpus::sample::GpuSample;
 use crate::measure::UsageSample;
 use crate::store::{Change, UnixMillis};
 

@@ -9,9 +9,11 @@ mod modes;
 mod mps;
 mod power;
 mod report;
-pub(crate) mod sampler;
+pub(crate) mod sample;
+mod sampler;
 mod sampling;
 mod scans;
+mod switch;
 
 use std::collections::BTreeSet;
 use std::io;

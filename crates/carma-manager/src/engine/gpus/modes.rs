@@ -1,43 +1,15 @@
 //! GPUs that are switched between streams, MPS and MIG: written down, carried out by a thread, and told to the core.
 
-use std::sync::Arc;
 use std::thread;
 
-use carma_core::{CollocationMode, DeviceId, Event, GpuMode, MiB, MigLayout, Part, SharingMode, SwitchReason};
-use carma_gpu::mig::{self, Layout, ProfileName, Variant};
-use carma_gpu::mps::{ClientLimits, MpsControl, MpsError};
-use carma_gpu::{DeviceUuid, Driver};
+use carma_core::{CollocationMode, DeviceId, Event, GpuMode, SharingMode, SwitchReason};
+use carma_gpu::mig::{self, Layout};
 
 use super::Gpus;
-use super::devices::Devices;
-use super::mps::STOP_TIMEOUT;
 use super::report::GpuChange;
+use super::switch::{SwitchOrder, Switched};
 use crate::engine::decide::{Decisions, Effect};
 use crate::store::{Change, MachineChange};
-
-/// The order to switch a GPU.
-#[derive(Debug)]
-struct SwitchOrder {
-    device: DeviceId,
-    to: GpuMode,
-    gpu: DeviceUuid,
-    memory: MiB,
-    /// Its MPS daemon, and whether that runs now.
-    control: MpsControl,
-    by_mps: bool,
-    driver: Arc<Driver>,
-}
-
-/// The result of a switch.
-#[derive(Debug)]
-pub(crate) struct Switched {
-    device: DeviceId,
-    to: GpuMode,
-    result: Result<(), String>,
-    /// The mode and the devices afterwards; empty where the driver does not answer.
-    mode: CollocationMode,
-    found: Devices,
-}
 
 impl Gpus {
     /// Switches a GPU to another mode, once that is on the disk.
@@ -153,68 +125,4 @@ impl Gpus {
 fn mode_refused(decisions: &mut Decisions, device: DeviceId, reason: &str) {
     decisions.announce(format!("{device} stays as it was: {reason}"));
     let _ = decisions.tell(Event::ModeRefused { device, reason: reason.to_owned() });
-}
-
-impl SwitchOrder {
-    fn carry_out(mut self) -> Switched {
-        let result = self.switch();
-        let mode = if self.by_mps { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
-        // A GPU that does not answer takes no jobs until it does.
-        let found = Devices::of_gpu(&self.driver, &self.gpu, self.device, mode).unwrap_or_default();
-        Switched { device: self.device, to: self.to, result, mode, found }
-    }
-
-    fn switch(&mut self) -> Result<(), String> {
-        let had_mps = self.by_mps;
-        if had_mps && self.to != GpuMode::Mps {
-            match self.control.stop(STOP_TIMEOUT) {
-                Ok(()) | Err(MpsError::NotRunning(_)) => self.by_mps = false,
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        if let Err(error) = self.cut() {
-            // It is as before, so it needs its daemon again.
-            return Err(if had_mps && self.start_mps().is_err() { format!("{error}, and its MPS daemon is gone") } else { error });
-        }
-        if self.to == GpuMode::Mps { self.start_mps() } else { Ok(()) }
-    }
-
-    fn start_mps(&mut self) -> Result<(), String> {
-        match self.control.start(ClientLimits::default()) {
-            Ok(()) | Err(MpsError::AlreadyRunning(_)) => {
-                self.by_mps = true;
-                Ok(())
-            }
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// Cuts the GPU into instances, or makes it whole.
-    fn cut(&self) -> Result<(), String> {
-        let state = mig::list(&self.driver, &self.gpu).map_err(|error| error.to_string())?;
-        let layout = match self.to {
-            GpuMode::Mig(layout) => instances(layout, self.memory),
-            GpuMode::Streams | GpuMode::Mps if state.mode == mig::Mode::On => Layout::Off,
-            GpuMode::Streams | GpuMode::Mps => return Ok(()),
-        };
-        mig::apply(&self.driver, &self.gpu, &layout).map(drop).map_err(|error| error.to_string())
-    }
-}
-
-/// The instances of a layout, as NVIDIA names them on a GPU with this memory.
-fn instances(layout: MigLayout, whole: MiB) -> Layout {
-    let name = |slices: &u8| ProfileName::new(u32::from(*slices), Part::of(*slices, whole).memory, whole, Variant::Plain);
-    Layout::new(layout.slices().iter().map(name).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn layouts_are_those_of_the_gpu() {
-        let written = |memory| MigLayout::ALL.map(|layout| instances(layout, MiB(memory)).to_string());
-        assert_eq!(written(40_960), ["4g.20gb,3g.20gb", "2x3g.20gb", "4g.20gb,2g.10gb,1g.5gb", "3x2g.10gb,1g.5gb", "7x1g.5gb"]);
-        assert_eq!(written(81_559), ["4g.40gb,3g.40gb", "2x3g.40gb", "4g.40gb,2g.20gb,1g.10gb", "3x2g.20gb,1g.10gb", "7x1g.10gb"]);
-    }
 }

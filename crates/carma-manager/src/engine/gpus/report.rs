@@ -6,9 +6,9 @@ use carma_core::{DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::modes::Switched;
-use super::sampler::GpuSample;
+use super::sample::GpuSample;
 use super::scans::Scan;
+use super::switch::Switched;
 
 /// What became of something that was done to GPUs, or what happened to one.
 #[derive(Debug)]

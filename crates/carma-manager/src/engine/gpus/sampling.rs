@@ -10,7 +10,8 @@ use carma_gpu::profiling::Options;
 
 use super::Gpus;
 use super::activity::activity_period;
-use super::sampler::{GpuSample, Sampler, SamplerSetup};
+use super::sample::GpuSample;
+use super::sampler::{Sampler, SamplerSetup};
 use crate::engine::decide::Decisions;
 
 /// The shortest period of any source of counters.

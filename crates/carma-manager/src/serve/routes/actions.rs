@@ -13,8 +13,8 @@ use super::{JobPath, Refused};
 use crate::api::{ActionResult, JobAction, JobChange, Problem, ProblemKind};
 use crate::configuration::LimitConfig;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::caller::Caller;
 use crate::serve::naming::JobName;
 use crate::submission::MAX_SPAN;
 
@@ -102,7 +102,7 @@ fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::access::Role;
+    use crate::serve::caller::Role;
 
     #[test]
     fn a_time_limit_cannot_be_changed_beyond_what_is_accepted() {

@@ -11,8 +11,8 @@ use super::{GpuPath, Refused};
 use crate::api::{GpuDetail, GpuTimeline, RecentQuery, RecentSamples, SampleQuery};
 use crate::engine::SampleFilter;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::caller::Caller;
 use crate::serve::naming::GpuName;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 

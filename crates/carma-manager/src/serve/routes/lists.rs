@@ -24,8 +24,8 @@ use crate::api::{
 };
 use crate::configuration::EnergyConfig;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::caller::Caller;
 use crate::serve::detail::detail;
 use crate::serve::privacy::Redact;
 use crate::store::{self, EnergyBy, JobFilter, JobHistory, Reader, Span};

@@ -12,8 +12,8 @@ use super::Refused;
 use crate::api::{ConfigurationDetail, Me, PolicyList, ProblemKind, Reloaded, Shutdown, Status};
 use crate::configuration::NetworkConfig;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {

@@ -17,8 +17,8 @@ use super::Refused;
 use crate::api::Problem;
 use crate::metrics::{self, Process, Sources};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{no_such_path, wrong_method};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {

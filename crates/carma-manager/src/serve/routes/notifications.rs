@@ -11,8 +11,8 @@ use super::Refused;
 use crate::api::{ChannelTest, Notification, ProblemKind};
 use crate::notifications::{check, switched_off};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {

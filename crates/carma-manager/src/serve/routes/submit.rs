@@ -13,8 +13,8 @@ use super::Refused;
 use crate::api::{Forecast, Problem, ProblemKind, Submission, Submitted};
 use crate::request::{After, JobRequest};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody, LARGE, off_thread};
+use crate::serve::caller::Caller;
 use crate::serve::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::serve::naming::JobName;
 use crate::store::Reader;
@@ -160,7 +160,7 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::access::Role;
+    use crate::serve::caller::Role;
 
     #[test]
     fn to_go_first_is_for_operators_to_give() {

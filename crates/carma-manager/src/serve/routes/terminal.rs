@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 use super::{JobPath, Refused};
 use crate::api::{Problem, ProblemKind};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
+use crate::serve::caller::Caller;
 use crate::serve::connection_limit::ConnectionSlot;
 use crate::serve::naming::JobName;
 use crate::store::Phase;

@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 use super::Refused;
 use crate::api::{WhatIf, WhatIfQuery};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {

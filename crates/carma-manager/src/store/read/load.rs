@@ -8,10 +8,10 @@ use rusqlite::Row;
 use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::request::Owner;
-use crate::store::apply::CLOCK;
 use crate::store::change::MachineChange;
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
+use crate::store::schema::CLOCK;
 use crate::units::UnixMillis;
 
 /// Everything that is not over.

@@ -6,9 +6,9 @@ use super::job::read_event;
 use super::{Reader, number};
 use crate::event::StoredEvent;
 use crate::notification::Notification;
-use crate::store::apply::NOTIFIED_THROUGH;
 use crate::store::columns::Json;
 use crate::store::error::StoreError;
+use crate::store::schema::NOTIFIED_THROUGH;
 
 /// A notification of a user, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]

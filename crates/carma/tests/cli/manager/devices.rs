@@ -1,7 +1,7 @@
 //! GPUs that cannot be looked at, and GPUs that somebody else cuts.
 
 use carma_core::{JobId, Outcome, RequestedMode};
-use carma_emu::fault::{CallAnswer, Fault, recover_gpu, clear};
+use carma_emu::fault::{CallAnswer, Fault, clear, recover_gpu};
 use carma_gpu::mig::{self, Layout};
 use carma_gpu::{Allocation, DEADLINE, Driver, Limits};
 

@@ -2,12 +2,12 @@
 
 use carma_core::{Action, Event, JobId, JobSpec, Placement};
 
+use super::decide::Reply;
+use super::estimates::{EstimateOrder, Estimated, Purpose};
+use super::gpus::devices::SERVER;
+use super::refusal::refused;
+use super::state::EngineState;
 use crate::api::{EstimateDetail, Forecast, Problem, Why};
-use crate::engine::decide::Reply;
-use crate::engine::estimates::{EstimateOrder, Estimated, Purpose};
-use crate::engine::gpus::devices::SERVER;
-use crate::engine::refusal::refused;
-use crate::engine::run::EngineState;
 use crate::request::{JobRequest, Owner};
 use crate::submission::ValidJobs;
 

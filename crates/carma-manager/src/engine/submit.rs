@@ -2,13 +2,13 @@
 
 use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
 
-use super::JobMeta;
+use super::decide::Reply;
+use super::decide::batch::AcceptedJob;
+use super::estimates::{EstimateOrder, Estimated, Method, Purpose};
+use super::jobs::JobMeta;
+use super::refusal::refused;
+use super::state::EngineState;
 use crate::api::{Problem, ProblemKind, Submitted};
-use crate::engine::decide::Reply;
-use crate::engine::decide::batch::AcceptedJob;
-use crate::engine::estimates::{EstimateOrder, Estimated, Method, Purpose};
-use crate::engine::refusal::refused;
-use crate::engine::run::EngineState;
 use crate::event::JobEvent;
 use crate::request::{After, JobRequest, Owner};
 use crate::store::UnixMillis;

@@ -2,10 +2,10 @@
 
 use carma_core::{Event, JobId, State};
 
+use super::decide::Reply;
+use super::refusal::refused;
+use super::state::EngineState;
 use crate::api::{ActionFailure, ActionResult, JobAction, JobChange, Problem, ProblemKind};
-use crate::engine::decide::Reply;
-use crate::engine::refusal::refused;
-use crate::engine::run::EngineState;
 use crate::event::{ByUser, JobEvent};
 
 impl EngineState {
