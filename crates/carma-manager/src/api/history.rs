@@ -1,12 +1,10 @@
 //! Jobs of all times.
 
-use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
+use carma_core::{ArrayId, JobId, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Ending;
 use crate::phase::Phase;
-use crate::request::ArrayPlace;
 use crate::units::UnixMillis;
 
 /// Which jobs are wanted.
@@ -62,37 +60,4 @@ impl HistoryOrder {
     fn is_usual(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// A job as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct JobSummary {
-    /// The job.
-    pub id: JobId,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its user.
-    pub user: UserId,
-    /// The user's name.
-    pub user_name: String,
-    /// Its state.
-    pub phase: Phase,
-    /// Since when it is in that state.
-    pub since: UnixMillis,
-    /// Higher goes first.
-    pub priority: Priority,
-    /// Number of GPUs requested.
-    pub gpus: u32,
-    /// Attempts so far.
-    pub attempts: u32,
-    /// Its place in an array.
-    pub array: Option<ArrayPlace>,
-    /// When it was submitted.
-    pub submitted: UnixMillis,
-    /// When it ended.
-    pub ended: Option<UnixMillis>,
-    /// How it ended, for programs.
-    pub outcome: Option<Outcome>,
-    /// How it ended, for people.
-    pub ending: Option<Ending>,
 }

@@ -21,7 +21,6 @@
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
 
 mod action;
-mod ending;
 mod energy;
 mod gpu;
 mod history;
@@ -35,12 +34,13 @@ mod timeline;
 mod what_if;
 mod why;
 
+pub use crate::ending::{Ending, EndingClass};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart};
 pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
+pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::MemoryStep;
 pub use action::*;
-pub use ending::*;
 pub use energy::*;
 pub use gpu::*;
 pub use history::*;

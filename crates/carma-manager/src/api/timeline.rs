@@ -4,9 +4,8 @@ use carma_core::{AttemptId, DeviceId, MiB, UtilisationOverTime, Watts};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Ending;
-use crate::request::ArrayPlace;
-use crate::samples::{MemoryStep, MinuteMean};
+use crate::rows::GpuStay;
+use crate::samples::MinuteMean;
 use crate::units::UnixMillis;
 
 /// Which looks at GPUs are wanted.
@@ -62,27 +61,4 @@ pub struct GpuTimeline {
     pub minutes: Vec<MinuteMean>,
     /// Those who were on it, by when they were launched.
     pub stays: Vec<GpuStay>,
-}
-
-/// An attempt's time on a GPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct GpuStay {
-    /// Which attempt.
-    pub attempt: AttemptId,
-    /// What people call the job.
-    pub name: Option<String>,
-    /// Its place in an array, which people name it by.
-    pub array: Option<ArrayPlace>,
-    /// Whose it is.
-    pub user: String,
-    /// When it was launched.
-    pub launched: UnixMillis,
-    /// When it ended; unset: it runs.
-    pub ended: Option<UnixMillis>,
-    /// How it ended.
-    pub ending: Option<Ending>,
-    /// Memory reserved for it.
-    pub promised: MiB,
-    /// Memory it had, from each of these times on.
-    pub memory: Vec<MemoryStep>,
 }

@@ -6,15 +6,7 @@ use carma_core::{Event, EventError, JobId};
 
 use crate::engine::decide::Decisions;
 use crate::request::Owner;
-use crate::store::UnixMillis;
-
-/// What the core does not know about a job.
-#[derive(Debug, Clone)]
-pub(crate) struct JobMeta {
-    pub(crate) name: Option<String>,
-    pub(crate) owner: Owner,
-    pub(crate) submitted: UnixMillis,
-}
+use crate::store::JobMeta;
 
 /// Jobs that are not over.
 #[derive(Debug, Default)]
@@ -69,6 +61,7 @@ mod tests {
 
     use super::*;
     use crate::engine::decide::{Clock, Core};
+    use crate::store::UnixMillis;
 
     #[test]
     fn a_user_has_as_many_jobs_as_are_not_over() {

@@ -18,7 +18,7 @@ use super::handle::Handle;
 use super::host::Host;
 use super::housekeeping::SHARES;
 use super::input::Input;
-use super::jobs::{JobMeta, Jobs};
+use super::jobs::Jobs;
 use super::listeners::Listeners;
 use super::saved;
 use super::setup::Setup;
@@ -125,11 +125,11 @@ impl EngineState {
     fn restore_jobs(&mut self, unfinished: Vec<UnfinishedJob>) -> Result<Vec<JobId>, EngineError> {
         let jobs: Vec<Job> = unfinished.iter().map(|unfinished| unfinished.job.clone()).collect();
         let mut unestimated = Vec::new();
-        for UnfinishedJob { job, name, owner, submitted } in unfinished {
+        for UnfinishedJob { job, meta } in unfinished {
             if matches!(job.state, State::Estimating { .. } | State::Held { resumes: Resumes::Estimating, .. }) {
                 unestimated.push(job.id());
             }
-            self.jobs.add(job.id(), JobMeta { name, owner, submitted });
+            self.jobs.add(job.id(), meta);
         }
         let gone = attach_gone(&mut self.decisions, &jobs)?;
         let used = saved::read(&self.setup.places.state.join(SHARES));

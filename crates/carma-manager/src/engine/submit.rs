@@ -5,13 +5,12 @@ use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, Jo
 use super::decide::Reply;
 use super::decide::batch::AcceptedJob;
 use super::estimates::{EstimateOrder, Estimated, Method, Purpose};
-use super::jobs::JobMeta;
 use super::refusal::refused;
 use super::state::EngineState;
 use crate::api::{Problem, ProblemKind, Submitted};
 use crate::event::JobEvent;
 use crate::request::{After, JobRequest, Owner};
-use crate::store::UnixMillis;
+use crate::store::{JobMeta, UnixMillis};
 use crate::submission::ValidJobs;
 use crate::tally::Tally;
 

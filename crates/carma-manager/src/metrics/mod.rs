@@ -17,7 +17,7 @@ mod process;
 mod value;
 
 pub use exposition::CONTENT_TYPE;
-pub use facts::{Facts, GpuFacts, RunningJob};
+pub use facts::{Facts, GpuFacts, JobFacts};
 pub use process::Process;
 
 use carma_core::MiB;

@@ -49,6 +49,23 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for UrlQuery<T> {
     }
 }
 
+/// A request with a query, as most routes take it.
+#[derive(Debug)]
+pub(super) struct QueryRequest<T> {
+    pub(super) shared: Arc<Shared>,
+    pub(super) caller: Caller,
+    pub(super) query: T,
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Shared>> for QueryRequest<T> {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, shared).await?;
+        let UrlQuery(query) = UrlQuery::from_request_parts(parts, shared).await?;
+        Ok(Self { shared: Arc::clone(shared), caller, query })
+    }
+}
+
 impl From<JoinError> for Problem {
     fn from(error: JoinError) -> Self {
         ProblemKind::Internal.because(error.to_string())

@@ -14,7 +14,6 @@ mod caller;
 mod concurrency_limit;
 mod connection;
 mod connection_limit;
-mod convert;
 mod detail;
 mod events;
 mod listen;

@@ -8,8 +8,7 @@ use super::caller::Caller;
 use crate::api::{AttemptDetail, Ending, JobDetail, JobSummary, Update, Why};
 use crate::attempt::Exit;
 use crate::event::StoredEvent;
-use crate::request::{JobCommand, JobRequest};
-use crate::submission::HIDDEN;
+use crate::request::{HIDDEN, JobCommand, JobRequest};
 
 /// What a caller may see of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

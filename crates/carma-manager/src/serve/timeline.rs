@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use carma_core::{DeviceId, Fraction, MiB, Outcome, PerMetric, Watts};
+use carma_core::{DeviceId, Fraction, MiB, PerMetric, Watts};
 
 use super::Shared;
-use super::privacy::Redact;
-use crate::api::{Ending, GpuStay, GpuTimeline, Problem, SampleQuery};
-use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
+use crate::api::{GpuTimeline, Problem, SampleQuery};
+use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
 /// Milliseconds that are shown where nothing is said.
 const DEFAULT_SPAN: u64 = 3_600_000;
@@ -22,7 +21,7 @@ impl Shared {
         let span = since.minute()..UnixMillis(until.0.saturating_add(59_999)).minute();
         let minutes = thinned(&self.minutes(device, span).await?, until.0.saturating_sub(since.0));
         let stays = self.readers.read(move |reader| Ok(reader.stays(device, since..until)?)).await?;
-        Ok(GpuTimeline { since, until, minutes, stays: stays.into_iter().map(GpuStay::from).collect() })
+        Ok(GpuTimeline { since, until, minutes, stays })
     }
 
     /// The minutes of a GPU, with those that are not written down yet. Of two for the same minute, the one with more readings counts.
@@ -65,24 +64,6 @@ fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
         power: weighted(&|minute| minute.power.map(|power| power.0)).map(Watts),
         ..first
     })
-}
-
-impl From<Stay> for GpuStay {
-    fn from(stay: Stay) -> Self {
-        let ending = ending(&stay);
-        let Stay { attempt, name, array, user, launched, ended, promised, memory, .. } = stay;
-        Self { attempt, name, array, user, launched, ended, ending, promised, memory }
-    }
-}
-
-/// How an attempt ended, without details of the job: all users may read it.
-fn ending(stay: &Stay) -> Option<Ending> {
-    let mut outcome = match (stay.verdict.as_ref()?, &stay.outcome) {
-        (_, Some(outcome @ (Outcome::Cancelled | Outcome::TimeLimit))) => outcome.clone(),
-        (verdict, _) => verdict.clone().into(),
-    };
-    outcome.redact();
-    Some(Ending::from(&outcome))
 }
 
 #[cfg(test)]

@@ -23,14 +23,14 @@ mod writer;
 
 pub use crate::event::{NewEvent, StoredEvent};
 pub use crate::phase::{NotAPhase, Phase};
+pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use change::{AttemptEnd, Change, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobReasons, JobSummary, Loaded, NewEvents, Reader, Span, Stay,
-    StoredAttempt, StoredNotification, UnfinishedJob,
+    Drained, JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
 };
 pub use writer::Ticket;
 

@@ -39,7 +39,7 @@ pub use error::{Place, Problem, SubmissionError};
 pub use form::{Format, Source};
 use jiff::Zoned;
 pub use key::{KEYS, Key, OptionValue};
-pub use secrets::{HIDDEN, looks_secret};
+pub use secrets::looks_secret;
 pub use valid::{ValidJobs, ValidSubmission};
 pub use values::{bytes, span_with_unit, time_limit};
 

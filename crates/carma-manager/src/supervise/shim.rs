@@ -13,11 +13,11 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::cgroup::Cgroup;
 use super::child::{Streams, pid, start};
 use super::console::Console;
-use super::ending::Ending;
 use super::folder::{AttemptFolder, ReservedExit, owned};
 use super::log::BoundedLog;
 use super::processes::kill_descendants;
 use super::running::RunningJob;
+use super::signals::SignalPlan;
 use super::stream::{Stream, copy_to};
 use crate::attempt::{Ended, Exit, Order};
 
@@ -100,7 +100,7 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
     let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
     let streams = pipes.into_iter().zip([output, errors]).zip(copies).map(|((pipe, log), copy)| Stream::new(pipe, log, copy));
-    let mut running = RunningJob::new(job, streams.collect(), console, Ending::new(job, order, cgroup));
+    let mut running = RunningJob::new(job, streams.collect(), console, SignalPlan::new(job, order, cgroup));
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.
     kill_descendants(cgroup);

@@ -19,16 +19,16 @@ use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{
-    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MAX_ROWS, Problem, Queue,
-    QueueQuery, ShareRow, TimedUpdate,
+    EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MAX_ROWS, Problem, Queue, QueueQuery,
+    ShareRow, TimedUpdate,
 };
 use crate::configuration::EnergyConfig;
 use crate::serve::Shared;
-use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::answer::{Answer, QueryRequest};
 use crate::serve::caller::Caller;
 use crate::serve::detail::detail;
 use crate::serve::privacy::Redact;
-use crate::store::{self, EnergyBy, JobFilter, JobHistory, Reader, Span};
+use crate::store::{JobFilter, JobHistory, Reader, Span};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -50,7 +50,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Jobs that are not over, 1,000 at most in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(State(shared): State<Arc<Shared>>, caller: Caller, UrlQuery(query): UrlQuery<QueueQuery>) -> Answer<Queue> {
+pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<QueueQuery>) -> Answer<Queue> {
     let _permit = shared.queue_queries.take(caller.uid).await?;
     shared.handle.queue(query).await.map(Json)
 }
@@ -63,11 +63,7 @@ pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answ
 
 /// Jobs, the latest first, 1,000 at most in one answer; `before` the last of them is the next page.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses((status = 200, body = Vec<JobSummary>), Refused))]
-pub(super) async fn history(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    UrlQuery(query): UrlQuery<HistoryQuery>,
-) -> Answer<Vec<JobSummary>> {
+pub(super) async fn history(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Answer<Vec<JobSummary>> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
     let most = query.limit.unwrap_or(DEFAULT_PAGE).min(MAX_ROWS);
     let read = move |reader: &Reader| match order {
@@ -75,11 +71,14 @@ pub(super) async fn history(
         HistoryOrder::Ended => reader.recently_finished(&filter, before, most),
     };
     let page = shared.readers.read(move |reader| Ok(read(reader)?)).await?;
-    let seen = |job: store::JobSummary| {
-        let view = caller.view(job.user.0);
-        JobSummary::from(job).visible_to(view)
-    };
-    Ok(Json(page.into_iter().map(seen).collect()))
+    Ok(Json(
+        page.into_iter()
+            .map(|job| {
+                let view = caller.view(job.user.0);
+                job.visible_to(view)
+            })
+            .collect(),
+    ))
 }
 
 fn filter(query: &HistoryQuery) -> JobFilter {
@@ -100,11 +99,7 @@ fn filter(query: &HistoryQuery) -> JobFilter {
     params(HistoryQuery),
     responses((status = 200, body = JobDetail, content_type = "application/x-ndjson"), Refused)
 )]
-pub(super) async fn export(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    UrlQuery(query): UrlQuery<HistoryQuery>,
-) -> Result<Response, Problem> {
+pub(super) async fn export(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Result<Response, Problem> {
     let first = shared.export_page(&query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
     let (lines, stream) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -162,16 +157,10 @@ impl Shared {
 
 /// Sums of energy, with what is needed to say what it costs.
 #[utoipa::path(get, path = "/v1/energy", params(EnergyQuery), responses((status = 200, body = EnergyReport), Refused))]
-pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, UrlQuery(query): UrlQuery<EnergyQuery>) -> Answer<EnergyReport> {
-    let by = match query.by {
-        EnergyKind::Job => EnergyBy::Job,
-        EnergyKind::User => EnergyBy::User,
-        EnergyKind::Day => EnergyBy::Day { ahead: query.ahead },
-    };
+pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<EnergyQuery>) -> Answer<EnergyReport> {
     let ended = Span { since: query.since, until: query.until };
-    let sums = shared.readers.read(move |reader| Ok(reader.energy(by, query.user, ended)?)).await?;
+    let sums = shared.readers.read(move |reader| Ok(reader.energy(query.by, query.ahead, query.user, ended)?)).await?;
     let EnergyConfig { price, currency, carbon } = shared.settings.energy.clone();
-    let sums = sums.into_iter().map(Into::into).collect();
     Ok(Json(EnergyReport { sums, price, currency, carbon }))
 }
 
@@ -183,12 +172,7 @@ pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, UrlQuer
     params(EventQuery),
     responses((status = 200, body = TimedUpdate, content_type = "text/event-stream"), Refused)
 )]
-pub(super) async fn events(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    headers: HeaderMap,
-    UrlQuery(query): UrlQuery<EventQuery>,
-) -> Response {
+pub(super) async fn events(headers: HeaderMap, QueryRequest { shared, caller, query }: QueryRequest<EventQuery>) -> Response {
     // What browsers send when they connect again.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let stream = shared.events(caller, last.or(query.after));

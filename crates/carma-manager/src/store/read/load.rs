@@ -36,6 +36,13 @@ pub struct Loaded {
 pub struct UnfinishedJob {
     /// The core's state of it.
     pub job: Job,
+    /// The rest.
+    pub meta: JobMeta,
+}
+
+/// What a running manager remembers of an unfinished job besides the core's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobMeta {
     /// Its name.
     pub name: Option<String>,
     /// Its user.
@@ -50,7 +57,7 @@ const UNFINISHED: &str = "SELECT id, standing, name, uid, gid, user, submitted F
 fn read_unfinished(row: &Row<'_>) -> rusqlite::Result<UnfinishedJob> {
     let Json(job) = row.get(1)?;
     let owner = Owner { uid: row.get(3)?, gid: row.get(4)?, name: row.get(5)? };
-    Ok(UnfinishedJob { job, name: row.get(2)?, owner, submitted: row.get(6)? })
+    Ok(UnfinishedJob { job, meta: JobMeta { name: row.get(2)?, owner, submitted: row.get(6)? } })
 }
 
 /// A drained device.

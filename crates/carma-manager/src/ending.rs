@@ -4,6 +4,8 @@ use carma_core::{Outcome, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::request::HIDDEN;
+
 /// How a job or an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ending {
@@ -47,6 +49,20 @@ impl From<&Verdict> for Ending {
     }
 }
 
+impl Ending {
+    /// The end of an attempt as all users may read it. A job that was cancelled or ran too long has that end, whatever its last attempt printed.
+    pub(crate) fn public(verdict: Verdict, job: Option<Outcome>) -> Self {
+        Self::from(&match job {
+            Some(outcome @ (Outcome::Cancelled | Outcome::TimeLimit)) => outcome,
+            _ => match verdict.into() {
+                // The reason names files of the user.
+                Outcome::CouldNotStart { .. } => Outcome::CouldNotStart { reason: HIDDEN.to_owned() },
+                outcome => outcome,
+            },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +78,8 @@ mod tests {
         let reason = "no such folder".to_owned();
         assert_eq!(ending(Verdict::CouldNotStart { reason }), "Failed: could not start: could not start: no such folder");
         assert_eq!(Ending::from(&Outcome::Cancelled).class, EndingClass::Stopped);
+        let public = |verdict, job| Ending::public(verdict, job).text;
+        assert_eq!(public(Verdict::CouldNotStart { reason: "no such folder".to_owned() }, None), "could not start: (hidden)");
+        assert_eq!(public(Verdict::Failed { code: 3 }, Some(Outcome::Cancelled)), Outcome::Cancelled.to_string());
     }
 }
