@@ -17,6 +17,7 @@ pub(crate) mod fake;
 mod leftovers;
 mod local;
 mod start;
+mod tracker;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -27,7 +28,8 @@ use carma_gpu::DeviceUuid;
 use carma_gpu::mps::MpsControl;
 
 pub(crate) use self::leftovers::Leftovers;
-pub(crate) use self::local::{ExecutorError, LocalExecutor, LocalSettings};
+pub(crate) use self::local::{ExecutorError, LocalExecutor};
+pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
 
