@@ -1,4 +1,4 @@
-//! How jobs and attempts ended, for people. The texts are the core's.
+//! How jobs and attempts ended, for people, in the words of the core.
 
 use carma_core::{Outcome, Verdict};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::request::HIDDEN;
 /// How a job or an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ending {
-    /// What colours and marks go by.
+    /// The class, for colours and symbols.
     pub class: EndingClass,
     /// Two or three words: `exit code 3`, `out of memory`.
     pub brief: String,
@@ -17,15 +17,15 @@ pub struct Ending {
     pub text: String,
 }
 
-/// Classes of ends.
+/// The class of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndingClass {
-    /// It did its work.
+    /// It succeeded.
     Succeeded,
-    /// It failed, or was never run.
+    /// It failed, or never ran.
     Failed,
-    /// A GPU or the host had too little memory.
+    /// A GPU or the host ran out of memory.
     OutOfMemory,
     /// A user or a limit ended it.
     Stopped,

@@ -10,7 +10,7 @@ use crate::request::ArrayPlace;
 use crate::samples::MemoryStep;
 use crate::units::{Joules, UnixMillis};
 
-/// A job as lists show it.
+/// A job in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobSummary {
     /// The job.
@@ -46,39 +46,39 @@ pub struct JobSummary {
 /// An attempt's time on a GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuStay {
-    /// Which attempt.
+    /// The attempt.
     pub attempt: AttemptId,
-    /// What people call the job.
+    /// The name of its job.
     pub name: Option<String>,
-    /// Its place in an array, which people name it by.
+    /// The place of its job in an array.
     pub array: Option<ArrayPlace>,
-    /// Whose it is.
+    /// The name of its user.
     pub user: String,
     /// When it was launched.
     pub launched: UnixMillis,
-    /// When it ended; unset: it runs.
+    /// When it ended; unset: it is running.
     pub ended: Option<UnixMillis>,
     /// How it ended.
     pub ending: Option<Ending>,
     /// Memory reserved for it.
     pub promised: MiB,
-    /// Memory it had, from each of these times on.
+    /// Its memory over time: from each of these times on.
     pub memory: Vec<MemoryStep>,
 }
 
-/// By what energy is summed up.
+/// What energy is summed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnergyKind {
-    /// A sum for each job.
+    /// One sum per job.
     Job,
-    /// For each user.
+    /// One sum per user.
     User,
-    /// For each day, on which attempts ended.
+    /// One sum per day on which attempts ended.
     Day,
 }
 
-/// What a sum of energy is of.
+/// The job, user or day of a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergyOf {
@@ -98,14 +98,14 @@ pub enum EnergyOf {
 /// A sum of energy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EnergySum {
-    /// Of what.
+    /// The job, user or day.
     pub of: EnergyOf,
-    /// The job's name, where it is of one.
+    /// The name of the job, for the sum of a job.
     pub name: Option<String>,
     /// The job's place in an array.
     pub array: Option<ArrayPlace>,
-    /// How much.
+    /// The energy.
     pub energy: Joules,
-    /// Attempts it was measured of.
+    /// Number of attempts.
     pub attempts: u64,
 }

@@ -1,4 +1,4 @@
-//! The GPUs that a manager works with: real or emulated ones, and what a job needs to find them.
+//! Real or emulated GPUs, and the environment that a job needs for them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What the manager and its clients say to each other: HTTP and JSON, over a Unix socket and, where it is wanted, TCP.
+//! The types of the API: HTTP and JSON, over a Unix socket and, if configured, TCP.
 //!
 //! ```text
 //!  POST /v1/jobs                    Submission -> Submitted       GET  /v1/queue      QueueQuery -> Queue

@@ -1,4 +1,4 @@
-//! What was seen of GPUs over time: the last minutes look by look, longer ago minute by minute.
+//! GPUs over time: single samples of the last minutes, means of older minutes.
 
 use carma_core::{AttemptId, DeviceId, MiB, UtilisationOverTime, Watts};
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use crate::rows::GpuStay;
 use crate::samples::MinuteMean;
 use crate::units::UnixMillis;
 
-/// Which looks at GPUs are wanted.
+/// Which samples of GPUs to return.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct RecentQuery {
-    /// Later than this; unset: all that are kept, which is those of ten minutes.
+    /// Only samples after this time; unset: all, of the last ten minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<UnixMillis>,
-    /// Of this GPU alone, as `carma gpus` names it.
+    /// Only of this GPU, by its name in `carma gpus`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
     /// Maximum number of samples of each GPU, evenly spaced. Default: all.
@@ -24,41 +24,41 @@ pub struct RecentQuery {
     pub points: Option<u32>,
 }
 
-/// The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`.
+/// The last samples of a GPU, as columns of the same length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecentSamples {
-    /// Which GPU.
+    /// The GPU.
     pub device: DeviceId,
     /// The time of the sample.
     pub at: Vec<UnixMillis>,
     /// Memory in use by all processes.
     pub memory: Vec<MiB>,
-    /// How busy it was: a column for each metric, to three decimals.
+    /// Utilisation: a column per metric, to three decimals.
     pub utilisation: UtilisationOverTime,
     /// Power drawn.
     pub power: Vec<Option<Watts>>,
-    /// Our jobs that were on it.
+    /// Jobs of this manager on it.
     pub tenants: Vec<RecentTenant>,
 }
 
-/// One of our jobs, over the same looks.
+/// A job of this manager, over the same samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RecentTenant {
-    /// Which attempt.
+    /// The attempt.
     pub attempt: AttemptId,
-    /// Memory it had at each look; unset where it was not there, or the driver does not tell.
+    /// Its memory in each sample; unset if it was not there, or the driver does not report it.
     pub memory: Vec<Option<MiB>>,
 }
 
-/// What a GPU did, and who was on it.
+/// The utilisation of a GPU over time, and the attempts on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuTimeline {
-    /// From when.
+    /// Start of the period.
     pub since: UnixMillis,
-    /// Until when.
+    /// End of the period.
     pub until: UnixMillis,
-    /// How busy it was; of more than a day, means of several minutes, by the first of them.
+    /// Means per minute; for more than a day, means of several minutes, dated by the first.
     pub minutes: Vec<MinuteMean>,
-    /// Those who were on it, by when they were launched.
+    /// The attempts on it, by launch time.
     pub stays: Vec<GpuStay>,
 }

@@ -1,4 +1,4 @@
-//! Actions of the core: each is written down, and its effects wait for the disk.
+//! Actions of the core. Each is stored; its effects wait for the commit.
 
 use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement};
 
@@ -10,7 +10,7 @@ use crate::event::JobEvent;
 use crate::store::Change;
 
 impl EngineState {
-    /// Acts on everything that the core has decided.
+    /// Acts on all decisions of the core.
     pub(crate) fn act(&mut self) {
         while let Some(action) = self.decisions.next_action() {
             self.act_on(action);
@@ -49,7 +49,7 @@ impl EngineState {
         }
     }
 
-    /// Orders the start of an attempt that is written down with it.
+    /// Orders the start of an attempt that is in the same batch.
     pub(super) fn order_start(&mut self, attempt: AttemptId, placement: Placement) {
         let owner = self.jobs.owner(attempt.job);
         let order = owner.and_then(|owner| start_order(&self.decisions, &self.gpus, owner, attempt, placement));
@@ -67,7 +67,7 @@ impl EngineState {
     }
 }
 
-/// How a job is described that holds GPUs and does not use them.
+/// The text for a job that holds GPUs without using them.
 const fn idle_text(idle: Idle) -> &'static str {
     if idle.lent { "holds its GPUs and does not use them: others may" } else { "holds its GPUs and does not use them" }
 }

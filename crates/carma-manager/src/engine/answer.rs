@@ -53,7 +53,7 @@ impl EngineState {
         }
     }
 
-    /// While nothing can be changed, questions that change nothing are answered with what is known.
+    /// While nothing can be changed, only questions that change nothing are answered.
     fn answer_without_change(&mut self, question: Question, reason: &str) {
         let problem = || unavailable(reason);
         match question {

@@ -12,19 +12,19 @@ use crate::store::StoreError;
 /// Why an engine did not start.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// The store.
+    /// The store could not be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The rules.
+    /// The settings or the event log.
     #[error(transparent)]
     Rules(#[from] LogError),
-    /// Threads.
+    /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
     /// The core refused what was in the store.
     #[error("the core refuses what is in the store: {0}")]
     Refused(#[from] EventError),
-    /// The driver, while attempts are on its GPUs.
+    /// The driver does not answer while attempts are on its GPUs.
     #[error("attempts run on GPUs that cannot be looked at: {0}")]
     GpusUnreadable(DriverError),
 }

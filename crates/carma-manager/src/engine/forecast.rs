@@ -12,7 +12,7 @@ use crate::request::{JobRequest, Owner};
 use crate::submission::ValidJobs;
 
 impl EngineState {
-    /// Without an earlier run of the first job, it is estimated before the answer; other jobs of an array count as alike.
+    /// If the first job has no earlier run, it is estimated first. Other jobs of an array get the same estimate.
     pub(crate) fn forecast_requested(&mut self, owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>>) {
         let jobs = jobs.into_requests();
         let first = jobs.first().filter(|request| self.estimates.recall(request).is_none());
@@ -25,7 +25,7 @@ impl EngineState {
         }
     }
 
-    /// Where jobs would run if they were submitted now. A copy of the core is asked, so nothing changes.
+    /// Where jobs would run if they were submitted now. It asks a copy of the core, so nothing changes.
     pub(crate) fn forecast(&self, owner: &Owner, jobs: Vec<JobRequest>, estimated: Option<&Estimated>) -> Result<Vec<Forecast>, Problem> {
         const MAX_FORECASTS: usize = 16;
         self.check_limits(owner, &jobs)?;

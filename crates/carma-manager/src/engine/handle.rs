@@ -31,7 +31,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered when they are written down.
+    /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered after the commit.
     /// Dependencies must be given by job number.
     pub async fn submit(&self, owner: Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
         self.ask(|reply| Question::Submit { owner, jobs, reply }).await
@@ -42,12 +42,12 @@ impl Handle {
         self.ask(|reply| Question::Forecast { owner, jobs, reply }).await
     }
 
-    /// Changes jobs for an authorised user. Answered when it is written down.
+    /// Changes jobs for an authorised user. Answered after the commit.
     pub async fn act(&self, jobs: Vec<JobId>, action: JobAction, by: String) -> Result<ActionResult, Problem> {
         self.ask(|reply| Question::Act { jobs, action, by, reply }).await
     }
 
-    /// Takes a device out of use for new jobs, or back into it.
+    /// Drains a device, or resumes it.
     pub async fn drain(&self, device: DeviceId, drained: bool, by: String) -> Result<(), Problem> {
         self.ask(|reply| Question::Drain { device, drained, by, reply }).await
     }
@@ -57,7 +57,7 @@ impl Handle {
         self.ask(|reply| Question::Why { job, reply }).await
     }
 
-    /// Jobs that are not over.
+    /// Unfinished jobs.
     pub async fn queue(&self, query: QueueQuery) -> Result<Queue, Problem> {
         self.ask(|reply| Question::Queue { query, reply }).await
     }
@@ -87,7 +87,7 @@ impl Handle {
         self.recent.minutes(device, span)
     }
 
-    /// What the running attempt of a job has used so far; none where none runs.
+    /// The usage of the running attempt of a job so far; none if none runs.
     pub async fn so_far(&self, job: JobId) -> Result<Option<Measurement>, Problem> {
         self.ask(|reply| Question::SoFar { job, reply }).await
     }
@@ -97,7 +97,7 @@ impl Handle {
         self.ask(|reply| Question::Status { reply }).await
     }
 
-    /// Everything that metrics show.
+    /// The facts for metrics.
     pub async fn facts(&self) -> Result<Facts, Problem> {
         self.ask(|reply| Question::Facts { reply }).await
     }
@@ -112,22 +112,22 @@ impl Handle {
         self.ask(|reply| Question::Configure { settings: Box::new(settings), reply }).await
     }
 
-    /// Stores a user's notifications, which are valid. Answered when it is written down.
+    /// Stores valid notifications of a user. Answered after the commit.
     pub async fn set_notifications(&self, uid: u32, notifications: Vec<Notification>) -> Result<(), Problem> {
         self.ask(|reply| Question::Notify { uid, notifications, reply }).await
     }
 
-    /// Sends a test notification to a user in every way, and answers the results.
+    /// Sends a test message over all channels of a user. Returns the results.
     pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<ChannelTest>, Problem> {
         self.ask(|reply| Question::TryNotifications { owner, reply }).await
     }
 
-    /// Ends the manager. Answered at once.
+    /// Stops the manager. Answered at once.
     pub async fn shutdown(&self, shutdown: Shutdown) -> Result<(), Problem> {
         self.ask(|reply| Question::Shutdown { shutdown, reply }).await
     }
 
-    /// Changes from now on.
+    /// Updates from now on.
     pub fn updates(&self) -> broadcast::Receiver<(UnixMillis, Update)> {
         self.updates.subscribe()
     }

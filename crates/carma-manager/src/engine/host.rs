@@ -38,9 +38,9 @@ impl Host {
         self.tracker.shortage()
     }
 
-    /// Tells a core that knows nothing yet about this host.
+    /// Attaches this host to a new core.
     pub(crate) fn attach(&mut self, decisions: &mut Decisions, topology: Option<Topology>) -> Result<(), EventError> {
-        // A new core must hear of a shortage again.
+        // A new core must be told of a shortage again.
         self.tracker = ShortageTracker::default();
         let host = HostWatch::new(Vec::new()).read().ok();
         let cpu_jobs = self.cpu_jobs.or_else(|| host.as_ref().map(|host| host.cores.max(MIN_CPU_JOBS)));
@@ -54,7 +54,7 @@ impl Host {
         decisions.prepare(Event::ServerAttached(spec))
     }
 
-    /// Takes a reading. While nothing is launched anyway, a shortage changes nothing.
+    /// Takes a reading. `launches`: the manager launches jobs, so a shortage matters.
     pub(crate) fn take(&mut self, decisions: &mut Decisions, reading: HostReading, launches: bool) {
         let change = self.tracker.take(&reading, &self.limits);
         let _ = decisions.tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
@@ -73,7 +73,7 @@ impl Host {
     }
 }
 
-/// Reads the host again and again, from its own thread: a disk that hangs must not block the engine. Ends when `take` answers false.
+/// Reads the host periodically on its own thread: a disk that hangs must not block the engine. Ends when `take` returns false.
 pub(crate) fn watch(folders: Vec<PathBuf>, take: impl Fn(HostReading) -> bool + Send + 'static) -> io::Result<()> {
     let mut watch = HostWatch::new(folders);
     let run = move || {

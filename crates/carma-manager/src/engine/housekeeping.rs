@@ -1,4 +1,4 @@
-//! Housekeeping: every minute what is good to have after a restart is saved, and every hour old jobs are removed with their logs.
+//! Housekeeping: useful state is saved every minute, and old jobs and their logs are deleted every hour.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,7 +11,7 @@ use super::state::EngineState;
 use crate::configuration::KeepConfig;
 use crate::store::{Change, Keep, Retention};
 
-/// The file with what users have had of the GPUs.
+/// The file with the GPU use of users.
 pub(super) const SHARES: &str = "shares.json";
 
 impl EngineState {
@@ -25,7 +25,7 @@ impl EngineState {
         }
     }
 
-    /// Saves what attempts and users have used, so that it goes on after a restart. On a full disk, a part of it is forgotten.
+    /// Saves the use of attempts and users, so that it continues after a restart. On a full disk, a part is lost.
     pub(super) fn save(&self) {
         self.accounting.save();
         let used: Vec<PastUse> = self.decisions.scheduler().shares(self.decisions.now()).iter().map(|report| report.past).collect();
@@ -35,7 +35,7 @@ impl EngineState {
         }
     }
 
-    /// Removes old jobs with their logs, from a thread that may take its time.
+    /// Deletes old jobs with their logs, on a thread that may be slow.
     fn prune(&self) {
         let retention = retention(&self.setup.configuration.manager.keep);
         let (store, executor, now) = (Arc::clone(self.writer.store()), Arc::clone(self.attempts.executor()), self.decisions.wall());
@@ -44,7 +44,7 @@ impl EngineState {
                 tracing::warn!("cannot delete old jobs: {error}");
             }
             let Ok(reader) = store.reader() else { return };
-            // A job that is just being accepted has no logs yet.
+            // A job that is being accepted has no logs yet.
             executor.remove_unknown(&|job| !matches!(reader.request(job), Ok(None)));
         };
         let _ = thread::Builder::new().name("prune".to_owned()).spawn(run);

@@ -1,4 +1,4 @@
-//! What users and operators do to jobs.
+//! Actions of users and operators on jobs.
 
 use carma_core::{Event, JobId, State};
 

@@ -1,4 +1,4 @@
-//! Who hears of changes: connections that listen, and users with notifications.
+//! Receivers of updates: listening connections, and users with notifications.
 
 use tokio::sync::broadcast;
 
@@ -10,7 +10,7 @@ use crate::store::UnixMillis;
 /// All listeners.
 pub(crate) struct Listeners {
     updates: broadcast::Sender<(UnixMillis, Update)>,
-    /// The clock that others read.
+    /// The clock that other threads read.
     clock: SharedClock,
     pub(crate) notifier: NotifierHandle,
 }
@@ -20,17 +20,17 @@ impl Listeners {
         Self { updates, clock, notifier }
     }
 
-    /// A clock is in force.
+    /// Sets the clock.
     pub(crate) fn begin(&self, clock: Clock) {
         self.clock.set(clock);
     }
 
-    /// Notifications go on, by this clock.
+    /// Starts notifications with this clock.
     pub(crate) fn notify(&self, clock: Clock) {
         self.notifier.begin(move || clock.wall());
     }
 
-    /// Something is on the disk.
+    /// Sends an update that is on the disk.
     pub(crate) fn publish(&self, at: UnixMillis, update: Update) {
         let _ = self.updates.send((at, update));
         self.notifier.new_events();

@@ -1,4 +1,4 @@
-//! Questions to the engine, each with a way to answer.
+//! Questions to the engine, each with the channel of its answer.
 
 use carma_core::{DeviceId, JobId, Settings};
 

@@ -1,4 +1,4 @@
-//! Inputs other than questions: what each means to the parts of the engine.
+//! Inputs other than questions, passed to the parts of the engine.
 
 use carma_core::{AttemptId, Event};
 
@@ -45,13 +45,13 @@ impl EngineState {
         }
     }
 
-    /// Nothing of an attempt ran, and nothing will.
+    /// An attempt did not run, and will not.
     pub(super) fn not_started(&mut self, attempt: AttemptId, reason: &str) {
         let event = Event::LaunchFailed { attempt, reason: reason.to_owned() };
         self.conclude(attempt, None, &attempts::not_started(reason), event);
     }
 
-    /// An attempt is over: it is judged, and the core goes on from there.
+    /// An attempt is over: it is judged, and the core decides what follows.
     fn ended(&mut self, leftovers: &Leftovers) {
         let attempt = leftovers.attempt;
         let Some(judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, leftovers) else { return };
@@ -65,7 +65,7 @@ impl EngineState {
         self.gpus.sample_now();
     }
 
-    /// Writes down the end of an attempt, learns from it, and tells the core.
+    /// Stores the end of an attempt, learns from it, and tells the core.
     fn conclude(&mut self, attempt: AttemptId, leftovers: Option<&Leftovers>, judgement: &Judgement, event: Event) {
         let used = self.accounting.finish(attempt);
         let job = self.decisions.job(attempt.job);

@@ -1,4 +1,4 @@
-//! The engine's thread: it takes inputs, has the parts tell the core, and writes down what follows.
+//! The engine's thread: it takes inputs, passes them to the parts, and stores the results.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -19,12 +19,12 @@ use super::state::{Condition, EngineState};
 use crate::executor::{Executor, LocalExecutor, LocalSettings};
 use crate::store::{Change, Store, WriteError};
 
-/// Updates that a slow listener may be behind before it misses some.
+/// Updates that are buffered for slow listeners.
 const UPDATES: usize = 4096;
-/// How long to wait before a disk that refused is written to again.
+/// The wait after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What reaches an engine through its handle.
+/// The inputs that a handle sends.
 #[derive(Debug)]
 pub struct EngineInbox(pub(super) Receiver<Input>);
 
@@ -33,21 +33,21 @@ pub struct EngineInbox(pub(super) Receiver<Input>);
 pub struct Engine(JoinHandle<()>);
 
 impl Engine {
-    /// A way to ask an engine that is yet to start. Questions wait until it has.
+    /// The handle of an engine that has not started yet. Questions wait until it has.
     pub fn handle() -> (Handle, EngineInbox) {
         let (inputs, inbox) = channel();
         let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: SharedClock::new() };
         (handle, EngineInbox(inbox))
     }
 
-    /// Starts the engine of a handle; it goes on where the store left off.
+    /// Starts the engine of a handle from the store.
     pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, inbox: EngineInbox) -> Result<Self, EngineError> {
         let executor = local_executor(&setup, &store, handle)?;
         let inputs = handle.inputs.clone();
         host::watch(vec![setup.places.state.clone()], move |reading| inputs.send(Input::Host(Box::new(reading))).is_ok())?;
         let mut engine = EngineState::new(setup, store, handle, executor)?;
         match engine.begin() {
-            // Nothing is decided until they can be, and jobs go on meanwhile.
+            // Nothing is decided until the GPUs can be read. Jobs continue meanwhile.
             Err(EngineError::GpusUnreadable(error)) => engine.wait_until_available(&EngineError::GpusUnreadable(error).to_string()),
             begun => begun?,
         }
@@ -55,7 +55,7 @@ impl Engine {
         Ok(Self(thread))
     }
 
-    /// Waits until it has ended; false where it panicked.
+    /// Waits for its end. False if it panicked.
     pub fn join(self) -> bool {
         self.0.join().is_ok()
     }
@@ -103,7 +103,7 @@ impl EngineState {
         }
     }
 
-    /// How long nothing needs to be done if nothing arrives.
+    /// The longest wait for an input.
     fn timeout(&self) -> Duration {
         if matches!(self.condition, Condition::Unavailable { .. }) {
             return RETRY;
@@ -113,7 +113,7 @@ impl EngineState {
         timer.map_or(housekeeping, |timer| timer.min(housekeeping))
     }
 
-    /// Does what is due by now.
+    /// Runs due timers.
     fn timers(&mut self) {
         let now = self.decisions.now();
         if self.decisions.scheduler().next_wakeup().is_some_and(|time| time <= now) {
@@ -142,7 +142,7 @@ impl EngineState {
         self.act();
     }
 
-    /// Hands the batch to the store, if nothing is on its way there.
+    /// Hands the batch to the store, unless another one is in flight.
     pub(crate) fn flush(&mut self) {
         while let Some(effects) = self.writer.flush(&mut self.decisions) {
             self.carry_out(effects);
@@ -176,16 +176,16 @@ impl EngineState {
         self.wait_until_available(&reason);
     }
 
-    /// Everything begins anew in a while.
+    /// Waits for a restart from the store.
     fn wait_until_available(&mut self, reason: &str) {
         tracing::error!("{reason}");
-        // One that is stopping has nothing more to decide.
+        // A stopping engine decides nothing more.
         if self.condition != Condition::Stopping {
             self.condition = Condition::Unavailable { reason: reason.to_owned(), since: Instant::now() };
         }
     }
 
-    /// Other inputs come again: samples are taken again, and the executor repeats its reports.
+    /// Takes an input while nothing can be decided. Dropped inputs come again: the sampler samples again, and the executor repeats its reports.
     fn take_while_unavailable(&mut self, input: Input) {
         match input {
             Input::Question(question) => self.answer(question),

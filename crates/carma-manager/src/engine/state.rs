@@ -16,14 +16,14 @@ use super::views::View;
 use super::writer::Writer;
 use crate::store::{Reader, UnixMillis};
 
-/// How the engine is.
+/// The condition of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// At work.
+    /// It works.
     Working,
     /// Its decisions cannot be stored, or the GPUs cannot be read.
     Unavailable { reason: String, since: Instant },
-    /// It ends when what is on its way to the disk is there.
+    /// It ends when the batch in flight is written.
     Stopping,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct EngineState {
 }
 
 impl EngineState {
-    /// What answers are made of.
+    /// The state for answers that change nothing.
     pub(crate) fn view(&self) -> View<'_> {
         let unavailable = match &self.condition {
             Condition::Unavailable { reason, .. } => Some(reason.as_str()),

@@ -1,4 +1,4 @@
-//! Jobs that are submitted: from what a user asks for to what the core decides on.
+//! Submissions: from the request of a user to the job of the core.
 
 use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
 
@@ -17,20 +17,20 @@ use crate::tally::Tally;
 /// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
 const MAX_NOTES: usize = 10;
 
-/// A job that passed the manager's checks, with all that is known about it.
+/// A job that passed the manager's checks, with its estimate.
 struct CheckedJob {
     spec: JobSpec,
     request: JobRequest,
-    /// What earlier runs showed.
+    /// The estimate from earlier runs.
     recalled: Option<Estimated>,
-    /// How the rest is estimated.
+    /// How it is estimated otherwise.
     method: Option<Method>,
-    /// What its user should know.
+    /// A note for its user.
     note: Option<String>,
 }
 
 impl EngineState {
-    /// Accepts jobs, all or none. The answer is sent when they are on the disk.
+    /// Accepts jobs, all or none. Answered after the commit.
     pub(crate) fn submit(&mut self, owner: &Owner, jobs: ValidJobs, reply: Reply<Submitted>) {
         match self.accept(owner, jobs) {
             Ok(accepted) => {
@@ -60,7 +60,7 @@ impl EngineState {
         Ok(accepted)
     }
 
-    /// Checks a request by itself, and gathers what is known about it.
+    /// Checks a request, and adds what earlier runs show.
     fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
         let mut spec = self.spec(id, first, &request, owner)?;
         let recalled = self.estimates.recall(&request);
@@ -74,7 +74,7 @@ impl EngineState {
         Ok(CheckedJob { spec, request, recalled, method, note })
     }
 
-    /// Notes that a job was accepted, and starts its estimate where it needs one.
+    /// Records an accepted job, and starts its estimate if it needs one.
     fn record(&mut self, job: CheckedJob, owner: &Owner, submitted: UnixMillis) {
         let CheckedJob { spec, request, recalled, method, note } = job;
         let id = spec.id;
@@ -95,7 +95,7 @@ impl EngineState {
         }
     }
 
-    /// The limits of the configuration.
+    /// Checks the limits of the configuration.
     pub(crate) fn check_limits(&self, owner: &Owner, jobs: &[JobRequest]) -> Result<(), Problem> {
         let limits = &self.setup.configuration.manager.limits;
         let limit = |text: String| Err(ProblemKind::Limit.because(text));
@@ -118,7 +118,7 @@ impl EngineState {
         Ok(())
     }
 
-    /// What a job is expected to need may be more than it may have, as what its user declares may.
+    /// The problem of a job whose estimate exceeds the limit.
     fn over_limit(&self, estimated: &Estimated) -> Option<Problem> {
         let limit = self.setup.configuration.manager.limits.memory_per_job?;
         let expected = estimated.estimate.memory.as_ref()?.get(0)?.expected;
@@ -154,14 +154,14 @@ impl EngineState {
         })
     }
 
-    /// A job to wait for; none where it is over and ended as it should.
+    /// A dependency; none if that job is over and meets the condition.
     fn dependency(&self, after: &After) -> Result<Option<Dependency>, Problem> {
         let unknown = || ProblemKind::Invalid.because(format!("it is to come after job {}, which is not known", after.job));
         let job = after.job.parse().map(JobId).map_err(|_| unknown())?;
         if self.decisions.job(job).is_some() {
             return Ok(Some(Dependency { job, condition: after.condition }));
         }
-        // It is over, and the core has forgotten it.
+        // It is over, and no longer in the core.
         let history = self.reader.job(job).map_err(|error| ProblemKind::Internal.because(error.to_string()))?.ok_or_else(unknown)?;
         match (after.condition, history.job.job.state.outcome()) {
             (Condition::Any, _) => Ok(None),
@@ -173,7 +173,7 @@ impl EngineState {
         }
     }
 
-    /// An estimate is ready, or could not be made: the job waits for GPUs now, unless its user holds it.
+    /// An estimate is ready or has failed. The job is queued now, unless its user holds it.
     pub(crate) fn estimated(&mut self, job: JobId, request: &JobRequest, mut estimated: Estimated) {
         let Some(known) = self.decisions.job(job).filter(|job| job.state.outcome().is_none()) else { return };
         let mut spec = known.spec.clone();
@@ -194,7 +194,7 @@ impl EngineState {
         }
     }
 
-    /// Estimates a job again that waits for its estimate, or queues it where none is made any more.
+    /// Estimates a waiting job again, or queues it if it gets no estimate any more.
     pub(crate) fn estimate_again(&mut self, job: JobId, request: JobRequest, owner: Owner) {
         if let Some(method) = self.estimates.method(&request) {
             self.estimates.order(EstimateOrder { purpose: Purpose::Job(job), request, owner, method });

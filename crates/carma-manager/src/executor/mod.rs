@@ -1,4 +1,4 @@
-//! Where attempts run: the interface by which the engine has them started, signalled and watched.
+//! The executor: the interface through which the engine starts, signals and watches attempts.
 //!
 //! ```text
 //!           start, signal, acknowledge                      plan, shim, exit watch

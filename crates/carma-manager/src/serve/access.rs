@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! Authentication: the caller of a request.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::configuration::ManagerConfig;
 /// The other end of a connection.
 #[derive(Debug, Clone)]
 pub(super) enum Peer {
-    /// A process of this machine, whose user the kernel knows.
+    /// A process of this host. The kernel knows its user.
     Local(UserKey),
     /// Must send a token.
     Network,
@@ -23,7 +23,7 @@ pub(super) enum Peer {
     Unauthenticated,
 }
 
-/// Finds out who asks.
+/// Identifies callers.
 #[derive(Debug)]
 pub(super) struct Access {
     users: Arc<Users>,
@@ -36,7 +36,7 @@ impl Access {
         Self { users: Arc::new(users), tokens: tokens.map(|path| Arc::new(Tokens::new(path.to_owned()))) }
     }
 
-    /// Who sent a request with these headers, if they are served at all.
+    /// The caller of a request with these headers, or why they are refused.
     pub(super) async fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Result<Caller, Problem> {
         let key = match (peer, &self.tokens) {
             (Peer::Local(key), _) => key.clone(),
@@ -56,7 +56,7 @@ impl Access {
     }
 }
 
-/// The token that a request shows.
+/// The token in the headers of a request.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

@@ -1,4 +1,4 @@
-//! How requests are taken apart and answers put together: whatever is wrong is told as a [`Problem`].
+//! Parsing of requests. Every error is a [`Problem`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::caller::Caller;
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::api::{Problem, ProblemKind};
 
-/// An answer in JSON, or why there is none.
+/// A JSON answer, or the error.
 pub(super) type Answer<T> = Result<Json<T>, Problem>;
 
-/// The largest body that is taken.
+/// The largest accepted body.
 pub(super) const MAX_BODY: usize = 32 << 20;
 /// A client that has sent more than this waits for a permit to send the rest, so that many at once do not fill the memory.
 pub(super) const LARGE: usize = 256 << 10;
-/// A body must arrive within this.
+/// Timeout for a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl IntoResponse for Problem {
@@ -37,7 +37,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What a request says after the `?`.
+/// The query of a request.
 #[derive(Debug)]
 pub(super) struct UrlQuery<T>(pub(super) T);
 
@@ -72,12 +72,12 @@ impl From<JoinError> for Problem {
     }
 }
 
-/// Does what may take long where others need not wait for it.
+/// Runs long work on another thread, so that other requests do not wait.
 pub(super) async fn off_thread<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
     if long { Ok(spawn_blocking(work).await?) } else { Ok(work()) }
 }
 
-/// The body of a request, how large it was, and the permit of a large one.
+/// The body of a request, its size, and the permit of a large one.
 #[derive(Debug)]
 pub(super) struct JsonBody<T> {
     pub(super) value: T,
@@ -125,18 +125,18 @@ fn too_large() -> Problem {
     ProblemKind::TooLarge.because(format!("a request has {} MiB at most", MAX_BODY >> 20))
 }
 
-/// Reads JSON; nothing at all stands for an object that says nothing.
+/// Parses JSON. An empty body is an empty object.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let body = if body.is_empty() { b"{}" } else { body };
     Json::from_bytes(body).map(|Json(value)| value).map_err(|rejection| ProblemKind::Invalid.because(rejection.body_text()))
 }
 
-/// What is told of a path that leads nowhere.
+/// The answer for an unknown path.
 pub(super) async fn no_such_path(request: Request) -> Problem {
     ProblemKind::NotFound.because(format!("there is no {}: see /v1/openapi.json", request.uri().path()))
 }
 
-/// What is told of a method that a path does not have.
+/// The answer for a method that a path does not have.
 pub(super) async fn wrong_method(request: Request) -> Problem {
     ProblemKind::WrongMethod.because(format!("{} is not for {}: see /v1/openapi.json", request.method(), request.uri().path()))
 }

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use crate::api::{Problem, ProblemKind};
 use crate::request::Owner;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Caller {
     /// The user's number.
@@ -15,21 +15,21 @@ pub(super) struct Caller {
     pub(super) gid: u32,
     /// The user's name.
     pub(super) name: String,
-    /// What they may.
+    /// Their rights.
     pub(super) role: Role,
 }
 
 /// The rights of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// See to their own jobs.
+    /// May act on their own jobs.
     Owner,
-    /// Manage the jobs of all users.
+    /// May act on the jobs of all users.
     Operator,
 }
 
 impl Caller {
-    /// As the owner of what they submit.
+    /// The owner of jobs that they submit.
     pub(super) fn owner(&self) -> Owner {
         Owner { uid: self.uid, gid: self.gid, name: self.name.clone() }
     }
@@ -38,17 +38,17 @@ impl Caller {
         self.role == Role::Operator
     }
 
-    /// Whether they may see to a job of this user.
+    /// Whether they may act on a job of this user.
     pub(super) fn may_touch(&self, uid: u32) -> bool {
         self.uid == uid || self.is_operator()
     }
 
-    /// Refuses what only operators may.
+    /// Refuses callers that are no operators.
     pub(super) fn must_be_operator(&self, what: &str) -> Result<(), Problem> {
         if self.is_operator() { Ok(()) } else { Err(ProblemKind::Forbidden.because(format!("only operators may {what}"))) }
     }
 
-    /// Refuses what is for a job's user and operators.
+    /// Refuses callers other than the job's user and operators.
     pub(super) fn must_own(&self, uid: u32, what: &str) -> Result<(), Problem> {
         if self.may_touch(uid) {
             Ok(())

@@ -1,4 +1,4 @@
-//! Events as they happen, and those that are kept: server-sent events.
+//! Server-sent events: updates, and stored events.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,25 +19,25 @@ use crate::store::{StoredEvent, UnixMillis};
 
 /// Events that wait for a client.
 const BUFFERED: usize = 256;
-/// A client that takes nothing for so long is left.
+/// A client that takes nothing for this long is disconnected.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// Kept events that are read at once.
+/// Stored events per read.
 const PAGE: u32 = 500;
-/// Jobs of which a client remembers whose they are.
+/// Maximum number of jobs with a cached owner.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// Events on their way to a client.
 type Events = mpsc::Sender<Result<Event, Infallible>>;
 
 impl Shared {
-    /// Updates from now on; with a number, also the kept events that follow it.
+    /// Updates from now on; with a number, also the stored events after it.
     pub(super) fn events(self: &Arc<Self>, caller: Caller, after: Option<u64>) -> ReceiverStream<Result<Event, Infallible>> {
         let (events, stream) = mpsc::channel(BUFFERED);
         let client = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
-        // Listened to before anything is replayed, so that nothing falls in between.
+        // Subscribed before the replay, so that no update is missed.
         let updates = self.handle.updates();
         tokio::spawn(async move {
-            // An end means that the client is gone or too slow, or that the manager ends: it asks again.
+            // The client is gone or too slow, or the manager ends. The client connects again.
             let _ = client.run(updates, after).await;
         });
         ReceiverStream::new(stream)
@@ -73,7 +73,7 @@ impl EventStream {
                 self.replay(sequence).await?;
             }
             let (at, update) = tokio::select! {
-                // Who is so far behind that updates were lost has to begin anew.
+                // A client that missed updates must connect again.
                 update = updates.recv() => update.map_err(|_| StreamEnded)?,
                 () = self.events.closed() => return Err(StreamEnded),
             };
@@ -81,7 +81,7 @@ impl EventStream {
         }
     }
 
-    /// Sends all kept events that follow a number, which is then that of the last.
+    /// Sends all stored events after a number, and updates the number.
     async fn replay(&mut self, sequence: &mut u64) -> Result<(), StreamEnded> {
         loop {
             let after = *sequence;

@@ -1,4 +1,4 @@
-//! Readers of the store, a few of them: each waits for the disk on a thread where waiting is allowed.
+//! A small pool of store readers, used on threads that may block.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use crate::api::{Problem, ProblemKind};
 use crate::store::{Reader, Store, StoreError};
 
-/// So many read at once.
+/// Maximum number of parallel reads.
 const MAX_READERS: usize = 8;
 
 /// A pool of readers, opened as they are needed.

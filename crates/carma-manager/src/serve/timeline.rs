@@ -1,4 +1,4 @@
-//! What a GPU did and who was on it: from the store, and from what is too new to be there.
+//! A GPU over time: from the store, and from samples that are not stored yet.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use super::Shared;
 use crate::api::{GpuTimeline, Problem, SampleQuery};
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
-/// Milliseconds that are shown where nothing is said.
+/// Default period in milliseconds.
 const DEFAULT_SPAN: u64 = 3_600_000;
-/// More than the minutes of a day and an hour are too many to draw: of longer spans, several minutes are one.
+/// Maximum number of minutes in an answer, about a day. For longer periods, several minutes are averaged.
 const MAX_MINUTES: u64 = 1500;
 
 impl Shared {
@@ -24,7 +24,7 @@ impl Shared {
         Ok(GpuTimeline { since, until, minutes, stays })
     }
 
-    /// The minutes of a GPU, with those that are not written down yet. Of two for the same minute, the one with more readings counts.
+    /// The minutes of a GPU, including those that are not stored yet. Of two for the same minute, the one with more readings counts.
     pub(super) async fn minutes(&self, device: DeviceId, span: Range<UnixMinute>) -> Result<Vec<MinuteMean>, Problem> {
         let kept = span.clone();
         let kept = self.readers.read(move |reader| Ok(reader.samples(device, kept)?)).await?;
@@ -39,13 +39,13 @@ impl Shared {
     }
 }
 
-/// So few that they can be drawn, of a span of so many milliseconds.
+/// At most the maximum number of minutes, for a period of this many milliseconds.
 fn thinned(minutes: &[MinuteMean], span: u64) -> Vec<MinuteMean> {
     let every = span.div_ceil(MAX_MINUTES * 60_000).max(1);
     minutes.chunk_by(|one, other| one.minute.0 / every == other.minute.0 / every).filter_map(mean).collect()
 }
 
-/// The mean of some minutes, by the first of them.
+/// The mean of some minutes, dated by the first.
 fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
     let first = *minutes.first().filter(|first| first.readings > 0)?;
     if minutes.len() == 1 {

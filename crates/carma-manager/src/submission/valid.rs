@@ -89,7 +89,7 @@ impl ValidSubmission {
         (0..self.jobs).map(|place| self.request(self.element(place)))
     }
 
-    /// The first so many jobs.
+    /// The first jobs, up to a number.
     pub(crate) fn into_jobs(self, most: usize) -> ValidJobs {
         ValidJobs(self.requests().take(most).collect())
     }

@@ -22,7 +22,7 @@ const WAITING: usize = 64 * 1024;
 pub enum AttachOutcome {
     /// The user detached, or closed the terminal. The job goes on.
     Detached,
-    /// A signal told this program to end. The job goes on.
+    /// A signal ended this program. The job continues.
     Signalled(i32),
     /// Another client attached. The job goes on.
     TakenOver,

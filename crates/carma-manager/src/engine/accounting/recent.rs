@@ -12,7 +12,7 @@ use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
 /// How long samples are kept, in milliseconds.
 const SPAN: u64 = 600_000;
-/// Of samples that are closer than this to the one before the last, only the last is kept: this bounds their number.
+/// A sample replaces the last one if both follow the sample before within this time. This bounds their number.
 const CLOSE: u64 = 900;
 
 /// A sample of a GPU.
@@ -20,18 +20,18 @@ const CLOSE: u64 = 900;
 pub(crate) struct RecentSample {
     pub(crate) at: UnixMillis,
     pub(crate) sample: Sample,
-    /// Our attempts on it, and their memory where it is known.
+    /// Our attempts on it, and their memory if known.
     pub(crate) tenants: Vec<(AttemptId, Option<MiB>)>,
 }
 
 /// Which samples to return.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SampleFilter {
-    /// Later than this.
+    /// Only samples after this time.
     pub(crate) since: Option<UnixMillis>,
-    /// Of this GPU alone.
+    /// Only of this GPU.
     pub(crate) device: Option<DeviceId>,
-    /// At most this many of each GPU.
+    /// At most this many per GPU.
     pub(crate) points: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct SampleFilter {
 pub(crate) struct Recent(RwLock<BTreeMap<DeviceId, VecDeque<RecentSample>>>);
 
 impl Recent {
-    /// Adds samples of some GPUs, and drops those that are too old. Samples of the future are from before the wall clock was set back.
+    /// Adds samples of some GPUs, and drops old ones. Samples of the future are from before the wall clock was set back.
     pub(crate) fn take(&self, at: UnixMillis, seen: Vec<(DeviceId, RecentSample)>) {
         let mut devices = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for (device, sample) in seen {
@@ -65,7 +65,7 @@ impl Recent {
         asked.filter_map(|device| self.with(|devices| Some(columns(device, devices.get(&device)?, filter)))).collect()
     }
 
-    /// The minutes of a GPU that lie in this span, as far as they are remembered.
+    /// The minutes of a GPU in this span, as far as samples are kept.
     pub(crate) fn minutes(&self, device: DeviceId, span: &Range<UnixMinute>) -> Vec<MinuteMean> {
         let mut minutes = Minutes::default();
         self.with(|devices| {
@@ -80,7 +80,7 @@ impl Recent {
     }
 }
 
-/// Samples as columns, each group of them as its mean. A group has the time of its last sample, so that a query for later ones misses nothing.
+/// Samples as columns, with the mean of each group. A group has the time of its last sample, so that a query for later ones misses none.
 fn columns(device: DeviceId, samples: &VecDeque<RecentSample>, filter: SampleFilter) -> RecentSamples {
     let later: Vec<&RecentSample> = samples.iter().filter(|seen| filter.since.is_none_or(|since| seen.at > since)).collect();
     let groups = filter.points.map_or(later.len(), |points| later.len().min(points.max(1) as usize));
@@ -113,7 +113,7 @@ fn columns(device: DeviceId, samples: &VecDeque<RecentSample>, filter: SampleFil
     answer
 }
 
-/// What an attempt had in those samples that showed it.
+/// The mean memory of an attempt in the samples that include it.
 fn mean_memory(attempt: AttemptId, group: &[&RecentSample]) -> Option<MiB> {
     let had = group.iter().filter_map(|seen| seen.tenants.iter().find(|(tenant, _)| *tenant == attempt)?.1);
     let (sum, count) = had.fold((0, 0), |(sum, count), memory| (sum + memory.0, count + 1));

@@ -1,4 +1,4 @@
-//! Samples of the GPUs: told to the core, metered, and kept.
+//! Samples of the GPUs: passed to the core, metered, and kept.
 
 use carma_core::{DeviceId, Event, JobId, Owner, ProcessUse, State};
 use carma_gpu::Reading;
@@ -72,7 +72,7 @@ impl Accounting {
     }
 }
 
-/// Jobs that are seen on a GPU for the first time.
+/// Jobs that appear on a GPU for the first time.
 fn starting(decisions: &Decisions, processes: &[ProcessUse]) -> Vec<JobId> {
     let job = |process: &ProcessUse| match process.owner {
         Owner::Attempt(attempt) => Some(attempt.job),

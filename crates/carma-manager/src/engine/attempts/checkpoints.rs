@@ -1,4 +1,4 @@
-//! Checkpoints that jobs write, noticed in the folder that each has for them.
+//! Detects checkpoints of jobs by changes in their checkpoint folder.
 
 use std::time::SystemTime;
 
@@ -8,18 +8,18 @@ use super::Attempts;
 use crate::engine::decide::Decisions;
 use crate::executor::CheckpointTimes;
 
-/// What was seen of a folder for checkpoints.
+/// The known changes of a checkpoint folder.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CheckpointWatch {
-    /// The last change at the look before.
+    /// The last change, at the previous check.
     seen: Option<SystemTime>,
-    /// The last change that is known of.
+    /// The last reported change.
     known: Option<SystemTime>,
 }
 
 impl CheckpointWatch {
-    /// Whether there is a checkpoint more, given the folder's last change. One that is being written is not yet there: nothing may have changed
-    /// from one look to the next, unless its writer has ended.
+    /// Whether there is a new checkpoint, given the folder's last change. It is complete when the folder did not change between two checks, or when
+    /// its writer has ended.
     fn check(&mut self, changed: Option<SystemTime>, ended: bool) -> bool {
         let rests = self.seen == changed || ended;
         self.seen = changed;
@@ -32,11 +32,11 @@ impl CheckpointWatch {
 }
 
 impl Attempts {
-    /// Tells the core when an attempt has written a checkpoint since the last look. It may have ended.
+    /// Tells the core if an attempt has written a checkpoint since the last check. `ended`: the attempt is over.
     pub(super) fn check_for_checkpoint(&mut self, decisions: &mut Decisions, attempt: AttemptId, ended: bool) {
         let Some(job) = decisions.job(attempt.job).filter(|job| job.spec.may_checkpoint) else { return };
         let reported = job.state.active().is_some_and(|active| job.checkpointed_at >= Some(active.launched_at));
-        // Before an attempt is started, its files do not say when that was.
+        // The launch time is known only after the start.
         let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started || ended) else { return };
         let CheckpointTimes { launched, changed } = self.executor.checkpoint(attempt);
         // Checkpoints of earlier attempts are known, and so is one that an earlier manager has reported to the core.

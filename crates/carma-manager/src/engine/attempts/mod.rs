@@ -1,4 +1,4 @@
-//! Attempts under way: what the executor reports of them, and how they are judged.
+//! Active attempts: reports of the executor, and verdicts.
 
 mod checkpoints;
 mod order;
@@ -17,21 +17,21 @@ use crate::store::{StoredAttempt, UnixMillis};
 pub(crate) use self::order::start_order;
 pub(crate) use self::verdict::{judge, not_started};
 
-/// An attempt under way, as far as the core does not know it.
+/// What the core does not know about an active attempt.
 #[derive(Debug)]
 pub(crate) struct ActiveAttempt {
-    /// When it was to be launched.
+    /// When its launch was decided.
     pub(crate) launched: UnixMillis,
     /// It runs under supervision.
     started: bool,
-    /// All its processes that were seen on GPUs.
+    /// All its processes that were observed on GPUs.
     pids: BTreeSet<u32>,
     checkpoints: Option<CheckpointWatch>,
-    /// Why the host last could not start it.
+    /// Why the host could not start it yet.
     delayed: Option<String>,
 }
 
-/// The attempts under way, and the executor that runs them.
+/// The active attempts, and the executor that runs them.
 pub(crate) struct Attempts {
     active: HashMap<AttemptId, ActiveAttempt>,
     executor: Arc<dyn Executor>,
@@ -46,7 +46,7 @@ impl Attempts {
         &self.executor
     }
 
-    /// Takes over the attempts that the store knows as running.
+    /// Takes over the attempts that are running according to the store.
     pub(crate) fn adopt(&mut self, running: &[StoredAttempt]) -> Vec<(AttemptId, Adopted)> {
         self.active.clear();
         for stored in running {
@@ -63,7 +63,7 @@ impl Attempts {
         self.active.insert(attempt, active);
     }
 
-    /// An attempt is over; false where it was before.
+    /// An attempt is over. False if it already was.
     pub(crate) fn remove(&mut self, attempt: AttemptId) -> bool {
         self.active.remove(&attempt).is_some()
     }
@@ -98,7 +98,7 @@ impl Attempts {
         self.executor.acknowledge(attempt);
     }
 
-    /// An attempt runs. One that is not under way is killed: nothing runs that is not watched.
+    /// An attempt runs. An unknown one is killed: nothing runs unwatched.
     pub(crate) fn started(&mut self, attempt: AttemptId) {
         match self.active.get_mut(&attempt) {
             Some(active) => active.started = true,
@@ -125,7 +125,7 @@ impl Attempts {
         owners
     }
 
-    /// Reads what all attempts say about themselves.
+    /// Reads progress and checkpoints of all attempts.
     pub(crate) fn poll(&mut self, decisions: &mut Decisions) {
         let attempts: Vec<AttemptId> = self.active.keys().copied().collect();
         for attempt in attempts {
@@ -134,7 +134,7 @@ impl Attempts {
         }
     }
 
-    /// Reads what an attempt said about itself until it ended.
+    /// Reads progress and checkpoints of an attempt that has ended.
     pub(crate) fn poll_last(&mut self, decisions: &mut Decisions, attempt: AttemptId) {
         self.read_progress(decisions, attempt);
         self.check_for_checkpoint(decisions, attempt, true);
@@ -143,7 +143,7 @@ impl Attempts {
     fn read_progress(&self, decisions: &mut Decisions, attempt: AttemptId) {
         let Some(done) = self.executor.progress(attempt).map(Fraction::clamped) else { return };
         if decisions.job(attempt.job).is_some_and(|job| job.progress != Some(done)) {
-            // The core refuses it where the attempt has ended meanwhile.
+            // The core refuses it if the attempt has ended meanwhile.
             let _ = decisions.tell(Event::Progress { attempt, done });
         }
     }

@@ -8,7 +8,7 @@ use crate::engine::gpus::Gpus;
 use crate::executor::Leftovers;
 use crate::judge::{Evidence, HostFacts, Judgement, verdict};
 
-/// Judges an attempt by what is left of it and by what was seen of its GPUs; none where it was judged before.
+/// Judges an attempt by its leftovers and its GPUs; none if it was judged before.
 pub(crate) fn judge(decisions: &Decisions, gpus: &Gpus, attempts: &Attempts, leftovers: &Leftovers) -> Option<Judgement> {
     let attempt = leftovers.attempt;
     let pids = attempts.get(attempt)?.pids.clone();

@@ -1,4 +1,4 @@
-//! Changes that are written together, and their effects, which wait for the disk.
+//! Changes that are stored together, and their effects, which wait for the commit.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::request::{JobRequest, Owner};
 use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
 use crate::tally::Tallies;
 
-/// Where an answer goes.
+/// The channel of an answer.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 
-/// Something that is done when what led to it is on the disk.
+/// An effect of a batch, after its commit.
 pub(crate) enum Effect {
     /// An attempt is started.
     Start(Box<StartOrder>),
@@ -33,7 +33,7 @@ pub(crate) enum Effect {
     Forget(JobId),
 }
 
-/// A job that was accepted and is not written down yet.
+/// An accepted job that is not stored yet.
 #[derive(Debug)]
 pub(crate) struct AcceptedJob {
     pub(crate) job: JobId,

@@ -1,4 +1,4 @@
-//! The process that estimates a job: run like the job, by its user and in its environment, under a shim that leaves nothing behind.
+//! Estimates a job in a process of its user, in its environment, under a shim that cleans up.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const MAX_ANSWER: u64 = 4 << 20;
 /// Parts of memory, in the order in which training allocates them.
 const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "workspace", "fragmentation", "context"];
 
-/// What all estimates have in common.
+/// The common settings of all estimates.
 #[derive(Debug)]
 pub(super) struct Estimator {
     program: PathBuf,

@@ -1,4 +1,4 @@
-//! The history of runs: a job that ran before needs what it needed then.
+//! The history of runs: a job needs what its earlier runs needed.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,7 +14,7 @@ use carma_format::memory as size;
 /// A job that ran out of memory needs more than it had. This share more is tried first; recovery adds to it.
 const MORE_AFTER_OOM: f64 = 0.25;
 
-/// What earlier runs say against the declaration or estimate of a job.
+/// Earlier runs that contradict the declaration or estimate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EarlierRuns {
     /// A completed run used this much.

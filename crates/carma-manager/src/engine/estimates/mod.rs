@@ -1,4 +1,4 @@
-//! What jobs will need: at once from earlier runs, or estimated by other processes.
+//! Estimates of jobs: at once from earlier runs, or by other processes.
 //!
 //! A description or script belongs to the user, so a process of the user reads it, never the manager.
 
@@ -73,7 +73,7 @@ pub(crate) struct EstimateOrder {
     pub(crate) method: Method,
 }
 
-/// What is known of earlier runs, and the threads that estimate. Dropped, these end.
+/// The history of runs, and the threads that estimate. The threads end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Estimates {
     memory: Memory,

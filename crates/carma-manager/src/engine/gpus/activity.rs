@@ -10,17 +10,17 @@ use crate::measure::UsageSample;
 
 /// The longest period.
 const MAX_PERIOD: Seconds = Seconds::from_secs(10);
-/// How often the driver is asked before an idle holder is due.
+/// Queries of the driver before an idle holder is due.
 const QUERIES: f64 = 10.0;
 
-/// How often the driver is asked what each process does; unset while the rules do not need it.
+/// How often the driver is asked for the activity of processes; unset while the rules do not need it.
 pub(crate) fn activity_period(decisions: &Decisions) -> Option<Duration> {
     let rules = decisions.scheduler().config().idle_holders;
     let soonest = rules.flag_after.into_iter().chain(rules.lend_after).min()?;
     Some(decisions.clock.real(soonest.times(1.0 / QUERIES).min(MAX_PERIOD)))
 }
 
-/// What the attempts on a device do. One that is no longer on it does nothing. Where the driver does not tell, earlier answers no longer count.
+/// The activity of the attempts on a device. An attempt without processes there is inactive. If the driver does not report it, earlier values expire.
 pub(crate) fn activity_seen(decisions: &Decisions, device: DeviceId, activity: &ProcessActivity, usage: &UsageSample) -> Event {
     let tenants = decisions.scheduler().fleet().device(device).map_or(&[][..], |device| &device.tenants);
     let does = |attempt: AttemptId| usage.occupant(attempt).map_or(Some(Fraction::ZERO), |occupant| occupant.busy);

@@ -1,4 +1,4 @@
-//! GPUs and instances that come and go.
+//! GPUs and instances that appear and disappear.
 
 use std::thread;
 
@@ -13,7 +13,7 @@ use crate::engine::decide::Decisions;
 use crate::store::MachineChange;
 
 impl Gpus {
-    /// Asks the driver which devices there are. Why others are not used is logged.
+    /// Lists the devices of the driver. Logs why others are not used.
     pub(crate) fn find(&mut self) -> Result<Devices, DriverError> {
         let Some(driver) = &self.setup.driver else { return Ok(Devices::default()) };
         let (devices, excluded) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
@@ -22,12 +22,12 @@ impl Gpus {
         Ok(devices)
     }
 
-    /// How devices are connected, where the driver tells.
+    /// The topology of the devices, if the driver reports it.
     pub(crate) fn topology(&self, devices: &Devices) -> Option<Topology> {
         topology(self.setup.driver.as_ref()?, &devices.gpus()).ok()
     }
 
-    /// Begins with these devices in a core that knows none.
+    /// Attaches the devices to a new core.
     pub(crate) fn attach(
         &mut self,
         decisions: &mut Decisions,
@@ -47,7 +47,7 @@ impl Gpus {
         }
         self.drained = drained.into_iter().collect();
         for device in &self.drained {
-            // One that is not there now is drained when it comes.
+            // An absent device is drained when it appears.
             let _ = decisions.prepare(Event::GpuDrained { device: *device });
         }
         self.save_numbers();
@@ -59,9 +59,9 @@ impl Gpus {
         let _ = self.numbers.write(&self.setup.numbers);
     }
 
-    /// Looks for the devices again, on a thread that may block.
+    /// Lists the devices again, on a thread that may block.
     pub(crate) fn rescan_devices(&mut self) {
-        // After a switch they are looked for in any case.
+        // After a switch they are listed again anyway.
         let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
         let (settings, mut numbers, reports) = (self.setup.settings.clone(), self.numbers.clone(), self.reports.clone());
         let (daemons, known) = (Some(self.mps.clone()).filter(|_| !self.setup.observes), self.devices.clone());
@@ -85,7 +85,7 @@ impl Gpus {
         }
     }
 
-    /// Devices that came are used. Those that went without attempts on them are forgotten, others are lost.
+    /// New devices are attached. Missing devices are detached, or lost if attempts are on them.
     pub(crate) fn found(&mut self, decisions: &mut Decisions, now: &Devices) {
         if *now == self.devices {
             return;
@@ -115,11 +115,11 @@ impl Gpus {
         }
     }
 
-    /// Instances that went while attempts were on them are forgotten with the last of these, so that their GPU is whole again.
+    /// An instance that disappeared under attempts is detached with its last attempt, so that its GPU is whole again.
     pub(crate) fn forget_gone_instances(&self, decisions: &mut Decisions, placement: &Placement) {
         let devices = placement.devices.iter().map(|granted| granted.device);
         for device in devices.filter(|device| device.instance.is_some() && self.devices.get(*device).is_none()) {
-            // Others may still be on it.
+            // Other attempts may still be on it.
             let _ = decisions.tell(Event::GpuDetached { device });
         }
     }

@@ -1,4 +1,4 @@
-//! What happens to GPUs: errors, losses, and MPS servers that die.
+//! Incidents of GPUs: errors, losses, and deaths of MPS servers.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::Gpus;
 use crate::engine::decide::Decisions;
 use crate::judge::{DeviceFacts, XidRecord};
 
-/// Errors of a GPU that are remembered.
+/// Maximum number of errors kept per GPU.
 const MAX_XIDS: usize = 64;
 
-/// What is remembered for verdicts.
+/// Incidents, kept for verdicts.
 #[derive(Debug, Default)]
 pub(crate) struct Incidents {
     /// Errors of each GPU, the latest.
@@ -58,7 +58,7 @@ impl Gpus {
         let _ = decisions.tell(Event::MpsServerDied { device });
     }
 
-    /// What is known of a device that an attempt had since this time, for the verdict.
+    /// Facts about a device of an attempt since this time, for the verdict.
     pub(crate) fn facts(&self, decisions: &Decisions, device: DeviceId, attempt: AttemptId, since: Time) -> DeviceFacts {
         let known = decisions.scheduler().fleet().device(device);
         let reading = self.sampling.latest(device).and_then(|sample| sample.reading.as_ref().ok());

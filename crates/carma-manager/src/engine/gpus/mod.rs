@@ -1,4 +1,4 @@
-//! The GPUs: which there are, how they are shared, what is sampled of them, and what happens to them.
+//! The GPUs: inventory, sharing modes, samples, and incidents.
 
 pub(crate) mod activity;
 pub(crate) mod devices;
@@ -38,7 +38,7 @@ use crate::pool::Pool;
 use crate::store::{Change, MachineChange, Store};
 use crate::world::World;
 
-/// What does not change while the manager runs.
+/// The fixed settings.
 #[derive(Debug)]
 pub(crate) struct GpuSetup {
     /// Unset where there are no GPUs.
@@ -57,7 +57,7 @@ pub(crate) struct Gpus {
     setup: GpuSetup,
     devices: Devices,
     excluded: ExcludedGpus,
-    /// GPUs that take no new jobs, whether or not they are there now.
+    /// Drained GPUs, present or not.
     drained: BTreeSet<DeviceId>,
     numbers: Numbers,
     scans: Scans,
@@ -103,7 +103,7 @@ impl Gpus {
         self.scans.is_switching()
     }
 
-    /// A switch has ended while nothing could be decided: its result is found on the GPU later.
+    /// A report while the engine is unavailable. The result of a switch is read from the GPU later.
     pub(crate) fn ignore(&mut self, report: &GpuReport) {
         if matches!(report, GpuReport::Changed(GpuChange::Switched(_))) {
             self.scans.end_switch();
@@ -120,7 +120,7 @@ impl Gpus {
         }
     }
 
-    /// Takes a GPU out of use for new jobs, or back into it.
+    /// Drains a GPU, or resumes it.
     pub(crate) fn drain(&mut self, decisions: &mut Decisions, device: DeviceId, drained: bool, by: &str) -> Result<(), EventError> {
         decisions.tell(if drained { Event::GpuDrained { device } } else { Event::GpuResumed { device } })?;
         let change = if drained {
@@ -135,7 +135,7 @@ impl Gpus {
         Ok(())
     }
 
-    /// The changes of earlier managers that are no longer wanted are undone, and power limits are set.
+    /// Undoes changes of earlier managers that are no longer wanted, and sets power limits.
     pub(crate) fn begin(&mut self, decisions: &mut Decisions, changes: Vec<MachineChange>) {
         self.remove_unwanted_instances(decisions, &changes);
         self.stop_unwanted_mps(decisions, &changes);

@@ -1,4 +1,4 @@
-//! GPUs that are switched between streams, MPS and MIG: written down, carried out by a thread, and told to the core.
+//! Switches of GPUs between streams, MPS and MIG: stored, executed by a thread, and reported to the core.
 
 use std::thread;
 
@@ -96,8 +96,7 @@ impl Gpus {
         }
     }
 
-    /// Makes GPUs whole that an earlier manager cut: those that may no longer be cut, unless jobs are on their instances, and those without
-    /// instances, which are useless.
+    /// Removes the MIG instances of an earlier manager: if MIG is no longer allowed and no job is on them, or if the GPU has no usable instance.
     pub(super) fn remove_unwanted_instances(&mut self, decisions: &mut Decisions, changes: &[MachineChange]) {
         let Some(driver) = self.setup.driver.clone() else { return };
         let may_be_cut = decisions.scheduler().config().modes.allows(SharingMode::Mig);

@@ -1,5 +1,4 @@
-//! Power limits of GPUs: written down, set where the rules want them, and put back when they are no longer wanted. Driver and disk are slow, so a
-//! thread does it.
+//! Power limits of GPUs: stored, set as configured, and restored when no longer wanted. Driver and disk are slow, so a thread does it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,9 +19,9 @@ use crate::store::{Change, MachineChange, Store, Ticket};
 pub(super) enum PowerOrder {
     /// Takes over the limits of an earlier manager.
     TakeOver(Vec<PowerLimitChange>),
-    /// Sets the most that a GPU may draw, or puts back what it was.
+    /// Sets or restores the power limit of a GPU.
     Limit { device: DeviceId, gpu: DeviceUuid, limit: Option<Watts> },
-    /// Puts back every limit, and drops this when it is done.
+    /// Restores every limit, and drops this when it is done.
     RestoreAll(Sender<()>),
 }
 
@@ -38,7 +37,7 @@ impl Gpus {
         }
     }
 
-    /// Sets the most that a GPU may draw, or puts back what it was.
+    /// Sets or restores the power limit of a GPU.
     pub(crate) fn limit_power(&self, device: DeviceId, limit: Option<Watts>) {
         let gpu = self.devices.get(device).map(|known| known.uuid.clone());
         if let Some(gpu) = gpu.filter(|gpu| !self.setup.observes && !self.excluded.has(gpu)) {
@@ -46,7 +45,7 @@ impl Gpus {
         }
     }
 
-    /// Puts back every limit before the manager ends. One that cannot be is put back by the next manager.
+    /// Restores every limit before the manager ends. The next manager restores limits that cannot be restored now.
     pub(crate) fn restore_power_limits(&self) {
         let (done, finished) = channel();
         self.power.add(PowerOrder::RestoreAll(done));
@@ -54,7 +53,7 @@ impl Gpus {
     }
 }
 
-/// A power limit was to be changed.
+/// The result of a change.
 pub(super) fn limited(decisions: &mut Decisions, device: DeviceId, result: Result<Option<Watts>, String>) {
     match result {
         Ok(limit) => drop(decisions.tell(Event::PowerLimited { device, limit })),

@@ -11,15 +11,15 @@ pub(crate) struct GpuSample {
     pub(crate) at: Time,
     pub(crate) reading: Result<Reading, DriverError>,
     pub(crate) counters: Option<Counters>,
-    /// How active each process was; unset where that was not asked for.
+    /// Activity of each process; unset if it was not requested.
     pub(crate) activity: Option<ProcessActivity>,
     pub(crate) source: Source,
-    /// The MPS server on it, which is neither a job's nor a stranger's.
+    /// The MPS server on it. It belongs to no job, and is no foreign process.
     pub(crate) mps_server: Option<u32>,
 }
 
 impl GpuSample {
-    /// How busy the device was, as far as this sample shows it.
+    /// The utilisation in this sample.
     pub(crate) fn utilisation(&self) -> Utilisation {
         let profiled = self.counters.as_ref().map_or(Utilisation::NONE, Counters::utilisation);
         profiled.with(Metric::Utilisation, self.reading.as_ref().ok().and_then(|reading| reading.utilisation))

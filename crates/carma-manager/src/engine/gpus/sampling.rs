@@ -1,4 +1,4 @@
-//! Sampling the GPUs there are, and the last sample of each.
+//! The sampler, and the last sample of each GPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -40,7 +40,7 @@ impl Sampling {
 }
 
 impl Gpus {
-    /// Starts to sample the devices, or goes on with those there are now.
+    /// Starts sampling, or restarts it with the present devices.
     pub(crate) fn start_sampling(&mut self, decisions: &Decisions) -> io::Result<()> {
         let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
         let clock = decisions.clock;

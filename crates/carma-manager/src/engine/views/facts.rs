@@ -1,4 +1,4 @@
-//! What metrics are made of: everything that is known at this moment.
+//! The facts for metrics.
 
 use std::collections::BTreeMap;
 

@@ -6,10 +6,10 @@ use super::{View, array_place, moment};
 use crate::api::{Counts, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
 
-/// Jobs of each kind in an overview, unless more are asked for.
+/// Default number of jobs of each kind in an overview.
 const OVERVIEW: u32 = 100;
 
-/// The kind of a job that is not over, for counting.
+/// The kind of an unfinished job, for counting.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Running,
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
         now.map_or(place, |before| before as u64 + 1)
     }
 
-    /// Jobs that are not over, with their kind. There may be many: iterate once.
+    /// Unfinished jobs with their kind. There may be many: iterate once.
     fn unfinished(self) -> impl Iterator<Item = (Kind, &'a Job)> {
         self.decisions.scheduler().jobs().filter_map(move |job| {
             let kind = match job.state {
@@ -168,7 +168,7 @@ impl<'a> View<'a> {
             attempts: job.attempts,
             array: array_place(job),
             devices: granted.iter().map(|granted| granted.device).collect(),
-            // After running out of memory, a job needs more than its user said.
+            // After running out of memory, a job needs more than its user declared.
             memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
             progress: job.progress.map(carma_core::Fraction::get),
             reason,

@@ -1,4 +1,4 @@
-//! What can be done to jobs.
+//! Actions on jobs.
 
 use std::sync::Arc;
 
@@ -39,19 +39,19 @@ macro_rules! act {
 }
 
 act!(
-    /// Ends jobs.
+    /// Cancels jobs.
     cancel, "/v1/jobs/{job}/cancel", JobAction::Cancel);
 act!(
-    /// Keeps jobs back.
+    /// Holds jobs.
     hold, "/v1/jobs/{job}/hold", JobAction::Hold);
 act!(
-    /// Lets jobs wait again.
+    /// Releases jobs.
     release, "/v1/jobs/{job}/release", JobAction::Release);
 act!(
-    /// Stops jobs, after a checkpoint where they can, and puts them back.
+    /// Stops jobs, after a checkpoint if they can write one, and queues them again.
     requeue, "/v1/jobs/{job}/requeue", JobAction::Requeue);
 
-/// Changes what was asked for.
+/// Changes the priority or the time limit of jobs.
 #[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = ActionResult), Refused))]
 pub(super) async fn change(
     State(shared): State<Arc<Shared>>,
@@ -78,7 +78,7 @@ impl Shared {
     }
 }
 
-/// A limit that jobs are submitted under cannot be had longer afterwards.
+/// A changed time limit is bounded like that of a new job.
 fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Result<(), Problem> {
     let beyond = match change {
         LimitChange::Keep => false,

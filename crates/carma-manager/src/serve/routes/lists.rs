@@ -1,4 +1,4 @@
-//! Lists of jobs, sums of energy, and what happens.
+//! Lists of jobs, sums of energy, and events.
 
 use std::io;
 use std::sync::Arc;
@@ -41,27 +41,27 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(events))
 }
 
-/// Jobs in a page where nothing else is asked for.
+/// Default number of jobs in a page.
 const DEFAULT_PAGE: u32 = 100;
 /// Jobs of an export that are in memory at once.
 const EXPORTED_AT_ONCE: u32 = 16;
-/// So often those who listen are told that all is well.
+/// Interval of keep-alive messages.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Jobs that are not over, 1,000 at most in one answer.
+/// Unfinished jobs, at most 1,000 in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
 pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<QueueQuery>) -> Answer<Queue> {
     let _permit = shared.queue_queries.take(caller.uid).await?;
     shared.handle.queue(query).await.map(Json)
 }
 
-/// Where users stand under fair share; nothing without it.
+/// The fair share of users. Empty without fair share.
 #[utoipa::path(get, path = "/v1/shares", responses((status = 200, body = Vec<ShareRow>), Refused))]
 pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<ShareRow>> {
     shared.handle.shares().await.map(Json)
 }
 
-/// Jobs, the latest first, 1,000 at most in one answer; `before` the last of them is the next page.
+/// Jobs, the latest first, at most 1,000 in one answer. The next page is `before` the last job.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses((status = 200, body = Vec<JobSummary>), Refused))]
 pub(super) async fn history(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Answer<Vec<JobSummary>> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
@@ -92,7 +92,7 @@ fn filter(query: &HistoryQuery) -> JobFilter {
     }
 }
 
-/// Everything that is known of jobs, the latest first, one a line; without a limit all of them. Others' jobs are shown without what they do.
+/// Everything about jobs, the latest first, one job per line; all jobs unless there is a limit. Jobs of other users do not show what they run.
 #[utoipa::path(
     get,
     path = "/v1/export",
@@ -103,7 +103,7 @@ pub(super) async fn export(QueryRequest { shared, caller, query }: QueryRequest<
     let first = shared.export_page(&query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
     let (lines, stream) = mpsc::channel(1);
     tokio::spawn(async move {
-        // A client that is gone ends it; it sees itself what is missing when the store fails.
+        // A client that disconnects ends it. If the store fails, the client gets an incomplete answer.
         if let Err(Some(problem)) = shared.send_export(&caller, &query, first, &lines).await {
             let _ = lines.send(Err(io::Error::other(problem))).await;
         }
@@ -112,7 +112,7 @@ pub(super) async fn export(QueryRequest { shared, caller, query }: QueryRequest<
 }
 
 impl Shared {
-    /// The next few jobs of an export, and the number of the last that was looked at.
+    /// The next few jobs of an export, and the last number that was read.
     async fn export_page(
         &self,
         query: &HistoryQuery,
@@ -155,7 +155,7 @@ impl Shared {
     }
 }
 
-/// Sums of energy, with what is needed to say what it costs.
+/// Sums of energy, with price and carbon intensity.
 #[utoipa::path(get, path = "/v1/energy", params(EnergyQuery), responses((status = 200, body = EnergyReport), Refused))]
 pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<EnergyQuery>) -> Answer<EnergyReport> {
     let ended = Span { since: query.since, until: query.until };
@@ -164,8 +164,8 @@ pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<Ener
     Ok(Json(EnergyReport { sums, price, currency, carbon }))
 }
 
-/// What happens, as server-sent events: `job`, `gpus` and `machine` tell of changes as they happen; with `after`, `kept` events are those in the store, with
-/// their number as id. A client that does not take them in time is left.
+/// Server-sent events. `job`, `gpus` and `machine` are live updates. With `after`, `kept` events are stored events with their number as id. A client that
+/// does not read in time is disconnected.
 #[utoipa::path(
     get,
     path = "/v1/events",
@@ -173,7 +173,7 @@ pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<Ener
     responses((status = 200, body = TimedUpdate, content_type = "text/event-stream"), Refused)
 )]
 pub(super) async fn events(headers: HeaderMap, QueryRequest { shared, caller, query }: QueryRequest<EventQuery>) -> Response {
-    // What browsers send when they connect again.
+    // Browsers send this when they reconnect.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let stream = shared.events(caller, last.or(query.after));
     Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()

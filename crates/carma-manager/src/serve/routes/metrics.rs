@@ -1,4 +1,4 @@
-//! Metrics, as Prometheus asks for them: over the API, and on a port of their own.
+//! Metrics for Prometheus: over the API, and on their own port.
 
 use std::fs;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>, _: Caller) -> Res
     shared.metrics().await
 }
 
-/// What is served where nobody has to say who they are: metrics, and nothing else.
+/// The routes without authentication: only metrics.
 pub(in crate::serve) fn alone(shared: Arc<Shared>) -> Router {
     let metrics = async |State(shared): State<Arc<Shared>>| shared.metrics().await;
     Router::new().route("/metrics", get(metrics)).fallback(no_such_path).method_not_allowed_fallback(wrong_method).with_state(shared)

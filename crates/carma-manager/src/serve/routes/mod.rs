@@ -1,4 +1,4 @@
-//! What can be asked for. The `OpenAPI` document is made from the same routes, so that it cannot say anything else.
+//! All routes. The `OpenAPI` document is generated from them.
 
 mod actions;
 mod gpus;
@@ -28,9 +28,9 @@ use super::Shared;
 use super::answer::{no_such_path, wrong_method};
 use crate::api::{EnergyKind, HistoryOrder, LogStream, Problem, ProblemKind};
 
-/// What every answer may also be.
+/// The error answer of every route.
 #[derive(utoipa::IntoResponses)]
-#[response(status = "default", description = "Why not: nothing was changed.")]
+#[response(status = "default", description = "An error. Nothing was changed.")]
 #[expect(dead_code, reason = "it stands for its schema alone")]
 struct Refused(#[to_schema] Problem);
 
@@ -38,7 +38,7 @@ struct Refused(#[to_schema] Problem);
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "it stands for its schema alone")]
 struct JobPath {
-    /// `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs.
+    /// `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs.
     job: String,
 }
 
@@ -56,7 +56,7 @@ struct GpuPath {
     modifiers(&OtherEvents),
     info(
         title = "CARMA",
-        description = "Submit jobs to a server with GPUs, and see what becomes of them. Over the Unix socket callers are known by who they are; over TCP by a token \
+        description = "Submit jobs to a server with GPUs, and follow them. Callers are identified by the Unix socket, or over TCP by a token \
                    (`Authorization: Bearer TOKEN`). Errors are always a `Problem`.",
         contact(),
         license(name = "MIT OR Apache-2.0")
@@ -79,7 +79,7 @@ pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
         .merge(metrics::routes())
 }
 
-/// Everything that is served.
+/// The router with all routes.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let (router, document) = api_router().split_for_parts();
     let document = document.to_json().unwrap_or_default();

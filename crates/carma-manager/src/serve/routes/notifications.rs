@@ -1,4 +1,4 @@
-//! What users want to be told of: everybody sees and changes their own alone.
+//! Notifications. Users see and change only their own.
 
 use std::sync::Arc;
 

@@ -33,9 +33,9 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(join))
 }
 
-/// What the connection is to become.
+/// The protocol of the upgraded connection.
 const PROTOCOL: &str = "carma-terminal";
-/// So long the end of a connection may take to be told.
+/// Timeout for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Attaches to the terminal of a running interactive job. Only the job's user and root may. Send `Connection: upgrade` and `Upgrade: carma-terminal`.
@@ -43,7 +43,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
     get,
     path = "/v1/jobs/{job}/terminal",
     params(JobPath),
-    responses((status = 101, description = "What follows are the terminal's bytes."), Refused)
+    responses((status = 101, description = "The bytes of the terminal follow."), Refused)
 )]
 pub(super) async fn join(
     State(shared): State<Arc<Shared>>,
@@ -81,7 +81,7 @@ async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _slot: Option<Arc<Conne
     }
 }
 
-/// Until one of the two ends: whoever is left sees that for themselves.
+/// Copies bytes in both directions until one side ends.
 async fn copy_both_ways(client: impl AsyncRead + AsyncWrite, terminal: impl AsyncRead + AsyncWrite) {
     let (mut typed, mut screen) = split(client);
     let (mut printed, mut keyboard) = split(terminal);

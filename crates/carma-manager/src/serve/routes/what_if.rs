@@ -1,4 +1,4 @@
-//! What would have been.
+//! Simulations of past jobs under other policies.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 /// Simulates the jobs of a period under other settings. It may take a minute; the answer is cached.
 #[utoipa::path(get, path = "/v1/what-if", params(WhatIfQuery), responses((status = 200, body = WhatIf), Refused))]
 pub(super) async fn what_if(QueryRequest { shared, caller, query }: QueryRequest<WhatIfQuery>) -> Answer<WhatIf> {
-    // All that is told are sums over everybody's jobs, which anybody may see.
+    // The answer has only sums over all jobs, which all users may see.
     let _permit = shared.simulations.take(caller.uid).await?;
     shared.what_ifs.answer(query).await.map(Json)
 }
