@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GpuStay, GpuTimeline, RecentLooks } from "../src/api/schema";
+import type { GpuStay, GpuTimeline, RecentSamples } from "../src/api/schema";
 import { heightAt, packed, promisedSteps, stacked } from "../src/lib/stack";
 import { fromLooks, fromTimeline, meanOver, runs, type Track } from "../src/lib/track";
 
@@ -15,7 +15,7 @@ const stay = (job: number, launched: number, ended: number | null, promised = 10
   memory: [{ at: launched, memory: promised / 2 }],
 });
 
-const looks = (memory: number[], tenants: (number | null)[][]): RecentLooks => ({
+const looks = (memory: number[], tenants: (number | null)[][]): RecentSamples => ({
   device: "s0/gpu0",
   at: memory.map((_, index) => index),
   memory,

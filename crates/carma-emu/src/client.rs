@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::cuda::{CudaError, Program, Rank, launch};
 use crate::machine::{Machine, MachineError};
 use crate::nvml::own_folder;
-use crate::train::words;
+use crate::train::error_message;
 
 /// Errors of a script.
 #[derive(Debug, Error)]
@@ -52,7 +52,7 @@ impl ClientError {
     }
 
     fn message(&self) -> String {
-        if let Self::Cuda(error) = self { words(error) } else { self.to_string() }
+        if let Self::Cuda(error) = self { error_message(error) } else { self.to_string() }
     }
 }
 

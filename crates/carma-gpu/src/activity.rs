@@ -11,7 +11,7 @@ use nvml_wrapper::struct_wrappers::device::ProcessUtilizationSample;
 use crate::driver::{DeviceCall, Driver};
 use crate::error::{DriverError, sensed};
 use crate::identity::DeviceUuid;
-use crate::processes::patient;
+use crate::processes::retried;
 
 /// The recent activity of the processes on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Driver {
 }
 
 fn activity(device: &Device<'_>, since: u64) -> Result<ProcessActivity, NvmlError> {
-    match patient(|| device.process_utilization_stats(since)) {
+    match retried(|| device.process_utilization_stats(since)) {
         // Only active processes have samples.
         Err(NvmlError::NotFound) => Ok(summed(&[], since)),
         answer => Ok(sensed(answer)?.map_or(ProcessActivity::Unknown, |samples| summed(&samples, since))),

@@ -94,7 +94,7 @@ impl Driver {
     }
 
     /// Makes calls about several devices, on a separate lane, because any of these devices may hang.
-    pub(crate) fn aside<T: Send + 'static>(
+    pub(crate) fn several_devices<T: Send + 'static>(
         &self,
         call: &'static str,
         act: impl FnOnce(&'static Nvml) -> Result<T, NvmlError> + Send + 'static,

@@ -101,7 +101,7 @@ impl Driver {
         let wanted: Vec<DeviceUuid> =
             asked.into_iter().filter_map(|(gpu, call)| call.and_then(DeviceCall::wait).ok().map(|_| gpu)).collect();
         let mute = gpus.iter().filter(|gpu| !wanted.contains(gpu)).cloned();
-        let (watched, mut silent) = self.aside("nvmlDeviceRegisterEvents", {
+        let (watched, mut silent) = self.several_devices("nvmlDeviceRegisterEvents", {
             let wanted = wanted.clone();
             move |nvml| registered(nvml, wanted)
         })?;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use crate::error::DriverError;
 
 /// A task of a lane; it gets the lane's state and the record of the pending call.
-type Job<S> = Box<dyn FnOnce(&mut S, &UnderWay) + Send>;
+type Job<S> = Box<dyn FnOnce(&mut S, &PendingCall) + Send>;
 /// The pending call, its start, and its deadline.
-type UnderWay = Mutex<Option<(&'static str, Instant, Instant)>>;
+type PendingCall = Mutex<Option<(&'static str, Instant, Instant)>>;
 
 /// Calls in sequence on their own thread, over some state that lives there.
 ///
@@ -19,7 +19,7 @@ type UnderWay = Mutex<Option<(&'static str, Instant, Instant)>>;
 #[derive(Debug)]
 pub(crate) struct Lane<S> {
     jobs: Sender<Job<S>>,
-    under_way: Arc<UnderWay>,
+    pending: Arc<PendingCall>,
 }
 
 /// A call without an answer yet.
@@ -37,8 +37,8 @@ impl<S: 'static> Lane<S> {
     /// Begins a lane; its state is made on its thread.
     pub(crate) fn new(name: &str, state: impl FnOnce() -> S + Send + 'static) -> std::io::Result<Self> {
         let (jobs, todo): (Sender<Job<S>>, Receiver<Job<S>>) = channel();
-        let under_way: Arc<UnderWay> = Arc::default();
-        let record = Arc::clone(&under_way);
+        let pending: Arc<PendingCall> = Arc::default();
+        let record = Arc::clone(&pending);
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut state = state();
             for job in todo {
@@ -46,7 +46,7 @@ impl<S: 'static> Lane<S> {
                 *held(&record) = None;
             }
         })?;
-        Ok(Self { jobs, under_way })
+        Ok(Self { jobs, pending })
     }
 
     /// Begins a call.
@@ -56,7 +56,7 @@ impl<S: 'static> Lane<S> {
         deadline: Duration,
         act: impl FnOnce(&mut S) -> T + Send + 'static,
     ) -> Result<Pending<T>, DriverError> {
-        if let Some((call, began, due)) = *held(&self.under_way)
+        if let Some((call, began, due)) = *held(&self.pending)
             && Instant::now() >= due
         {
             return Err(DriverError::Hanging { call, since: began.elapsed() });
@@ -65,9 +65,9 @@ impl<S: 'static> Lane<S> {
         let (sender, answer) = channel();
         let wanted = Arc::new(());
         let still_wanted: Weak<()> = Arc::downgrade(&wanted);
-        let job: Job<S> = Box::new(move |state, under_way| {
+        let job: Job<S> = Box::new(move |state, pending| {
             if still_wanted.strong_count() > 0 {
-                *held(under_way) = Some((call, Instant::now(), due));
+                *held(pending) = Some((call, Instant::now(), due));
                 let _ = sender.send(act(state));
             }
         });

@@ -43,7 +43,7 @@ pub use events::{EventWatch, GpuEvent, Incident};
 pub use identity::{DeviceUuid, NotAUuid};
 pub use inventory::{Capability, Gpu, Inventory};
 pub use left_out::{LeftOut, Unfit};
-pub use liveness::{process_standing, process_started};
+pub use liveness::{process_started, process_state};
 pub use monitor::{Monitor, Observation};
 pub use ownership::{Ownership, ownership};
 pub use pci::{NotAnAddress, PciAddress};

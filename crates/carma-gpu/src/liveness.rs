@@ -15,11 +15,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// is reused some day, the pair of both is not.
 pub fn process_started(pid: u32) -> Option<u64> {
     // The driver frees everything of a process as soon as it ends, whether or not its parent has reaped it.
-    process_standing(pid).map(|(started, _)| started)
+    process_state(pid).map(|(started, _)| started)
 }
 
 /// The same for a live process, and whether a signal has stopped it: then it keeps its memory, and runs nothing.
-pub fn process_standing(pid: u32) -> Option<(u64, bool)> {
+pub fn process_state(pid: u32) -> Option<(u64, bool)> {
     stat(pid).filter(|stat| !stat.remains).map(|stat| (stat.started, stat.stopped))
 }
 

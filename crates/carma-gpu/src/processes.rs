@@ -41,9 +41,9 @@ pub struct GpuProcess {
 const ATTEMPTS: usize = 8;
 
 /// One of a device's process lists.
-type Ask = fn(&Device<'_>) -> Result<Vec<ProcessInfo>, NvmlError>;
+type ListQuery = fn(&Device<'_>) -> Result<Vec<ProcessInfo>, NvmlError>;
 
-const LISTS: [(ProcessKind, Ask); 3] = [
+const LISTS: [(ProcessKind, ListQuery); 3] = [
     (ProcessKind::Graphics, |device| device.running_graphics_processes()),
     (ProcessKind::Compute, |device| device.running_compute_processes()),
     (ProcessKind::Mps, |device| device.mps_running_compute_processes()),
@@ -53,14 +53,14 @@ const LISTS: [(ProcessKind, Ask); 3] = [
 pub(crate) fn processes(device: &Device<'_>) -> Result<Vec<GpuProcess>, NvmlError> {
     let mut listed = Vec::new();
     for (kind, ask) in LISTS {
-        let parts = || instances(device).iter().map(|part| patient(|| ask(part))).collect();
-        listed.extend(permitted(patient(|| ask(device)), parts)?.into_iter().map(|process| (kind, process)));
+        let parts = || instances(device).iter().map(|part| retried(|| ask(part))).collect();
+        listed.extend(permitted(retried(|| ask(device)), parts)?.into_iter().map(|process| (kind, process)));
     }
     Ok(merged(listed.into_iter()))
 }
 
 /// A list; if it grew between the query of its length and that of its content, the query is repeated.
-pub(crate) fn patient<T>(ask: impl Fn() -> Result<Vec<T>, NvmlError>) -> Result<Vec<T>, NvmlError> {
+pub(crate) fn retried<T>(ask: impl Fn() -> Result<Vec<T>, NvmlError>) -> Result<Vec<T>, NvmlError> {
     let grew = |answer: &Result<_, NvmlError>| matches!(answer, Err(NvmlError::InsufficientSize(_)));
     (1..ATTEMPTS).map(|_| ask()).find(|answer| !grew(answer)).unwrap_or_else(&ask)
 }
@@ -108,8 +108,8 @@ mod tests {
             0 => Ok(vec![process(7)]),
             _ => Err(NvmlError::InsufficientSize(None)),
         };
-        assert_eq!(patient(ask).unwrap(), [process(7)]);
-        assert!(matches!(patient::<()>(|| Err(NvmlError::InsufficientSize(None))), Err(NvmlError::InsufficientSize(_))));
+        assert_eq!(retried(ask).unwrap(), [process(7)]);
+        assert!(matches!(retried::<()>(|| Err(NvmlError::InsufficientSize(None))), Err(NvmlError::InsufficientSize(_))));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A bridge from a port of this machine to the manager's socket, for browsers, which know nothing of sockets. It asks in the name of the user who
-//! runs it, so it takes requests from those alone who know a secret, which is made anew each time.
+//! A bridge from a local port to the manager's socket, for browsers, which cannot open Unix sockets. It acts as the user who runs it, so it accepts
+//! only requests with its secret, which is new each time.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,10 +25,10 @@ use crate::token;
 
 /// The head of a request must arrive within this.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// A port that is not taken is waited for so long after an error, such as too many open files.
+/// The wait after a failed accept, for example with too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The bridge, open but not yet passing anything.
+/// The bridge. It listens, but does not forward yet.
 #[derive(Debug)]
 pub struct Bridge {
     listener: TcpListener,
@@ -44,7 +44,7 @@ struct Pass {
 }
 
 impl Bridge {
-    /// Takes this port of the machine itself; 0: any.
+    /// Listens on this port of localhost; 0: any port.
     pub fn bind(port: u16, socket: PathBuf, files: &[PageFile]) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -57,12 +57,12 @@ impl Bridge {
         self.address.port()
     }
 
-    /// What to open in a browser. The secret is behind the `#`, which browsers send to nobody.
+    /// The address for a browser. The secret is after the `#`, which browsers do not send.
     pub fn url(&self) -> String {
         format!("http://{}/#token={}", self.address, self.pass.secret)
     }
 
-    /// Passes requests on, for ever.
+    /// Forwards requests. Never returns without an error.
     pub fn run(self) -> io::Result<Infallible> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -79,7 +79,7 @@ impl Bridge {
                 });
                 let mut server = server::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-                // What goes wrong with a connection is its client's to see.
+                // The client sees errors of its connection.
                 tokio::spawn(server.serve_connection(TokioIo::new(stream), service));
             }
         })

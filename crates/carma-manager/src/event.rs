@@ -34,7 +34,8 @@ pub enum JobEvent {
     /// A user releases the job.
     Released(ByUser),
     /// A user requeues the job.
-    RequeueAsked(ByUser),
+    #[serde(rename = "requeue_asked")]
+    RequeueRequested(ByUser),
     /// A user changes the job.
     Changed {
         /// The user's name.
@@ -101,7 +102,8 @@ pub enum JobEvent {
         text: String,
     },
     /// A notification about the job could not be sent.
-    NotTold {
+    #[serde(rename = "not_told")]
+    NotificationFailed {
         /// The channel, and the error.
         text: String,
     },
@@ -148,7 +150,7 @@ pub struct StoredEvent {
 impl StoredEvent {
     /// An event with its number and text.
     pub fn new(sequence: u64, event: NewEvent) -> Self {
-        Self { sequence, text: event.event.words(), event }
+        Self { sequence, text: event.event.text(), event }
     }
 }
 
@@ -228,9 +230,9 @@ impl JobEvent {
     /// use carma_manager::event::JobEvent;
     /// let outcome = Outcome::Failed { code: 1 };
     /// let event = JobEvent::Finished { text: outcome.to_string(), outcome };
-    /// assert_eq!(event.words(), "finished: failed with exit code 1");
+    /// assert_eq!(event.text(), "finished: failed with exit code 1");
     /// ```
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let kind = self.kind().replace('_', " ");
         match self {
             Self::Submitted { .. } | Self::Estimating {} => kind,
@@ -239,7 +241,7 @@ impl JobEvent {
                 None => kind,
             },
             Self::Cancelled(user) | Self::Held(user) | Self::Released(user) => format!("{kind} by {}", user.by),
-            Self::RequeueAsked(user) => format!("requeue asked by {}", user.by),
+            Self::RequeueRequested(user) => format!("requeue asked by {}", user.by),
             Self::Changed { by, .. } => format!("{kind} by {by}"),
             Self::Launched { attempt, placement, .. } => {
                 let reserved = |granted: &Granted| format!("{} with {} reserved", granted.device.label(), granted.reserved);
@@ -265,7 +267,7 @@ impl JobEvent {
             Self::OverLimit { text }
             | Self::Idle { text, .. }
             | Self::Finished { text, .. }
-            | Self::NotTold { text }
+            | Self::NotificationFailed { text }
             | Self::Machine { text } => {
                 format!("{kind}: {text}")
             }
@@ -296,7 +298,7 @@ mod tests {
     #[test]
     fn events_of_version_0_1_0_are_read() {
         let placement = json!({"server": 0, "devices": [{"device": "s0/gpu3", "promised": 2048, "limits": "streams"}]});
-        for (kind, body, words) in [
+        for (kind, body, text) in [
             ("submitted", json!({"user": "ada"}), "submitted"),
             ("estimating", json!({}), "estimating"),
             ("estimated", json!({"memory": {"expected": 1, "upper": 2}, "source": "static", "notes": []}), "estimated: by static"),
@@ -322,7 +324,7 @@ mod tests {
         ] {
             let event = JobEvent::read(kind, body);
             assert!(!matches!(event, JobEvent::Other { .. }), "{kind}: {event:?}");
-            assert_eq!((event.kind().as_str(), event.words().as_str()), (kind, words));
+            assert_eq!((event.kind().as_str(), event.text().as_str()), (kind, text));
             let (kind, body) = event.parts();
             assert_eq!(JobEvent::read(&kind, body), event, "it reads back");
         }
@@ -331,10 +333,10 @@ mod tests {
     #[test]
     fn other_events_keep_their_kind_and_hidden_ones_only_that() {
         let unknown = JobEvent::read("beamed_up", json!({"text": "by whom"}));
-        assert_eq!((unknown.kind().as_str(), unknown.words().as_str()), ("beamed_up", "beamed up: by whom"));
+        assert_eq!((unknown.kind().as_str(), unknown.text().as_str()), ("beamed_up", "beamed up: by whom"));
         let hidden = JobEvent::read("finished", json!({"outcome": "succeeded", "text": "secret"})).without_body();
         assert_eq!(
-            (hidden.words().as_str(), serde_json::to_value(&hidden).unwrap()),
+            (hidden.text().as_str(), serde_json::to_value(&hidden).unwrap()),
             ("finished", json!({"kind": "finished", "body": null}))
         );
         assert_eq!(serde_json::from_value::<JobEvent>(json!({"kind": "finished", "body": null})).unwrap(), hidden);

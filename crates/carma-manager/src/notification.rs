@@ -1,4 +1,4 @@
-//! What users want to be told of, and how.
+//! Notifications of users: events and channels.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A notification: by this channel, when this happens to a job of the user.
+/// A notification: these events of the user's jobs are sent over this channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notification {
-    /// When.
+    /// The events.
     pub on: Vec<Occasion>,
-    /// How.
+    /// The channel.
     pub by: Channel,
 }
 
@@ -20,11 +20,11 @@ pub struct Notification {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Occasion {
-    /// A job has ended well.
+    /// A job succeeded.
     Done,
-    /// A job has ended otherwise, and will not run again.
+    /// A job failed, and will not run again.
     Failed,
-    /// A job ran out of memory, or lost its GPU, and was put back.
+    /// A job ran out of memory or lost its GPU, and is queued again.
     Recovered,
     /// A job holds its GPUs and does not use them.
     Idle,
@@ -36,37 +36,37 @@ pub enum Occasion {
 pub enum Channel {
     /// A JSON document is sent to this address (POST).
     Webhook(String),
-    /// A letter is sent by `sendmail` to this address.
+    /// A mail is sent to this address with `sendmail`.
     Mail(String),
     /// `notify-send` shows it on the user's desktop on this machine.
     Desktop,
-    /// The shell runs this in the user's home, with what happened in its environment and, as JSON, on its standard input.
+    /// The shell runs this in the user's home. The event is in its environment, and as JSON on its standard input.
     Command(String),
 }
 
-/// Something worth telling, as it is told.
+/// An event of a job, as it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Happened {
-    /// What.
+pub struct NotifiedEvent {
+    /// The kind of event.
     pub occasion: Occasion,
-    /// Which job.
+    /// The number of the job.
     pub job: u64,
-    /// What people call it.
+    /// The name of the job.
     pub name: Option<String>,
-    /// In a sentence.
+    /// The event as a sentence.
     pub text: String,
-    /// When, in milliseconds since 1970.
+    /// Its time, in milliseconds since 1970.
     pub at: crate::units::UnixMillis,
-    /// Where its log is.
+    /// The path of its log.
     #[schema(value_type = Option<String>)]
     pub log: Option<PathBuf>,
 }
 
 /// The result of a test message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Tried {
-    /// The way.
+pub struct ChannelTest {
+    /// The channel.
     pub by: Channel,
-    /// What went wrong; unset: nothing.
+    /// The error; unset: it was sent.
     pub problem: Option<String>,
 }

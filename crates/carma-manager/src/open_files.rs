@@ -1,4 +1,4 @@
-//! How many files may be open at once: more for the manager, and for jobs what everybody here gets.
+//! The limit of open files: raised for the manager, unchanged for jobs.
 
 use std::sync::OnceLock;
 
@@ -7,16 +7,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The limit that this process was started with.
 static AT_START: OnceLock<Option<u64>> = OnceLock::new();
 
-/// The limit for jobs; unset where there is none. Programs that were written for a low one may fail or crawl with another.
+/// The limit for jobs; unset: no limit. Some programs fail or become slow with a high limit.
 pub(crate) fn limit_of_jobs() -> Option<u64> {
     *AT_START.get_or_init(|| getrlimit(Resource::Nofile).current)
 }
 
-/// Lets this process open as many as it may.
+/// Raises the limit of this process to the maximum.
 pub fn raise_limit() {
     limit_of_jobs();
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // What is refused leaves fewer connections, and nothing else.
+    // If the system refuses, there are fewer connections.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 

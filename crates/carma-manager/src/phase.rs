@@ -1,4 +1,4 @@
-//! Where a job stands, in a word: what people filter by.
+//! The state of a job as one word, for filters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::ToSchema;
 
-/// The state of a job without what only that state has.
+/// The state of a job, without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Kept back until released.
+    /// Held until released.
     Held,
-    /// Not queued before its estimate is ready.
+    /// Waiting for its estimate.
     Estimating,
     /// In the main queue.
     Queued,
-    /// Launched, not yet seen on its GPUs.
+    /// Launched, not yet observed on its GPUs.
     Starting,
-    /// Seen on its GPUs.
+    /// Observed on its GPUs.
     Running,
     /// In the recovery queue.
     Recovering,
-    /// In the main queue after it was put back.
+    /// In the main queue after a preemption.
     Preempted,
-    /// Over.
+    /// Finished.
     Done,
 }
 
-/// All of them, by the names of the core.
+/// All phases, with the names of the core.
 const PHASES: [(Phase, &str); 8] = [
     (Phase::Held, "held"),
     (Phase::Estimating, "estimating"),
@@ -63,7 +63,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// A word for no state.
+/// A word that is no state.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0:?} is no state of a job: write held, estimating, queued, starting, running, recovering, preempted or done")]
 pub struct NotAPhase(String);

@@ -14,7 +14,7 @@ pub(crate) struct Pool<T> {
 
 impl<T: Send + 'static> Pool<T> {
     /// Starts this many threads. Each has its own worker, which answers whether to go on.
-    pub(crate) fn start<W, E>(name: &str, threads: usize, mut hire: impl FnMut() -> Result<W, E>) -> Result<Self, E>
+    pub(crate) fn start<W, E>(name: &str, threads: usize, mut new_worker: impl FnMut() -> Result<W, E>) -> Result<Self, E>
     where
         W: FnMut(T) -> bool + Send + 'static,
         E: From<io::Error>,
@@ -22,14 +22,14 @@ impl<T: Send + 'static> Pool<T> {
         let (orders, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..threads {
-            let (worker, waiting) = (hire()?, Arc::clone(&waiting));
+            let (worker, waiting) = (new_worker()?, Arc::clone(&waiting));
             thread::Builder::new().name(name.to_owned()).spawn(move || work(worker, &waiting))?;
         }
         Ok(Self { orders })
     }
 
     /// Adds an order to the queue.
-    pub(crate) fn give(&self, order: T) {
+    pub(crate) fn add(&self, order: T) {
         // The threads live as long as this, unless a worker has ended them.
         let _ = self.orders.send(order);
     }
@@ -55,17 +55,17 @@ mod tests {
 
     #[test]
     fn an_order_that_panics_does_not_stop_the_next() {
-        let (done, told) = channel();
-        let hire = || {
+        let (done, results) = channel();
+        let new_worker = || {
             let done = done.clone();
             Ok::<_, io::Error>(move |number: u32| {
                 assert!(number != 1, "on purpose");
                 done.send(number).is_ok()
             })
         };
-        let pool = Pool::start("test", 1, hire).unwrap();
-        (1..=3).for_each(|number| pool.give(number));
+        let pool = Pool::start("test", 1, new_worker).unwrap();
+        (1..=3).for_each(|number| pool.add(number));
         let timeout = Duration::from_secs(60);
-        assert_eq!([told.recv_timeout(timeout), told.recv_timeout(timeout)], [Ok(2), Ok(3)]);
+        assert_eq!([results.recv_timeout(timeout), results.recv_timeout(timeout)], [Ok(2), Ok(3)]);
     }
 }

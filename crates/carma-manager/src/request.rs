@@ -8,6 +8,9 @@ use carma_core::{ArrayId, ArrayMember, Condition, LimitChange, MiB, Priority, Re
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// What is shown instead of a secret.
+pub const HIDDEN: &str = "(hidden)";
+
 /// What is submitted at once, all of it or nothing: one job, or the jobs of one array or sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -124,7 +127,7 @@ pub enum JobCommand {
 
 impl JobCommand {
     /// The arguments; of a program its name too.
-    pub(crate) fn words(&self) -> &[String] {
+    pub(crate) fn arguments(&self) -> &[String] {
         let (Self::Program(words) | Self::Script { arguments: words, .. }) = self;
         words
     }

@@ -1,4 +1,4 @@
-//! What is kept of GPUs over time.
+//! Measurements of GPUs over time.
 
 use carma_core::{DeviceId, MiB, Utilisation, Watts};
 use serde::{Deserialize, Serialize};
@@ -9,25 +9,25 @@ use crate::units::{UnixMillis, UnixMinute};
 /// The mean of a device's samples over one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MinuteMean {
-    /// Which device.
+    /// The device.
     pub device: DeviceId,
-    /// Which minute.
+    /// The minute.
     pub minute: UnixMinute,
-    /// Samples it is the mean of.
+    /// Number of samples.
     pub readings: u32,
     /// Memory in use by all processes.
     pub memory_used: MiB,
-    /// How busy the device was.
+    /// Mean utilisation.
     pub utilisation: Utilisation,
     /// Power drawn.
     pub power: Option<Watts>,
 }
 
-/// From this time on, an attempt had so much memory on a GPU.
+/// The memory of an attempt on a GPU, from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemoryStep {
-    /// From when.
+    /// The time.
     pub at: UnixMillis,
-    /// So much.
+    /// The memory.
     pub memory: MiB,
 }

@@ -1,4 +1,4 @@
-//! Units beside the core's: the wall clock's time, and energy.
+//! Wall-clock time and energy.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,24 +6,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A time of the wall clock, in milliseconds since 1970. It may jump, so nothing is ordered by it that has a number.
+/// Wall-clock time in milliseconds since 1970. It may jump, so rows with numbers are ordered by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct UnixMillis(pub u64);
 
 impl UnixMillis {
-    /// What the clock shows.
+    /// The present time.
     pub fn now() -> Self {
         Self(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_millis() as u64))
     }
 
-    /// The minute it lies in.
+    /// Its minute.
     pub const fn minute(self) -> UnixMinute {
         UnixMinute(self.0 / 60_000)
     }
 }
 
-/// A minute of the wall clock, counted from 1970.
+/// A minute of the wall clock since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct UnixMinute(pub u64);

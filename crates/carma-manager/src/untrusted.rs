@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, rmdir, unlin
 use rustix::io::Errno;
 
 /// Entries that one call removes. A user who adds files faster than that cannot keep the manager busy for ever.
-const MOST_ENTRIES: u64 = 5_000_000;
+const MAX_ENTRIES: u64 = 5_000_000;
 
 /// Opens a regular file for reading. Links and pipes are refused; so is a file with a lease, whose owner could delay the open for 45 s.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
@@ -30,7 +30,7 @@ pub(crate) fn remove_tree(folder: &Path) -> io::Result<()> {
         Err(Errno::NOTDIR | Errno::LOOP) => return std::fs::remove_file(folder),
         root => root?,
     };
-    let mut removal = Removal { root, moved: 0, left: MOST_ENTRIES };
+    let mut removal = Removal { root, moved: 0, left: MAX_ENTRIES };
     while removal.pass()? {}
     Ok(rmdir(folder)?)
 }

@@ -1,4 +1,4 @@
-//! The GPUs that a manager works with: real or emulated ones, and what a job needs to find them.
+//! Real or emulated GPUs, and the environment that a job needs for them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use carma_gpu::profiling::Options;
 #[derive(Debug, Clone)]
 pub struct World {
     /// A description.
-    pub words: String,
+    pub description: String,
     /// How much faster than real time their clock runs.
     pub speed: f64,
     /// Variables that a job needs to find them.

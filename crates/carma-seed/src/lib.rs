@@ -81,7 +81,7 @@ pub fn seed(store: &Store, past: &HistoryOptions) -> Result<Seeded> {
 #[cfg(test)]
 mod tests {
     use carma_core::{DeviceId, ServerId};
-    use carma_manager::store::{EnergyBy, JobFilter, Span};
+    use carma_manager::store::{EnergyKind, JobFilter, Span};
 
     use super::*;
 
@@ -102,11 +102,11 @@ mod tests {
         assert!(loaded.jobs.is_empty() && loaded.running.is_empty() && loaded.unreadable.is_empty());
         let gpu = DeviceId::gpu(ServerId(0), 0);
         let stays = reader.stays(gpu, past.begin()..past.until).unwrap();
-        let all_there = |stay: &carma_manager::store::Stay| stay.ended > Some(stay.launched) && !stay.memory.is_empty();
+        let all_there = |stay: &carma_manager::store::GpuStay| stay.ended > Some(stay.launched) && !stay.memory.is_empty();
         assert!(stays.len() > 10 && stays.iter().all(all_there), "{stays:?}");
         let samples = reader.samples(gpu, past.begin().minute()..past.until.minute()).unwrap();
         assert!(samples.iter().any(|mean| mean.memory_used.0 > 1000) && samples.iter().all(|mean| mean.memory_used.0 <= GPU_MEMORY));
-        assert!(reader.energy(EnergyBy::User, None, Span::default()).unwrap().len() > 2);
+        assert!(reader.energy(EnergyKind::User, 0, None, Span::default()).unwrap().len() > 2);
         let detail = reader.job(jobs[0].id).unwrap().unwrap();
         assert!(detail.events.iter().any(|stored| stored.event.event.kind() == "seeded"));
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use carma_bench::processor_time;
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{Act, Shutdown, Submission};
+use carma_manager::api::{JobAction, Shutdown, Submission};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_manager::request::{JobCommand, JobRequest};
@@ -77,7 +77,7 @@ impl Drop for Stage {
         // Where nothing runs any more, it ends by itself; its jobs are one array, which has the number of its first.
         if let Ok(mut client) = Client::at(self.address()) {
             let _ = client.shutdown(Shutdown { drain: true });
-            let _ = client.act("1", &Act::Cancel);
+            let _ = client.act("1", &JobAction::Cancel);
         }
         let _ = self.manager.wait();
         let _ = Machine::remove(self.machine.folder());

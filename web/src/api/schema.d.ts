@@ -574,12 +574,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A job that something could not be done to. */
+        ActionFailure: {
+            /** @description Which. */
+            job: components["schemas"]["JobId"];
+            /** @description Why. */
+            reason: string;
+        };
         /** @description What was done, once it is written down. */
-        Acted: {
+        ActionResult: {
             /** @description Jobs it was done to. */
             done: components["schemas"]["JobId"][];
             /** @description Jobs it could not be done to. */
-            not_done?: components["schemas"]["NotDone"][];
+            not_done?: components["schemas"]["ActionFailure"][];
         };
         /** @description An environment that is activated before the command. */
         Activation: {
@@ -694,6 +701,13 @@ export interface components {
         } | "desktop" | {
             /** @description The shell runs this in the user's home, with what happened in its environment and, as JSON, on its standard input. */
             command: string;
+        };
+        /** @description The result of a test message. */
+        ChannelTest: {
+            /** @description The way. */
+            by: components["schemas"]["Channel"];
+            /** @description What went wrong; unset: nothing. */
+            problem?: string | null;
         };
         /** @description How a device is shared. A property of the device: all that run on it share it this way. */
         CollocationMode: "streams" | {
@@ -900,25 +914,6 @@ export interface components {
         } | {
             /** @description It was ended, because nothing was typed or printed at its terminal for this long. */
             idle: components["schemas"]["Seconds"];
-        };
-        /** @description The results of a run under some settings. */
-        Fate: {
-            /** @description Mean time from submission to the end. */
-            completion: components["schemas"]["Seconds"];
-            /** @description The time that one in twenty jobs took longer than, from submission to the end. */
-            completion_p95: components["schemas"]["Seconds"];
-            energy?: null | components["schemas"]["Joules"];
-            /** @description From the first submission to the last end. */
-            makespan: components["schemas"]["Seconds"];
-            /**
-             * Format: double
-             * @description Attempts that ran out of memory.
-             */
-            out_of_memory: number;
-            /** @description The rules: a policy's name. */
-            policy: string;
-            /** @description Mean time from submission to the (last) start. */
-            wait: components["schemas"]["Seconds"];
         };
         /** @description The predicted placement of a job that is submitted now. */
         Forecast: {
@@ -1509,13 +1504,6 @@ export interface components {
             at: components["schemas"]["UnixMillis"];
             job?: null | components["schemas"]["JobId"];
         };
-        /** @description A job that something could not be done to. */
-        NotDone: {
-            /** @description Which. */
-            job: components["schemas"]["JobId"];
-            /** @description Why. */
-            reason: string;
-        };
         /** @description A notification: by this channel, when this happens to a job of the user. */
         Notification: {
             /** @description How. */
@@ -2022,7 +2010,7 @@ export interface components {
              * @description How far it is, where it tells.
              */
             progress?: number | null;
-            /** @description Why it waits, or that it runs and does nothing, in a few words. */
+            /** @description Why it waits, or that it holds its GPUs without using them, in a few words. */
             reason?: string | null;
             /** @description The state of the job. */
             state: components["schemas"]["Phase"];
@@ -2037,7 +2025,7 @@ export interface components {
             user: string;
         };
         /** @description The last looks at a GPU, a column for each thing that is seen; all columns are as long as `at`. */
-        RecentLooks: {
+        RecentSamples: {
             /** @description The time of the sample. */
             at: components["schemas"]["UnixMillis"][];
             /** @description Which GPU. */
@@ -2551,16 +2539,9 @@ export interface components {
          */
         Time: number;
         /** @description An [`Update`] with its time. */
-        Told: components["schemas"]["Update"] & {
+        TimedUpdate: components["schemas"]["Update"] & {
             /** @description When. */
             at: components["schemas"]["UnixMillis"];
-        };
-        /** @description The result of a test message. */
-        Tried: {
-            /** @description The way. */
-            by: components["schemas"]["Channel"];
-            /** @description What went wrong; unset: nothing. */
-            problem?: string | null;
         };
         /**
          * Format: int64
@@ -2742,11 +2723,30 @@ export interface components {
             /** @description Those that were not, and why, for people. */
             left_out: string[];
             /** @description What was measured of them. */
-            measured: components["schemas"]["Fate"];
+            measured: components["schemas"]["WhatIfRun"];
             /** @description What it makes of them by other rules. */
-            others: components["schemas"]["Fate"][];
+            others: components["schemas"]["WhatIfRun"][];
             /** @description What the simulator makes of them by the rules in force: how far this is from what was measured tells how far to trust the rest. */
-            simulated: components["schemas"]["Fate"];
+            simulated: components["schemas"]["WhatIfRun"];
+        };
+        /** @description The results of a run under some settings. */
+        WhatIfRun: {
+            /** @description Mean time from submission to the end. */
+            completion: components["schemas"]["Seconds"];
+            /** @description The time that one in twenty jobs took longer than, from submission to the end. */
+            completion_p95: components["schemas"]["Seconds"];
+            energy?: null | components["schemas"]["Joules"];
+            /** @description From the first submission to the last end. */
+            makespan: components["schemas"]["Seconds"];
+            /**
+             * Format: double
+             * @description Attempts that ran out of memory.
+             */
+            out_of_memory: number;
+            /** @description The rules: a policy's name. */
+            policy: string;
+            /** @description Mean time from submission to the (last) start. */
+            wait: components["schemas"]["Seconds"];
         };
         /** @description Why a job waits. */
         Why: {
@@ -2772,7 +2772,8 @@ export interface components {
     headers: never;
     pathItems: never;
 }
-export type Acted = components['schemas']['Acted'];
+export type ActionFailure = components['schemas']['ActionFailure'];
+export type ActionResult = components['schemas']['ActionResult'];
 export type Activation = components['schemas']['Activation'];
 export type Active = components['schemas']['Active'];
 export type After = components['schemas']['After'];
@@ -2785,6 +2786,7 @@ export type Blame = components['schemas']['Blame'];
 export type ByUser = components['schemas']['ByUser'];
 export type CancelCause = components['schemas']['CancelCause'];
 export type Channel = components['schemas']['Channel'];
+export type ChannelTest = components['schemas']['ChannelTest'];
 export type CollocationMode = components['schemas']['CollocationMode'];
 export type Condition = components['schemas']['Condition'];
 export type ConfigurationDetail = components['schemas']['ConfigurationDetail'];
@@ -2805,7 +2807,6 @@ export type Estimate = components['schemas']['Estimate'];
 export type EstimateDetail = components['schemas']['EstimateDetail'];
 export type EstimateHints = components['schemas']['EstimateHints'];
 export type Exit = components['schemas']['Exit'];
-export type Fate = components['schemas']['Fate'];
 export type Forecast = components['schemas']['Forecast'];
 export type Fraction = components['schemas']['Fraction'];
 export type GpuDetail = components['schemas']['GpuDetail'];
@@ -2845,7 +2846,6 @@ export type MigLayout = components['schemas']['MigLayout'];
 export type MinuteMean = components['schemas']['MinuteMean'];
 export type Named = components['schemas']['Named'];
 export type NewEvent = components['schemas']['NewEvent'];
-export type NotDone = components['schemas']['NotDone'];
 export type Notification = components['schemas']['Notification'];
 export type Obstacle = components['schemas']['Obstacle'];
 export type Occasion = components['schemas']['Occasion'];
@@ -2864,7 +2864,7 @@ export type Priority = components['schemas']['Priority'];
 export type ProblemKind = components['schemas']['ProblemKind'];
 export type Queue = components['schemas']['Queue'];
 export type QueueRow = components['schemas']['QueueRow'];
-export type RecentLooks = components['schemas']['RecentLooks'];
+export type RecentSamples = components['schemas']['RecentSamples'];
 export type RecentTenant = components['schemas']['RecentTenant'];
 export type Reloaded = components['schemas']['Reloaded'];
 export type RequestedMode = components['schemas']['RequestedMode'];
@@ -2888,8 +2888,7 @@ export type StoredEvent = components['schemas']['StoredEvent'];
 export type Submission = components['schemas']['Submission'];
 export type Submitted = components['schemas']['Submitted'];
 export type Time = components['schemas']['Time'];
-export type Told = components['schemas']['Told'];
-export type Tried = components['schemas']['Tried'];
+export type TimedUpdate = components['schemas']['TimedUpdate'];
 export type UnixMillis = components['schemas']['UnixMillis'];
 export type UnixMinute = components['schemas']['UnixMinute'];
 export type Update = components['schemas']['Update'];
@@ -2900,6 +2899,7 @@ export type Verdict = components['schemas']['Verdict'];
 export type WaitReason = components['schemas']['WaitReason'];
 export type Watts = components['schemas']['Watts'];
 export type WhatIf = components['schemas']['WhatIf'];
+export type WhatIfRun = components['schemas']['WhatIfRun'];
 export type Why = components['schemas']['Why'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -3063,7 +3063,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["Told"];
+                    "text/event-stream": components["schemas"]["TimedUpdate"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -3504,7 +3504,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Acted"];
+                    "application/json": components["schemas"]["ActionResult"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -3540,7 +3540,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Acted"];
+                    "application/json": components["schemas"]["ActionResult"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -3576,7 +3576,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Acted"];
+                    "application/json": components["schemas"]["ActionResult"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -3657,7 +3657,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Acted"];
+                    "application/json": components["schemas"]["ActionResult"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -3693,7 +3693,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Acted"];
+                    "application/json": components["schemas"]["ActionResult"];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -3939,7 +3939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Tried"][];
+                    "application/json": components["schemas"]["ChannelTest"][];
                 };
             };
             /** @description Why not: nothing was changed. */
@@ -4054,7 +4054,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RecentLooks"][];
+                    "application/json": components["schemas"]["RecentSamples"][];
                 };
             };
             /** @description Why not: nothing was changed. */

@@ -1,6 +1,6 @@
 // A GPU at a glance.
 
-import type { GpuDetail, RecentLooks } from "../api/schema";
+import type { GpuDetail, RecentSamples } from "../api/schema";
 import { deviceName, memory, percent, power } from "../lib/format";
 import { useMetrics } from "../live/metrics";
 import { toGpu } from "../router";
@@ -15,7 +15,7 @@ export function GpuState({ gpu }: { gpu: GpuDetail }) {
   return null;
 }
 
-export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentLooks | undefined; dense: boolean }) {
+export function GpuCard({ gpu, looks, dense }: { gpu: GpuDetail; looks: RecentSamples | undefined; dense: boolean }) {
   const [metric] = useMetrics(gpu.utilisation);
   return (
     <li class={dense ? "gpu-card dense" : "gpu-card"}>

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { patch, post } from "../api/client";
 import { Refused } from "../api/request";
-import type { Acted, JobDetail, Phase } from "../api/schema";
+import type { ActionResult, JobDetail, Phase } from "../api/schema";
 import { jobNumber } from "../lib/format";
 import { useObservable } from "../lib/observable";
 import { mayActFor, myself } from "../live/manager";
@@ -35,7 +35,7 @@ const ACTIONS: { action: JobAction; name: string; phases: Phase[]; effect: strin
 ];
 
 /** An action that one job refuses is an error. */
-function throwIfRefused({ not_done: [refused] = [] }: Acted): void {
+function throwIfRefused({ not_done: [refused] = [] }: ActionResult): void {
   if (refused) throw new Refused(409, "conflict", refused.reason);
 }
 

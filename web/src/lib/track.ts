@@ -1,6 +1,6 @@
 // What was seen of a GPU over time, in columns, from the looks of the last minutes or from means by the minute.
 
-import type { AttemptId, GpuStay, GpuTimeline, Metric, RecentLooks } from "../api/schema";
+import type { AttemptId, GpuStay, GpuTimeline, Metric, RecentSamples } from "../api/schema";
 
 /** Values by metric; the manager's status lists the metrics. */
 export type PerMetric<T> = Partial<Record<Metric, T>>;
@@ -63,7 +63,7 @@ function joined(columns: Columns, points: number): { columns: Columns; taken: nu
 }
 
 /** From the looks of the last minutes. */
-export function fromLooks({ at, memory, utilisation, power, tenants }: RecentLooks, points: number): Track {
+export function fromLooks({ at, memory, utilisation, power, tenants }: RecentSamples, points: number): Track {
   const { columns, taken } = joined({ at, memory, utilisation, power }, points);
   return { ...columns, tenants: tenants.map(({ attempt, memory: has }) => ({ attempt, memory: taken.map(index => has[index] ?? null) })) };
 }

@@ -1,7 +1,7 @@
 // Live events of the manager: one connection for the whole page, which reconnects by itself.
 
 import { messageOf, Refused, stream, Unreachable } from "../api/request";
-import type { Told } from "../api/schema";
+import type { TimedUpdate } from "../api/schema";
 import { signedOut } from "../api/session";
 import { EventParser } from "../api/sse";
 import { Observable } from "../lib/observable";
@@ -54,7 +54,7 @@ function notify(topics: Iterable<Topic>): void {
   for (const listener of [...listeners]) listener(changed);
 }
 
-function receive(told: Told): void {
+function receive(told: TimedUpdate): void {
   setClock(told.at);
   if (told.update === "gpus") {
     notify(["gpus"]);
@@ -100,7 +100,7 @@ const visible = () =>
 
 /** Listens until the connection ends. */
 async function listenOnce(signal: AbortSignal, opened: () => void): Promise<void> {
-  const parser = new EventParser(event => receive(JSON.parse(event.data) as Told));
+  const parser = new EventParser(event => receive(JSON.parse(event.data) as TimedUpdate));
   const late = setTimeout(() => connection.get() === "connecting" && connection.set("away"), ANSWER_TIMEOUT);
   try {
     await stream("/v1/events", signal, text => parser.add(text), opened);

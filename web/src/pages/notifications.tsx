@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { get, post, put } from "../api/client";
 import { messageOf } from "../api/request";
-import type { Notification, Occasion, Tried } from "../api/schema";
+import type { ChannelTest, Notification, Occasion } from "../api/schema";
 import { Pending } from "../components/marks";
 import { useLive } from "../live/use_live";
 
@@ -47,7 +47,7 @@ export function Notifications() {
 }
 
 /** The result of a test. */
-function testResult(tried: Tried[]): { good: boolean; text: string } {
+function testResult(tried: ChannelTest[]): { good: boolean; text: string } {
   const problems = tried.flatMap(({ by, problem }) => (problem ? [`${CHANNELS[channelOf(by)[0]].name}: ${problem}`] : []));
   return problems.length > 0 ? { good: false, text: problems.join("; ") } : { good: true, text: "All were sent." };
 }

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api/client";
 import { messageOf } from "../api/request";
-import type { Fate, WhatIf } from "../api/schema";
+import type { WhatIf, WhatIfRun } from "../api/schema";
 import { Choices } from "../components/choices";
 import { Policies } from "../components/policies";
 import { type ColumnOf, Table } from "../components/table";
@@ -89,16 +89,16 @@ function Working({ since }: { since: number }) {
 }
 
 interface Row {
-  fate: Fate;
+  fate: WhatIfRun;
   kind: "measured" | "simulated, as in force" | "simulated";
 }
 
 /** A column with its difference to the measured value. */
 function compared(
   name: string,
-  of: (fate: Fate) => number | null | undefined,
+  of: (fate: WhatIfRun) => number | null | undefined,
   format: (value: number) => string,
-  measured: Fate,
+  measured: WhatIfRun,
 ): ColumnOf<Row> {
   const base = of(measured);
   return {

@@ -65,7 +65,7 @@ pub enum CudaError {
     #[error("CUDA error: the MPS client has been terminated by the server")]
     MpsTerminated,
     /// An error the driver reported by number.
-    #[error("CUDA error: {}", words(*.0))]
+    #[error("CUDA error: {}", message(*.0))]
     Other(u32),
     /// The driver is gone while the program runs.
     #[error("CUDA error: no CUDA-capable device is detected")]
@@ -109,7 +109,7 @@ impl CudaError {
 }
 
 /// CUDA's message for an error number.
-const fn words(code: u32) -> &'static str {
+const fn message(code: u32) -> &'static str {
     match code {
         101 => "invalid device ordinal",
         700 => "an illegal memory access was encountered",

@@ -80,7 +80,7 @@ fn ask(mut connection: Connection, timeout: Duration) -> io::Result<(Option<Repl
     connection.stream().set_read_timeout(Some(timeout))?;
     connection.send(&Request::Connect)?;
     let mut reply = connection.receive()?;
-    if reply == Some(Reply::Heard) {
+    if reply == Some(Reply::Received) {
         connection.stream().set_read_timeout(None)?;
         reply = connection.receive()?;
     }

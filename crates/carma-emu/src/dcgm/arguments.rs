@@ -24,14 +24,14 @@ pub(super) enum Command {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// The text of the real program.
-    Said(String),
+    Message(String),
     /// Something that only the real program has.
     NotEmulated(String),
 }
 
 impl From<String> for Refusal {
     fn from(message: String) -> Self {
-        Self::Said(message)
+        Self::Message(message)
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_an_error() {
         for text in ["dmon", "dmon -e", "dmon -e 7", "dmon -e 1001 -d 0", "dmon -e 1001 -i x:1"] {
-            let Err(Refusal::Said(message)) = read(text) else { panic!("{text}") };
+            let Err(Refusal::Message(message)) = read(text) else { panic!("{text}") };
             assert!(message.starts_with("Error: ") || message.starts_with("PARSE ERROR: "), "{message}");
         }
         for (text, part) in [("dmon -e 1001 -q 1", "dmon -q"), ("stats -g 1", "stats -g 1"), ("discovery", "discovery")] {

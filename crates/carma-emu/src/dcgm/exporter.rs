@@ -21,7 +21,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of checks that the machine still exists.
 const POLL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-const LONGEST_REQUEST: u64 = 16 << 10;
+const MAX_REQUEST: u64 = 16 << 10;
 
 /// Errors that end the page.
 #[derive(Debug, Error)]
@@ -53,7 +53,7 @@ pub fn serve(machine: &Machine, listener: &TcpListener) -> Result<(), ServeError
 fn answer(connection: &TcpStream, collector: &mut Collector<'_>) -> io::Result<()> {
     connection.set_read_timeout(Some(TIMEOUT))?;
     connection.set_write_timeout(Some(TIMEOUT))?;
-    let mut request = BufReader::new(connection.take(LONGEST_REQUEST)).lines();
+    let mut request = BufReader::new(connection.take(MAX_REQUEST)).lines();
     let first = request.next().transpose()?.unwrap_or_default();
     while request.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let mut words = first.split_whitespace();
@@ -78,13 +78,13 @@ fn answer(connection: &TcpStream, collector: &mut Collector<'_>) -> io::Result<(
 struct Collector<'a> {
     machine: &'a Machine,
     hostname: String,
-    before: Vec<Seen>,
-    now: Vec<Seen>,
+    before: Vec<LabelledDevice>,
+    now: Vec<LabelledDevice>,
     observed: Option<Instant>,
 }
 
 /// A device with its labels.
-struct Seen {
+struct LabelledDevice {
     labels: String,
     observation: Observation,
 }
@@ -93,7 +93,7 @@ impl Collector<'_> {
     /// Observes again, unless that was done a moment ago, and writes the page.
     fn page(&mut self) -> Result<String, String> {
         if self.observed.is_none_or(|observed| observed.elapsed() >= MIN_INTERVAL) {
-            let now = self.machine.with(|state| seen(state, &self.hostname)).map_err(|error| format!("{error}\n"))?;
+            let now = self.machine.with(|state| observed(state, &self.hostname)).map_err(|error| format!("{error}\n"))?;
             self.before = std::mem::replace(&mut self.now, now);
             self.observed = Some(Instant::now());
         }
@@ -101,7 +101,7 @@ impl Collector<'_> {
     }
 }
 
-fn seen(state: &State<'_>, hostname: &str) -> Vec<Seen> {
+fn observed(state: &State<'_>, hostname: &str) -> Vec<LabelledDevice> {
     let labels = |observation: &Observation| {
         let place = observation.place;
         let gpu = &state.gpus[place.gpu];
@@ -122,7 +122,7 @@ fn seen(state: &State<'_>, hostname: &str) -> Vec<Seen> {
         labels.iter().map(quoted).collect::<Vec<_>>().join(",")
     };
     let devices = observe(state).into_iter().filter(|seen| !matches!(seen.entity, Entity::ComputeInstance(_)));
-    devices.map(|observation| Seen { labels: labels(&observation), observation }).collect()
+    devices.map(|observation| LabelledDevice { labels: labels(&observation), observation }).collect()
 }
 
 fn escaped(value: &str) -> String {
@@ -130,7 +130,7 @@ fn escaped(value: &str) -> String {
 }
 
 /// The page: fields without any value are left out.
-fn text(now: &[Seen], before: &[Seen]) -> String {
+fn text(now: &[LabelledDevice], before: &[LabelledDevice]) -> String {
     let mut page = String::new();
     for field in &FIELDS {
         let mut rows = String::new();

@@ -36,7 +36,7 @@ Error: Unable to connect to host engine. Host engine connection invalid/disconne
 pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String], out: &mut impl Write) -> io::Result<ExitCode> {
     let machine = machine.map_err(|error| no_host_engine(&error));
     let answer = match Command::read(arguments) {
-        Err(Refusal::Said(message)) => Err(message),
+        Err(Refusal::Message(message)) => Err(message),
         Err(Refusal::NotEmulated(what)) => {
             writeln!(io::stderr(), "{what} is not emulated: this stand-in knows {KNOWN}")?;
             Err(String::new())

@@ -84,7 +84,7 @@ impl Fault {
 }
 
 /// A lost GPU comes back empty.
-pub fn bring_back(state: &mut State<'_>, gpu: usize) {
+pub fn recover_gpu(state: &mut State<'_>, gpu: usize) {
     state.gpus[gpu].lost = 0;
     state.touch();
 }
@@ -94,7 +94,7 @@ pub fn clear(state: &mut State<'_>, gpu: Option<usize>) {
     for mended in gpu.map_or(0..state.gpus.len(), |gpu| gpu..gpu + 1) {
         let record = &mut state.gpus[mended];
         (record.ecc_corrected, record.ecc_uncorrected, record.leaked) = (0, 0, 0);
-        bring_back(state, mended);
+        recover_gpu(state, mended);
     }
     let its = |fault: &&mut CallFault| gpu.is_none_or(|gpu| fault.gpu as usize == gpu);
     state.faults.iter_mut().filter(its).for_each(|fault| *fault = CallFault::zeroed());
@@ -198,7 +198,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let check = |state: &mut State<'_>| {
             Fault::Lost { gpu: 1 }.inject(state).unwrap();
-            bring_back(state, 1);
+            recover_gpu(state, 1);
             assert_eq!((state.gpus[1].lost, state.contexts()[0].fault), (0, 719));
         };
         machine(folder.path()).with(check).unwrap();

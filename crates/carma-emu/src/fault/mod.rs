@@ -5,7 +5,7 @@ mod inject;
 mod nvml_code;
 
 pub use error::FaultError;
-pub use inject::{bring_back, clear};
+pub use inject::{clear, recover_gpu};
 pub use nvml_code::NvmlCode;
 
 use std::fmt;

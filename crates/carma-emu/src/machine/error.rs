@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::{MOST_GPUS, Machine};
+use super::{MAX_GPUS, Machine};
 use crate::state::StateError;
 
 /// Errors of a machine.
@@ -47,6 +47,6 @@ pub enum MachineError {
     #[error("a speed of {0} is not possible: give one from 0.001 to 100000")]
     Speed(f64),
     /// Several servers, or too many GPUs.
-    #[error("one server with at most {MOST_GPUS} GPUs can be emulated")]
+    #[error("one server with at most {MAX_GPUS} GPUs can be emulated")]
     TooMany,
 }

@@ -22,7 +22,7 @@ use files::{create_files, remove_files};
 /// Names the folder of the machine to use.
 pub const VARIABLE: &str = "CARMA_EMU";
 /// More than one server has.
-const MOST_GPUS: u32 = 64;
+const MAX_GPUS: u32 = 64;
 
 /// Programs that a machine emulates; each is the `carma` program under another name.
 pub const PROGRAMS: [&str; 4] = ["dcgmi", "nvidia-smi", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server"];
@@ -52,7 +52,7 @@ impl Machine {
             return Err(MachineError::Colon(folder.to_owned()));
         }
         // Groups joined by commas are in one server, which may have several kinds of GPUs.
-        if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MOST_GPUS {
+        if servers.groups.iter().any(|group| group.servers != 1) || servers.gpus() > MAX_GPUS {
             return Err(MachineError::TooMany);
         }
         let state = folder.join("state");

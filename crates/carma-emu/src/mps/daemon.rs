@@ -126,7 +126,7 @@ impl Daemon {
 
     /// A client is served while it stays connected.
     fn attend_client(self: &Arc<Self>, mut connection: Connection, pid: u32, user: u32) -> io::Result<()> {
-        connection.send(&Reply::Heard)?;
+        connection.send(&Reply::Received)?;
         let at_once = self.shared().roster.step(user) == Step::Serve;
         let course = if at_once { "Server already exists" } else { "Server is not ready, push client to pending list" };
         self.log.line(format_args!("NEW CLIENT {pid} from user {user}: {course}"));

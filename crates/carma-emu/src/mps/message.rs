@@ -28,7 +28,7 @@ pub(crate) enum Reply {
         done: bool,
     },
     /// To a client: its request was received.
-    Heard,
+    Received,
     /// To a client: it is served while it stays connected.
     Served {
         /// The server's process.

@@ -4,7 +4,7 @@ use super::provision::Provision;
 use super::{MAX_CLIENTS_REACHED, SERVER_NOT_READY};
 
 /// Most clients of a server, on GPUs from Volta to Hopper.
-const MOST_CLIENTS: usize = 48;
+const MAX_CLIENTS: usize = 48;
 
 /// The state of a daemon.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Roster {
             _ if self.quitting => Step::Refuse(SERVER_NOT_READY),
             None => Step::Start,
             Some(server) if server.closing || !server.ready => Step::Wait,
-            Some(server) if server.user == user && server.clients.len() >= MOST_CLIENTS => Step::Refuse(MAX_CLIENTS_REACHED),
+            Some(server) if server.user == user && server.clients.len() >= MAX_CLIENTS => Step::Refuse(MAX_CLIENTS_REACHED),
             Some(server) if server.user == user => Step::Serve,
             Some(server) if server.clients.is_empty() => Step::Replace,
             Some(_) => Step::Wait,

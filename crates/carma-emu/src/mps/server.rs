@@ -18,7 +18,7 @@ pub(crate) fn serve(name: &Path) -> ExitCode {
     let folder = Machine::folder_of(name);
     let Ok(log) = Log::open(&Folders::of(&folder).logs, SERVER_LOG, "Server") else { return ExitCode::FAILURE };
     log.line("Startup");
-    match serve_until_told(&folder, &log) {
+    match serve_until_closed(&folder, &log) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log.line(error);
@@ -27,7 +27,7 @@ pub(crate) fn serve(name: &Path) -> ExitCode {
     }
 }
 
-fn serve_until_told(folder: &Path, log: &Log) -> Result<(), String> {
+fn serve_until_closed(folder: &Path, log: &Log) -> Result<(), String> {
     let machine = Machine::open(folder).map_err(text)?;
     let opened = machine.with(open_contexts).map_err(text)??;
     for (number, product) in opened.into_iter().enumerate() {

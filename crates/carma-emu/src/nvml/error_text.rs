@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use nvml_wrapper_sys::bindings::nvmlReturn_t;
 
 /// The texts by number, from 0.
-const WORDS: [&CStr; 28] = [
+const MESSAGES: [&CStr; 28] = [
     c"Success",
     c"Uninitialized",
     c"Invalid Argument",
@@ -38,5 +38,5 @@ const WORDS: [&CStr; 28] = [
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlErrorString(code: nvmlReturn_t) -> *const c_char {
-    WORDS.get(code as usize).unwrap_or(&c"Unknown Error").as_ptr()
+    MESSAGES.get(code as usize).unwrap_or(&c"Unknown Error").as_ptr()
 }

@@ -7,7 +7,7 @@ use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlEventData_t, nvmlEventSet_t};
 
 use super::answer::{Answer, Code, finish, handle, of_gpu, of_system, put};
 use super::declare::{calls, gpu_values};
-use super::held::Held;
+use super::held::HandleTable;
 use super::library::machine;
 use crate::state::{EventRecord, NONE, Place, State};
 
@@ -35,7 +35,7 @@ struct EventSet {
     next: u64,
 }
 
-static SETS: Held<EventSet> = Held::new();
+static SETS: HandleTable<EventSet> = HandleTable::new();
 
 /// Frees all sets: their handles become invalid.
 pub(super) fn forget() {
@@ -77,13 +77,13 @@ fn wait(call: &str, set: nvmlEventSet_t, milliseconds: c_uint) -> Answer<nvmlEve
         match event {
             Some(event) => return Ok(event),
             None if Instant::now() >= until => return Err(Code::TIMEOUT),
-            None => wait_for_news(seen, until.min(Instant::now() + FULL_CHECK))?,
+            None => wait_for_event(seen, until.min(Instant::now() + FULL_CHECK))?,
         }
     }
 }
 
 /// Waits until there is an event after the last seen one, or until this time.
-fn wait_for_news(seen: Option<u64>, until: Instant) -> Answer<()> {
+fn wait_for_event(seen: Option<u64>, until: Instant) -> Answer<()> {
     while Instant::now() < until && machine()?.events() == seen {
         std::thread::sleep(POLL.min(until.saturating_duration_since(Instant::now())));
     }

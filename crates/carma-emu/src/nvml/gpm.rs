@@ -6,7 +6,7 @@ use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlGpmMetric_t, nvmlGpmMetricsGe
 
 use super::answer::{Answer, Code, finish, of_device, of_gpu, of_system, put};
 use super::declare::calls;
-use super::held::Held;
+use super::held::HandleTable;
 use crate::profile::Profiling;
 use crate::state::{Place, State};
 
@@ -40,7 +40,7 @@ struct Sample {
 }
 
 /// Samples that callers hold; empty until they are taken.
-static SAMPLES: Held<Option<Sample>> = Held::new();
+static SAMPLES: HandleTable<Option<Sample>> = HandleTable::new();
 
 /// Frees all samples: their handles become invalid.
 pub(super) fn forget() {

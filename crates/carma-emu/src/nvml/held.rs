@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::answer::{Answer, Code};
 
 /// Objects by handle. A handle is a number that is never used again, so one that was freed is recognised instead of being followed.
-pub(super) struct Held<T>(Mutex<(Option<HashMap<usize, T>>, usize)>);
+pub(super) struct HandleTable<T>(Mutex<(Option<HashMap<usize, T>>, usize)>);
 
-impl<T: Clone> Held<T> {
+impl<T: Clone> HandleTable<T> {
     pub(super) const fn new() -> Self {
         Self(Mutex::new((None, 0)))
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_given_back_is_gone_and_its_handle_is_nobody_elses() {
-        let held = Held::new();
+        let held = HandleTable::new();
         let (first, second): (*mut u8, *mut u8) = (held.keep("first"), held.keep("second"));
         assert_eq!((held.get(first), held.get(second)), (Ok("first"), Ok("second")));
         assert_eq!(

@@ -15,13 +15,13 @@ use crate::state::{ContextKind, ContextRecord, NONE, Place, State};
 
 /// The kind of processes in a list.
 #[derive(Clone, Copy)]
-enum Of {
+enum ListKind {
     Compute,
     Graphics,
     Mps,
 }
 
-impl Of {
+impl ListKind {
     /// A client of MPS is in two lists: tools show it as `M+C`.
     const fn holds(self, context: &ContextRecord) -> bool {
         match context.kind() {
@@ -41,7 +41,7 @@ impl Of {
     }
 }
 
-fn details(state: &State<'_>, place: Place, of: Of) -> Vec<nvmlProcessDetail_v1_t> {
+fn details(state: &State<'_>, place: Place, of: ListKind) -> Vec<nvmlProcessDetail_v1_t> {
     let detail = |context: &ContextRecord| {
         let instance = state.gpus[place.gpu].instances.get(context.instance as usize).map(|instance| instance.id);
         nvmlProcessDetail_v1_t {
@@ -82,14 +82,14 @@ macro_rules! lists {
 }
 
 lists! {
-    nvmlDeviceGetComputeRunningProcesses, nvmlDeviceGetComputeRunningProcesses_v2, nvmlDeviceGetComputeRunningProcesses_v3 = Of::Compute;
-    nvmlDeviceGetGraphicsRunningProcesses, nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlDeviceGetGraphicsRunningProcesses_v3 = Of::Graphics;
-    nvmlDeviceGetMPSComputeRunningProcesses, nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlDeviceGetMPSComputeRunningProcesses_v3 = Of::Mps;
+    nvmlDeviceGetComputeRunningProcesses, nvmlDeviceGetComputeRunningProcesses_v2, nvmlDeviceGetComputeRunningProcesses_v3 = ListKind::Compute;
+    nvmlDeviceGetGraphicsRunningProcesses, nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlDeviceGetGraphicsRunningProcesses_v3 = ListKind::Graphics;
+    nvmlDeviceGetMPSComputeRunningProcesses, nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlDeviceGetMPSComputeRunningProcesses_v3 = ListKind::Mps;
 }
 
 calls! {
     fn nvmlDeviceGetRunningProcessDetailList(device: nvmlDevice_t, list: *mut nvmlProcessDetailList_v1_t) {
-        match versioned(list, 1).and_then(|list| Ok((Of::from_mode(list.mode)?, list))) {
+        match versioned(list, 1).and_then(|list| Ok((ListKind::from_mode(list.mode)?, list))) {
             Err(code) => code.0,
             Ok((of, list)) => {
                 put_list(&raw mut list.numProcArrayEntries, list.procArray, of_device(CALL, device, |state, place| Ok(details(state, place, of))))

@@ -17,12 +17,12 @@ pub(super) const KNOWN: &str = "-L, -i, --query-gpu, --query-compute-apps, --for
 #[derive(Debug)]
 pub(super) enum Command {
     Help,
-    Show(Wanted),
+    Show(ViewRequest),
 }
 
 /// The requested view, and the GPUs; empty: all.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ViewRequest {
     pub(super) view: View,
     pub(super) gpus: Vec<String>,
 }
@@ -77,12 +77,12 @@ impl Command {
             }
             _ => return Err(invalid("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.")),
         };
-        Ok(Self::Show(Wanted { view, gpus }))
+        Ok(Self::Show(ViewRequest { view, gpus }))
     }
 }
 
 pub(super) fn invalid(message: &str) -> Refusal {
-    Refusal::Said(INVALID_ARGUMENT, format!("{message}\n"))
+    Refusal::Message(INVALID_ARGUMENT, format!("{message}\n"))
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     fn refused(arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
         match Command::read(&arguments).unwrap_err() {
-            Refusal::Said(2, message) => message,
+            Refusal::Message(2, message) => message,
             other => format!("{other:?}"),
         }
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use crate::machine::{Machine, MachineError};
 use crate::state::State;
-use arguments::{Command, Wanted};
+use arguments::{Command, ViewRequest};
 use gpu::Gpu;
 
 const NO_DRIVER: &str = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is \
@@ -25,7 +25,7 @@ const GPU_IS_LOST: u8 = 15;
 #[derive(Debug, PartialEq, Eq)]
 enum Refusal {
     /// The exit code of the real program, and its message.
-    Said(u8, String),
+    Message(u8, String),
     /// An option that only the real program has.
     NotEmulated(String),
 }
@@ -35,16 +35,16 @@ pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String],
     let no_driver = |error| {
         // The reason, for people.
         let _ = writeln!(io::stderr(), "{error}");
-        Refusal::Said(DRIVER_NOT_LOADED, NO_DRIVER.to_owned())
+        Refusal::Message(DRIVER_NOT_LOADED, NO_DRIVER.to_owned())
     };
-    let shown = |wanted: Wanted| machine.and_then(|machine| machine.with(|state| answer(state, &wanted))).map_err(no_driver)?;
+    let shown = |wanted: ViewRequest| machine.and_then(|machine| machine.with(|state| answer(state, &wanted))).map_err(no_driver)?;
     let answer = Command::read(arguments).and_then(|command| match command {
         Command::Help => Ok(arguments::HELP.to_owned()),
         Command::Show(wanted) => shown(wanted),
     });
     let (code, text) = match answer {
         Ok(text) => (0, text),
-        Err(Refusal::Said(code, message)) => (code, message),
+        Err(Refusal::Message(code, message)) => (code, message),
         Err(Refusal::NotEmulated(option)) => {
             writeln!(io::stderr(), "{option} is not emulated: this stand-in knows {}", arguments::KNOWN)?;
             (INVALID_ARGUMENT, String::new())
@@ -54,22 +54,22 @@ pub(crate) fn play(machine: Result<Machine, MachineError>, arguments: &[String],
     Ok(code.into())
 }
 
-fn answer(state: &State<'_>, wanted: &Wanted) -> Result<String, Refusal> {
+fn answer(state: &State<'_>, request: &ViewRequest) -> Result<String, Refusal> {
     let all: Vec<Gpu> = (0..state.gpus.len()).map(|place| Gpu::new(state, place)).collect();
     let mut gpus: Vec<&Gpu> = Vec::new();
-    for name in &wanted.gpus {
+    for name in &request.gpus {
         let found = all.iter().find(|gpu| gpu.is_called(name));
-        gpus.push(found.ok_or_else(|| Refusal::Said(NOT_FOUND, "No devices were found\n".to_owned()))?);
+        gpus.push(found.ok_or_else(|| Refusal::Message(NOT_FOUND, "No devices were found\n".to_owned()))?);
     }
-    if wanted.gpus.is_empty() {
+    if request.gpus.is_empty() {
         gpus.extend(&all);
     }
     if let Some(lost) = gpus.iter().find(|gpu| gpu.lost) {
         let message = "GPU is lost.  Reboot the system to recover this GPU";
-        return Err(Refusal::Said(
+        return Err(Refusal::Message(
             GPU_IS_LOST,
             format!("Unable to determine the device handle for GPU{}: {}: {message}\n", lost.index, lost.bus_id),
         ));
     }
-    Ok(wanted.view.show(&gpus))
+    Ok(request.view.show(&gpus))
 }

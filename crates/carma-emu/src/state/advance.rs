@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use carma_gpu::process_standing;
+use carma_gpu::process_state;
 
 use super::records::{ContextKind, ContextRecord, Engine};
 use super::{INSTANCES, State};
@@ -36,7 +36,7 @@ impl State<'_> {
         let processes: HashSet<(u32, u64)> = self.contexts().iter().map(|context| (context.pid, context.born)).collect();
         let (mut dead, mut stopped) = (HashSet::new(), HashSet::new());
         for (pid, born) in processes {
-            match process_standing(pid) {
+            match process_state(pid) {
                 Some((started, halted)) if started == born => drop(halted.then(|| stopped.insert(pid))),
                 _ => drop(dead.insert((pid, born))),
             }

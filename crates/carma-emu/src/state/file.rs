@@ -12,7 +12,7 @@ use memmap2::MmapMut;
 use thiserror::Error;
 
 use super::image::{next, size, view};
-use super::records::{GpuRecord, Header, LAYOUT, Lead, MAGIC};
+use super::records::{FileHeader, GpuRecord, Header, LAYOUT, MAGIC};
 use super::{State, clock};
 
 /// Errors of a state file.
@@ -80,7 +80,7 @@ impl Drop for Lock {
 impl SharedState {
     /// Makes a state with these GPUs, or fails if it exists.
     pub fn create(path: &Path, gpus: &[GpuRecord], speed: f64) -> Result<Self, StateError> {
-        let lead = Lead { magic: MAGIC, layout: LAYOUT, gpus: gpus.len() as u32, current: 0, events: 0 };
+        let lead = FileHeader { magic: MAGIC, layout: LAYOUT, gpus: gpus.len() as u32, current: 0, events: 0 };
         let header = Header { speed, born: clock(), host: 1.0, changed: 1, ..Header::zeroed() };
         let mut image = vec![0; size(gpus.len())];
         let state = view(&mut image, gpus.len());
@@ -125,7 +125,7 @@ impl SharedState {
     /// Driver events so far, without locking: a hint whether to read the state. Unset if this process holds the lock.
     pub fn events(&self) -> Option<u64> {
         let here = self.mapped.try_lock().ok()?;
-        here.map.get(..size_of::<Lead>()).map(|lead| bytemuck::pod_read_unaligned::<Lead>(lead).events)
+        here.map.get(..size_of::<FileHeader>()).map(|lead| bytemuck::pod_read_unaligned::<FileHeader>(lead).events)
     }
 
     fn at<R>(&self, here: &mut Mapped, found: &Metadata, act: impl FnOnce(&mut State<'_>) -> R) -> Result<R, StateError> {
@@ -133,8 +133,8 @@ impl SharedState {
         if here.file != found.ino() || here.map.len() as u64 != found.len() {
             *here = mapped(&self.path)?;
         }
-        let (lead, images) = here.map.split_at_mut(size_of::<Lead>());
-        let lead: &mut Lead = bytemuck::from_bytes_mut(lead);
+        let (lead, images) = here.map.split_at_mut(size_of::<FileHeader>());
+        let lead: &mut FileHeader = bytemuck::from_bytes_mut(lead);
         let mut state = next(images, lead.current, here.gpus);
         state.catch_up(clock());
         let result = act(&mut state);
@@ -155,9 +155,9 @@ fn mapped(path: &Path) -> Result<Mapped, StateError> {
     let wrong = || StateError::Layout { path: path.to_owned() };
     // An empty file cannot be mapped.
     let map = if found.len() == 0 { return Err(wrong()) } else { map(&file).map_err(failed)? };
-    let lead: Lead = bytemuck::pod_read_unaligned(map.get(..size_of::<Lead>()).ok_or_else(wrong)?);
+    let lead: FileHeader = bytemuck::pod_read_unaligned(map.get(..size_of::<FileHeader>()).ok_or_else(wrong)?);
     let gpus = lead.gpus as usize;
-    let fits = (lead.magic, lead.layout) == (MAGIC, LAYOUT) && map.len() == size_of::<Lead>() + 2 * size(gpus);
+    let fits = (lead.magic, lead.layout) == (MAGIC, LAYOUT) && map.len() == size_of::<FileHeader>() + 2 * size(gpus);
     if fits { Ok(Mapped { map, file: found.ino(), gpus }) } else { Err(wrong()) }
 }
 

@@ -43,7 +43,7 @@ impl<const N: usize> fmt::Debug for Text<N> {
 /// The beginning of a state file; two images of the state follow.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Lead {
+pub(super) struct FileHeader {
     pub(super) magic: [u8; 8],
     pub(super) layout: u32,
     pub(super) gpus: u32,

@@ -159,7 +159,7 @@ impl<'a> Attempt<'a> {
         let (work, rate) = program.work()?;
         let epoch = self.epoch();
         self.done = self.before + work;
-        self.progress.tell(self.done, rate, output)?;
+        self.progress.print(self.done, rate, output)?;
         let finished = self.progress.finished(self.done);
         if finished {
             self.done = self.progress.total();

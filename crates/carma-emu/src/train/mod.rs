@@ -12,7 +12,7 @@ mod progress;
 mod traceback;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
-pub use traceback::{traceback, words};
+pub use traceback::{error_message, traceback};
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,9 +28,9 @@ use attempt::{Attempt, Next};
 use checkpoint::{check, read};
 
 /// The longest sleep: signals and changes of speed take effect within this time.
-const NAP: Duration = Duration::from_millis(100);
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 /// The shortest: a busy loop is avoided however fast emulated time runs.
-const BLINK: Duration = Duration::from_millis(1);
+const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 /// A training job.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +126,7 @@ impl Job<'_> {
 
 /// How long to sleep for a span of emulated seconds.
 fn real_time(span: f64, speed: f64) -> Duration {
-    Duration::try_from_secs_f64(span / speed).unwrap_or(if span > 0.0 { NAP } else { BLINK }).clamp(BLINK, NAP)
+    Duration::try_from_secs_f64(span / speed).unwrap_or(if span > 0.0 { MAX_SLEEP } else { MIN_SLEEP }).clamp(MIN_SLEEP, MAX_SLEEP)
 }
 
 #[cfg(test)]
@@ -136,6 +136,6 @@ mod tests {
     #[test]
     fn sleeps_are_neither_long_nor_busy() {
         let naps = [(30.0, 1000.0), (1e-9, 1.0), (-1.0, 1.0), (1.0, 1.0), (f64::INFINITY, 1.0)].map(|(span, speed)| real_time(span, speed));
-        assert_eq!(naps, [Duration::from_millis(30), BLINK, BLINK, NAP, NAP]);
+        assert_eq!(naps, [Duration::from_millis(30), MIN_SLEEP, MIN_SLEEP, MAX_SLEEP, MAX_SLEEP]);
     }
 }

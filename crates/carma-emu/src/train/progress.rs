@@ -7,7 +7,7 @@ const STEPS: f64 = 10.0;
 /// Lines an epoch has at least.
 const LINES: f64 = 10.0;
 /// Longest time of training alone between two lines, in seconds.
-const LONGEST: f64 = 60.0;
+const MAX_LINE_INTERVAL: f64 = 60.0;
 
 /// The progress of training, printed line by line. Work is in seconds as in the catalogue.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ impl Progress {
     /// For training that takes this long alone, with this much done before.
     pub(super) fn new(total: f64, epochs: u32, done: f64) -> Self {
         let epochs = epochs.max(1);
-        let lines_an_epoch = (total / f64::from(epochs) / LONGEST).ceil().max(LINES) as u32;
+        let lines_an_epoch = (total / f64::from(epochs) / MAX_LINE_INTERVAL).ceil().max(LINES) as u32;
         let mut progress = Self { total, epochs, lines_an_epoch, printed: 0 };
         progress.printed = (done / progress.line()) as u32;
         progress
@@ -49,7 +49,7 @@ impl Progress {
     }
 
     /// Prints the lines due at this amount of work, at this many seconds of work per second.
-    pub(super) fn tell(&mut self, done: f64, rate: f64, output: &mut impl Write) -> io::Result<()> {
+    pub(super) fn print(&mut self, done: f64, rate: f64, output: &mut impl Write) -> io::Result<()> {
         // Divisions are not exact, and the last line must not be lost by that.
         let due = if self.finished(done) { self.epochs * self.lines_an_epoch } else { (done / self.line()) as u32 };
         let Self { epochs, lines_an_epoch, .. } = *self;
@@ -81,7 +81,7 @@ mod tests {
 
     fn lines(progress: &mut Progress, done: f64) -> Vec<String> {
         let mut output = Vec::new();
-        progress.tell(done, 0.5, &mut output).unwrap();
+        progress.print(done, 0.5, &mut output).unwrap();
         String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
     }
 

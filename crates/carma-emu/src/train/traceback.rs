@@ -7,12 +7,12 @@ const HINTS: &str = "\nCUDA kernel errors might be asynchronously reported at so
     For debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n";
 
 /// The message of the exception that PyTorch raises.
-pub fn words(error: &CudaError) -> String {
-    let mut words = error.to_string();
-    if words.starts_with("CUDA error: ") {
-        words.push_str(HINTS);
+pub fn error_message(error: &CudaError) -> String {
+    let mut error_message = error.to_string();
+    if error_message.starts_with("CUDA error: ") {
+        error_message.push_str(HINTS);
     }
-    words
+    error_message
 }
 
 /// The whole traceback, as Python prints it.
@@ -26,7 +26,7 @@ pub fn traceback(error: &CudaError) -> String {
     format!(
         "Traceback (most recent call last):\n  File \"train.py\", line 88, in <module>\n    main()\n  File \"train.py\", line {line}, in main\n    {code}\n{}: {}",
         error.class(),
-        words(error)
+        error_message(error)
     )
 }
 

@@ -161,7 +161,7 @@ fn a_lost_gpu_is_said_once_and_so_is_its_return() {
     assert!(monitor.sample(&bench.driver, &uuids).1.is_empty());
     let left_out = bench.driver.inventory().unwrap().left_out;
     assert!(matches!(&left_out[..], [gpu] if gpu.index == 0 && gpu.reason == Unfit::Lost));
-    bench.with(|state| fault::bring_back(state, 0));
+    bench.with(|state| fault::recover_gpu(state, 0));
     let (_, events) = monitor.sample(&bench.driver, &uuids);
     assert_eq!(events.iter().map(|event| event.incident).collect::<Vec<_>>(), [Incident::Back]);
 }

@@ -21,10 +21,10 @@ pub fn open_device_file(minor: u32) -> FileAccess {
 
 fn open(path: &Path) -> FileAccess {
     // CUDA both reads and writes it. Without blocking, newer drivers do not initialize the GPU before they answer.
-    judged(rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()).map(drop))
+    file_access(rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()).map(drop))
 }
 
-fn judged(opened: Result<(), Errno>) -> FileAccess {
+fn file_access(opened: Result<(), Errno>) -> FileAccess {
     match opened {
         Err(Errno::ACCESS | Errno::PERM) => FileAccess::Refused,
         _ => FileAccess::Granted,
@@ -38,10 +38,10 @@ mod tests {
     #[test]
     fn only_a_refusal_excludes_a_gpu() {
         for error in [Errno::NOENT, Errno::IO, Errno::NXIO, Errno::NODEV, Errno::BUSY, Errno::MFILE] {
-            assert_eq!(judged(Err(error)), FileAccess::Granted, "{error}");
+            assert_eq!(file_access(Err(error)), FileAccess::Granted, "{error}");
         }
         for error in [Errno::ACCESS, Errno::PERM] {
-            assert_eq!(judged(Err(error)), FileAccess::Refused, "{error}");
+            assert_eq!(file_access(Err(error)), FileAccess::Refused, "{error}");
         }
         assert_eq!(open(Path::new("/nonexistent/nvidia0")), FileAccess::Granted);
         assert_eq!(open(Path::new("/dev/null")), FileAccess::Granted);

@@ -38,9 +38,9 @@ fn letters(grants: &[Grant]) -> String {
 }
 
 /// In the order: `CUDA_VISIBLE_DEVICES`, `SLURM_JOB_GPUS`, `SLURM_STEP_GPUS`; `-`: it is not set. With one of the last two, there is a Slurm job.
-fn environment(words: &str) -> Vec<(&'static str, &str)> {
-    let words: Vec<&str> = words.split(' ').collect();
-    let [visible, job, step] = words[..] else { panic!("{words:?}") };
+fn environment(values: &str) -> Vec<(&'static str, &str)> {
+    let values: Vec<&str> = values.split(' ').collect();
+    let [visible, job, step] = values[..] else { panic!("{values:?}") };
     let mut variables = vec![("CUDA_VISIBLE_DEVICES", visible), ("SLURM_JOB_GPUS", job), ("SLURM_STEP_GPUS", step)];
     variables.retain(|(_, value)| *value != "-");
     let in_job = variables.iter().any(|(name, _)| name.starts_with("SLURM"));
@@ -85,8 +85,8 @@ fn the_environment_and_the_device_files_decide() {
         ("- 1,2 2", &[], "ssWs"),
         ("2 1,2 2", &[], "ssWs"),
     ];
-    for (words, refused, expected) in cases {
-        assert_eq!(letters(&allocation(&environment(words)).grants(&four(refused))), expected, "{words:?}, refused: {refused:?}");
+    for (values, refused, expected) in cases {
+        assert_eq!(letters(&allocation(&environment(values)).grants(&four(refused))), expected, "{values:?}, refused: {refused:?}");
     }
 }
 
@@ -103,23 +103,23 @@ fn lists_of_slurm_count_inside_slurm_jobs_alone() {
 fn where_nvml_hides_the_gpus_of_others_its_numbers_are_not_slurms() {
     // NVML lists two GPUs as 0 and 1, which are 2 and 3 of the node.
     let seen = &four(&[])[2..];
-    for words in ["0,1 2,3 -", "- 2,3 -", "GPU-aa02,GPU-aa03 2,3 -", "0,1 0,3 2,3"] {
-        assert_eq!(letters(&allocation(&environment(words)).grants(seen)), "WW", "{words:?}");
+    for values in ["0,1 2,3 -", "- 2,3 -", "GPU-aa02,GPU-aa03 2,3 -", "0,1 0,3 2,3"] {
+        assert_eq!(letters(&allocation(&environment(values)).grants(seen)), "WW", "{values:?}");
     }
 }
 
 #[test]
 fn a_list_that_was_inherited_from_elsewhere_takes_nothing_away() {
     // A step on a second node has the job's list of the first; a job that was submitted inside a step has that step's list.
-    for words in ["2,3 0,1 2,3", "2,3 2,3 0"] {
-        assert_eq!(letters(&allocation(&environment(words)).grants(&four(&[]))), "vvWW", "{words:?}");
+    for values in ["2,3 0,1 2,3", "2,3 2,3 0"] {
+        assert_eq!(letters(&allocation(&environment(values)).grants(&four(&[]))), "vvWW", "{values:?}");
     }
     assert_eq!(letters(&allocation(&environment("- 0,1 2,3")).grants(&four(&[]))), "ssWW", "nothing else says which");
 }
 
 #[test]
 fn instances_are_granted_one_by_one_and_gpus_with_all_of_theirs() {
-    let granted = |words: &str| allocation(&environment(words)).grants(&cut());
+    let granted = |values: &str| allocation(&environment(values)).grants(&cut());
     let instances = |names: &[&str]| Grant::Instances(names.iter().map(|name| name.parse().unwrap()).collect());
     assert_eq!(granted("MIG-5,MIG-1 - -")[0], instances(&["MIG-5", "MIG-1"]));
     assert_eq!(granted("MIG-GPU-aa00/2/0 - -")[0], instances(&["MIG-2"]));

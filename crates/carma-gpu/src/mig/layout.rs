@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::profile::{NotAProfile, ProfileName};
 
 /// More instances than any GPU has.
-const MOST: u32 = 64;
+const MAX_INSTANCES: u32 = 64;
 
 /// The wanted partition of a GPU.
 ///
@@ -35,7 +35,7 @@ pub enum LayoutError {
     #[error("{0}; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off")]
     Profile(NotAProfile),
     /// Too many.
-    #[error("{0:?} is no number of MIG instances: write one from 1 to {MOST}, like 7x1g.5gb")]
+    #[error("{0:?} is no number of MIG instances: write one from 1 to {MAX_INSTANCES}, like 7x1g.5gb")]
     Count(String),
 }
 
@@ -59,7 +59,7 @@ impl FromStr for Layout {
         for part in text.split(',').map(str::trim) {
             let (count, name) = match part.split_once('x') {
                 Some((count, name)) => {
-                    let number = count.trim().parse().ok().filter(|count| (1..=MOST).contains(count));
+                    let number = count.trim().parse().ok().filter(|count| (1..=MAX_INSTANCES).contains(count));
                     (number.ok_or_else(|| LayoutError::Count(count.to_owned()))?, name.trim())
                 }
                 None => (1, part),
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn what_is_no_layout_is_named() {
-        let words = |text: &str| text.parse::<Layout>().unwrap_err().to_string();
+        let error = |text: &str| text.parse::<Layout>().unwrap_err().to_string();
         insta::assert_snapshot!(
-            ["", "3g", "3g.20gb,", "0x1g.5gb", "999x1g.5gb", "manyx1g.5gb"].map(words).join("\n"),
+            ["", "3g", "3g.20gb,", "0x1g.5gb", "999x1g.5gb", "manyx1g.5gb"].map(error).join("\n"),
             @r#"
         "" is no kind of MIG instance: write it like 3g.20gb or 1g.5gb+me; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off
         "3g" is no kind of MIG instance: write it like 3g.20gb or 1g.5gb+me; several are written 3g.20gb,3g.20gb or 7x1g.5gb, and a whole GPU off

@@ -232,7 +232,7 @@ mod tests {
     }
 
     /// The plan, or why there is none, as text.
-    fn words(state: &MigState, layout: &str) -> String {
+    fn outcome(state: &MigState, layout: &str) -> String {
         match plan(state, &layout.parse().unwrap(), &profiles()) {
             Ok(plan) => plan.steps.iter().map(Step::to_string).collect::<Vec<_>>().join("; "),
             Err(error) => error.to_string(),
@@ -243,7 +243,7 @@ mod tests {
     fn a_whole_gpu_is_cut_where_all_fit() {
         let layouts =
             ["3g.20gb,3g.20gb", "4g.20gb,3g.20gb", "4g.20gb,2g.10gb,1g.5gb", "7x1g.5gb", "4x1g.10gb", "7g.40gb", "2x2g.10gb,3g.20gb"];
-        insta::assert_snapshot!(layouts.map(|layout| words(&whole(Vec::new()), layout)).join("\n"), @r#"
+        insta::assert_snapshot!(layouts.map(|layout| outcome(&whole(Vec::new()), layout)).join("\n"), @r#"
         switch MIG on; create 3g.20gb at 0:4; create 3g.20gb at 4:4
         switch MIG on; create 4g.20gb at 0:4; create 3g.20gb at 4:4
         switch MIG on; create 4g.20gb at 0:4; create 2g.10gb at 4:2; create 1g.5gb at 6:1
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn what_cannot_be_says_why() {
         let layouts = ["4g.20gb,4g.20gb", "8x1g.5gb", "4g.20gb,3g.20gb,1g.5gb", "2x1g.5gb+me", "2g.20gb", "3g.20gb,3x1g.10gb"];
-        insta::assert_snapshot!(layouts.map(|layout| words(&cut(&[]), layout)).join("\n"), @r#"
+        insta::assert_snapshot!(layouts.map(|layout| outcome(&cut(&[]), layout)).join("\n"), @r#"
         this GPU has room for 1 MIG instance(s) of kind 4g.20gb, not 2
         this GPU has room for 7 MIG instance(s) of kind 1g.5gb, not 8
         4g.20gb,3g.20gb,1g.5gb needs 8 compute slices, and this GPU has 7
@@ -271,7 +271,7 @@ mod tests {
     fn what_fits_stays_and_what_is_used_stays_first() {
         let state = cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 1, &[7]), ("3g.20gb", 4, &[8])]);
         let cases = ["3g.20gb,2x1g.5gb", "3g.20gb,1g.5gb", "3g.20gb,2g.10gb,1g.5gb", "4g.20gb,3g.20gb", "2x3g.20gb", "off"];
-        insta::assert_snapshot!(cases.map(|layout| format!("{layout}: {}", words(&state, layout))).join("\n"), @r#"
+        insta::assert_snapshot!(cases.map(|layout| format!("{layout}: {}", outcome(&state, layout))).join("\n"), @r#"
         3g.20gb,2x1g.5gb: 
         3g.20gb,1g.5gb: destroy instance 0: 1g.5gb at 0:1
         3g.20gb,2g.10gb,1g.5gb: destroy instance 0: 1g.5gb at 0:1; create 2g.10gb at 2:2
@@ -280,15 +280,15 @@ mod tests {
         off: the GPU is in use by process 7 (python), process 8 (python): let that end first
         "#);
         // The blocking one is moved, the other is not.
-        insta::assert_snapshot!(words(&cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 6, &[])]), "4g.20gb,2x1g.5gb"), @"destroy instance 0: 1g.5gb at 0:1; create 4g.20gb at 0:4; create 1g.5gb at 4:1");
+        insta::assert_snapshot!(outcome(&cut(&[("1g.5gb", 0, &[]), ("1g.5gb", 6, &[])]), "4g.20gb,2x1g.5gb"), @"destroy instance 0: 1g.5gb at 0:1; create 4g.20gb at 0:4; create 1g.5gb at 4:1");
     }
 
     #[test]
     fn nothing_is_switched_under_a_process() {
         let process = Process { pid: 7, name: None, gpu_instance: None };
-        insta::assert_snapshot!(words(&whole(vec![process]), "7x1g.5gb"), @"the GPU is in use by process 7: let that end first");
-        insta::assert_snapshot!(words(&cut(&[("1g.5gb", 0, &[])]), "off"), @"destroy instance 0: 1g.5gb at 0:1; switch MIG off");
-        assert_eq!(words(&whole(Vec::new()), "off"), "");
+        insta::assert_snapshot!(outcome(&whole(vec![process]), "7x1g.5gb"), @"the GPU is in use by process 7: let that end first");
+        insta::assert_snapshot!(outcome(&cut(&[("1g.5gb", 0, &[])]), "off"), @"destroy instance 0: 1g.5gb at 0:1; switch MIG off");
+        assert_eq!(outcome(&whole(Vec::new()), "off"), "");
         let pending = MigState { pending: Mode::On, ..whole(Vec::new()) };
         assert_eq!(plan(&pending, &Layout::Off, &profiles()), Err(PlanError::ResetPending));
         let mut hidden = cut(&[("1g.5gb", 0, &[])]);
@@ -300,6 +300,6 @@ mod tests {
     fn a_gpu_instance_without_all_its_compute_slices_is_made_anew() {
         let mut state = cut(&[("3g.20gb", 4, &[])]);
         state.instances[0].compute.clear();
-        insta::assert_snapshot!(words(&state, "3g.20gb"), @"destroy instance 0: 3g.20gb at 4:4; create 3g.20gb at 0:4");
+        insta::assert_snapshot!(outcome(&state, "3g.20gb"), @"destroy instance 0: 3g.20gb at 4:4; create 3g.20gb at 0:4");
     }
 }

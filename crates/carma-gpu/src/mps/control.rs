@@ -27,7 +27,7 @@ pub const PROGRAM: &str = "nvidia-cuda-mps-control";
 /// The daemon's pid file among its pipes.
 pub(super) const PID_FILE: &str = "nvidia-cuda-mps-control.pid";
 /// The system's longest name of a socket, less that of the daemon's own with the longest name, `control_privileged`.
-const LONGEST_FOLDER: usize = 107 - 19;
+const MAX_FOLDER: usize = 107 - 19;
 /// The time between checks for a daemon that starts.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -70,8 +70,8 @@ impl MpsControl {
 
     /// Starts the daemon. Clients get these limits unless theirs are lower.
     pub fn start(&self, defaults: ClientLimits) -> Result<(), MpsError> {
-        if self.pipes.as_os_str().len() > LONGEST_FOLDER {
-            return Err(MpsError::LongPath { path: self.pipes.clone(), most: LONGEST_FOLDER });
+        if self.pipes.as_os_str().len() > MAX_FOLDER {
+            return Err(MpsError::LongPath { path: self.pipes.clone(), most: MAX_FOLDER });
         }
         if self.daemon().is_some() {
             return Err(MpsError::AlreadyRunning(self.pipes.clone()));
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_folder_too_deep_for_sockets_is_refused_at_once() {
-        let deep = tempfile::tempdir().unwrap().path().join("x".repeat(LONGEST_FOLDER));
+        let deep = tempfile::tempdir().unwrap().path().join("x".repeat(MAX_FOLDER));
         let refused = control(&deep).start(ClientLimits::default());
         assert!(matches!(refused, Err(MpsError::LongPath { path, most: 88 }) if path == deep && !deep.exists()));
     }

@@ -14,7 +14,7 @@ pub enum MpsFailure {
 }
 
 /// CUDA's names and messages of each failure.
-const WORDS: [(MpsFailure, &[&str]); 3] = [
+const MESSAGES: [(MpsFailure, &[&str]); 3] = [
     (
         MpsFailure::ServerGone,
         &[
@@ -53,8 +53,8 @@ impl MpsFailure {
     /// assert_eq!(MpsFailure::in_log("CUDA out of memory."), None);
     /// ```
     pub fn in_log(text: &str) -> Option<Self> {
-        let found = |(failure, words): &(Self, &[&str])| Some((words.iter().filter_map(|word| text.rfind(word)).max()?, *failure));
-        WORDS.iter().filter_map(found).max_by_key(|(place, _)| *place).map(|(_, failure)| failure)
+        let found = |(failure, messages): &(Self, &[&str])| Some((messages.iter().filter_map(|word| text.rfind(word)).max()?, *failure));
+        MESSAGES.iter().filter_map(found).max_by_key(|(place, _)| *place).map(|(_, failure)| failure)
     }
 
     /// The verdict on an attempt with this failure; unset if the job is to blame as for any other failure.

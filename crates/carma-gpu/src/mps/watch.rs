@@ -20,12 +20,12 @@ pub struct Watch(Option<Watched>);
 struct Watched {
     process: Process,
     clients: Vec<u32>,
-    course: Course,
+    expected: Expected,
 }
 
 /// The expected state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
+enum Expected {
     /// It serves: if it ends, it died.
     Serves,
     /// It failed its clients, and this was reported; it may serve again.
@@ -50,7 +50,7 @@ impl Watch {
     /// Reports the death of the server once.
     pub fn check(&mut self) -> Option<ServerDied> {
         let watched = self.0.take_if(|watched| watched.process.has_ended())?;
-        (watched.course == Course::Serves).then(|| ServerDied { pid: watched.process.pid(), clients: watched.clients })
+        (watched.expected == Expected::Serves).then(|| ServerDied { pid: watched.process.pid(), clients: watched.clients })
     }
 
     fn see(&mut self, server: &Server) {
@@ -58,20 +58,20 @@ impl Watch {
             Some(watched) if watched.process.pid() == server.pid => {
                 watched.clients.clone_from(&server.clients);
                 // A server that failed serves again when all its clients have ended.
-                if watched.course == Course::Failed && server.state != super::ServerState::Fault {
-                    watched.course = Course::Serves;
+                if watched.expected == Expected::Failed && server.state != super::ServerState::Fault {
+                    watched.expected = Expected::Serves;
                 }
             }
             _ => {
                 let process = Process::find(server.pid);
-                self.0 = process.map(|process| Watched { process, clients: server.clients.clone(), course: Course::Serves });
+                self.0 = process.map(|process| Watched { process, clients: server.clients.clone(), expected: Expected::Serves });
             }
         }
     }
 
     fn fail(&mut self) -> Option<ServerDied> {
-        let watched = self.0.as_mut().filter(|watched| watched.course == Course::Serves)?;
-        watched.course = Course::Failed;
+        let watched = self.0.as_mut().filter(|watched| watched.expected == Expected::Serves)?;
+        watched.expected = Expected::Failed;
         Some(ServerDied { pid: watched.process.pid(), clients: watched.clients.clone() })
     }
 }

@@ -7,7 +7,7 @@ use std::{io, thread};
 
 use super::counters::{Counters, Unit};
 use super::exposition::read_counters;
-use super::latest::{Latest, Pauses, Status};
+use super::latest::{Backoff, Latest, Status};
 use super::problem::Problem;
 
 /// Ample for a page on this machine.
@@ -28,7 +28,7 @@ impl Exporter {
         let (sender, alive) = channel::<()>();
         let kept = Arc::clone(&latest);
         thread::Builder::new().name("exporter".to_owned()).spawn(move || {
-            let (agent, mut pauses) = (agent(), Pauses::new());
+            let (agent, mut pauses) = (agent(), Backoff::new());
             loop {
                 let pause = if !needed() {
                     kept.fail(Problem::NotAsked);
@@ -37,7 +37,7 @@ impl Exporter {
                     kept.fail(problem);
                     pauses.next()
                 } else {
-                    pauses = Pauses::new();
+                    pauses = Backoff::new();
                     interval
                 };
                 if alive.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {

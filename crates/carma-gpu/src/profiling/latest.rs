@@ -11,7 +11,7 @@ use crate::lane::held;
 /// After this long without a value, something else holds the counters.
 const HELD: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The state of a source that streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ struct Inner {
     counters: HashMap<Unit, Counters>,
     status: Status,
     /// When a line last arrived, and when a value did.
-    heard: Instant,
-    valued: Instant,
+    last_line: Instant,
+    last_value: Instant,
 }
 
 /// The last data of a thread, shared with the callers.
@@ -40,18 +40,18 @@ pub(super) struct Latest(Mutex<Inner>);
 impl Latest {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(Inner { counters: HashMap::new(), status: Status::Starting, heard: now, valued: now }))
+        Self(Mutex::new(Inner { counters: HashMap::new(), status: Status::Starting, last_line: now, last_value: now }))
     }
 
     /// Stores new counters.
     pub(super) fn put(&self, unit: Unit, counters: Counters) {
         let mut inner = held(&self.0);
-        inner.heard = counters.at;
+        inner.last_line = counters.at;
         if !counters.is_empty() {
             if inner.status != Status::Running {
                 inner.status = Status::Running;
             }
-            inner.valued = counters.at;
+            inner.last_value = counters.at;
             inner.counters.insert(unit, counters);
         }
     }
@@ -64,7 +64,7 @@ impl Latest {
     /// Starts another try. Until it succeeds or fails, the last failure is reported.
     pub(super) fn begin(&self) {
         let mut inner = held(&self.0);
-        (inner.heard, inner.valued) = (Instant::now(), Instant::now());
+        (inner.last_line, inner.last_value) = (Instant::now(), Instant::now());
         // Devices come and go: the map must not grow without bound.
         inner.counters.retain(|_, counters| counters.is_fresh());
     }
@@ -78,8 +78,8 @@ impl Latest {
         let inner = held(&self.0);
         match &inner.status {
             Status::Failing(problem) => Status::Failing(problem.clone()),
-            _ if inner.heard.elapsed() > STALE => Status::Failing(Problem::Silent),
-            _ if inner.valued.elapsed() > HELD => Status::Failing(Problem::Held),
+            _ if inner.last_line.elapsed() > STALE => Status::Failing(Problem::Silent),
+            _ if inner.last_value.elapsed() > HELD => Status::Failing(Problem::Held),
             status => status.clone(),
         }
     }
@@ -87,9 +87,9 @@ impl Latest {
 
 /// Growing pauses between tries.
 #[derive(Debug)]
-pub(super) struct Pauses(Duration);
+pub(super) struct Backoff(Duration);
 
-impl Pauses {
+impl Backoff {
     pub(super) const fn new() -> Self {
         Self(FIRST_PAUSE)
     }
@@ -97,7 +97,7 @@ impl Pauses {
     /// Delay before the next try.
     pub(super) fn next(&mut self) -> Duration {
         let pause = self.0;
-        self.0 = (pause * 2).min(LONGEST_PAUSE);
+        self.0 = (pause * 2).min(MAX_PAUSE);
         pause
     }
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_minute() {
-        let mut pauses = Pauses::new();
+        let mut pauses = Backoff::new();
         let seconds: Vec<u64> = (0..8).map(|_| pauses.next().as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
     }

@@ -1,4 +1,4 @@
-//! GPUs as the manager sees them.
+//! GPUs and the jobs on them.
 
 use carma_core::{AttemptId, CollocationMode, DeviceId, MiB, Obstacle, Utilisation, Watts};
 use carma_gpu::DeviceUuid;
@@ -8,22 +8,22 @@ use utoipa::{IntoParams, ToSchema};
 use crate::request::ArrayPlace;
 use crate::units::{Joules, UnixMillis};
 
-/// A GPU or a MIG instance, and who is on it.
+/// A GPU or a MIG instance, and the jobs on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuDetail {
-    /// As the manager names it.
+    /// The name that the manager gives it.
     pub device: DeviceId,
-    /// As the driver names it.
+    /// The UUID that the driver gives it.
     pub uuid: DeviceUuid,
-    /// What it is.
+    /// The product name.
     pub name: String,
     /// How it is shared.
     pub mode: CollocationMode,
-    /// It answers no more.
+    /// The driver lost it.
     pub lost: bool,
-    /// It takes nothing new.
+    /// It is drained: no new jobs.
     pub drained: bool,
-    /// All its memory.
+    /// Total memory.
     pub memory: MiB,
     /// Memory in use by all processes, at the last sample.
     pub memory_used: Option<MiB>,
@@ -31,7 +31,7 @@ pub struct GpuDetail {
     pub promised: MiB,
     /// Memory that can still be reserved for a job.
     pub available: MiB,
-    /// How busy it is, when last seen.
+    /// Utilisation in the last sample.
     pub utilisation: Utilisation,
     /// Power drawn.
     pub power: Option<Watts>,
@@ -39,34 +39,34 @@ pub struct GpuDetail {
     pub energy: Option<Joules>,
     /// Degrees Celsius.
     pub temperature: Option<u32>,
-    /// Our jobs on it.
+    /// Jobs of this manager on it.
     pub tenants: Vec<GpuTenant>,
-    /// Processes on it that are not ours.
+    /// Number of other processes on it.
     pub foreign: usize,
-    /// What keeps it from taking another job.
+    /// Why it accepts no more jobs.
     pub obstacles: Vec<Obstacle>,
-    /// The same, for people.
+    /// The same as text.
     pub closed: Vec<String>,
-    /// Where its counters come from.
+    /// Source of its profiling counters.
     pub counters: String,
 }
 
-/// One of our jobs on a GPU.
+/// A job of this manager on a GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GpuTenant {
-    /// Which attempt.
+    /// The attempt.
     pub attempt: AttemptId,
-    /// What people call the job.
+    /// The name of the job.
     pub name: Option<String>,
-    /// Its place in an array, which people name it by.
+    /// The place of the job in an array.
     pub array: Option<ArrayPlace>,
-    /// Whose it is.
+    /// The name of the user.
     pub user: String,
     /// Memory reserved for it.
     pub promised: MiB,
-    /// Memory it was seen with.
+    /// Memory in use, in the last sample.
     pub memory: Option<MiB>,
-    /// Its part of the GPU's SMACT when last seen; where jobs share a GPU it goes by what the driver tells of processes, or in equal parts.
+    /// Its share of the GPU's SMACT in the last sample. Jobs on a shared GPU get shares by what the driver reports per process, or equal ones.
     pub smact: Option<f64>,
     /// Energy accounted to it on this GPU so far.
     pub energy: Option<Joules>,
@@ -74,7 +74,7 @@ pub struct GpuTenant {
     pub launched: UnixMillis,
 }
 
-/// Which minutes of a GPU are wanted.
+/// Which minutes of a GPU to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]

@@ -1,44 +1,42 @@
-//! Jobs of all times.
+//! The history of jobs.
 
-use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
+use carma_core::{ArrayId, JobId, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Ending;
 use crate::phase::Phase;
-use crate::request::ArrayPlace;
 use crate::units::UnixMillis;
 
-/// Which jobs are wanted.
+/// Which jobs to return.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct HistoryQuery {
-    /// Of this user.
+    /// Only jobs of this user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
-    /// In this state.
+    /// Only jobs in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Phase>,
-    /// With this in its name.
+    /// Only jobs with this in their name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// With this in its name or in its user's, or as its number.
+    /// Only jobs with this in their name or in the name of their user, or as their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Of this array.
+    /// Only jobs of this array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayId>,
-    /// Submitted at this time or later.
+    /// Only jobs submitted at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<UnixMillis>,
-    /// Submitted before this time.
+    /// Only jobs submitted before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UnixMillis>,
-    /// Of a lower number than this.
+    /// Only jobs with a lower number than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<JobId>,
-    /// In this order; exports are by number.
+    /// The order. An export is always by number.
     #[serde(skip_serializing_if = "HistoryOrder::is_usual")]
     pub order: HistoryOrder,
     /// Maximum number of jobs, up to 1,000. Default: 100. An export has no limit.
@@ -46,14 +44,14 @@ pub struct HistoryQuery {
     pub limit: Option<u32>,
 }
 
-/// Which jobs come first.
+/// The order of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HistoryOrder {
-    /// Those of the highest number.
+    /// The highest number first.
     #[default]
     Number,
-    /// Those that ended last; others are left out.
+    /// Finished jobs only, the last to end first.
     Ended,
 }
 
@@ -62,37 +60,4 @@ impl HistoryOrder {
     fn is_usual(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// A job as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct JobSummary {
-    /// The job.
-    pub id: JobId,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its user.
-    pub user: UserId,
-    /// The user's name.
-    pub user_name: String,
-    /// Its state.
-    pub phase: Phase,
-    /// Since when it is in that state.
-    pub since: UnixMillis,
-    /// Higher goes first.
-    pub priority: Priority,
-    /// Number of GPUs requested.
-    pub gpus: u32,
-    /// Attempts so far.
-    pub attempts: u32,
-    /// Its place in an array.
-    pub array: Option<ArrayPlace>,
-    /// When it was submitted.
-    pub submitted: UnixMillis,
-    /// When it ended.
-    pub ended: Option<UnixMillis>,
-    /// How it ended, for programs.
-    pub outcome: Option<Outcome>,
-    /// How it ended, for people.
-    pub ending: Option<Ending>,
 }

@@ -1,4 +1,4 @@
-//! Jobs as they are listed and shown.
+//! One job, its attempts and its logs.
 
 use carma_core::{AttemptId, JobId, MiB, Outcome, Placement, Seconds, State, Utilisation, Verdict};
 use serde::{Deserialize, Serialize};
@@ -12,20 +12,20 @@ use crate::phase::Phase;
 use crate::request::{ArrayPlace, JobRequest, Owner};
 use crate::units::{Joules, UnixMillis};
 
-/// Everything that is known of a job.
+/// Everything that is known about a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobDetail {
-    /// Which.
+    /// Its number.
     pub id: JobId,
-    /// Whose it is.
+    /// Its user.
     pub owner: Owner,
-    /// What was asked for. To others than its user and operators, the environment is not shown; to them, what looks like a secret is not.
+    /// The request. Other users do not see the command and the environment; its user and operators see no secrets.
     pub request: JobRequest,
     /// The state with its data.
     pub state: State,
     /// The state as one word.
     pub phase: Phase,
-    /// How it ended, in words.
+    /// How it ended, as text.
     pub outcome: Option<String>,
     /// How it ended, for people.
     pub ending: Option<Ending>,
@@ -39,36 +39,36 @@ pub struct JobDetail {
     pub submitted: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
-    /// What was expected of it.
+    /// Its estimate.
     pub estimate: EstimateDetail,
     /// Its place in an array.
     pub array: Option<ArrayPlace>,
     /// Its attempts.
     pub attempts: Vec<AttemptDetail>,
-    /// What happened to it.
+    /// Its events, in order.
     pub events: Vec<StoredEvent>,
     /// Energy of all attempts so far.
     pub energy: Option<Joules>,
 }
 
-/// What was expected of a job.
+/// The estimate of a job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct EstimateDetail {
-    /// Declared by its user.
+    /// Memory that its user declares.
     pub declared: Option<MiB>,
-    /// The most likely peak on a GPU.
+    /// Expected peak on a GPU.
     pub expected: Option<MiB>,
-    /// What it should stay under.
+    /// Upper bound of the peak.
     pub upper: Option<MiB>,
-    /// How busy it should keep a GPU.
+    /// Expected utilisation of a GPU.
     pub utilisation: Utilisation,
-    /// How long it should take.
+    /// Expected runtime.
     pub duration: Option<Seconds>,
-    /// Who said so: `declared`, `history`, `static`, `dry-run`.
+    /// The source: `declared`, `history`, `static` or `dry-run`.
     pub source: Option<String>,
-    /// What there is to say about it.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// What the expected memory is made of, where the estimator tells.
+    /// The parts of the expected memory, if known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MemoryPart>,
 }
@@ -76,46 +76,46 @@ pub struct EstimateDetail {
 /// An attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptDetail {
-    /// Which.
+    /// Its number.
     pub attempt: AttemptId,
-    /// Where.
+    /// Where it runs or ran.
     pub placement: Placement,
     /// When it was launched.
     pub launched: UnixMillis,
     /// When it ended.
     pub ended: Option<UnixMillis>,
-    /// How.
+    /// How it ended, for programs.
     pub verdict: Option<Verdict>,
-    /// The same, for people.
+    /// How it ended, for people.
     pub ending: Option<Ending>,
-    /// What that goes by.
+    /// What the verdict is based on.
     pub because: Option<String>,
     /// Who is to blame.
     pub whose: Option<Blame>,
-    /// What its supervisor wrote down.
+    /// The exit that its supervisor recorded.
     pub exit: Option<Exit>,
-    /// The most memory it had on each of its devices, in rank order; so far, where it runs.
+    /// Peak memory on each of its devices, in rank order; of a running attempt, so far.
     pub peaks: Vec<MiB>,
-    /// How busy it kept them.
+    /// Mean utilisation of its devices.
     pub utilisation: Utilisation,
     /// Energy accounted to it.
     pub energy: Option<Joules>,
 }
 
-/// Which part of a log is wanted.
+/// Which part of a log to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct LogQuery {
-    /// What it printed where.
+    /// Standard output or standard error.
     pub stream: LogStream,
-    /// In which attempt; unset: the last.
+    /// Of this attempt; unset: the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Only this many lines at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
-    /// Go on as it grows, until the attempt is over.
+    /// Continue as the log grows, until the attempt ends.
     pub follow: bool,
 }
 

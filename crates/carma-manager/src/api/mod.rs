@@ -1,4 +1,4 @@
-//! What the manager and its clients say to each other: HTTP and JSON, over a Unix socket and, where it is wanted, TCP.
+//! The types of the API: HTTP and JSON, over a Unix socket and, if configured, TCP.
 //!
 //! ```text
 //!  POST /v1/jobs                    Submission -> Submitted       GET  /v1/queue      QueueQuery -> Queue
@@ -7,21 +7,20 @@
 //!  GET  /v1/jobs/{job}/wait         WaitQuery -> JobDetail        GET  /v1/export     HistoryQuery -> JobDetail, one a line
 //!  GET  /v1/jobs/{job}/logs         LogQuery -> bytes             GET  /v1/gpus       [GpuDetail]
 //!  GET  /v1/jobs/{job}/terminal     (upgrade)                     POST /v1/gpus/{gpu}/drain, /resume
-//!  POST /v1/jobs/{job}/cancel, hold, release, requeue  Acted      GET  /v1/gpus/{gpu}/samples
-//!  PATCH /v1/jobs/{job}             JobChange -> Acted            GET  /v1/events     (server-sent events)
+//!  POST /v1/jobs/{job}/cancel, hold, release, requeue -> ActionResult   GET  /v1/gpus/{gpu}/samples
+//!  PATCH /v1/jobs/{job}             JobChange -> ActionResult     GET  /v1/events     (server-sent events)
 //!  POST /v1/forecast                Submission -> [Forecast]      GET  /v1/status, /v1/configuration, /v1/openapi.json
 //!  POST /v1/shutdown                Shutdown                      POST /v1/configuration/reload
-//!  GET  /v1/me                      Me                            GET  /v1/recent     RecentQuery -> [RecentLooks]
+//!  GET  /v1/me                      Me                            GET  /v1/recent     RecentQuery -> [RecentSamples]
 //!  GET, PUT /v1/notifications       [Notification]                GET  /v1/gpus/{gpu}/timeline  SampleQuery -> GpuTimeline
 //!  GET  /v1/what-if                 WhatIfQuery -> WhatIf         GET  /metrics       (Prometheus)
-//!  POST /v1/notifications/test      [Tried]                       GET  /v1/shares     [ShareRow]
+//!  POST /v1/notifications/test      [ChannelTest]                 GET  /v1/shares     [ShareRow]
 //!  GET  /v1/policies                PolicyList
 //! ```
 //!
 //! `{job}` is a number, `12_3` (index 3 of array 12), `last` or `@name`; the number of an array means all of its jobs. `{gpu}` is a device as `carma gpus` names it.
 
-mod act;
-mod ending;
+mod action;
 mod energy;
 mod gpu;
 mod history;
@@ -29,18 +28,19 @@ mod job;
 mod policies;
 mod problem;
 mod queue;
-mod seen;
 mod share;
 mod status;
+mod timeline;
 mod what_if;
 mod why;
 
+pub use crate::ending::{Ending, EndingClass};
 pub use crate::event::{ByUser, CancelCause, JobEstimate, JobEvent, MemoryPart};
-pub use crate::notification::{Channel, Happened, Notification, Occasion, Tried};
+pub use crate::notification::{Channel, ChannelTest, Notification, NotifiedEvent, Occasion};
 pub use crate::request::{ArrayPlace, JobChange, Parameter, Submission};
+pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::MemoryStep;
-pub use act::*;
-pub use ending::*;
+pub use action::*;
 pub use energy::*;
 pub use gpu::*;
 pub use history::*;
@@ -48,8 +48,8 @@ pub use job::*;
 pub use policies::*;
 pub use problem::*;
 pub use queue::*;
-pub use seen::*;
 pub use share::*;
 pub use status::*;
+pub use timeline::*;
 pub use what_if::*;
 pub use why::*;

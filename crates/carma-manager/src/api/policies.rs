@@ -4,37 +4,37 @@ use carma_core::{POLICIES, Preset, VARIANTS};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// All that may be named.
+/// Policies, variants and presets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyList {
     /// Mapping policies.
     pub policies: Vec<Named>,
-    /// What may stand before a policy's name.
+    /// Prefixes of policy names.
     pub variants: Vec<PolicyVariant>,
     /// Presets of settings.
     pub presets: Vec<Named>,
 }
 
-/// A name and what it means.
+/// A name and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Named {
-    /// As configurations have it.
+    /// Its name in configurations.
     pub name: String,
-    /// What it means, in a line.
+    /// What it does, in one line.
     pub about: String,
 }
 
-/// A prefix of policies' names.
+/// A prefix of a policy name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyVariant {
     /// The prefix: `est-`.
     pub prefix: String,
-    /// What it changes, in a line.
+    /// What it changes, in one line.
     pub about: String,
 }
 
 impl PolicyList {
-    /// All that this version has.
+    /// Everything that this version has.
     pub fn all() -> Self {
         let named = |name: &str, about: &str| Named { name: name.to_owned(), about: about.to_owned() };
         Self {

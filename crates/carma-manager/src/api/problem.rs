@@ -8,33 +8,33 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize, ToSchema)]
 #[error("{message}")]
 pub struct Problem {
-    /// What kind of problem.
+    /// The kind.
     pub kind: ProblemKind,
     /// What is wrong, and what would be right.
     pub message: String,
 }
 
-/// Kinds of problems, each with a status code of HTTP.
+/// The kind of a problem. Each has an HTTP status code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
-    /// The request makes no sense (400).
+    /// The request is invalid (400).
     Invalid,
-    /// Who asks is not known (401).
+    /// The caller is not authenticated (401).
     Unauthenticated,
-    /// Who asks may not (403).
+    /// The caller has no permission (403).
     Forbidden,
-    /// There is no such thing (404).
+    /// It does not exist (404).
     NotFound,
-    /// There is such a thing, but not this method (405).
+    /// The path does not have this method (405).
     WrongMethod,
-    /// It cannot be done to something that stands as this does (409).
+    /// The state of the job or GPU does not allow it (409).
     Conflict,
-    /// More than is taken (413).
+    /// The request is too large (413).
     TooLarge,
     /// A limit of this user or of the manager is reached (429).
     Limit,
-    /// The manager cannot do it now: its disk is full, it is stopping, it only observes (503).
+    /// The manager cannot do it now: the disk is full, it is stopping, or it only observes (503).
     Unavailable,
     /// The manager failed (500).
     Internal,

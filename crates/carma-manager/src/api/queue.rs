@@ -14,9 +14,9 @@ use crate::request::ArrayPlace;
 use crate::units::UnixMillis;
 
 /// Maximum number of rows of one answer. Longer lists are read page by page, which bounds the manager's memory.
-pub const MOST_ROWS: u32 = 1000;
+pub const MAX_ROWS: u32 = 1000;
 
-/// Which part of the queue is wanted: an overview (`each`), or page after page of all of it (`limit` and `after`).
+/// Which part of the queue to return: an overview (`each`), or page after page of all of it (`limit` and `after`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
@@ -36,34 +36,33 @@ pub struct QueueQuery {
     pub after: Option<QueueCursor>,
 }
 
-/// Jobs that are not over: those that run, those that wait in the order in which they are considered, those that wait for something else than GPUs,
-/// and those that are held.
+/// Unfinished jobs: running jobs, jobs that wait for GPUs in queue order, jobs that wait for something else, and held jobs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Queue {
-    /// All there are, listed or not.
+    /// The number of all jobs, listed or not.
     pub counts: Counts,
-    /// Those that are listed. Only the first page has the reasons why jobs wait.
+    /// The listed jobs. Only the first page says why jobs wait.
     pub jobs: Vec<QueueRow>,
-    /// Where the next page begins; unset: there is none.
+    /// The start of the next page; unset: this is the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub next: Option<QueueCursor>,
 }
 
-/// A job that is not over.
+/// An unfinished job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueRow {
-    /// Which.
+    /// Its number.
     pub id: JobId,
-    /// What people call it.
+    /// Its name.
     pub name: Option<String>,
-    /// Whose it is.
+    /// The name of its user.
     pub user: String,
-    /// That user's number.
+    /// The number of its user.
     pub uid: u32,
     /// The state of the job.
     pub state: Phase,
-    /// For how long it has stood there.
+    /// Time in this state.
     pub for_seconds: Seconds,
     /// When it was submitted.
     pub submitted: UnixMillis,
@@ -75,26 +74,26 @@ pub struct QueueRow {
     pub attempts: u32,
     /// Its place in an array.
     pub array: Option<ArrayPlace>,
-    /// GPUs it has.
+    /// Its GPUs.
     pub devices: Vec<DeviceId>,
     /// Memory reserved on each GPU, or the expected need.
     pub memory: Option<MiB>,
-    /// How far it is, where it tells.
+    /// Progress from 0 to 1, if the job reports it.
     pub progress: Option<f64>,
-    /// Why it waits, or that it runs and does nothing, in a few words.
+    /// Why it waits, or that it holds its GPUs without using them, in a few words.
     pub reason: Option<String>,
 }
 
-/// The parts of the queue, in the order in which they are listed.
+/// The parts of the queue, in the order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueuePart {
-    /// Jobs that run.
+    /// Running jobs.
     Running,
     /// Jobs that wait for GPUs.
     Queued,
     /// Jobs that wait for something else: a dependency, a quota, a time, the host.
     Blocked,
-    /// Jobs that are held.
+    /// Held jobs.
     Held,
 }
 
@@ -103,7 +102,7 @@ impl QueuePart {
         [(Self::Running, "running"), (Self::Queued, "queued"), (Self::Blocked, "blocked"), (Self::Held, "held")];
 }
 
-/// The last row of a page. Clients hand it back as they got it.
+/// The last row of a page. Clients send it back unchanged.
 ///
 /// ```
 /// use carma_manager::api::QueueCursor;
@@ -117,13 +116,13 @@ impl QueuePart {
 pub struct QueueCursor {
     /// The part it is in.
     pub part: QueuePart,
-    /// How many of that part are before the next page, where the part has an order of its own.
+    /// The position in the queue, for jobs that wait for GPUs.
     pub place: u64,
     /// The job.
     pub job: JobId,
 }
 
-/// Not a cursor.
+/// A text that is no cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("after: give `next` of the page before, as in queued-1000-4711")]
 pub struct NotACursor;
@@ -146,8 +145,8 @@ impl FromStr for QueueCursor {
     type Err = NotACursor;
 
     fn from_str(text: &str) -> Result<Self, NotACursor> {
-        let mut words = text.split('-');
-        let [Some(part), Some(place), Some(job), None] = [words.next(), words.next(), words.next(), words.next()] else {
+        let mut parts = text.split('-');
+        let [Some(part), Some(place), Some(job), None] = [parts.next(), parts.next(), parts.next(), parts.next()] else {
             return Err(NotACursor);
         };
         let (part, _) = QueuePart::ALL.into_iter().find(|(_, name)| *name == part).ok_or(NotACursor)?;

@@ -1,29 +1,29 @@
-//! Where users stand under fair share.
+//! The fair share of users.
 
 use carma_core::ShareReport;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A user as a member of a group. Of those who want something, the lowest group is next, and in it the lowest user.
+/// A user in a group. Among users with waiting jobs, the group with the lowest standing is next, and in it the user with the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ShareRow {
     /// The user.
     pub uid: u32,
-    /// The group it is accounted to.
+    /// The group that the use counts for.
     pub gid: u32,
-    /// Its share within its group.
+    /// The configured share within the group.
     pub share: f64,
-    /// The group's share beside others.
+    /// The configured share of the group.
     pub group_share: f64,
-    /// GPU-seconds had, of which the older count less.
+    /// GPU-seconds used so far; older ones count less.
     pub gpu_seconds: f64,
-    /// GPUs it takes now, with what it takes of each.
+    /// GPUs in use now, counted by the used part of each.
     pub gpus: f64,
-    /// GPU-seconds that its running jobs should still take.
+    /// GPU-seconds that running jobs are expected to still use.
     pub committed: f64,
-    /// What it has had and is about to have, over its share.
+    /// Used and committed GPU-seconds, divided by the share.
     pub standing: f64,
-    /// The same of its group.
+    /// The same for the group.
     pub group_standing: f64,
 }
 

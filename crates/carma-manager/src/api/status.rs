@@ -10,45 +10,45 @@ use crate::configuration::ManagerSettings;
 use crate::phase::Phase;
 use crate::units::UnixMillis;
 
-/// How the manager is.
+/// The status of the manager.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     /// Its version.
     pub version: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// What time it is for the manager: where GPUs are emulated faster than ours, times go on faster too.
+    /// The time of the manager. With emulated GPUs it can run faster than real time.
     pub now: UnixMillis,
     /// When it was started.
     pub started: UnixMillis,
-    /// How long ago that is.
+    /// Time since the start.
     pub up: Seconds,
-    /// It watches, and launches nothing.
+    /// It only observes: it launches nothing.
     pub observes: bool,
-    /// It launches nothing more, and ends when nothing runs.
+    /// It is draining: it launches nothing more, and ends with the last attempt.
     pub draining: bool,
-    /// Which GPUs it manages, in words.
+    /// A description of its GPUs.
     pub world: String,
-    /// They are emulated.
+    /// The GPUs are emulated.
     pub emulated: bool,
-    /// How much faster than ours their time passes; 1 for real ones.
+    /// How much faster than real time the GPUs run; 1 for real GPUs.
     pub speed: f64,
-    /// How many there are.
+    /// Number of GPUs.
     pub gpus: u32,
-    /// GPUs of the machine that it does not use, in a line for each reason.
+    /// Why GPUs of this host are not used, one line per reason.
     #[serde(default)]
     pub left_out: Vec<String>,
-    /// What is measured of them, in the order of tables and charts.
+    /// The metrics of GPUs, in the order of tables and charts.
     #[serde(default)]
     pub metrics: Vec<MetricDetail>,
-    /// How jobs are mapped to them.
+    /// The mapping policy.
     pub policy: String,
-    /// Jobs that are not over.
+    /// Unfinished jobs.
     pub jobs: Counts,
     /// Limits of jobs that the scheduler knows, but that the kernel cannot enforce here.
     #[serde(default)]
     pub not_enforced: Vec<String>,
-    /// What an operator should know: a full disk, a host that is short, a GPU that is lost.
+    /// Problems for the operator: a full disk, a host short of memory, a lost GPU.
     pub troubles: Vec<String>,
 }
 
@@ -87,34 +87,34 @@ pub struct Me {
     pub operator: bool,
 }
 
-/// Jobs that are not over, by where they stand.
+/// Unfinished jobs by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
-    /// Launched.
+    /// Running.
     pub running: u64,
-    /// In a queue.
+    /// Waiting.
     pub waiting: u64,
-    /// Kept back.
+    /// Held.
     pub held: u64,
 }
 
-/// To end the manager; jobs that run go on.
+/// A request to stop the manager. Running jobs continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shutdown {
-    /// Launch nothing more, and end when nothing runs.
+    /// Launch nothing more, and stop with the last attempt.
     pub drain: bool,
 }
 
-/// A change, as sent to listening clients.
+/// A change, as clients receive it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "update", rename_all = "snake_case")]
 pub enum Update {
-    /// A job stands elsewhere than before.
+    /// A job changed.
     Job {
-        /// Which.
+        /// The job.
         job: JobId,
-        /// Whose.
+        /// Its user.
         uid: u32,
         /// The state of the job.
         state: Phase,
@@ -134,20 +134,20 @@ pub enum Update {
 
 /// An [`Update`] with its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Told {
-    /// When.
+pub struct TimedUpdate {
+    /// Its time.
     pub at: UnixMillis,
-    /// What.
+    /// The update.
     #[serde(flatten)]
     pub update: Update,
 }
 
-/// Which events are wanted.
+/// Which events to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct EventQuery {
-    /// Those that are kept and have a higher number than this, then those to come; unset: updates alone, from now on.
+    /// Stored events after this number, then new ones. Unset: only updates, from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }
@@ -155,24 +155,24 @@ pub struct EventQuery {
 /// The configuration in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConfigurationDetail {
-    /// The file it is read from, which need not be there.
+    /// The file. It may not exist.
     #[schema(value_type = String)]
     pub file: PathBuf,
-    /// The rules of decisions, every one of them.
+    /// All settings of decisions.
     pub rules: Settings,
-    /// Those that were written: what a preset would say otherwise is not among them.
+    /// The settings in the file, without those of its preset.
     pub written: Settings,
-    /// Settings of the manager itself. Only operators see the paths of its tokens and its key.
+    /// Settings of the manager itself. Only operators see the paths of tokens and keys.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub manager: ManagerSettings,
 }
 
-/// The configuration was read again, and its rules are in force.
+/// The result of a reload: the settings of decisions are in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reloaded {
-    /// What differs but counts only when the manager is started anew.
+    /// Changed settings that need a restart.
     pub needs_restart: Vec<String>,
-    /// Users and groups that are named and unknown here, by file and line.
+    /// Users and groups in the file that this host does not know, with file and line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

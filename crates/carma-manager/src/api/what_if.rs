@@ -1,4 +1,4 @@
-//! What would have become of the same jobs by other rules: they are replayed in the simulator.
+//! The same jobs under other settings: they are replayed in the simulator.
 
 use carma_core::Seconds;
 use serde::{Deserialize, Serialize};
@@ -6,41 +6,41 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::units::{Joules, UnixMillis};
 
-/// Which jobs are replayed, and by which rules.
+/// Which jobs to replay, and under which policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct WhatIfQuery {
-    /// Submitted at this time or later; unset: within a day before the end.
+    /// Jobs submitted at this time or later; unset: a day before the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<UnixMillis>,
-    /// Submitted before this time; unset: until now.
+    /// Jobs submitted before this time; unset: now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UnixMillis>,
-    /// Policies, separated by commas; unset: a few that differ much.
+    /// Policies, separated by commas; unset: a small selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policies: Option<String>,
 }
 
-/// The real run of the jobs beside simulated ones.
+/// The real run of the jobs, and simulated runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WhatIf {
-    /// The jobs that were replayed.
+    /// Number of replayed jobs.
     pub jobs: u64,
-    /// Those that were not, and why, for people.
+    /// Why other jobs were not replayed, as text.
     pub left_out: Vec<String>,
-    /// What was measured of them.
-    pub measured: Fate,
-    /// What the simulator makes of them by the rules in force: how far this is from what was measured tells how far to trust the rest.
-    pub simulated: Fate,
-    /// What it makes of them by other rules.
-    pub others: Vec<Fate>,
+    /// The real run.
+    pub measured: WhatIfRun,
+    /// The simulated run under the present policy. Its difference from the real run shows how accurate the simulation is.
+    pub simulated: WhatIfRun,
+    /// Simulated runs under other policies.
+    pub others: Vec<WhatIfRun>,
 }
 
 /// The results of a run under some settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Fate {
-    /// The rules: a policy's name.
+pub struct WhatIfRun {
+    /// The policy.
     pub policy: String,
     /// From the first submission to the last end.
     pub makespan: Seconds,
@@ -48,7 +48,7 @@ pub struct Fate {
     pub wait: Seconds,
     /// Mean time from submission to the end.
     pub completion: Seconds,
-    /// The time that one in twenty jobs took longer than, from submission to the end.
+    /// 95th percentile of the time from submission to the end.
     pub completion_p95: Seconds,
     /// Energy of all GPUs.
     pub energy: Option<Joules>,

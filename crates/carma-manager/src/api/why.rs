@@ -1,4 +1,4 @@
-//! Why a job waits, and what would happen to one that is submitted.
+//! Why a job waits, and where a new job would run.
 
 use carma_core::{DeviceAnswer, HostAnswer, JobId, Placement, State, WaitReason};
 use serde::{Deserialize, Serialize};
@@ -13,46 +13,46 @@ pub struct Why {
     pub job: JobId,
     /// Its state.
     pub state: State,
-    /// What holds it back, for programs.
+    /// The reason, for programs.
     pub reason: WaitReason,
-    /// What holds it back, in a sentence.
+    /// The reason, as a sentence.
     pub summary: String,
-    /// What stands in the way on each GPU.
+    /// The obstacles on each GPU.
     pub devices: Vec<DeviceWhy>,
-    /// What stands in the way on each host, for a job without GPUs.
+    /// The obstacles on each host, for a job without GPUs.
     #[serde(default)]
     pub hosts: Vec<HostWhy>,
-    /// The summary and all that stands in the way, as a terminal shows it.
+    /// The summary and all obstacles, as text for a terminal.
     pub text: String,
 }
 
-/// What one GPU says to a job.
+/// The obstacles on one GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeviceWhy {
     /// For programs.
     #[serde(flatten)]
     pub answer: DeviceAnswer,
-    /// For people, a sentence each.
+    /// As text, one sentence each.
     pub texts: Vec<String>,
 }
 
-/// What one host says to a job without GPUs.
+/// The obstacles on one host for a job without GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HostWhy {
     /// For programs.
     #[serde(flatten)]
     pub answer: HostAnswer,
-    /// For people, a sentence each.
+    /// As text, one sentence each.
     pub texts: Vec<String>,
 }
 
 /// The predicted placement of a job that is submitted now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Forecast {
-    /// What is expected of it.
+    /// Its estimate.
     pub estimate: EstimateDetail,
-    /// Where it would start at once.
+    /// Its placement, if it would start at once.
     pub placement: Option<Placement>,
-    /// Why it would wait, where it would.
+    /// Why it would wait, otherwise.
     pub why: Option<Why>,
 }

@@ -1,4 +1,4 @@
-//! Where a manager is to be asked, and in whose name.
+//! The address of a manager, and the token for it.
 
 use std::fmt;
 use std::fs;
@@ -9,21 +9,21 @@ use std::str::FromStr;
 use super::ClientError;
 use crate::places::Places;
 
-/// The variable that names a manager of another machine.
+/// The variable with the address of a manager on another host.
 pub const HOST_VARIABLE: &str = "CARMA_HOST";
-/// The variable that holds the token to show there.
+/// The variable with the token for it.
 pub const TOKEN_VARIABLE: &str = "CARMA_TOKEN";
-/// The variable that names the file of certificates (PEM) that may vouch for it.
+/// The variable with the file of trusted certificates (PEM).
 pub const CA_VARIABLE: &str = "CARMA_CA";
 
-/// Where a manager is.
+/// The address of a manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// On a socket of this machine.
+    /// A Unix socket of this host.
     Socket(PathBuf),
-    /// At a port, of this machine or of another.
+    /// A TCP port.
     Network {
-        /// Its name or number.
+        /// The host name or IP address.
         host: String,
         /// The port.
         port: u16,
@@ -42,7 +42,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     pub(super) fn authority(&self) -> String {
         match self {
             Self::Socket(_) => "localhost".to_owned(),
@@ -75,7 +75,7 @@ impl FromStr for Address {
     }
 }
 
-/// A secret that says who asks. It is never shown.
+/// A secret that authenticates the user. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -86,7 +86,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Takes a token as it was written, with space around it or not.
+    /// Reads a token. Surrounding whitespace is ignored.
     pub fn new(text: &str) -> Result<Self, ClientError> {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -112,7 +112,7 @@ impl Token {
         }
     }
 
-    /// As the `Authorization` header has it.
+    /// The value of the `Authorization` header.
     pub(super) fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }

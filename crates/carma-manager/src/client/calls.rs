@@ -1,4 +1,4 @@
-//! Everything that can be asked, typed as the manager answers it.
+//! All calls of the API, with typed answers.
 
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -19,29 +19,29 @@ use super::events::Events;
 use super::query::{escaped, with_query};
 use super::streams::{Export, Log};
 use crate::api::{
-    Act, Acted, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobDetail, JobSummary,
-    LogQuery, MOST_ROWS, Me, Notification, Queue, QueueQuery, RecentLooks, RecentQuery, Reloaded, SampleQuery, ShareRow, Shutdown, Status,
-    Submission, Submitted, Tried, WaitQuery, WhatIf, WhatIfQuery, Why,
+    ActionResult, ChannelTest, ConfigurationDetail, EnergyQuery, EnergyReport, Forecast, GpuDetail, GpuTimeline, HistoryQuery, JobAction,
+    JobDetail, JobSummary, LogQuery, MAX_ROWS, Me, Notification, Queue, QueueQuery, RecentQuery, RecentSamples, Reloaded, SampleQuery,
+    ShareRow, Shutdown, Status, Submission, Submitted, WaitQuery, WhatIf, WhatIfQuery, Why,
 };
 use crate::places::Places;
 use crate::samples::MinuteMean;
 
-/// The longest that a dry run can be allowed to take.
-const LONGEST_FORECAST: Duration = Duration::from_secs(86_400);
+/// The longest dry run that can be configured.
+const MAX_FORECAST: Duration = Duration::from_secs(86_400);
 /// A simulation may take a minute, after half a minute of waiting for a permit.
-const LONGEST_WHAT_IF: Duration = Duration::from_secs(100);
+const MAX_WHAT_IF: Duration = Duration::from_secs(100);
 
-/// Where wishes are kept.
+/// The path of the user's notifications.
 const NOTIFICATIONS: &str = "/v1/notifications";
 
 type Answer<T> = Result<T, ClientError>;
 
-/// A manager, as those see it who ask it. Calls block; the connection is kept, and made anew where the manager was started again.
+/// A client of a manager. Calls block. The connection is kept, and opened again after a restart of the manager.
 #[derive(Debug)]
 pub struct Client(Connection);
 
 impl Client {
-    /// The manager that `host` or else `CARMA_HOST` names, or else the nearest of this machine.
+    /// Connects to the manager at `host`, else at `CARMA_HOST`, else to a local one.
     pub fn connect(host: Option<&str>) -> Answer<Self> {
         let variable = std::env::var(HOST_VARIABLE).ok().filter(|host| !host.is_empty());
         if let Some(host) = host.map(str::to_owned).or(variable) {
@@ -71,27 +71,27 @@ impl Client {
         Connection::open(address, token).map(Self)
     }
 
-    /// Another connection to the same manager, for what is to go on at the same time.
+    /// Another connection to the same manager, for parallel calls.
     pub fn another(&self) -> Answer<Self> {
         Connection::open(self.0.address.clone(), self.0.token.clone()).map(Self)
     }
 
-    /// Where it is.
+    /// Its address.
     pub const fn address(&self) -> &Address {
         &self.0.address
     }
 
-    /// Submits jobs; they are kept when this returns.
+    /// Submits jobs. They are on the disk when this returns.
     pub fn submit(&mut self, submission: &Submission) -> Answer<Submitted> {
         self.post("/v1/jobs", submission)
     }
 
-    /// What would become of jobs that are submitted now. It may take as long as a dry run, and those before it.
+    /// Previews the placement of jobs. This can take as long as a dry run and those before it.
     pub fn forecast(&mut self, submission: &Submission) -> Answer<Vec<Forecast>> {
-        self.answer(Call::new(&Method::POST, "/v1/forecast", Some(document(submission)?)).with_timeout(LONGEST_FORECAST))
+        self.answer(Call::new(&Method::POST, "/v1/forecast", Some(document(submission)?)).with_timeout(MAX_FORECAST))
     }
 
-    /// Everything about a job. Jobs are named as people do: `12`, `12_3`, `last`, `@name`.
+    /// Everything about a job: `12`, `12_3`, `last` or `@name`.
     pub fn job(&mut self, job: &str) -> Answer<JobDetail> {
         self.get(&job_path(job, ""))
     }
@@ -101,21 +101,21 @@ impl Client {
         self.get(&job_path(job, "/why"))
     }
 
-    /// Waits for the end of a job, for as long as the query says; then it is shown as it stands.
+    /// Waits for the end of a job, at most as long as the query says. Returns its state then.
     pub fn wait(&mut self, job: JobId, query: WaitQuery) -> Answer<JobDetail> {
         let path = with_query(&job_path(&job.0.to_string(), "/wait"), &query)?;
         let waits = Duration::from_secs(query.seconds.unwrap_or_default().into());
         self.answer(Call::new(&Method::GET, &path, None).with_timeout(waits))
     }
 
-    /// Jobs that are not over.
+    /// Unfinished jobs.
     pub fn queue(&mut self, query: &QueueQuery) -> Answer<Queue> {
         self.get(&with_query("/v1/queue", query)?)
     }
 
-    /// All jobs that are not over, of a user or of all, read page by page.
+    /// All unfinished jobs of one user or of all, read page by page.
     pub fn whole_queue(&mut self, user: Option<UserId>) -> Answer<Queue> {
-        let mut query = QueueQuery { user, limit: Some(MOST_ROWS), ..QueueQuery::default() };
+        let mut query = QueueQuery { user, limit: Some(MAX_ROWS), ..QueueQuery::default() };
         let mut all = self.queue(&query)?;
         while let Some(next) = all.next.take() {
             query.after = Some(next);
@@ -131,7 +131,7 @@ impl Client {
         self.get(&with_query("/v1/history", query)?)
     }
 
-    /// Where users stand under fair share.
+    /// The fair share of users.
     pub fn shares(&mut self) -> Answer<Vec<ShareRow>> {
         self.get("/v1/shares")
     }
@@ -141,71 +141,71 @@ impl Client {
         self.get(&with_query("/v1/energy", query)?)
     }
 
-    /// Does something to a job, or to all of an array.
-    pub fn act(&mut self, job: &str, act: &Act) -> Answer<Acted> {
-        let word = match act {
-            Act::Cancel => "/cancel",
-            Act::Hold => "/hold",
-            Act::Release => "/release",
-            Act::Requeue => "/requeue",
-            Act::Change(change) => return self.call(&Method::PATCH, &job_path(job, ""), Some(document(change)?)),
+    /// Acts on a job, or on all jobs of an array.
+    pub fn act(&mut self, job: &str, action: &JobAction) -> Answer<ActionResult> {
+        let word = match action {
+            JobAction::Cancel => "/cancel",
+            JobAction::Hold => "/hold",
+            JobAction::Release => "/release",
+            JobAction::Requeue => "/requeue",
+            JobAction::Change(change) => return self.call(&Method::PATCH, &job_path(job, ""), Some(document(change)?)),
         };
         self.call(&Method::POST, &job_path(job, word), None)
     }
 
-    /// GPUs, and who is on them.
+    /// GPUs, and the jobs on them.
     pub fn gpus(&mut self) -> Answer<Vec<GpuDetail>> {
         self.get("/v1/gpus")
     }
 
-    /// The last minutes of GPUs, look by look.
-    pub fn recent(&mut self, query: &RecentQuery) -> Answer<Vec<RecentLooks>> {
+    /// The samples of the last minutes.
+    pub fn recent(&mut self, query: &RecentQuery) -> Answer<Vec<RecentSamples>> {
         self.get(&with_query("/v1/recent", query)?)
     }
 
-    /// What a GPU did, and who was on it.
+    /// The utilisation of a GPU over time, and the attempts on it.
     pub fn timeline(&mut self, gpu: &str, query: &SampleQuery) -> Answer<GpuTimeline> {
         self.get(&with_query(&format!("/v1/gpus/{}/timeline", escaped(gpu)), query)?)
     }
 
-    /// What a GPU did, minute by minute.
+    /// The means of a GPU per minute.
     pub fn samples(&mut self, gpu: &str, query: &SampleQuery) -> Answer<Vec<MinuteMean>> {
         self.get(&with_query(&format!("/v1/gpus/{}/samples", escaped(gpu)), query)?)
     }
 
-    /// Takes a GPU out of use for new jobs, or back into it. GPUs are named as people do: `3`, `s0/gpu3/mig1`.
+    /// Drains a GPU, or resumes it: `3` or `s0/gpu3/mig1`.
     pub fn drain(&mut self, gpu: &str, drained: bool) -> Answer<()> {
         let word = if drained { "drain" } else { "resume" };
         self.order(&format!("/v1/gpus/{}/{word}", escaped(gpu)), None)
     }
 
-    /// What would have become of the same jobs by other rules. It may take as long as their simulation, and those before it.
+    /// Simulates past jobs under other policies. This can take as long as the simulation and those before it.
     pub fn what_if(&mut self, query: &WhatIfQuery) -> Answer<WhatIf> {
         let path = with_query("/v1/what-if", query)?;
-        self.answer(Call::new(&Method::GET, &path, None).with_timeout(LONGEST_WHAT_IF))
+        self.answer(Call::new(&Method::GET, &path, None).with_timeout(MAX_WHAT_IF))
     }
 
-    /// Who we are to the manager.
+    /// The user that the manager sees.
     pub fn me(&mut self) -> Answer<Me> {
         self.get("/v1/me")
     }
 
-    /// What we want to be told of.
+    /// The notifications of the user.
     pub fn notifications(&mut self) -> Answer<Vec<Notification>> {
         self.get(NOTIFICATIONS)
     }
 
-    /// Says what we want to be told of from now on, and nothing else.
+    /// Replaces the notifications of the user.
     pub fn set_notifications(&mut self, notifications: &[Notification]) -> Answer<Vec<Notification>> {
         self.call(&Method::PUT, NOTIFICATIONS, Some(document(&notifications)?))
     }
 
-    /// Has something made up told to us by all our ways, and says what became of it.
-    pub fn try_notifications(&mut self) -> Answer<Vec<Tried>> {
+    /// Sends a test message over all channels of the user. Returns the results.
+    pub fn try_notifications(&mut self) -> Answer<Vec<ChannelTest>> {
         self.call(&Method::POST, "/v1/notifications/test", None)
     }
 
-    /// How the manager is.
+    /// The status of the manager.
     pub fn status(&mut self) -> Answer<Status> {
         self.get("/v1/status")
     }
@@ -222,33 +222,33 @@ impl Client {
         self.get("/v1/configuration")
     }
 
-    /// Has the manager read its configuration again.
+    /// Reloads the configuration.
     pub fn reload(&mut self) -> Answer<Reloaded> {
         self.call(&Method::POST, "/v1/configuration/reload", None)
     }
 
-    /// Ends the manager; its jobs go on.
+    /// Stops the manager. Its jobs continue.
     pub fn shutdown(&mut self, shutdown: Shutdown) -> Answer<()> {
         self.order("/v1/shutdown", Some(document(&shutdown)?))
     }
 
-    /// A log of a job, as it comes.
+    /// A log of a job, as a stream.
     pub fn logs(&mut self, job: &str, query: LogQuery) -> Answer<Log<'_>> {
         self.stream(&with_query(&job_path(job, "/logs"), &query)?)
     }
 
-    /// What changes; from that number on where one is given, else from now on.
+    /// Events: stored ones after a number and then new ones, or only new ones.
     pub fn events(&mut self, after: Option<u64>) -> Answer<Events<'_>> {
         let path = after.map_or_else(|| "/v1/events".to_owned(), |sequence| format!("/v1/events?after={sequence}"));
         self.stream(&path).map(Events::new)
     }
 
-    /// Everything about many jobs, one by one.
+    /// Everything about many jobs, as a stream.
     pub fn export(&mut self, query: &HistoryQuery) -> Answer<Export<'_>> {
         self.stream(&with_query("/v1/export", query)?).map(Export::new)
     }
 
-    /// The terminal of an interactive job. A thread of its own carries what is said, until either side ends.
+    /// The terminal of an interactive job. A thread copies the bytes until one side ends.
     pub fn terminal(mut self, job: &str) -> Answer<UnixStream> {
         let path = job_path(job, "/terminal");
         let response = self.0.ask(Call { protocol: Some("carma-terminal"), ..Call::new(&Method::GET, &path, None) })?;
@@ -267,17 +267,17 @@ impl Client {
         Ok(ours)
     }
 
-    /// Asks for something, at a path that may have a query.
+    /// Sends a GET request. The path may have a query.
     pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Answer<T> {
         self.call(&Method::GET, path, None)
     }
 
-    /// Sends something, and reads the answer.
+    /// Sends a POST request.
     pub fn post<T: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Answer<T> {
         self.call(&Method::POST, path, Some(document(body)?))
     }
 
-    /// Has something done that is answered with nothing worth reading.
+    /// Sends a request whose answer has no content.
     fn order(&mut self, path: &str, body: Option<Bytes>) -> Answer<()> {
         let response = self.0.ask(Call::new(&Method::POST, path, body))?;
         self.0.read(response).map(drop)
@@ -291,7 +291,7 @@ impl Client {
         let response = self.0.ask(call)?;
         let answer = self.0.read(response)?;
         serde_json::from_slice(&answer).map_err(|error| {
-            // An answer that is JSON is from a manager of another version; anything else is from who knows whom.
+            // JSON comes from a manager of another version, anything else from another program.
             let kind = serde_json::from_slice::<IgnoredAny>(&answer).map_or("not JSON", |_| "another version's");
             ClientError::Incomprehensible(format!("{kind}, {error}"))
         })

@@ -1,4 +1,4 @@
-//! One connection to a manager, kept for many calls and made anew where it was closed.
+//! One connection to a manager. It is kept for many calls, and opened again when closed.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -24,7 +24,7 @@ use super::address::{Address, CA_VARIABLE, Token};
 use super::error::ClientError;
 use crate::api::{Problem, ProblemKind};
 
-/// How long the manager may take to begin an answer, unless what it is asked takes longer by itself.
+/// Timeout for the start of an answer, besides the duration of the call itself.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// Certificates that the system trusts, where Debian and its like keep them.
 pub(crate) const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -32,31 +32,31 @@ pub(crate) const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// What is asked.
+/// A call.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
     pub(super) body: Option<Bytes>,
-    /// What the connection is to become.
+    /// The protocol to upgrade to.
     pub(super) protocol: Option<&'a str>,
-    /// How long it may take until the answer begins.
+    /// Timeout for the start of the answer.
     pub(super) timeout_after: Duration,
 }
 
 impl<'a> Call<'a> {
-    /// One that is answered at once.
+    /// A call that is answered at once.
     pub(super) const fn new(method: &'a Method, path: &'a str, body: Option<Bytes>) -> Self {
         Self { method, path, body, protocol: None, timeout_after: TIMEOUT }
     }
 
-    /// One that takes so much longer.
+    /// A call that takes this much longer.
     pub(super) fn with_timeout(self, longer: Duration) -> Self {
         Self { timeout_after: TIMEOUT.saturating_add(longer), ..self }
     }
 }
 
-/// A connection with what it takes to make it again.
+/// A connection, with its address and token.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) runtime: Runtime,
@@ -100,7 +100,7 @@ impl Connection {
         })
     }
 
-    /// Asks, and gives the answer's head once it is one of success. A call that was never sent is asked again on a new connection.
+    /// Sends a call, and returns the head of a successful answer. A call that was not sent is repeated on a new connection.
     pub(super) fn ask(&mut self, call: Call<'_>) -> Result<Response<Incoming>, ClientError> {
         let Call { method, path, body, protocol, timeout_after } = call;
         let mut request = Request::builder().method(method).uri(path).header(HOST, self.address.authority());
@@ -113,8 +113,8 @@ impl Connection {
             return Ok(response);
         }
         let status = response.status();
-        let words = self.read(response)?;
-        match serde_json::from_slice::<Problem>(&words).unwrap_or_else(|_| unexplained(status, &words)) {
+        let text = self.read(response)?;
+        match serde_json::from_slice::<Problem>(&text).unwrap_or_else(|_| unexplained(status, &text)) {
             Problem { kind: ProblemKind::Unauthenticated, .. } if self.token.is_none() => Err(ClientError::NoToken(self.address.clone())),
             problem => Err(problem.into()),
         }
@@ -154,12 +154,12 @@ impl Connection {
 }
 
 /// An error of something that is not the manager: a proxy in between, or another program on that port.
-fn unexplained(status: StatusCode, words: &[u8]) -> Problem {
-    let words: String = String::from_utf8_lossy(words).chars().filter(|letter| !letter.is_control()).take(200).collect();
-    ProblemKind::Internal.because(format!("refused with {status}: {words}"))
+fn unexplained(status: StatusCode, text: &[u8]) -> Problem {
+    let text: String = String::from_utf8_lossy(text).chars().filter(|letter| !letter.is_control()).take(200).collect();
+    ProblemKind::Internal.because(format!("refused with {status}: {text}"))
 }
 
-/// Trusts those that the variable's file names, or else those that the system trusts.
+/// Trusts the certificates in the variable's file, or else those of the system.
 fn trusting_connector() -> Result<TlsConnector, ClientError> {
     let file = std::env::var_os(CA_VARIABLE).unwrap_or_else(|| SYSTEM_ROOTS.into());
     let unusable = |why: &dyn std::fmt::Display| {

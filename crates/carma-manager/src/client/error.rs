@@ -1,4 +1,4 @@
-//! Why the manager did not do what was asked.
+//! Errors of calls.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ pub enum ClientError {
     /// It cannot be reached.
     #[error("cannot reach the manager at {address}: {error}")]
     Unreachable {
-        /// Where it should be.
+        /// Its address.
         address: Address,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// An address, a token or a certificate that cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// It wants to know who asks, and we have nothing to show.
+    /// It requires a token, and there is none.
     #[error("the manager at {0} wants a token: set CARMA_TOKEN, or write it to ~/.config/carma/token")]
     NoToken(Address),
     /// It refused, and nothing was changed.
@@ -34,16 +34,16 @@ pub enum ClientError {
     /// The connection broke after the call was sent.
     #[error("the manager went away before it answered ({0}); look with `carma queue` whether it was done")]
     BrokenOff(String),
-    /// What came back is no answer.
+    /// The answer cannot be parsed.
     #[error("the manager answers what this version does not understand: {0}")]
     Incomprehensible(String),
-    /// This process cannot do its part.
+    /// An error of this process.
     #[error(transparent)]
     Local(#[from] io::Error),
 }
 
 impl ClientError {
-    /// Whether there is no manager to answer now, though there may be later.
+    /// Whether no manager answers now. One may later.
     pub const fn is_absence(&self) -> bool {
         matches!(self, Self::NoManager(_) | Self::Unreachable { .. } | Self::BrokenOff(_))
     }

@@ -1,4 +1,4 @@
-//! Server-sent events: what changes, as it changes.
+//! Server-sent events.
 
 use std::io::{self, BufRead, BufReader};
 
@@ -9,22 +9,22 @@ use crate::api::Update;
 /// A message from the manager.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
-    /// Its number, where it has one: what to ask for later ones with.
+    /// Its number, if it has one. Later events are requested with it.
     pub id: Option<String>,
-    /// What kind it is.
+    /// Its kind.
     pub name: Option<String>,
-    /// What it says, as JSON.
+    /// Its content as JSON.
     pub data: String,
 }
 
 impl Event {
-    /// The change it tells of, where it is one.
+    /// The update in it, if any.
     pub fn update(&self) -> Option<Update> {
         serde_json::from_str(&self.data).ok()
     }
 }
 
-/// Messages as they come. While they are read, their client can be asked nothing else.
+/// A stream of messages. It borrows the client.
 #[derive(Debug)]
 pub struct Events<'a>(io::Lines<BufReader<Log<'a>>>);
 
@@ -42,7 +42,7 @@ impl Iterator for Events<'_> {
     }
 }
 
-/// The next message; one that the end cuts off is none.
+/// The next message. An incomplete last message is dropped.
 fn next_event(lines: &mut impl Iterator<Item = io::Result<String>>) -> io::Result<Option<Event>> {
     let mut event = Event::default();
     let mut data: Vec<String> = Vec::new();
@@ -57,7 +57,7 @@ fn next_event(lines: &mut impl Iterator<Item = io::Result<String>>) -> io::Resul
             "data" => data.push(value),
             "event" => event.name = Some(value),
             "id" => event.id = Some(value),
-            // Comments keep the connection alive; other fields are not for us.
+            // Comments keep the connection alive; other fields are ignored.
             _ => {}
         }
     }

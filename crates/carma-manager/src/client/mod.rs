@@ -1,4 +1,4 @@
-//! A blocking client of the manager: what the command line and other programs ask through.
+//! A blocking client of the manager, for the command line and other programs.
 //!
 //! ```text
 //!  Client::connect() ──► Address (a socket, or a host with a token) ──► Connection (kept for many calls)

@@ -1,4 +1,4 @@
-//! Paths with queries, from parts that may hold anything.
+//! Paths with queries. All parts are escaped.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::ClientError;
 
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
 
-/// A part of a path, where nothing in it means anything but itself.
+/// A part of a path, escaped.
 pub(super) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }

@@ -1,4 +1,4 @@
-//! Answers that come bit by bit: logs, and jobs one a line.
+//! Streamed answers: logs, and one job per line.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::connection::Connection;
 use super::error::ClientError;
 use crate::api::JobDetail;
 
-/// Bytes of a log, as they come. While it is read, its client can be asked nothing else.
+/// A stream of bytes. It borrows the client.
 #[derive(Debug)]
 pub struct Log<'a> {
     connection: &'a Connection,
@@ -38,7 +38,7 @@ impl Read for Log<'_> {
     }
 }
 
-/// Documents, one a line.
+/// A stream of documents, one per line.
 #[derive(Debug)]
 pub struct Export<'a, T = JobDetail> {
     lines: io::Lines<BufReader<Log<'a>>>,

@@ -1,16 +1,16 @@
-//! Actions of the core: each is written down, and its effects wait for the disk.
+//! Actions of the core. Each is stored; its effects wait for the commit.
 
 use carma_core::{Action, AttemptId, Idle, JobId, Outcome, Placement};
 
 use super::accounting::tallies;
 use super::attempts::start_order;
 use super::decide::Effect;
-use super::run::Running;
+use super::state::EngineState;
 use crate::event::JobEvent;
 use crate::store::Change;
 
-impl Running {
-    /// Acts on everything that the core has decided.
+impl EngineState {
+    /// Acts on all decisions of the core.
     pub(crate) fn act(&mut self) {
         while let Some(action) = self.decisions.next_action() {
             self.act_on(action);
@@ -41,7 +41,7 @@ impl Running {
             }
             Action::LimitPower { device, limit } => self.gpus.limit_power(device, limit),
             Action::Idle { job, idle } => {
-                let text = idle.map_or("works again", idle_words);
+                let text = idle.map_or("works again", idle_text);
                 decisions.note(job, JobEvent::Idle { idle, text: text.to_owned() }, format!("{job} {text}"));
             }
             Action::Finish { job, outcome } => self.finished(job, &outcome),
@@ -49,7 +49,7 @@ impl Running {
         }
     }
 
-    /// Orders the start of an attempt that is written down with it.
+    /// Orders the start of an attempt that is in the same batch.
     pub(super) fn order_start(&mut self, attempt: AttemptId, placement: Placement) {
         let owner = self.jobs.owner(attempt.job);
         let order = owner.and_then(|owner| start_order(&self.decisions, &self.gpus, owner, attempt, placement));
@@ -67,7 +67,7 @@ impl Running {
     }
 }
 
-/// How a job is described that holds GPUs and does not use them.
-const fn idle_words(idle: Idle) -> &'static str {
+/// The text for a job that holds GPUs without using them.
+const fn idle_text(idle: Idle) -> &'static str {
     if idle.lent { "holds its GPUs and does not use them: others may" } else { "holds its GPUs and does not use them" }
 }

@@ -2,16 +2,16 @@
 
 use carma_core::{Event, Settings};
 
+use super::decide::{Effect, Reply};
 use super::gpus::devices::SERVER;
 use super::question::Question;
 use super::refusal::{refused, unavailable};
-use super::run::{Condition, Running};
+use super::state::{Condition, EngineState};
 use super::views::View;
 use crate::api::{Notification, Problem, Shutdown};
-use crate::engine::decide::{Effect, Reply};
 use crate::store::Change;
 
-impl Running {
+impl EngineState {
     pub(super) fn answer(&mut self, question: Question) {
         match &self.condition {
             Condition::Working => self.answer_with(question),
@@ -26,8 +26,8 @@ impl Running {
     fn answer_with(&mut self, question: Question) {
         match question {
             Question::Submit { owner, jobs, reply } => self.submit(&owner, jobs, reply),
-            Question::Forecast { owner, jobs, reply } => self.asked_for_forecast(owner, jobs, reply),
-            Question::Act { jobs, act, by, reply } => self.act_for(jobs, &act, &by, reply),
+            Question::Forecast { owner, jobs, reply } => self.forecast_requested(owner, jobs, reply),
+            Question::Act { jobs, action, by, reply } => self.act_on_jobs(jobs, &action, &by, reply),
             Question::Drain { device, drained, by, reply } => match self.gpus.drain(&mut self.decisions, device, drained, &by) {
                 Ok(()) => self.decisions.answer(reply, ()),
                 Err(error) => drop(reply.send(Err(refused(&error)))),
@@ -53,7 +53,7 @@ impl Running {
         }
     }
 
-    /// While nothing can be changed, questions that change nothing are answered with what is known.
+    /// While nothing can be changed, only questions that change nothing are answered.
     fn answer_without_change(&mut self, question: Question, reason: &str) {
         let problem = || unavailable(reason);
         match question {
@@ -90,12 +90,12 @@ impl Running {
     }
 
     fn configure(&mut self, settings: Settings, reply: Reply<()>) {
-        let told = self.decisions.tell(Event::ConfigurationChanged(Box::new(settings.clone()))).map_err(|error| refused(&error));
-        if told.is_ok() {
+        let result = self.decisions.tell(Event::ConfigurationChanged(Box::new(settings.clone()))).map_err(|error| refused(&error));
+        if result.is_ok() {
             self.setup.configuration.rules = settings;
             self.gpus.rules_changed(&self.decisions);
             self.decisions.announce("the rules have changed".to_owned());
         }
-        let _ = reply.send(told);
+        let _ = reply.send(result);
     }
 }

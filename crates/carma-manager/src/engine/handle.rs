@@ -7,13 +7,13 @@ use std::sync::mpsc::Sender;
 use carma_core::{DeviceId, JobId, Settings};
 use tokio::sync::{broadcast, oneshot};
 
-use super::accounting::recent::{Recent, Wanted};
-use super::decide::{ClockFace, Reply};
+use super::accounting::recent::{Recent, SampleFilter};
+use super::decide::{Reply, SharedClock};
 use super::input::Input;
 use super::question::Question;
 use crate::api::{
-    Act, Acted, Forecast, GpuDetail, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentLooks, ShareRow, Shutdown, Status,
-    Submitted, Tried, Update, Why,
+    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Problem, ProblemKind, Queue, QueueQuery, RecentSamples,
+    ShareRow, Shutdown, Status, Submitted, Update, Why,
 };
 use crate::measure::Measurement;
 use crate::metrics::Facts;
@@ -27,11 +27,11 @@ pub struct Handle {
     pub(crate) inputs: Sender<Input>,
     pub(crate) updates: broadcast::Sender<(UnixMillis, Update)>,
     pub(crate) recent: Arc<Recent>,
-    pub(crate) clock: ClockFace,
+    pub(crate) clock: SharedClock,
 }
 
 impl Handle {
-    /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered when they are written down.
+    /// Accepts jobs of a user, all or none: one, or those of one array or sweep. Answered after the commit.
     /// Dependencies must be given by job number.
     pub async fn submit(&self, owner: Owner, jobs: ValidJobs) -> Result<Submitted, Problem> {
         self.ask(|reply| Question::Submit { owner, jobs, reply }).await
@@ -42,12 +42,12 @@ impl Handle {
         self.ask(|reply| Question::Forecast { owner, jobs, reply }).await
     }
 
-    /// Changes jobs for an authorised user. Answered when it is written down.
-    pub async fn act(&self, jobs: Vec<JobId>, act: Act, by: String) -> Result<Acted, Problem> {
-        self.ask(|reply| Question::Act { jobs, act, by, reply }).await
+    /// Changes jobs for an authorised user. Answered after the commit.
+    pub async fn act(&self, jobs: Vec<JobId>, action: JobAction, by: String) -> Result<ActionResult, Problem> {
+        self.ask(|reply| Question::Act { jobs, action, by, reply }).await
     }
 
-    /// Takes a device out of use for new jobs, or back into it.
+    /// Drains a device, or resumes it.
     pub async fn drain(&self, device: DeviceId, drained: bool, by: String) -> Result<(), Problem> {
         self.ask(|reply| Question::Drain { device, drained, by, reply }).await
     }
@@ -57,7 +57,7 @@ impl Handle {
         self.ask(|reply| Question::Why { job, reply }).await
     }
 
-    /// Jobs that are not over.
+    /// Unfinished jobs.
     pub async fn queue(&self, query: QueueQuery) -> Result<Queue, Problem> {
         self.ask(|reply| Question::Queue { query, reply }).await
     }
@@ -78,8 +78,8 @@ impl Handle {
     }
 
     /// The last minutes of GPUs, sample by sample. The engine is not asked.
-    pub(crate) fn recent(&self, wanted: Wanted) -> Vec<RecentLooks> {
-        self.recent.samples(wanted)
+    pub(crate) fn recent(&self, filter: SampleFilter) -> Vec<RecentSamples> {
+        self.recent.samples(filter)
     }
 
     /// Minutes of a GPU, some of which may not be in the store yet.
@@ -87,7 +87,7 @@ impl Handle {
         self.recent.minutes(device, span)
     }
 
-    /// What the running attempt of a job has used so far; none where none runs.
+    /// The usage of the running attempt of a job so far; none if none runs.
     pub async fn so_far(&self, job: JobId) -> Result<Option<Measurement>, Problem> {
         self.ask(|reply| Question::SoFar { job, reply }).await
     }
@@ -97,7 +97,7 @@ impl Handle {
         self.ask(|reply| Question::Status { reply }).await
     }
 
-    /// Everything that metrics show.
+    /// The facts for metrics.
     pub async fn facts(&self) -> Result<Facts, Problem> {
         self.ask(|reply| Question::Facts { reply }).await
     }
@@ -112,22 +112,22 @@ impl Handle {
         self.ask(|reply| Question::Configure { settings: Box::new(settings), reply }).await
     }
 
-    /// Stores a user's notifications, which are valid. Answered when it is written down.
+    /// Stores valid notifications of a user. Answered after the commit.
     pub async fn set_notifications(&self, uid: u32, notifications: Vec<Notification>) -> Result<(), Problem> {
         self.ask(|reply| Question::Notify { uid, notifications, reply }).await
     }
 
-    /// Sends a test notification to a user in every way, and answers the results.
-    pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<Tried>, Problem> {
+    /// Sends a test message over all channels of a user. Returns the results.
+    pub async fn try_notifications(&self, owner: Owner) -> Result<Vec<ChannelTest>, Problem> {
         self.ask(|reply| Question::TryNotifications { owner, reply }).await
     }
 
-    /// Ends the manager. Answered at once.
+    /// Stops the manager. Answered at once.
     pub async fn shutdown(&self, shutdown: Shutdown) -> Result<(), Problem> {
         self.ask(|reply| Question::Shutdown { shutdown, reply }).await
     }
 
-    /// Changes from now on.
+    /// Updates from now on.
     pub fn updates(&self) -> broadcast::Receiver<(UnixMillis, Update)> {
         self.updates.subscribe()
     }
@@ -135,7 +135,7 @@ impl Handle {
     async fn ask<T>(&self, question: impl FnOnce(Reply<T>) -> Question) -> Result<T, Problem> {
         let gone = || ProblemKind::Unavailable.because("the manager is stopping");
         let (reply, answer) = oneshot::channel();
-        self.inputs.send(Input::Asked(question(reply))).map_err(|_| gone())?;
+        self.inputs.send(Input::Question(question(reply))).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }

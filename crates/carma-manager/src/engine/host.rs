@@ -11,7 +11,7 @@ use super::gpus::devices::SERVER;
 use crate::host::{HostChange, HostReading, HostWatch, Limits, Shortage, ShortageTracker};
 
 /// Even a small host runs this many jobs without GPUs at once: some of them only wait.
-const FEWEST_CPU_JOBS: u32 = 4;
+const MIN_CPU_JOBS: u32 = 4;
 /// How often the host is read.
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -21,13 +21,13 @@ pub(crate) struct Host {
     limits: Limits,
     /// Jobs without GPUs at once; unset: as many as there are cores.
     cpu_jobs: Option<u32>,
-    standing: ShortageTracker,
+    tracker: ShortageTracker,
     reading: Option<HostReading>,
 }
 
 impl Host {
     pub(crate) fn new(limits: Limits, cpu_jobs: Option<u32>) -> Self {
-        Self { limits, cpu_jobs, standing: ShortageTracker::default(), reading: None }
+        Self { limits, cpu_jobs, tracker: ShortageTracker::default(), reading: None }
     }
 
     pub(crate) fn reading(&self) -> Option<&HostReading> {
@@ -35,15 +35,15 @@ impl Host {
     }
 
     pub(crate) fn shortage(&self) -> Option<&Shortage> {
-        self.standing.shortage()
+        self.tracker.shortage()
     }
 
-    /// Tells a core that knows nothing yet about this host.
+    /// Attaches this host to a new core.
     pub(crate) fn attach(&mut self, decisions: &mut Decisions, topology: Option<Topology>) -> Result<(), EventError> {
-        // A new core must hear of a shortage again.
-        self.standing = ShortageTracker::default();
+        // A new core must be told of a shortage again.
+        self.tracker = ShortageTracker::default();
         let host = HostWatch::new(Vec::new()).read().ok();
-        let cpu_jobs = self.cpu_jobs.or_else(|| host.as_ref().map(|host| host.cores.max(FEWEST_CPU_JOBS)));
+        let cpu_jobs = self.cpu_jobs.or_else(|| host.as_ref().map(|host| host.cores.max(MIN_CPU_JOBS)));
         let spec = ServerSpec {
             cpu_jobs: cpu_jobs.filter(|limit| *limit > 0),
             cores: host.as_ref().map(|host| host.cores),
@@ -54,9 +54,9 @@ impl Host {
         decisions.prepare(Event::ServerAttached(spec))
     }
 
-    /// Takes a reading. While nothing is launched anyway, a shortage changes nothing.
+    /// Takes a reading. `launches`: the manager launches jobs, so a shortage matters.
     pub(crate) fn take(&mut self, decisions: &mut Decisions, reading: HostReading, launches: bool) {
-        let change = self.standing.take(&reading, &self.limits);
+        let change = self.tracker.take(&reading, &self.limits);
         let _ = decisions.tell(Event::HostMemory { server: SERVER, available: reading.memory_available });
         self.reading = Some(reading);
         match change.filter(|_| launches) {
@@ -73,7 +73,7 @@ impl Host {
     }
 }
 
-/// Reads the host again and again, from its own thread: a disk that hangs must not block the engine. Ends when `take` answers false.
+/// Reads the host periodically on its own thread: a disk that hangs must not block the engine. Ends when `take` returns false.
 pub(crate) fn watch(folders: Vec<PathBuf>, take: impl Fn(HostReading) -> bool + Send + 'static) -> io::Result<()> {
     let mut watch = HostWatch::new(folders);
     let run = move || {

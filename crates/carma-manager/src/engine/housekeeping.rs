@@ -1,71 +1,31 @@
-//! Housekeeping: every minute what is good to have after a restart is saved, and every hour old jobs are removed with their logs.
+//! Housekeeping: useful state is saved every minute, and old jobs and their logs are deleted every hour.
 
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use carma_core::PastUse;
 
-use super::run::Running;
 use super::saved;
+use super::state::EngineState;
 use crate::configuration::KeepConfig;
 use crate::store::{Change, Keep, Retention};
 
-/// How often there is housekeeping.
-const PERIOD: Duration = Duration::from_secs(60);
-/// How often old jobs are removed.
-const PRUNE_PERIOD: Duration = Duration::from_secs(3600);
-
-/// The file with what users have had of the GPUs.
+/// The file with the GPU use of users.
 pub(super) const SHARES: &str = "shares.json";
 
-/// When what is due.
-#[derive(Debug)]
-pub(crate) struct Timetable {
-    housekeeping: Instant,
-    prune: Instant,
-}
-
-impl Timetable {
-    /// Everything is due at once.
-    pub(crate) fn new() -> Self {
-        Self { housekeeping: Instant::now(), prune: Instant::now() }
-    }
-
-    pub(crate) fn until_housekeeping(&self) -> Duration {
-        self.housekeeping.saturating_duration_since(Instant::now())
-    }
-
-    /// Whether housekeeping is due. If so, the next is in a while.
-    pub(crate) fn housekeeping_is_due(&mut self) -> bool {
-        is_due(&mut self.housekeeping, PERIOD)
-    }
-
-    fn prune_is_due(&mut self) -> bool {
-        is_due(&mut self.prune, PRUNE_PERIOD)
-    }
-}
-
-fn is_due(next: &mut Instant, period: Duration) -> bool {
-    let due = Instant::now() >= *next;
-    if due {
-        *next = Instant::now() + period;
-    }
-    due
-}
-
-impl Running {
+impl EngineState {
     pub(super) fn housekeeping(&mut self) {
         self.save();
         self.decisions.batch.changes.push(Change::ClockAdvanced(self.decisions.now()));
         self.jobs.forget_lingering(&mut self.decisions);
-        self.gpus.look_for_devices();
+        self.gpus.rescan_devices();
         if self.timetable.prune_is_due() {
             self.prune();
         }
     }
 
-    /// Saves what attempts and users have used, so that it goes on after a restart. On a full disk, a part of it is forgotten.
+    /// Saves the use of attempts and users, so that it continues after a restart. On a full disk, a part is lost.
     pub(super) fn save(&self) {
         self.accounting.save();
         let used: Vec<PastUse> = self.decisions.scheduler().shares(self.decisions.now()).iter().map(|report| report.past).collect();
@@ -75,7 +35,7 @@ impl Running {
         }
     }
 
-    /// Removes old jobs with their logs, from a thread that may take its time.
+    /// Deletes old jobs with their logs, on a thread that may be slow.
     fn prune(&self) {
         let retention = retention(&self.setup.configuration.manager.keep);
         let (store, executor, now) = (Arc::clone(self.writer.store()), Arc::clone(self.attempts.executor()), self.decisions.wall());
@@ -84,7 +44,7 @@ impl Running {
                 tracing::warn!("cannot delete old jobs: {error}");
             }
             let Ok(reader) = store.reader() else { return };
-            // A job that is just being accepted has no logs yet.
+            // A job that is being accepted has no logs yet.
             executor.remove_unknown(&|job| !matches!(reader.request(job), Ok(None)));
         };
         let _ = thread::Builder::new().name("prune".to_owned()).spawn(run);

@@ -1,4 +1,4 @@
-//! Everything that reaches the engine.
+//! The inputs of the engine.
 
 use super::estimates::{EstimateOrder, Estimated};
 use super::gpus::GpuReport;
@@ -7,18 +7,18 @@ use crate::executor::Report;
 use crate::host::HostReading;
 use crate::store::WriteError;
 
-/// Something that reached the engine.
+/// An input of the engine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// A user or operator asks.
-    Asked(Question),
-    /// A batch of changes is on the disk, or is not.
+    /// A question of a user or operator.
+    Question(Question),
+    /// The result of writing a batch.
     Written(Result<(), WriteError>),
-    /// The executor reports on an attempt.
+    /// A report about an attempt.
     Attempt(Report),
-    /// A thread that works on GPUs reports.
+    /// A report of a GPU thread.
     Gpus(GpuReport),
-    /// The host was read.
+    /// A reading of the host.
     Host(Box<HostReading>),
     /// An estimate is ready, or could not be made.
     Estimated(Box<EstimateOrder>, Box<Estimated>),

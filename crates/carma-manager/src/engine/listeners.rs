@@ -1,8 +1,8 @@
-//! Who hears of changes: connections that listen, and users with notifications.
+//! Receivers of updates: listening connections, and users with notifications.
 
 use tokio::sync::broadcast;
 
-use super::decide::{Clock, ClockFace};
+use super::decide::{Clock, SharedClock};
 use crate::api::Update;
 use crate::notifications::NotifierHandle;
 use crate::store::UnixMillis;
@@ -10,28 +10,28 @@ use crate::store::UnixMillis;
 /// All listeners.
 pub(crate) struct Listeners {
     updates: broadcast::Sender<(UnixMillis, Update)>,
-    /// The clock that others read.
-    face: ClockFace,
+    /// The clock that other threads read.
+    clock: SharedClock,
     pub(crate) notifier: NotifierHandle,
 }
 
 impl Listeners {
-    pub(crate) fn new(updates: broadcast::Sender<(UnixMillis, Update)>, face: ClockFace, notifier: NotifierHandle) -> Self {
-        Self { updates, face, notifier }
+    pub(crate) fn new(updates: broadcast::Sender<(UnixMillis, Update)>, clock: SharedClock, notifier: NotifierHandle) -> Self {
+        Self { updates, clock, notifier }
     }
 
-    /// A clock is in force.
+    /// Sets the clock.
     pub(crate) fn begin(&self, clock: Clock) {
-        self.face.show(clock);
+        self.clock.set(clock);
     }
 
-    /// Notifications go on, by this clock.
+    /// Starts notifications with this clock.
     pub(crate) fn notify(&self, clock: Clock) {
         self.notifier.begin(move || clock.wall());
     }
 
-    /// Something is on the disk.
-    pub(crate) fn tell(&self, at: UnixMillis, update: Update) {
+    /// Sends an update that is on the disk.
+    pub(crate) fn publish(&self, at: UnixMillis, update: Update) {
         let _ = self.updates.send((at, update));
         self.notifier.new_events();
     }

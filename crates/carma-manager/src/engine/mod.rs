@@ -6,24 +6,29 @@
 //!  gpus: samples and changes  ┼─► Input ─► core    (one batch on its way to the disk at a time)
 //!  host, estimates, timers ───┘
 //!
-//!  run: the loop    react: inputs to parts    act: actions to parts    answer: questions to parts    restore: the beginning
-//!  decide ◄── jobs, gpus ◄── attempts ◄── accounting ◄── views      estimates, host: beside them
+//!  what the engine does:  run (the loop), react (inputs), act (actions of the core), answer (questions), submit, forecast, job_actions, restore, housekeeping
+//!                          │ all work on
+//!  its parts:             state ──► views ──► accounting ──► attempts ──► gpus, jobs ──► decide        estimates, host, listeners, writer: beside them
 //! ```
 //!
-//! Nothing is done and no question is answered before what led to it is on the disk. When the disk refuses, decisions that are not written are dropped,
-//! those who wait get an error, and the engine restarts from the store as after a crash: there is one recovery path.
+//! A part knows its own state and the core's [`decide::Decisions`], and never the engine. Nothing is done and no question is answered before the decision is
+//! on the disk. When a write fails, unwritten decisions are dropped, waiting clients get an error, and the engine restarts from the store as after a
+//! crash: there is one recovery path.
 
 mod accounting;
 mod act;
 mod answer;
 mod attempts;
 mod decide;
+mod error;
 mod estimates;
+mod forecast;
 mod gpus;
 mod handle;
 mod host;
 mod housekeeping;
 mod input;
+mod job_actions;
 mod jobs;
 mod listeners;
 mod question;
@@ -33,15 +38,19 @@ mod restore;
 mod run;
 mod saved;
 mod setup;
+mod state;
+mod submit;
 #[cfg(test)]
 mod tests;
+mod timetable;
 mod views;
 mod writer;
 
 pub(crate) use accounting::measured;
-pub(crate) use accounting::recent::Wanted;
+pub(crate) use accounting::recent::SampleFilter;
+pub use error::EngineError;
 pub use handle::Handle;
-pub use run::{Arriving, Engine, EngineError};
+pub use run::{Engine, EngineInbox};
 pub use setup::Setup;
 
 pub use crate::world::World;

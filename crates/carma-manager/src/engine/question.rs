@@ -1,9 +1,11 @@
-//! Questions to the engine, each with a way to answer.
+//! Questions to the engine, each with the channel of its answer.
 
 use carma_core::{DeviceId, JobId, Settings};
 
 use super::decide::Reply;
-use crate::api::{Act, Acted, Forecast, GpuDetail, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Tried, Why};
+use crate::api::{
+    ActionResult, ChannelTest, Forecast, GpuDetail, JobAction, Notification, Queue, QueueQuery, ShareRow, Shutdown, Status, Submitted, Why,
+};
 use crate::measure::Measurement;
 use crate::metrics::Facts;
 use crate::request::Owner;
@@ -14,7 +16,7 @@ use crate::submission::ValidJobs;
 pub(crate) enum Question {
     Submit { owner: Owner, jobs: ValidJobs, reply: Reply<Submitted> },
     Forecast { owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>> },
-    Act { jobs: Vec<JobId>, act: Act, by: String, reply: Reply<Acted> },
+    Act { jobs: Vec<JobId>, action: JobAction, by: String, reply: Reply<ActionResult> },
     Drain { device: DeviceId, drained: bool, by: String, reply: Reply<()> },
     Why { job: JobId, reply: Reply<Why> },
     Queue { query: QueueQuery, reply: Reply<Queue> },
@@ -26,6 +28,6 @@ pub(crate) enum Question {
     Settings { reply: Reply<Settings> },
     Configure { settings: Box<Settings>, reply: Reply<()> },
     Notify { uid: u32, notifications: Vec<Notification>, reply: Reply<()> },
-    TryNotifications { owner: Owner, reply: Reply<Vec<Tried>> },
+    TryNotifications { owner: Owner, reply: Reply<Vec<ChannelTest>> },
     Shutdown { shutdown: Shutdown, reply: Reply<()> },
 }

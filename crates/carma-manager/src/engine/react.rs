@@ -1,4 +1,4 @@
-//! Inputs other than questions: what each means to the parts of the engine.
+//! Inputs other than questions, passed to the parts of the engine.
 
 use carma_core::{AttemptId, Event};
 
@@ -8,19 +8,19 @@ use super::decide::Effect;
 use super::estimates::Purpose;
 use super::gpus::GpuReport;
 use super::input::Input;
-use super::run::Running;
+use super::state::EngineState;
 use crate::event::JobEvent;
-use crate::executor::{Remains, Report};
+use crate::executor::{Leftovers, Report};
 use crate::judge::Judgement;
 use crate::store::{AttemptEnd, Change};
 
-impl Running {
+impl EngineState {
     pub(super) fn react(&mut self, input: Input) {
         match input {
             Input::Attempt(report) => self.attempt_reported(report),
             Input::Gpus(GpuReport::Sampled(samples)) => {
                 self.accounting.sampled(&mut self.decisions, &mut self.gpus, &mut self.attempts, samples);
-                self.attempts.look(&mut self.decisions);
+                self.attempts.poll(&mut self.decisions);
                 self.listeners.sampled(self.decisions.wall());
             }
             Input::Gpus(GpuReport::Changed(change)) => self.gpus.take(&mut self.decisions, change),
@@ -32,7 +32,7 @@ impl Running {
                 Purpose::Job(job) => self.estimated(job, &order.request, *estimated),
                 Purpose::Forecast { jobs, reply } => drop(reply.send(self.forecast(&order.owner, jobs, Some(&estimated)))),
             },
-            Input::Asked(_) | Input::Written(_) => {}
+            Input::Question(_) | Input::Written(_) => {}
         }
     }
 
@@ -41,32 +41,32 @@ impl Running {
             Report::Started(attempt) => self.attempts.started(attempt),
             Report::Delayed { attempt, reason } => self.attempts.delay(&mut self.decisions, attempt, reason),
             Report::NotStarted { attempt, reason } => self.not_started(attempt, &reason),
-            Report::Ended(remains) => self.ended(&remains),
+            Report::Ended(leftovers) => self.ended(&leftovers),
         }
     }
 
-    /// Nothing of an attempt ran, and nothing will.
+    /// An attempt did not run, and will not.
     pub(super) fn not_started(&mut self, attempt: AttemptId, reason: &str) {
         let event = Event::LaunchFailed { attempt, reason: reason.to_owned() };
         self.conclude(attempt, None, &attempts::not_started(reason), event);
     }
 
-    /// An attempt is over: it is judged, and the core goes on from there.
-    fn ended(&mut self, remains: &Remains) {
-        let attempt = remains.attempt;
-        let Some(judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, remains) else { return };
+    /// An attempt is over: it is judged, and the core decides what follows.
+    fn ended(&mut self, leftovers: &Leftovers) {
+        let attempt = leftovers.attempt;
+        let Some(judgement) = attempts::judge(&self.decisions, &self.gpus, &self.attempts, leftovers) else { return };
         if let Some(needed) = judgement.needed {
-            self.decisions.tell_surely(Event::MemoryNeeded { attempt, needed });
+            self.decisions.tell_or_log(Event::MemoryNeeded { attempt, needed });
         }
-        self.attempts.last_look(&mut self.decisions, attempt);
+        self.attempts.poll_last(&mut self.decisions, attempt);
         let verdict = judgement.verdict.clone();
-        self.conclude(attempt, Some(remains), &judgement, Event::JobExited { attempt, verdict });
+        self.conclude(attempt, Some(leftovers), &judgement, Event::JobExited { attempt, verdict });
         // Its memory is free now, and the GPU says so in the next sample.
         self.gpus.sample_now();
     }
 
-    /// Writes down the end of an attempt, learns from it, and tells the core.
-    fn conclude(&mut self, attempt: AttemptId, remains: Option<&Remains>, judgement: &Judgement, event: Event) {
+    /// Stores the end of an attempt, learns from it, and tells the core.
+    fn conclude(&mut self, attempt: AttemptId, leftovers: Option<&Leftovers>, judgement: &Judgement, event: Event) {
         let used = self.accounting.finish(attempt);
         let job = self.decisions.job(attempt.job);
         let placement = job.and_then(|job| job.state.active()).map(|active| active.placement.clone());
@@ -77,7 +77,7 @@ impl Running {
         tallies::count_end(&mut self.decisions, owner, attempt, &used.measurement, &judgement.verdict);
         let end = AttemptEnd {
             at: self.decisions.wall(),
-            exit: remains.and_then(|remains| Some(remains.ended.as_ref()?.exit.clone())),
+            exit: leftovers.and_then(|leftovers| Some(leftovers.ended.as_ref()?.exit.clone())),
             verdict: judgement.verdict.clone(),
             reason: Some(judgement.reason.clone()),
             blame: judgement.blame,
@@ -88,7 +88,7 @@ impl Running {
         let Judgement { verdict, reason, blame, .. } = judgement.clone();
         let text = format!("{attempt} ended: {reason}");
         self.decisions.note(attempt.job, JobEvent::Ended { attempt: attempt.number, verdict, reason, blame }, text);
-        self.decisions.tell_surely(event);
+        self.decisions.tell_or_log(event);
         self.gpus.forget_gone_instances(&mut self.decisions, &placement);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn refused(error: &EventError) -> Problem {
     kind.because(error.to_string())
 }
 
-/// The answer to a question that would change something while nothing can be written down.
+/// The answer to a change while nothing can be stored.
 pub(crate) fn unavailable(reason: &str) -> Problem {
     ProblemKind::Unavailable.because(format!("nothing was changed: {reason}"))
 }

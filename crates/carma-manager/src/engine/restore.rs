@@ -1,4 +1,4 @@
-//! Beginning: with the devices there are and the jobs that are in the store, after a stop, a crash, or a disk that refused.
+//! Start and restart from the store: after a stop, a crash, or a failed write.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,30 +10,32 @@ use carma_core::{
 use super::accounting::Accounting;
 use super::attempts::Attempts;
 use super::decide::{Clock, Core, Decisions};
+use super::error::EngineError;
 use super::estimates::Estimates;
 use super::gpus::devices::SERVER;
 use super::gpus::{GpuSetup, Gpus, Reports};
 use super::handle::Handle;
 use super::host::Host;
-use super::housekeeping::{SHARES, Timetable};
+use super::housekeeping::SHARES;
 use super::input::Input;
-use super::jobs::{JobMeta, Jobs};
+use super::jobs::Jobs;
 use super::listeners::Listeners;
-use super::run::{Condition, EngineError, Running};
 use super::saved;
 use super::setup::Setup;
+use super::state::{Condition, EngineState};
+use super::timetable::Timetable;
 use super::writer::Writer;
 use crate::executor::{Adopted, Executor};
 use crate::notifications::NotifierHandle;
 use crate::store::{JobFilter, Loaded, Reader, Store, UnfinishedJob, UnixMillis};
 
-/// The file with what attempts have used so far.
+/// The file with the usage of attempts so far.
 const METER: &str = "meter.json";
 /// The file that says which GPU has which number.
 const NUMBERS: &str = "gpus.json";
 
-impl Running {
-    /// An engine that has yet to begin.
+impl EngineState {
+    /// An engine that has not started yet.
     pub(crate) fn new(setup: Setup, store: Arc<Store>, handle: &Handle, executor: Arc<dyn Executor>) -> Result<Self, EngineError> {
         let (state, settings) = (&setup.places.state, &setup.configuration.manager);
         let notifier = NotifierHandle::start(setup.program.clone(), state.clone(), &settings.notifications, &store, store.reader()?)?;
@@ -69,7 +71,7 @@ impl Running {
         })
     }
 
-    /// Begins with what is in the store.
+    /// Starts from the store.
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
         let loaded = self.reader.load()?;
         self.skip_used_numbers();
@@ -82,8 +84,8 @@ impl Running {
         let running: Vec<AttemptId> = adopted.iter().map(|(attempt, _)| *attempt).collect();
         self.accounting.begin(&running);
         let found = match self.gpus.find() {
-            Err(error) if holds_gpus(&loaded, &adopted) => return Err(EngineError::Unseen(error)),
-            // A driver that does not answer has none for now.
+            Err(error) if holds_gpus(&loaded, &adopted) => return Err(EngineError::GpusUnreadable(error)),
+            // If the driver does not answer, there are no GPUs for now.
             found => found.inspect_err(|error| tracing::error!("{error}")).unwrap_or_default(),
         };
         self.host.attach(&mut self.decisions, self.gpus.topology(&found))?;
@@ -110,8 +112,7 @@ impl Running {
         Ok(())
     }
 
-    /// Numbers of which the host has a trace are not given again, even where a disk that lost power has lost the jobs: a new job must not meet an old
-    /// one's attempt.
+    /// Skips job numbers that have files on the host. A power cut may have lost those jobs, and a new job must not find an old attempt.
     fn skip_used_numbers(&self) {
         let Some(highest) = self.attempts.executor().highest_job() else { return };
         let store = self.writer.store();
@@ -119,15 +120,15 @@ impl Running {
         store.next_jobs((highest.0 + 1).saturating_sub(next));
     }
 
-    /// The jobs go to the core, which may launch some at once. Answers those that wait for an estimate.
+    /// Gives the jobs to the core, which may launch some at once. Returns those that wait for an estimate.
     fn restore_jobs(&mut self, unfinished: Vec<UnfinishedJob>) -> Result<Vec<JobId>, EngineError> {
         let jobs: Vec<Job> = unfinished.iter().map(|unfinished| unfinished.job.clone()).collect();
         let mut unestimated = Vec::new();
-        for UnfinishedJob { job, name, owner, submitted } in unfinished {
+        for UnfinishedJob { job, meta } in unfinished {
             if matches!(job.state, State::Estimating { .. } | State::Held { resumes: Resumes::Estimating, .. }) {
                 unestimated.push(job.id());
             }
-            self.jobs.add(job.id(), JobMeta { name, owner, submitted });
+            self.jobs.add(job.id(), meta);
         }
         let gone = attach_gone(&mut self.decisions, &jobs)?;
         let used = saved::read(&self.setup.places.state.join(SHARES));
@@ -140,7 +141,7 @@ impl Running {
         Ok(unestimated)
     }
 
-    /// The store knows an attempt as launched, and the manager ended before it was: nothing of it ever ran.
+    /// Starts an attempt that is in the store but was never started, because the manager ended before.
     fn start_late(&mut self, attempt: AttemptId) {
         let active = self.decisions.job(attempt.job).and_then(|job| job.state.active());
         match active.map(|active| active.placement.clone()) {
@@ -149,7 +150,7 @@ impl Running {
         }
     }
 
-    /// Attempts that were to end get their signal again: the manager may have ended before it was sent. Their shims pass it on once.
+    /// Sends signals to stopping attempts again: the manager may have ended before. A shim forwards each signal once.
     fn stop_again(&self) {
         for job in self.decisions.scheduler().jobs() {
             if let Some((attempt, signal)) = stopping(job) {
@@ -158,7 +159,7 @@ impl Running {
         }
     }
 
-    /// Jobs whose estimate was not ready are estimated again.
+    /// Estimates jobs again whose estimate was not ready.
     fn estimate_unestimated(&mut self, jobs: Vec<JobId>) {
         for job in jobs {
             let owner = self.jobs.owner(job).cloned();
@@ -169,7 +170,7 @@ impl Running {
     }
 }
 
-/// The latest time of the wall clock that was written down of any job or GPU.
+/// The latest wall-clock time in the store.
 fn latest_wall(reader: &Reader, loaded: &Loaded) -> Result<UnixMillis, EngineError> {
     let last = reader.history(&JobFilter::default(), None, 100)?;
     let last = last.iter().flat_map(|job| [Some(job.submitted), Some(job.since), job.ended]).flatten();
@@ -177,7 +178,7 @@ fn latest_wall(reader: &Reader, loaded: &Loaded) -> Result<UnixMillis, EngineErr
     Ok(last.chain(reader.last_minute()?.map(|minute| UnixMillis(minute.0 * 60_000))).max().unwrap_or_default())
 }
 
-/// GPUs that went while attempts are on them: the core must know what it loses.
+/// Attaches missing GPUs that attempts are on, so that the core can lose them.
 fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<DeviceId>, EventError> {
     let granted = jobs.iter().filter_map(|job| job.state.active()).flat_map(|active| &active.placement.devices);
     let mut gone = BTreeSet::new();
@@ -191,7 +192,7 @@ fn attach_gone(decisions: &mut Decisions, jobs: &[Job]) -> Result<BTreeSet<Devic
     Ok(gone)
 }
 
-/// The signal for an attempt that is to end.
+/// The signal of a stopping attempt.
 fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     let active = job.state.active()?;
     let signal = match active.stopping? {
@@ -203,7 +204,7 @@ fn stopping(job: &Job) -> Option<(AttemptId, Signal)> {
     Some((active.attempt, signal))
 }
 
-/// Whether attempts run on GPUs: they must not be taken for lost because the driver does not answer.
+/// Whether attempts run on GPUs. They must not count as lost because the driver does not answer.
 fn holds_gpus(loaded: &Loaded, adopted: &[(AttemptId, Adopted)]) -> bool {
     let runs = |adopted: &Adopted| matches!(adopted, Adopted::Running { .. } | Adopted::Starting);
     let running = |attempt| adopted.iter().any(|(other, adopted)| *other == attempt && runs(adopted));
@@ -211,7 +212,7 @@ fn holds_gpus(loaded: &Loaded, adopted: &[(AttemptId, Adopted)]) -> bool {
     active.filter(|active| running(active.attempt)).any(|active| !active.placement.devices.is_empty())
 }
 
-/// The time that it is: later than all that was written down, and as much later as attempts have run since, whatever the wall clock did.
+/// The present time of the manager: the last stored time, or later if attempts have run since. The wall clock does not matter.
 fn time_goes_on(loaded: &Loaded, adopted: &[(AttemptId, Adopted)], speed: f64) -> Time {
     let since_launch = |(attempt, adopted): &(AttemptId, Adopted)| {
         let Adopted::Running { ran: Some(ran) } = adopted else { return None };

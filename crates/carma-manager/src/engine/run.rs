@@ -1,100 +1,61 @@
-//! The engine's thread: it takes inputs, has the parts tell the core, and writes down what follows.
+//! The engine's thread: it takes inputs, passes them to the parts, and stores the results.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use carma_core::{Event, EventError, LogError};
-use carma_gpu::DriverError;
-use thiserror::Error;
+use carma_core::Event;
 use tokio::sync::broadcast;
 
-use super::accounting::Accounting;
-use super::attempts::Attempts;
-use super::decide::{ClockFace, Decisions, Effect};
-use super::estimates::Estimates;
-use super::gpus::Gpus;
+use super::decide::{Effect, SharedClock};
+use super::error::EngineError;
 use super::handle::Handle;
-use super::host::{self, Host};
-use super::housekeeping::Timetable;
+use super::host;
 use super::input::Input;
-use super::jobs::Jobs;
-use super::listeners::Listeners;
 use super::refusal::unavailable;
 use super::setup::Setup;
-use super::views::View;
-use super::writer::Writer;
-use crate::executor::{Executor, ExecutorError, LocalExecutor, LocalSettings};
-use crate::store::{Change, Reader, Store, StoreError, UnixMillis, WriteError};
+use super::state::{Condition, EngineState};
+use crate::executor::{Executor, LocalExecutor, LocalSettings};
+use crate::store::{Change, Store, WriteError};
 
-/// Updates that a slow listener may be behind before it misses some.
+/// Updates that are buffered for slow listeners.
 const UPDATES: usize = 4096;
-/// How long to wait before a disk that refused is written to again.
+/// The wait after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Why an engine did not start.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The rules.
-    #[error(transparent)]
-    Rules(#[from] LogError),
-    /// Threads.
-    #[error("cannot start a thread: {0}")]
-    Thread(#[from] io::Error),
-    /// The core refused what was in the store.
-    #[error("the core refuses what is in the store: {0}")]
-    Refused(#[from] EventError),
-    /// The driver, while attempts are on its GPUs.
-    #[error("attempts run on GPUs that cannot be looked at: {0}")]
-    Unseen(DriverError),
-}
-
-impl From<ExecutorError> for EngineError {
-    fn from(error: ExecutorError) -> Self {
-        match error {
-            ExecutorError::Store(error) => Self::Store(error),
-            ExecutorError::Io(error) => Self::Thread(error),
-        }
-    }
-}
-
-/// What reaches an engine through its handle.
+/// The inputs that a handle sends.
 #[derive(Debug)]
-pub struct Arriving(pub(super) Receiver<Input>);
+pub struct EngineInbox(pub(super) Receiver<Input>);
 
 /// The engine, in its thread.
 #[derive(Debug)]
 pub struct Engine(JoinHandle<()>);
 
 impl Engine {
-    /// A way to ask an engine that is yet to start. Questions wait until it has.
-    pub fn handle() -> (Handle, Arriving) {
-        let (inputs, arriving) = channel();
-        let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: ClockFace::new() };
-        (handle, Arriving(arriving))
+    /// The handle of an engine that has not started yet. Questions wait until it has.
+    pub fn handle() -> (Handle, EngineInbox) {
+        let (inputs, inbox) = channel();
+        let handle = Handle { inputs, updates: broadcast::channel(UPDATES).0, recent: Arc::default(), clock: SharedClock::new() };
+        (handle, EngineInbox(inbox))
     }
 
-    /// Starts the engine of a handle; it goes on where the store left off.
-    pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, arriving: Arriving) -> Result<Self, EngineError> {
+    /// Starts the engine of a handle from the store.
+    pub fn start(setup: Setup, store: Arc<Store>, handle: &Handle, inbox: EngineInbox) -> Result<Self, EngineError> {
         let executor = local_executor(&setup, &store, handle)?;
         let inputs = handle.inputs.clone();
         host::watch(vec![setup.places.state.clone()], move |reading| inputs.send(Input::Host(Box::new(reading))).is_ok())?;
-        let mut running = Running::new(setup, store, handle, executor)?;
-        match running.begin() {
-            // Nothing is decided until they can be, and jobs go on meanwhile.
-            Err(EngineError::Unseen(error)) => running.wait_until_available(&EngineError::Unseen(error).to_string()),
+        let mut engine = EngineState::new(setup, store, handle, executor)?;
+        match engine.begin() {
+            // Nothing is decided until the GPUs can be read. Jobs continue meanwhile.
+            Err(EngineError::GpusUnreadable(error)) => engine.wait_until_available(&EngineError::GpusUnreadable(error).to_string()),
             begun => begun?,
         }
-        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || running.run(&arriving.0))?;
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run(&inbox.0))?;
         Ok(Self(thread))
     }
 
-    /// Waits until it has ended; false where it panicked.
+    /// Waits for its end. False if it panicked.
     pub fn join(self) -> bool {
         self.0.join().is_ok()
     }
@@ -115,51 +76,20 @@ fn local_executor(setup: &Setup, store: &Store, handle: &Handle) -> Result<Arc<d
     Ok(Arc::new(executor))
 }
 
-/// How the engine is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Condition {
-    /// At work.
-    Working,
-    /// Its decisions cannot be stored, or the GPUs cannot be read.
-    Unavailable { reason: String, since: Instant },
-    /// It ends when what is on its way to the disk is there.
-    Stopping,
-}
-
-/// The state of the engine's thread.
-pub(crate) struct Running {
-    pub(crate) setup: Setup,
-    pub(crate) reader: Reader,
-    pub(crate) writer: Writer,
-    pub(crate) listeners: Listeners,
-    pub(crate) decisions: Decisions,
-    pub(crate) jobs: Jobs,
-    pub(crate) attempts: Attempts,
-    pub(crate) gpus: Gpus,
-    pub(crate) accounting: Accounting,
-    pub(crate) estimates: Estimates,
-    pub(crate) host: Host,
-    pub(crate) timetable: Timetable,
-    pub(crate) condition: Condition,
-    /// Nothing more is launched, and the engine ends with the last attempt.
-    pub(crate) draining: bool,
-    pub(crate) started: UnixMillis,
-}
-
-impl Running {
-    fn run(mut self, arriving: &Receiver<Input>) {
+impl EngineState {
+    fn run(mut self, inbox: &Receiver<Input>) {
         const AT_ONCE: usize = 1024;
         loop {
-            match arriving.recv_timeout(self.timeout()) {
+            match inbox.recv_timeout(self.timeout()) {
                 Ok(first) => {
                     self.take(first);
-                    arriving.try_iter().take(AT_ONCE).for_each(|input| self.take(input));
+                    inbox.try_iter().take(AT_ONCE).for_each(|input| self.take(input));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             match &self.condition {
-                Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(arriving),
+                Condition::Unavailable { since, .. } if since.elapsed() >= RETRY => self.try_again(inbox),
                 Condition::Unavailable { .. } => {}
                 Condition::Working | Condition::Stopping => {
                     self.timers();
@@ -175,7 +105,7 @@ impl Running {
         }
     }
 
-    /// How long nothing needs to be done if nothing arrives.
+    /// The longest wait for an input.
     fn timeout(&self) -> Duration {
         if matches!(self.condition, Condition::Unavailable { .. }) {
             return RETRY;
@@ -185,11 +115,11 @@ impl Running {
         timer.map_or(housekeeping, |timer| timer.min(housekeeping))
     }
 
-    /// Does what is due by now.
+    /// Runs due timers.
     fn timers(&mut self) {
         let now = self.decisions.now();
         if self.decisions.scheduler().next_wakeup().is_some_and(|time| time <= now) {
-            self.decisions.tell_surely(Event::Tick);
+            self.decisions.tell_or_log(Event::Tick);
         }
         if self.timetable.housekeeping_is_due() {
             self.housekeeping();
@@ -203,7 +133,7 @@ impl Running {
             return self.take_while_unavailable(input);
         }
         match input {
-            Input::Asked(question) => self.answer(question),
+            Input::Question(question) => self.answer(question),
             Input::Written(Ok(())) => {
                 let effects = self.writer.written();
                 self.carry_out(effects);
@@ -214,7 +144,7 @@ impl Running {
         self.act();
     }
 
-    /// Hands the batch to the store, if nothing is on its way there.
+    /// Hands the batch to the store, unless another one is in flight.
     pub(crate) fn flush(&mut self) {
         while let Some(effects) = self.writer.flush(&mut self.decisions) {
             self.carry_out(effects);
@@ -229,7 +159,7 @@ impl Running {
                 Effect::Signal(attempt, signal) => self.attempts.signal(attempt, signal),
                 Effect::Acknowledge(attempt) => self.attempts.acknowledge(attempt),
                 Effect::Answer(answer) => answer(Ok(())),
-                Effect::Tell(update) => self.listeners.tell(self.decisions.wall(), update),
+                Effect::Publish(update) => self.listeners.publish(self.decisions.wall(), update),
                 Effect::Switch { device, to } => self.gpus.carry_out_switch(&mut self.decisions, device, to),
                 Effect::Forget(job) => self.jobs.forget_job(&mut self.decisions, job),
             }
@@ -248,30 +178,30 @@ impl Running {
         self.wait_until_available(&reason);
     }
 
-    /// Everything begins anew in a while.
+    /// Waits for a restart from the store.
     fn wait_until_available(&mut self, reason: &str) {
         tracing::error!("{reason}");
-        // One that is stopping has nothing more to decide.
+        // A stopping engine decides nothing more.
         if self.condition != Condition::Stopping {
             self.condition = Condition::Unavailable { reason: reason.to_owned(), since: Instant::now() };
         }
     }
 
-    /// Other inputs come again: samples are taken again, and the executor repeats its reports.
+    /// Takes an input while nothing can be decided. Dropped inputs come again: the sampler samples again, and the executor repeats its reports.
     fn take_while_unavailable(&mut self, input: Input) {
         match input {
-            Input::Asked(question) => self.answer(question),
+            Input::Question(question) => self.answer(question),
             Input::Gpus(report) => self.gpus.ignore(&report),
             _ => {}
         }
     }
 
-    fn try_again(&mut self, arriving: &Receiver<Input>) {
+    fn try_again(&mut self, inbox: &Receiver<Input>) {
         // The result of a switch is found on the GPU, so the switch must be over and not be reported later.
         if self.gpus.is_switching() {
             return;
         }
-        for input in arriving.try_iter() {
+        for input in inbox.try_iter() {
             self.take_while_unavailable(input);
         }
         let written = self.writer.write_now(vec![Change::ClockAdvanced(self.decisions.now())]);
@@ -283,25 +213,5 @@ impl Running {
             }
             Err(reason) => Condition::Unavailable { reason, since: Instant::now() },
         };
-    }
-
-    /// What answers are made of.
-    pub(crate) fn view(&self) -> View<'_> {
-        let unavailable = match &self.condition {
-            Condition::Unavailable { reason, .. } => Some(reason.as_str()),
-            Condition::Working | Condition::Stopping => None,
-        };
-        View {
-            setup: &self.setup,
-            decisions: &self.decisions,
-            jobs: &self.jobs,
-            attempts: &self.attempts,
-            gpus: &self.gpus,
-            accounting: &self.accounting,
-            host: &self.host,
-            started: self.started,
-            draining: self.draining,
-            unavailable,
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Batches on their way to the disk, one at a time.
+//! Writes batches to the store, one at a time.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -29,7 +29,7 @@ impl Writer {
         self.in_flight.is_some()
     }
 
-    /// Hands the batch to the store, unless another one is being written. Answers effects that need not wait.
+    /// Hands the batch to the store, unless another one is being written. Returns effects that need not wait.
     pub(crate) fn flush(&mut self, decisions: &mut Decisions) -> Option<Vec<Effect>> {
         if self.is_busy() || decisions.batch.is_empty() {
             return None;
@@ -38,7 +38,7 @@ impl Writer {
         if changes.is_empty() {
             return Some(effects);
         }
-        // Time must go on from what is written down with it.
+        // After a restart, time continues from here.
         changes.push(Change::ClockAdvanced(decisions.now()));
         self.in_flight = Some(effects);
         let inputs = self.inputs.clone();

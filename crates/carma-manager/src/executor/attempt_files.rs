@@ -12,12 +12,12 @@ use crate::supervise::{AttemptFolder, AttemptState, find, read_note};
 use crate::untrusted::remove_tree;
 
 /// Limit of scanned files in a checkpoint folder: jobs keep a few checkpoints, not thousands.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// The share of work that an attempt reports as done: a number from 0 to 1, or with a percent sign.
 pub(super) fn progress(folder: &AttemptFolder) -> Option<f64> {
-    const LONGEST: u64 = 64;
-    parse_progress(&read_note(&folder.progress(), LONGEST)?)
+    const MAX_LENGTH: u64 = 64;
+    parse_progress(&read_note(&folder.progress(), MAX_LENGTH)?)
 }
 
 fn parse_progress(text: &str) -> Option<f64> {
@@ -36,7 +36,7 @@ pub(super) fn checkpoint_times(folder: &AttemptFolder) -> CheckpointTimes {
 
 /// The time of the last write in a folder, if it has files. Links are not followed.
 fn last_change(folder: &Path) -> Option<SystemTime> {
-    let entries = fs::read_dir(folder).ok()?.take(MOST_FILES).flatten();
+    let entries = fs::read_dir(folder).ok()?.take(MAX_FILES).flatten();
     let newest = entries.filter_map(|entry| entry.metadata().ok()?.modified().ok()).max()?;
     // A file that replaces another one changes the folder.
     let own = fs::symlink_metadata(folder).and_then(|data| data.modified()).ok();

@@ -1,33 +1,24 @@
 //! The executor of this host: shims run the attempts, and threads wait for them.
 
 use std::collections::HashMap;
-use std::fmt::{self, Debug, Formatter};
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
-use std::{io, thread};
+use std::sync::Arc;
 
-use carma_core::{AttemptId, JobId, Seconds, Signal};
+use carma_core::{AttemptId, JobId, Signal};
 
 use super::attempt_files;
-use super::remains::Remains;
-pub(crate) use super::start::LocalSettings;
-use super::start::{start, wait_for_shim};
+use super::start::{LocalSettings, start};
+use super::tracker::{Stage, Threads, Tracker};
 use super::{Adopted, CheckpointTimes, Executor, Report, StartOrder};
-use crate::launch::NotLaunched;
 use crate::pool::Pool;
 use crate::store::{Store, StoreError};
-use crate::supervise::{AttemptFolder, AttemptState, ExitWatch, FolderError, Owners, Supervised};
+use crate::supervise::ExitWatch;
 
 /// Attempts that are started at the same time. Most of a start is waiting.
 const THREADS: usize = 4;
-/// Delay before an attempt with an unclear state is checked again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Delay before a failed start is retried.
-const START_AGAIN: Duration = Duration::from_secs(5);
-
 /// Why an executor cannot work.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExecutorError {
@@ -39,43 +30,7 @@ pub(crate) enum ExecutorError {
 
 /// The executor of this host. Its threads end when it is dropped and all orders are started.
 #[derive(Debug)]
-pub(crate) struct LocalExecutor(Arc<Shared>);
-
-struct Shared {
-    settings: LocalSettings,
-    report: Box<dyn Fn(Report) + Send + Sync>,
-    attempts: Mutex<HashMap<AttemptId, Attempt>>,
-    /// The attempts of processes; unset after new attempts.
-    owners: Mutex<Option<Owners>>,
-    /// Set once, at the beginning: its threads need a reference to this.
-    threads: OnceLock<Threads>,
-}
-
-struct Threads {
-    starts: Pool<Box<StartOrder>>,
-    exits: ExitWatch,
-}
-
-/// An attempt without an acknowledged end.
-#[derive(Debug, Default)]
-struct Attempt {
-    stage: Stage,
-    /// Signals to send as soon as it runs.
-    signals: Vec<Signal>,
-    /// Its end will be noticed.
-    watched: bool,
-}
-
-#[derive(Debug, Default)]
-enum Stage {
-    /// Known, and not ordered yet.
-    #[default]
-    Known,
-    /// Ordered. A report follows.
-    Starting,
-    Running(Supervised),
-    NotStarted(String),
-}
+pub(crate) struct LocalExecutor(Arc<Tracker>);
 
 impl LocalExecutor {
     /// Starts the threads; `report` is called by all of them.
@@ -84,31 +39,25 @@ impl LocalExecutor {
         store: &Store,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Result<Self, ExecutorError> {
-        let_users_through(&settings.state)?;
-        let shared = Arc::new(Shared {
-            settings,
-            report: Box::new(report),
-            attempts: Mutex::default(),
-            owners: Mutex::default(),
-            threads: OnceLock::new(),
-        });
-        let watching = Arc::downgrade(&shared);
-        let exits = ExitWatch::new(move |attempt, standing| {
-            if let Some(shared) = watching.upgrade() {
-                shared.not_watched(attempt);
-                shared.found(attempt, standing);
+        let_users_traverse(&settings.state)?;
+        let tracker = Arc::new(Tracker::new(settings, Box::new(report)));
+        let watching = Arc::downgrade(&tracker);
+        let exits = ExitWatch::new(move |attempt, state| {
+            if let Some(tracker) = watching.upgrade() {
+                tracker.not_watched(attempt);
+                tracker.found(attempt, state);
             }
         })?;
         let starts = Pool::start("launches", THREADS, || {
-            let (reader, shared) = (store.reader()?, Arc::downgrade(&shared));
+            let (reader, tracker) = (store.reader()?, Arc::downgrade(&tracker));
             Ok::<_, ExecutorError>(move |order: Box<StartOrder>| {
-                let Some(shared) = shared.upgrade() else { return false };
-                shared.carry_out(order, |order| start(order, &reader, &shared.settings));
+                let Some(tracker) = tracker.upgrade() else { return false };
+                tracker.carry_out(order, |order| start(order, &reader, &tracker.settings));
                 true
             })
         })?;
-        let _ = shared.threads.set(Threads { starts, exits });
-        Ok(Self(shared))
+        tracker.set_threads(Threads { starts, exits });
+        Ok(Self(tracker))
     }
 }
 
@@ -119,7 +68,7 @@ impl Executor for LocalExecutor {
         if matches!(attempt.stage, Stage::Known) {
             attempt.stage = Stage::Starting;
             drop(attempts);
-            self.0.give(order);
+            self.0.order(order);
         }
     }
 
@@ -155,11 +104,7 @@ impl Executor for LocalExecutor {
     }
 
     fn owners(&self, pids: &[u32]) -> HashMap<u32, AttemptId> {
-        let mut known = lock(&self.0.owners);
-        // A container has its name some time after its attempt was started.
-        let owners = known.take_if(|owners| owners.is_complete());
-        let owners = known.insert(owners.unwrap_or_else(|| self.0.find_owners()));
-        pids.iter().filter_map(|pid| Some((*pid, owners.owner_of(*pid)?))).collect()
+        self.0.owners(pids)
     }
 
     fn highest_job(&self) -> Option<JobId> {
@@ -171,171 +116,8 @@ impl Executor for LocalExecutor {
     }
 }
 
-impl Shared {
-    fn attempts(&self) -> MutexGuard<'_, HashMap<AttemptId, Attempt>> {
-        lock(&self.attempts)
-    }
-
-    fn folder(&self, attempt: AttemptId) -> AttemptFolder {
-        AttemptFolder::of(&self.settings.state, attempt)
-    }
-
-    fn give(&self, order: Box<StartOrder>) {
-        if let Some(threads) = self.threads.get() {
-            threads.starts.give(order);
-        }
-    }
-
-    fn find_owners(&self) -> Owners {
-        let attempts = self.attempts();
-        Owners::of(attempts.iter().filter_map(|(attempt, known)| match &known.stage {
-            Stage::Running(supervised) => Some((*attempt, supervised)),
-            Stage::Known | Stage::Starting | Stage::NotStarted(_) => None,
-        }))
-    }
-
-    fn adopt(self: &Arc<Self>, attempt: AttemptId) -> Adopted {
-        let reason = match self.attempts().entry(attempt).or_default().stage {
-            Stage::Starting => return Adopted::Starting,
-            Stage::NotStarted(ref reason) => Some(reason.clone()),
-            Stage::Known | Stage::Running(_) => None,
-        };
-        if let Some(reason) = reason {
-            (self.report)(Report::NotStarted { attempt, reason });
-            return Adopted::Over;
-        }
-        let standing = wait_for_shim(&self.folder(attempt));
-        let adopted = match &standing {
-            Ok(AttemptState::NeverStarted) => return Adopted::NeverStarted,
-            Ok(AttemptState::Running(supervised)) => Adopted::Running { ran: ran(supervised) },
-            Ok(AttemptState::Ended(_) | AttemptState::Lost) | Err(FolderError::Damaged { .. }) => Adopted::Over,
-            Ok(AttemptState::Starting) | Err(_) => Adopted::Starting,
-        };
-        self.found(attempt, standing);
-        adopted
-    }
-
-    /// Starts an attempt by this, from a thread that may wait.
-    fn carry_out(self: &Arc<Self>, order: Box<StartOrder>, start: impl FnOnce(&StartOrder) -> Result<(), NotLaunched>) {
-        let attempt = order.attempt;
-        match start(&order) {
-            Ok(()) => self.found(attempt, wait_for_shim(&self.folder(attempt))),
-            Err(NotLaunched::Job(reason)) => self.not_started(attempt, reason),
-            Err(NotLaunched::Host(reason)) => {
-                (self.report)(Report::Delayed { attempt, reason });
-                self.later(START_AGAIN, move |shared| shared.start_again(order));
-            }
-        }
-    }
-
-    fn start_again(self: &Arc<Self>, order: Box<StartOrder>) {
-        let told_to_end = match self.attempts().get(&order.attempt) {
-            None => return,
-            Some(known) => !known.signals.is_empty(),
-        };
-        if told_to_end {
-            self.not_started(order.attempt, "it was told to end before it could be launched".to_owned());
-        } else {
-            self.give(order);
-        }
-    }
-
-    /// Reports the state of an attempt. Only a certain state ends it: an unreadable attempt may still run.
-    fn found(self: &Arc<Self>, attempt: AttemptId, standing: Result<AttemptState, FolderError>) {
-        let ended = match standing {
-            Ok(AttemptState::Running(supervised)) => return self.started(attempt, supervised),
-            Ok(AttemptState::NeverStarted) => return self.not_started(attempt, "its shim ended before it began".to_owned()),
-            Ok(AttemptState::Starting) => return self.unclear(attempt, "its shim does not say who it is"),
-            Ok(AttemptState::Ended(ended)) => Some(ended),
-            Ok(AttemptState::Lost) => None,
-            Err(FolderError::Damaged { path, source }) => {
-                // After a power cut: no earlier process runs any more.
-                tracing::error!(job = attempt.job.0, attempt = attempt.number, "{} is damaged: {source}", path.display());
-                None
-            }
-            Err(error) => return self.unclear(attempt, &error.to_string()),
-        };
-        let remains = Remains::gather(attempt, &self.folder(attempt), ended, &self.settings.program);
-        (self.report)(Report::Ended(Box::new(remains)));
-    }
-
-    fn started(self: &Arc<Self>, attempt: AttemptId, supervised: Supervised) {
-        let was_watched = {
-            let mut attempts = self.attempts();
-            let Some(known) = attempts.get_mut(&attempt) else {
-                // No attempt runs unwatched.
-                return drop(supervised.signal(Signal::Kill));
-            };
-            for signal in std::mem::take(&mut known.signals) {
-                let _ = supervised.signal(signal);
-            }
-            known.stage = Stage::Running(supervised.clone());
-            std::mem::replace(&mut known.watched, true)
-        };
-        *lock(&self.owners) = None;
-        // Before its end can be.
-        (self.report)(Report::Started(attempt));
-        let Some(threads) = self.threads.get().filter(|_| !was_watched) else { return };
-        if let Err(error) = threads.exits.add(attempt, supervised) {
-            self.unclear(attempt, &format!("it cannot be watched: {error}"));
-        }
-    }
-
-    /// Marks an attempt as not watched. False if it is unknown.
-    fn not_watched(&self, attempt: AttemptId) -> bool {
-        self.attempts().get_mut(&attempt).map(|known| known.watched = false).is_some()
-    }
-
-    fn not_started(&self, attempt: AttemptId, reason: String) {
-        if let Some(known) = self.attempts().get_mut(&attempt) {
-            known.stage = Stage::NotStarted(reason.clone());
-        }
-        (self.report)(Report::NotStarted { attempt, reason });
-    }
-
-    /// Checks an unreadable attempt again later; until then it counts as running.
-    fn unclear(self: &Arc<Self>, attempt: AttemptId, reason: &str) {
-        if !self.not_watched(attempt) {
-            return;
-        }
-        tracing::warn!(job = attempt.job.0, attempt = attempt.number, "the state of the attempt is unclear, checking again soon: {reason}");
-        self.later(LOOK_AGAIN, move |shared| shared.found(attempt, wait_for_shim(&shared.folder(attempt))));
-    }
-
-    /// Runs a closure after a delay, unless the executor is dropped by then.
-    fn later(self: &Arc<Self>, after: Duration, act: impl FnOnce(&Arc<Self>) + Send + 'static) {
-        let shared: Weak<Self> = Arc::downgrade(self);
-        let run = move || {
-            thread::sleep(after);
-            if let Some(shared) = shared.upgrade() {
-                act(&shared);
-            }
-        };
-        if let Err(error) = thread::Builder::new().name("retry".to_owned()).spawn(run) {
-            tracing::error!("cannot start a thread: some attempts are not checked until the manager restarts: {error}");
-        }
-    }
-}
-
-impl Debug for Shared {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Shared").field("settings", &self.settings).field("attempts", &self.attempts).finish_non_exhaustive()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runtime of an attempt. Neither a restart of the manager nor a jump of the wall clock changes it.
-fn ran(supervised: &Supervised) -> Option<Seconds> {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let since_boot = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
-    Seconds::new((since_boot - supervised.started_at()?).max(0.0)).ok()
-}
-
 /// If root runs jobs of other users, they need access to their scripts and progress files. Other files stay unreadable.
-fn let_users_through(state: &Path) -> io::Result<()> {
+fn let_users_traverse(state: &Path) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }

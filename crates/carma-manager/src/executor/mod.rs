@@ -1,4 +1,4 @@
-//! Where attempts run: the interface by which the engine has them started, signalled and watched.
+//! The executor: the interface through which the engine starts, signals and watches attempts.
 //!
 //! ```text
 //!           start, signal, acknowledge                      plan, shim, exit watch
@@ -14,9 +14,10 @@
 mod attempt_files;
 #[cfg(test)]
 pub(crate) mod fake;
+mod leftovers;
 mod local;
-mod remains;
 mod start;
+mod tracker;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -26,8 +27,9 @@ use carma_core::{AttemptId, JobId, Placement, Seconds, Signal};
 use carma_gpu::DeviceUuid;
 use carma_gpu::mps::MpsControl;
 
-pub(crate) use self::local::{ExecutorError, LocalExecutor, LocalSettings};
-pub(crate) use self::remains::Remains;
+pub(crate) use self::leftovers::Leftovers;
+pub(crate) use self::local::{ExecutorError, LocalExecutor};
+pub(crate) use self::start::LocalSettings;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
 
@@ -86,7 +88,7 @@ pub(crate) enum Report {
     /// It did not run, and will not.
     NotStarted { attempt: AttemptId, reason: String },
     /// It is over.
-    Ended(Box<Remains>),
+    Ended(Box<Leftovers>),
 }
 
 /// The state of an attempt of an earlier manager.

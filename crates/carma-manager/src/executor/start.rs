@@ -88,7 +88,7 @@ pub(super) fn wait_for_shim(folder: &AttemptFolder) -> Result<AttemptState, Fold
     loop {
         match find(folder) {
             Ok(AttemptState::Starting) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-            standing => return standing,
+            state => return state,
         }
     }
 }

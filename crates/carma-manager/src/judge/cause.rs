@@ -1,7 +1,7 @@
 //! Which of the failures in a log ended the program.
 
 use super::lines::{Line, lines};
-use super::words::{Meaning, is_handled, meaning};
+use super::patterns::{Meaning, is_handled, meaning};
 
 /// A raised error with this many other lines after it did not end the program.
 const LINES_AFTER_RAISED: usize = 50;
@@ -21,7 +21,7 @@ pub(super) struct Finding<'a> {
     pub meaning: Meaning,
     /// The line.
     pub text: &'a str,
-    speaker: &'a str,
+    process: &'a str,
     /// The form of the line shows that the program failed with it; otherwise the line only mentions it.
     raised: bool,
     place: usize,
@@ -50,29 +50,29 @@ impl<'a> Findings<'a> {
         findings
     }
 
-    fn take(&mut self, Line { speaker, text }: Line<'a>, in_traceback: bool) {
+    fn take(&mut self, Line { process, text }: Line<'a>, in_traceback: bool) {
         let (raised, known) = (is_raised(text, in_traceback), meaning(text));
         self.short_of_memory |= known == Some(Meaning::GpuMemory) && !text.starts_with([' ', '\t']);
         if CHAINS.contains(&text) {
-            self.chained = Some(speaker);
+            self.chained = Some(process);
             return;
         }
         if raised {
-            let follows = self.chained.take() == Some(speaker) && self.last_of(speaker).is_some_and(|last| last.meaning != Meaning::Other);
+            let follows = self.chained.take() == Some(process) && self.last_of(process).is_some_and(|last| last.meaning != Meaning::Other);
             let otherwise = if follows { Meaning::Consequence } else { Meaning::Other };
-            return self.found.push(Finding { meaning: known.unwrap_or(otherwise), text, speaker, raised, place: self.ordinary });
+            return self.found.push(Finding { meaning: known.unwrap_or(otherwise), text, process, raised, place: self.ordinary });
         }
-        match (known, self.found.iter_mut().rfind(|finding| finding.speaker == speaker)) {
+        match (known, self.found.iter_mut().rfind(|finding| finding.process == process)) {
             (Some(meaning), Some(last)) if goes_on(last) => (last.meaning, last.text) = (meaning, text),
             // Source code in a traceback mentions errors that did not happen.
             (Some(_), _) if text.starts_with([' ', '\t']) || is_handled(text) => {}
-            (Some(meaning), _) => self.found.push(Finding { meaning, text, speaker, raised, place: self.ordinary }),
+            (Some(meaning), _) => self.found.push(Finding { meaning, text, process, raised, place: self.ordinary }),
             (None, _) => self.ordinary += usize::from(!text.starts_with([' ', '\t']) && !text.starts_with("Traceback (most recent")),
         }
     }
 
-    fn last_of(&self, speaker: &str) -> Option<&Finding<'a>> {
-        self.found.iter().rfind(|finding| finding.speaker == speaker)
+    fn last_of(&self, process: &str) -> Option<&Finding<'a>> {
+        self.found.iter().rfind(|finding| finding.process == process)
     }
 
     /// The cause of the end: the program's last failure, unless that is a consequence. If several processes print, the one
@@ -80,11 +80,11 @@ impl<'a> Findings<'a> {
     fn cause(&self) -> Option<&Finding<'a>> {
         let mut last_of_each: Vec<&Finding<'a>> = Vec::new();
         for finding in self.found.iter().rev().filter(|finding| self.may_have_ended_it(finding)) {
-            if last_of_each.iter().all(|other| other.speaker != finding.speaker) {
+            if last_of_each.iter().all(|other| other.process != finding.process) {
                 last_of_each.push(finding);
             }
         }
-        last_of_each.iter().find(|finding| finding.speaker.is_empty()).or_else(|| last_of_each.last()).copied()
+        last_of_each.iter().find(|finding| finding.process.is_empty()).or_else(|| last_of_each.last()).copied()
     }
 
     fn may_have_ended_it(&self, finding: &Finding<'_>) -> bool {
@@ -135,7 +135,7 @@ fn is_raised(text: &str, in_traceback: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn told(log: &str) -> Option<(Meaning, String)> {
+    fn found(log: &str) -> Option<(Meaning, String)> {
         let findings = Findings::read(log);
         cause(&findings, &Findings::default()).map(|finding| (finding.meaning, finding.text.to_owned()))
     }
@@ -164,25 +164,25 @@ mod tests {
     #[test]
     fn an_error_that_was_caught_did_not_end_it() {
         let caught = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nbatch size is now 8\n";
-        assert_eq!(told(caught).unwrap().0, Meaning::GpuMemory, "nothing else is told");
-        assert_eq!(told(&format!("{caught}Traceback\n  x\nKeyError: 'lr'\n")).unwrap(), (Meaning::Other, "KeyError: 'lr'".into()));
-        assert_eq!(told(&format!("{caught}{}", "loss 0.1\n".repeat(60))), None);
-        assert_eq!(told("retry on CUDA out of memory handled\nbye\n"), None);
-        assert_eq!(told(&format!("CUDA out of memory, says it\n{}", "loss 0.1\n".repeat(30))), None);
+        assert_eq!(found(caught).unwrap().0, Meaning::GpuMemory, "nothing else is told");
+        assert_eq!(found(&format!("{caught}Traceback\n  x\nKeyError: 'lr'\n")).unwrap(), (Meaning::Other, "KeyError: 'lr'".into()));
+        assert_eq!(found(&format!("{caught}{}", "loss 0.1\n".repeat(60))), None);
+        assert_eq!(found("retry on CUDA out of memory handled\nbye\n"), None);
+        assert_eq!(found(&format!("CUDA out of memory, says it\n{}", "loss 0.1\n".repeat(30))), None);
     }
 
     #[test]
     fn what_follows_from_another_failure_is_not_the_cause() {
         let lone = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ";
-        assert_eq!(told(lone).unwrap().0, Meaning::Consequence);
+        assert_eq!(found(lone).unwrap().0, Meaning::Consequence);
         let log = format!("torch.cuda.OutOfMemoryError: CUDA out of memory.\n{}{lone}\n", "waiting\n".repeat(60));
-        assert_eq!(told(&log).unwrap().0, Meaning::GpuMemory);
+        assert_eq!(found(&log).unwrap().0, Meaning::GpuMemory);
     }
 
     #[test]
     fn an_error_that_came_of_another_is_not_the_cause() {
         let of = |first: &str, chain: &str| {
-            told(&format!("{first}\n\n{chain}\n\nTraceback (most recent call last):\n  x\nTypeError: x\n")).unwrap().0
+            found(&format!("{first}\n\n{chain}\n\nTraceback (most recent call last):\n  x\nTypeError: x\n")).unwrap().0
         };
         for chain in CHAINS {
             assert_eq!(of("torch.OutOfMemoryError: CUDA out of memory.", chain), Meaning::GpuMemory);
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn of_several_ranks_the_first_to_fail_counts() {
         let log = "[rank1]: RuntimeError: CUDA error: out of memory\n[rank0]: ValueError: nothing came from rank 1\n";
-        assert_eq!(told(log).unwrap().0, Meaning::GpuMemory);
+        assert_eq!(found(log).unwrap().0, Meaning::GpuMemory);
         // Unless their launcher reports something else.
-        assert_eq!(told(&format!("{log}OSError: cannot write the report\n")).unwrap().0, Meaning::Other);
+        assert_eq!(found(&format!("{log}OSError: cannot write the report\n")).unwrap().0, Meaning::Other);
     }
 }

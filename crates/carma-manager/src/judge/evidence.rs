@@ -38,7 +38,7 @@ pub struct DeviceFacts {
     /// The server that the attempt was a client of died.
     pub mps_server_died: bool,
     /// Errors that the driver reported.
-    pub xids: Vec<XidSeen>,
+    pub xids: Vec<XidRecord>,
     /// All its memory.
     pub memory_total: Option<MiB>,
     /// Memory in use by all.
@@ -51,7 +51,7 @@ pub struct DeviceFacts {
 
 /// An Xid error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct XidSeen {
+pub struct XidRecord {
     /// The error.
     pub xid: Xid,
     /// When it was reported.
@@ -93,7 +93,7 @@ impl Evidence<'_> {
     /// The first error of its GPUs with one of these blames that may have ended it, and the GPU.
     pub(super) fn xid(&self, blamed: &[Blame]) -> Option<(DeviceId, Xid)> {
         let seen = |device: &DeviceFacts| {
-            let of_it = |seen: &&XidSeen| {
+            let of_it = |seen: &&XidRecord| {
                 let blame = seen.xid.blame();
                 // A fault of the GPU affects all its processes. An error of a program affects only that program.
                 let concerns = blame != Blame::Program || seen.pid.is_none_or(|pid| self.pids.contains(&pid));
@@ -152,7 +152,7 @@ mod tests {
         let with = |xid, at, pid| Evidence {
             launched_at: Time::from_secs(10),
             pids: BTreeSet::from([7]),
-            devices: vec![DeviceFacts { xids: vec![XidSeen { xid: Xid(xid), at: Time::from_secs(at), pid }], ..DeviceFacts::new(gpu) }],
+            devices: vec![DeviceFacts { xids: vec![XidRecord { xid: Xid(xid), at: Time::from_secs(at), pid }], ..DeviceFacts::new(gpu) }],
             ..Evidence::default()
         };
         let all = [Blame::Gpu, Blame::Lost, Blame::Program];

@@ -7,7 +7,7 @@ pub(super) const TAIL: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// The process that printed it, if a launcher puts that before each line; empty otherwise.
-    pub speaker: &'a str,
+    pub process: &'a str,
     /// The rest of the line.
     pub text: &'a str,
 }
@@ -42,13 +42,13 @@ pub(super) fn plain(log: &[u8]) -> String {
 /// The lines that are not blank.
 pub(super) fn lines(plain: &str) -> impl Iterator<Item = Line<'_>> {
     plain.lines().filter(|line| !line.trim().is_empty()).map(|line| {
-        let (speaker, text) = speaker(line);
-        Line { speaker, text: without_level(text).trim_end() }
+        let (process, text) = process(line);
+        Line { process, text: without_level(text).trim_end() }
     })
 }
 
 /// Splits the prefix that launchers put before each line from the line.
-fn speaker(line: &str) -> (&str, &str) {
+fn process(line: &str) -> (&str, &str) {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ends_with_rank = |text: &str| {
         let name = text.trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -68,8 +68,8 @@ fn speaker(line: &str) -> (&str, &str) {
         // srun -l: "3: ".
         line.find(": ").filter(|end| digits(line[..*end].trim_start())).map(|end| end + 1)
     };
-    let (speaker, text) = line.split_at(end.unwrap_or(0));
-    if speaker.is_empty() { (speaker, text) } else { (speaker, text.strip_prefix(' ').unwrap_or(text)) }
+    let (process, text) = line.split_at(end.unwrap_or(0));
+    if process.is_empty() { (process, text) } else { (process, text.strip_prefix(' ').unwrap_or(text)) }
 }
 
 /// The text without the prefix of vLLM's logger: "ERROR 07-12 10:00:00 [core.py:586] ".
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn read(log: &str) -> Vec<(String, String)> {
-        lines(&plain(log.as_bytes())).map(|line| (line.speaker.to_owned(), line.text.to_owned())).collect()
+        lines(&plain(log.as_bytes())).map(|line| (line.process.to_owned(), line.text.to_owned())).collect()
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn launchers_say_who_speaks() {
-        for (line, speaker, text) in [
+        for (line, process, text) in [
             ("[rank1]: ValueError: x", "[rank1]:", "ValueError: x"),
             ("[default0]:    x = 1", "[default0]:", "   x = 1"),
             ("[1,3]<stderr>:MemoryError", "[1,3]<stderr>:", "MemoryError"),
@@ -107,7 +107,7 @@ mod tests {
             ("(a) b", "", "(a) b"),
             ("ERROR no bracket] here", "", "ERROR no bracket] here"),
         ] {
-            assert_eq!(read(line), [(speaker.to_owned(), text.to_owned())], "{line}");
+            assert_eq!(read(line), [(process.to_owned(), text.to_owned())], "{line}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use carma_core::MiB;
 
+use super::blame::Blame;
 use super::evidence::DeviceFacts;
-use super::verdict::Blame;
 
 /// The memory of a GPU when it ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MemorySeen {
+pub(super) struct MemoryAtFailure {
     /// The failed allocation, if known.
     wanted: Option<MiB>,
     total: MiB,
@@ -18,11 +18,11 @@ pub(super) struct MemorySeen {
 }
 
 /// The largest context with its libraries, which PyTorch does not count.
-const LARGEST_CONTEXT: MiB = MiB(1536);
+const MAX_CONTEXT: MiB = MiB(1536);
 
-impl MemorySeen {
+impl MemoryAtFailure {
     /// From PyTorch's message, of any version.
-    pub(super) fn told(message: &str) -> Option<Self> {
+    pub(super) fn from_message(message: &str) -> Option<Self> {
         // It was "capacty" in 2.1.
         let total = ["total capacity of ", "total capacty of "].iter().find_map(|words| size_after(message, words));
         let total = total.or_else(|| size_before(message, " total capacity"))?;
@@ -32,13 +32,13 @@ impl MemorySeen {
         } else {
             // Before 2.1, and in containers, where PyTorch cannot find its own process.
             let parts = || Some(size_before(message, " is allocated by PyTorch")? + size_before(message, " is reserved by PyTorch")?);
-            (size_before(message, " reserved in total").or_else(parts)?, LARGEST_CONTEXT)
+            (size_before(message, " reserved in total").or_else(parts)?, MAX_CONTEXT)
         };
         Some(Self { wanted: size_after(message, "Tried to allocate "), total, free, own, context })
     }
 
     /// From the attempt's GPU with the least free memory.
-    pub(super) fn seen(devices: &[DeviceFacts]) -> Option<Self> {
+    pub(super) fn from_devices(devices: &[DeviceFacts]) -> Option<Self> {
         let known = |device: &DeviceFacts| {
             Some(Self { wanted: None, total: device.memory_total?, free: device.free()?, own: device.own_memory?, context: MiB::ZERO })
         };
@@ -68,7 +68,7 @@ impl MemorySeen {
     }
 
     /// A description for people.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let gib = |size: MiB| format!("{:.1}", size.0 as f64 / 1024.0);
         let wanted = self.wanted.map_or_else(String::new, |wanted| format!("it asked for {} GiB more, and ", gib(wanted)));
         let (total, own, others, free) = (gib(self.total), gib(self.own), gib(self.others()), gib(self.free));
@@ -111,20 +111,20 @@ mod tests {
 
     #[test]
     fn pytorch_of_all_times_is_understood() {
-        let old = MemorySeen::told(OF_1_13).unwrap();
+        let old = MemoryAtFailure::from_message(OF_1_13).unwrap();
         assert_eq!((old.wanted, old.total, old.free, old.own), (Some(MiB(2048)), MiB(40_540), MiB(1219), MiB(38_912)));
         assert_eq!((old.blame(None), old.needed()), (Some(Blame::Job), Some(MiB(40_960))));
-        let new = MemorySeen::told(OF_2_1).unwrap();
+        let new = MemoryAtFailure::from_message(OF_2_1).unwrap();
         assert_eq!(new.blame(None), Some(Blame::Neighbours));
         assert_eq!(new.blame(Some(MiB(12 * 1024))), Some(Blame::Neighbours), "it had less than it was reserved");
         assert_eq!(new.blame(Some(MiB(4096))), Some(Blame::Job), "it took more than it was reserved");
-        assert_eq!(new.words(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");
-        assert_eq!(MemorySeen::told("CUDA out of memory. Tried to allocate lots"), None);
+        assert_eq!(new.describe(), "it asked for 0.0 GiB more, and of the GPU's 23.7 GiB it had 11.7, others had 12.0, and 0.0 were free");
+        assert_eq!(MemoryAtFailure::from_message("CUDA out of memory. Tried to allocate lots"), None);
     }
 
     #[test]
     fn too_much_alone_is_its_own_whoever_else_was_there() {
         let told = OF_2_1.replace("allocate 20.00 MiB", "allocate 20.00 GiB");
-        assert_eq!(MemorySeen::told(&told).unwrap().blame(None), Some(Blame::Job));
+        assert_eq!(MemoryAtFailure::from_message(&told).unwrap().blame(None), Some(Blame::Job));
     }
 }

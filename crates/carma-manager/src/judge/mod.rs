@@ -1,16 +1,18 @@
 //! The verdict on an attempt and its cause, from its exit, its logs, its GPUs and its host.
 //!
 //! ```text
-//!  stdout, stderr ─► lines ─► findings (words) ─► cause ─┐
-//!  exit, stops, GPUs, kernel ────────────────────────────┴─► verdict, reason, blame
+//!  stdout, stderr ─► lines ─► findings (patterns) ─► cause ─┐
+//!  exit, stops, GPUs, kernel ───────────────────────────────┴─► verdict, reason, blame
 //! ```
 
+mod blame;
 mod cause;
 mod evidence;
 mod lines;
 mod memory;
+mod patterns;
 mod verdict;
-mod words;
 
-pub use evidence::{DeviceFacts, Evidence, HostFacts, XidSeen};
-pub use verdict::{Blame, Judgement, verdict};
+pub use blame::Blame;
+pub use evidence::{DeviceFacts, Evidence, HostFacts, XidRecord};
+pub use verdict::{Judgement, verdict};

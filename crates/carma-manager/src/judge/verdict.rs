@@ -3,13 +3,13 @@
 use carma_core::{MiB, StopReason, Verdict};
 use carma_gpu::Blame as XidBlame;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use super::blame::Blame;
 use super::cause::{Finding, Findings, cause};
 use super::evidence::{DeviceFacts, Evidence};
 use super::lines::plain;
-use super::memory::MemorySeen;
-use super::words::Meaning;
+use super::memory::MemoryAtFailure;
+use super::patterns::Meaning;
 use crate::attempt::Exit;
 
 /// How an attempt ended.
@@ -25,20 +25,6 @@ pub struct Judgement {
     /// The memory it would have needed on its GPU, if it ran out of memory and this is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<MiB>,
-}
-
-/// Who is to blame for the end of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Blame {
-    /// The job itself.
-    Job,
-    /// Other processes on its GPU.
-    Neighbours,
-    /// The hardware or the host.
-    Machine,
-    /// A user, an operator or a limit ended it.
-    Orders,
 }
 
 impl Judgement {
@@ -59,7 +45,7 @@ struct Failure<'a> {
 
 /// Explanations in order: actions of the manager and facts of the machine first, then clear log lines, then hints.
 const EXPLANATIONS: [fn(&Failure<'_>) -> Option<Judgement>; 7] =
-    [stopped, gpu_failed, out_of_memory, mps_failed, host_out_of_memory, killed_by_somebody, words_of_a_lost_gpu];
+    [stopped, gpu_failed, out_of_memory, mps_failed, host_out_of_memory, killed_from_outside, log_names_lost_gpu];
 
 /// The exit code after SIGTERM, as shells report it.
 const TERMINATED: i32 = 128 + 15;
@@ -105,14 +91,14 @@ impl Failure<'_> {
     }
 
     /// The line of the cause, short enough for a table.
-    fn words(&self) -> Option<String> {
-        const LONGEST: usize = 200;
+    fn cause_line(&self) -> Option<String> {
+        const MAX_LENGTH: usize = 200;
         let text = self.cause.as_ref()?.text.trim();
-        let mut words: String = text.chars().take(LONGEST).collect();
-        if words.len() < text.len() {
-            words.push_str(" ...");
+        let mut line: String = text.chars().take(MAX_LENGTH).collect();
+        if line.len() < text.len() {
+            line.push_str(" ...");
         }
-        Some(words)
+        Some(line)
     }
 
     fn failed(&self, blame: impl Into<Option<Blame>>, reason: impl Into<String>) -> Judgement {
@@ -144,16 +130,16 @@ fn gpu_failed(failure: &Failure<'_>) -> Option<Judgement> {
 }
 
 fn out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
-    let words = failure.words()?;
+    let line = failure.cause_line()?;
     let devices = &failure.evidence.devices;
     let certain = match failure.meaning()? {
         Meaning::GpuMemory => true,
         Meaning::PerhapsGpuMemory if failure.short_before || devices.iter().any(DeviceFacts::is_nearly_full) => false,
         _ => return None,
     };
-    let seen = MemorySeen::told(failure.cause.as_ref()?.text).or_else(|| MemorySeen::seen(devices));
+    let seen = MemoryAtFailure::from_message(failure.cause.as_ref()?.text).or_else(|| MemoryAtFailure::from_devices(devices));
     let likely = if certain { "" } else { ", most likely" };
-    let shown = seen.map_or_else(|| words.clone(), |seen| seen.words());
+    let shown = seen.map_or_else(|| line.clone(), |seen| seen.describe());
     let reason = format!("GPU memory ran out{likely}: {shown}");
     let needed = seen.and_then(|seen| seen.needed());
     let reserved = devices.iter().filter_map(|device| device.reserved).max();
@@ -165,10 +151,10 @@ fn mps_failed(failure: &Failure<'_>) -> Option<Judgement> {
         return Some(Judgement::new(Verdict::MpsServerDied, Blame::Machine, format!("the MPS server of {} died", device.device)));
     }
     let Meaning::Mps(mps) = failure.meaning()? else { return None };
-    let words = failure.words()?;
+    let line = failure.cause_line()?;
     Some(match mps.verdict() {
-        Some(verdict) => Judgement::new(verdict, Blame::Machine, words),
-        None => failure.failed(Blame::Orders, words),
+        Some(verdict) => Judgement::new(verdict, Blame::Machine, line),
+        None => failure.failed(Blame::Orders, line),
     })
 }
 
@@ -182,18 +168,18 @@ fn host_out_of_memory(failure: &Failure<'_>) -> Option<Judgement> {
         (Some(pid), ..) => format!("the host ran out of memory, and the kernel ended its process {pid}"),
         (None, Some(kills @ 1..), _) => format!("the host's memory ran out for it, and the kernel ended {kills} of its processes"),
         (None, _, Some(Meaning::SharedMemory)) => {
-            format!("the host's shared memory (/dev/shm) ran out: {}", failure.words().unwrap_or_default())
+            format!("the host's shared memory (/dev/shm) ran out: {}", failure.cause_line().unwrap_or_default())
         }
         // If the kernel counts OOM kills, the count decides.
         (None, None, Some(Meaning::Killed)) => {
-            format!("the host ran out of memory, most likely: {}", failure.words().unwrap_or_default())
+            format!("the host ran out of memory, most likely: {}", failure.cause_line().unwrap_or_default())
         }
         _ => return None,
     };
     Some(Judgement::new(Verdict::HostOutOfMemory, Blame::Machine, reason))
 }
 
-fn killed_by_somebody(failure: &Failure<'_>) -> Option<Judgement> {
+fn killed_from_outside(failure: &Failure<'_>) -> Option<Judgement> {
     const SIGKILL: i32 = 9;
     let told_nothing = matches!(failure.meaning(), None | Some(Meaning::Consequence | Meaning::Killed));
     let reason = match failure.evidence.host.oom_kills {
@@ -203,9 +189,9 @@ fn killed_by_somebody(failure: &Failure<'_>) -> Option<Judgement> {
     (failure.signal == Some(SIGKILL) && told_nothing).then(|| failure.failed(None, reason))
 }
 
-fn words_of_a_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
+fn log_names_lost_gpu(failure: &Failure<'_>) -> Option<Judgement> {
     (failure.meaning() == Some(Meaning::GpuLost))
-        .then(|| Judgement::new(Verdict::GpuLost, Blame::Machine, failure.words().unwrap_or_default()))
+        .then(|| Judgement::new(Verdict::GpuLost, Blame::Machine, failure.cause_line().unwrap_or_default()))
 }
 
 /// An ordinary failure, with a hint.
@@ -214,7 +200,7 @@ fn failed(failure: &Failure<'_>) -> Judgement {
         Some(signal) => format!("signal {signal}{} ended it", name(signal).map_or_else(String::new, |name| format!(" ({name})"))),
         None => format!("it exited with code {}", failure.code),
     };
-    let said = failure.words().map_or_else(String::new, |words| format!(": {words}"));
+    let quoted = failure.cause_line().map_or_else(String::new, |line| format!(": {line}"));
     let hint = match failure.meaning() {
         Some(Meaning::HostMemory) => "; it asked the host for more memory than it may have".to_owned(),
         Some(Meaning::PerhapsGpuMemory) => "; it may be for want of GPU memory, but nothing shows that its GPU was full".to_owned(),
@@ -227,7 +213,7 @@ fn failed(failure: &Failure<'_>) -> Judgement {
         },
     };
     let blame = matches!(failure.meaning(), Some(Meaning::Other | Meaning::HostMemory)).then_some(Blame::Job);
-    failure.failed(blame, format!("{ending}{said}{hint}"))
+    failure.failed(blame, format!("{ending}{quoted}{hint}"))
 }
 
 /// The names of signals that programs die of.

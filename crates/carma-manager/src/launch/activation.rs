@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::error::PlanError;
 use super::lookup::CondaPrefix;
-use super::plan::PlanError;
 use crate::request::Activation;
 
 /// Activates an environment and execs the command after its name. The shell interprets neither.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use carma_core::AttemptId;
 use carma_gpu::DeviceUuid;
 
-use super::plan::PlanError;
+use super::error::PlanError;
 use crate::attempt::{HostLimits, RunAs};
 use crate::request::ContainerEngine;
 

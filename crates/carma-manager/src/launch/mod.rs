@@ -3,6 +3,7 @@
 mod activation;
 mod checkpoints;
 mod container;
+mod error;
 mod helper;
 mod lookup;
 mod plan;
@@ -12,10 +13,11 @@ mod user;
 
 pub use checkpoints::CheckpointTerms;
 pub(crate) use checkpoints::{CHECKPOINT_SIGNAL, checkpoint_folder};
+pub use error::PlanError;
 pub(crate) use helper::{HELPER_LIMITS, HelperFolders};
 pub use helper::{HelperError, HelperOutput, remove_container, run_helper};
 pub use lookup::{CondaPrefix, Lookup};
-pub use plan::{Assignment, Plan, PlanError, plan};
+pub use plan::{Assignment, Plan, plan};
 pub use snapshot::{Snapshot, SnapshotError, snapshot};
 pub use start::{LaunchError, Prepared};
 pub(crate) use user::{NotLaunched, run_as};

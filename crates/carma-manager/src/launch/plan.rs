@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use carma_core::{AttemptId, Placement};
 use carma_gpu::mps::{ClientLimits, MpsControl};
 use carma_gpu::{DeviceUuid, environment};
-use thiserror::Error;
 
 use super::activation::activate;
 use super::checkpoints::{CHECKPOINT_SIGNAL, CheckpointTerms, checkpoint_folder};
 use super::container::Container;
+use super::error::PlanError;
 use super::lookup::Lookup;
 use crate::attempt::{HostLimits, Order, RunAs, Terminal, TerminalSize};
 use crate::request::{Image, JobCommand, JobRequest};
@@ -54,23 +54,6 @@ pub struct Plan {
     pub script: Option<String>,
     /// The checkpoint folder, created if it does not exist.
     pub checkpoints: Option<PathBuf>,
-}
-
-/// Why a job cannot be run as requested.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PlanError {
-    /// A name that could be taken for an option.
-    #[error("{0:?} is no name of an image or environment")]
-    NotAName(String),
-    /// A path that an engine's command line cannot contain.
-    #[error("{0:?} cannot be mounted into a container: rename it")]
-    NotMountable(String),
-    /// There is no container engine.
-    #[error("no docker, podman or apptainer is installed to run the image {0:?}")]
-    NoEngine(String),
-    /// An environment of the host cannot be used inside an image.
-    #[error("a job in a container cannot activate an environment of the machine: the image has its own")]
-    ActivationInContainer,
 }
 
 /// Plans the command.

@@ -24,12 +24,12 @@ pub struct Snapshot {
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// Git did not answer.
-    #[error("git cannot tell what belongs to {directory}: {words}")]
+    #[error("git cannot tell what belongs to {directory}: {message}")]
     Git {
         /// The folder in question.
         directory: PathBuf,
         /// Its message.
-        words: String,
+        message: String,
     },
     /// It is too large.
     #[error(
@@ -102,7 +102,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn git(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, SnapshotError> {
-    let failed = |words: String| SnapshotError::Git { directory: directory.to_owned(), words };
+    let failed = |message: String| SnapshotError::Git { directory: directory.to_owned(), message };
     let output = Command::new("git").arg("-C").arg(directory).args(arguments).output().map_err(|error| failed(error.to_string()))?;
     if output.status.success() { Ok(output.stdout) } else { Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned())) }
 }
@@ -160,8 +160,8 @@ mod tests {
         );
         let plain = folder.path().join("plain");
         fs::create_dir(&plain).unwrap();
-        let words = snapshot(&plain, &target, 12).unwrap_err().to_string();
-        assert!(words.contains("/plain: ") && words.contains("not a git repository"), "{words}");
+        let message = snapshot(&plain, &target, 12).unwrap_err().to_string();
+        assert!(message.contains("/plain: ") && message.contains("not a git repository"), "{message}");
         assert!(!target.exists());
     }
 }

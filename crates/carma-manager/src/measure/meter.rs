@@ -12,7 +12,7 @@ use super::usage::Usage;
 use super::usage_sample::{Holder, Occupant, UsageSample};
 
 /// Counters describe at most this much time before a sample: after a longer pause they count for this long only.
-const LONGEST_SPAN: Seconds = Seconds::from_secs(60);
+const MAX_SPAN: Seconds = Seconds::from_secs(60);
 
 /// The usage of running attempts on their GPUs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ impl DeviceMeter {
             usage.watched = usage.watched + span;
             usage.basis = usage.basis.max(basis);
             usage.peak_memory = usage.peak_memory.max(memory(occupant, sample));
-            usage.add(&sample.utilisation, weights[place] / all, span.min(LONGEST_SPAN));
+            usage.add(&sample.utilisation, weights[place] / all, span.min(MAX_SPAN));
         }
     }
 

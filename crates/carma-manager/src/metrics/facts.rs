@@ -31,7 +31,7 @@ pub struct Facts {
     /// Waiting time of the first of them.
     pub oldest: Option<Seconds>,
     /// Jobs that run.
-    pub running: Vec<RunningJob>,
+    pub running: Vec<JobFacts>,
 }
 
 /// A GPU or an instance.
@@ -57,7 +57,7 @@ pub struct GpuFacts {
 
 /// A job that runs.
 #[derive(Debug, Clone)]
-pub struct RunningJob {
+pub struct JobFacts {
     /// Its attempt.
     pub attempt: AttemptId,
     /// Its name.

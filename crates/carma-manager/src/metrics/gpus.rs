@@ -82,10 +82,10 @@ mod tests {
         let mut page = Page::default();
         write(&mut page, &[whole(), instance()]);
         let text = page.into_text();
-        let told =
+        let lines =
             |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(told("carma_gpu_memory_bytes"), ["carma_gpu_memory_bytes{gpu=\"s0/gpu3/mig1\",uuid=\"MIG-7\"} 21072183296"]);
-        assert_eq!(told("carma_gpu_power_watts"), ["carma_gpu_power_watts{gpu=\"s0/gpu3\",uuid=\"GPU-3\"} 250.5"]);
-        assert_eq!(told("carma_gpu_lost").len(), 2);
+        assert_eq!(lines("carma_gpu_memory_bytes"), ["carma_gpu_memory_bytes{gpu=\"s0/gpu3/mig1\",uuid=\"MIG-7\"} 21072183296"]);
+        assert_eq!(lines("carma_gpu_power_watts"), ["carma_gpu_power_watts{gpu=\"s0/gpu3\",uuid=\"GPU-3\"} 250.5"]);
+        assert_eq!(lines("carma_gpu_lost").len(), 2);
     }
 }

@@ -2,9 +2,9 @@
 
 use carma_core::{AttemptId, Seconds};
 
-use super::MOST_SERIES;
+use super::MAX_SERIES;
 use super::exposition::{Labels, Metric, Page, counter, gauge};
-use super::facts::{Facts, RunningJob};
+use super::facts::{Facts, JobFacts};
 use super::value::{Value, bytes, share};
 use crate::api::GpuTenant;
 use crate::store::Phase;
@@ -33,16 +33,16 @@ pub(super) fn write(page: &mut Page, facts: &Facts, names: bool) {
         let (name, user) = if names { (name.unwrap_or_default(), user) } else { ("", "") };
         Labels::new([("job_id", &attempt.job.0), ("attempt", &attempt.number), ("name", &name), ("user", &user)])
     };
-    let running: Vec<_> = facts.running.iter().take(MOST_SERIES).collect();
+    let running: Vec<_> = facts.running.iter().take(MAX_SERIES).collect();
     let labels: Vec<Labels> = running.iter().map(|job| label(&job.attempt, job.name.as_deref(), &job.user)).collect();
-    let of = |value: Value<RunningJob>| labels.iter().zip(&running).map(move |(labels, job)| (labels, value(job)));
+    let of = |value: Value<JobFacts>| labels.iter().zip(&running).map(move |(labels, job)| (labels, value(job)));
     page.family(gauge("carma_job_gpus", "GPUs of a job that runs."), of(|job| Some(f64::from(job.gpus))));
     page.family(gauge("carma_job_run_seconds", "How long this attempt of the job has run."), of(|job| Some(job.ran.get())));
     page.family(gauge("carma_job_progress_ratio", "How far the job is, where it tells."), of(|job| share(job.progress)));
 
     let tenants = facts.gpus.iter().flat_map(|gpu| gpu.detail.tenants.iter().map(move |tenant| (gpu, tenant)));
     let tenants: Vec<(Labels, &GpuTenant)> = tenants
-        .take(MOST_SERIES)
+        .take(MAX_SERIES)
         .map(|(gpu, tenant)| {
             let labels = label(&tenant.attempt, tenant.name.as_deref(), &tenant.user);
             (labels.with("gpu", gpu.detail.device).with("uuid", &gpu.detail.uuid), tenant)

@@ -17,7 +17,7 @@ mod process;
 mod value;
 
 pub use exposition::CONTENT_TYPE;
-pub use facts::{Facts, GpuFacts, RunningJob};
+pub use facts::{Facts, GpuFacts, JobFacts};
 pub use process::Process;
 
 use carma_core::MiB;
@@ -30,7 +30,7 @@ use exposition::Page;
 pub(crate) const ORPHANED: MiB = MiB(1024);
 
 /// Limit of series of one metric for jobs: no healthy machine runs more at once.
-const MOST_SERIES: usize = 2000;
+const MAX_SERIES: usize = 2000;
 
 /// The sources of metrics.
 #[derive(Debug, Clone)]

@@ -5,17 +5,17 @@ use std::path::Path;
 use carma_core::{Idle, MiB, Outcome, RequeueReason, Verdict};
 
 use super::message::one_line;
-use crate::api::{Happened, Occasion};
+use crate::api::{NotifiedEvent, Occasion};
 use crate::event::{CancelCause, JobEvent};
 use crate::store::{JobHistory, StoredAttempt, StoredEvent};
 use crate::supervise::AttemptFolder;
 use carma_format::{duration, memory};
 
 /// The longest name or reason in a text, in characters.
-const LONGEST: usize = 200;
+const MAX_LENGTH: usize = 200;
 
 /// The notification for an event of a job, if there is one. Logs are below the manager's state.
-pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path) -> Option<Happened> {
+pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path) -> Option<NotifiedEvent> {
     let attempt = last_attempt(history, stored);
     let (occasion, words, next_step) = match &stored.event.event {
         JobEvent::Finished { outcome, .. } => {
@@ -33,19 +33,26 @@ pub(super) fn describe(history: &JobHistory, stored: &StoredEvent, state: &Path)
     };
     let job = &history.job;
     let name = job.request.name.clone();
-    let called = name.as_ref().map_or(String::new(), |name| format!(" {:?}", one_line(name, LONGEST)));
+    let called = name.as_ref().map_or(String::new(), |name| format!(" {:?}", one_line(name, MAX_LENGTH)));
     // The last attempt that ended says nothing about the one that runs.
     let attempt = attempt.filter(|_| occasion != Occasion::Idle);
     let ran = attempt.map_or_else(String::new, ran);
     let reason = attempt.filter(|_| occasion != Occasion::Done).and_then(|attempt| attempt.end.as_ref()?.reason.as_ref());
-    let reason = reason.map_or(String::new(), |reason| format!(": {}", one_line(reason, LONGEST)));
+    let reason = reason.map_or(String::new(), |reason| format!(": {}", one_line(reason, MAX_LENGTH)));
     let log = attempt.map(|attempt| {
         let folder = AttemptFolder::of(state, attempt.attempt);
         // Errors are usually printed there.
         if occasion == Occasion::Done { folder.output() } else { folder.errors() }
     });
     let id = job.job.id();
-    Some(Happened { occasion, job: id.0, name, text: format!("{id}{called} {words}{ran}{reason}{next_step}"), at: stored.event.at, log })
+    Some(NotifiedEvent {
+        occasion,
+        job: id.0,
+        name,
+        text: format!("{id}{called} {words}{ran}{reason}{next_step}"),
+        at: stored.event.at,
+        log,
+    })
 }
 
 /// Since when a job is idle, if the event says so.

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::api::{Channel, Happened, Occasion};
+use crate::api::{Channel, NotifiedEvent, Occasion};
 use crate::store::UnixMillis;
 
 /// The most events that a text lists; the rest is counted.
-pub(super) const MOST_LISTED: usize = 20;
+pub(super) const MAX_LISTED: usize = 20;
 /// The longest line of a text, in characters.
-const LONGEST_LINE: usize = 400;
+const MAX_LINE: usize = 400;
 /// The longest text, in characters. Chat services accept 2000.
-const LONGEST_TEXT: usize = 1900;
+const MAX_TEXT: usize = 1900;
 
 /// A message to a user over one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Message {
     /// The name of the server.
     pub server: String,
     /// The events, in order. Very many are cut short.
-    pub happened: Vec<Happened>,
+    pub happened: Vec<NotifiedEvent>,
     /// How many events of each kind there are.
     pub counts: BTreeMap<Occasion, u64>,
 }
@@ -32,7 +32,7 @@ impl Message {
     /// A test message.
     pub(super) fn sample(by: Channel, server: &str, at: UnixMillis) -> Self {
         let text = "this is a test: so you are told what becomes of your jobs".to_owned();
-        let happened = Happened { occasion: Occasion::Done, job: 0, name: Some("test".to_owned()), text, at, log: None };
+        let happened = NotifiedEvent { occasion: Occasion::Done, job: 0, name: Some("test".to_owned()), text, at, log: None };
         Self { by, server: server.to_owned(), counts: BTreeMap::from([(happened.occasion, 1)]), happened: vec![happened] }
     }
 
@@ -53,9 +53,9 @@ impl Message {
     /// The events, one per line.
     pub(super) fn body(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
-        let (mut letters, most) = (0, LONGEST_TEXT);
-        for happened in self.happened.iter().take(MOST_LISTED) {
-            let line = one_line(&happened.text, LONGEST_LINE);
+        let (mut letters, most) = (0, MAX_TEXT);
+        for happened in self.happened.iter().take(MAX_LISTED) {
+            let line = one_line(&happened.text, MAX_LINE);
             letters += line.chars().count() + 1;
             if letters > most && !lines.is_empty() {
                 break;
@@ -108,11 +108,11 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
 pub(super) mod tests {
     use super::*;
 
-    pub(crate) fn happened(occasion: Occasion, job: u64, text: &str) -> Happened {
-        Happened { occasion, job, name: Some("näme".to_owned()), text: text.to_owned(), at: UnixMillis(1_800_000_000_000), log: None }
+    pub(crate) fn happened(occasion: Occasion, job: u64, text: &str) -> NotifiedEvent {
+        NotifiedEvent { occasion, job, name: Some("näme".to_owned()), text: text.to_owned(), at: UnixMillis(1_800_000_000_000), log: None }
     }
 
-    pub(crate) fn message(by: Channel, happened: Vec<Happened>) -> Message {
+    pub(crate) fn message(by: Channel, happened: Vec<NotifiedEvent>) -> Message {
         let mut counts = BTreeMap::new();
         for happened in &happened {
             *counts.entry(happened.occasion).or_default() += 1;

@@ -21,7 +21,7 @@ mod sender;
 mod test_messages;
 mod validate;
 
-pub use delivery::{DeliveryError, TOLD, deliver};
+pub use delivery::{DELIVERED, DeliveryError, deliver};
 pub(crate) use handle::NotifierHandle;
 pub use message::Message;
 pub use validate::{NotificationError, check};

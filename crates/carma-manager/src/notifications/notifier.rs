@@ -151,8 +151,8 @@ impl Notifier {
     fn reload(&mut self) -> Result<(), StoreError> {
         let all = self.reader.all_notifications()?;
         // No user wants events from before the first subscription.
-        let first = all.iter().map(|subscription| subscription.told).min().unwrap_or(0);
-        self.through = self.through.max(self.reader.told()?).max(first);
+        let first = all.iter().map(|subscription| subscription.sent_through).min().unwrap_or(0);
+        self.through = self.through.max(self.reader.notified_through()?).max(first);
         self.subscriptions.clear();
         for subscription in all {
             self.subscriptions.entry(subscription.uid).or_default().push(subscription);
@@ -190,7 +190,7 @@ impl Notifier {
 
     /// Adds an event to the outbox, for every channel over which the job's user wants it.
     fn gather(&mut self, uid: u32, stored: &StoredEvent) -> Result<(), StoreError> {
-        let unsent = |subscription: &&StoredNotification| subscription.told < stored.sequence;
+        let unsent = |subscription: &&StoredNotification| subscription.sent_through < stored.sequence;
         let subscriptions: Vec<Notification> = self
             .subscriptions
             .get(&uid)
@@ -233,24 +233,24 @@ impl Notifier {
                 Vec::new()
             }
             Err(reason) => match self.outbox.failed(batch, now) {
-                Some(batch) => self.not_told(&batch, &reason),
+                Some(batch) => self.not_sent(&batch, &reason),
                 None => return,
             },
         };
         for subscription in self.subscriptions.get_mut(&uid).into_iter().flatten().filter(|subscription| subscription.notification.by == by)
         {
-            subscription.told = subscription.told.max(through);
+            subscription.sent_through = subscription.sent_through.max(through);
         }
         changes.push(Change::UserNotified { uid, by, through });
         self.write(changes);
     }
 
     /// Logs a message that could not be sent with its jobs.
-    fn not_told(&self, batch: &Batch, reason: &str) -> Vec<Change> {
+    fn not_sent(&self, batch: &Batch, reason: &str) -> Vec<Change> {
         let Some(clock) = &self.clock else { return Vec::new() };
         let (at, text) = (clock(), format!("{}: {reason}", batch.message.by));
         let jobs: BTreeSet<u64> = batch.message.happened.iter().map(|happened| happened.job).collect();
-        let note = |job| NewEvent { at, job: Some(JobId(job)), event: JobEvent::NotTold { text: text.clone() } };
+        let note = |job| NewEvent { at, job: Some(JobId(job)), event: JobEvent::NotificationFailed { text: text.clone() } };
         jobs.into_iter().map(|job| Change::EventLogged(note(job))).collect()
     }
 

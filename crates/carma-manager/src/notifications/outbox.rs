@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::message::Message;
-use crate::api::{Channel, Happened};
+use crate::api::{Channel, NotifiedEvent};
 use crate::request::Owner;
 
 /// How often sending a message is tried.
 const TRIES: u32 = 3;
 /// The most events that one message holds; more are only counted.
-const MOST_KEPT: usize = 1000;
+const MAX_KEPT: usize = 1000;
 /// Messages in flight at the same time: of one user, so that a slow server delays no other user, and of all.
-const MOST_OF_USER: usize = 2;
-const MOST_OF_ALL: usize = 32;
+const MAX_PER_USER: usize = 2;
+const MAX_TOTAL: usize = 32;
 
 /// The rate at which messages are sent.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ pub(super) struct Batch {
 impl Batch {
     /// Adds later events.
     fn add(&mut self, later: Self) {
-        let room = MOST_KEPT.saturating_sub(self.message.happened.len());
+        let room = MAX_KEPT.saturating_sub(self.message.happened.len());
         self.message.happened.extend(later.message.happened.into_iter().take(room));
         later.message.counts.into_iter().for_each(|(occasion, count)| *self.message.counts.entry(occasion).or_default() += count);
         self.last = self.last.max(later.last);
@@ -102,7 +102,7 @@ impl Outbox {
     }
 
     /// Adds an event for a recipient.
-    pub(super) fn add(&mut self, by: Channel, owner: &Owner, server: &str, sequence: u64, happened: Happened, now: Instant) {
+    pub(super) fn add(&mut self, by: Channel, owner: &Owner, server: &str, sequence: u64, happened: NotifiedEvent, now: Instant) {
         let counts = BTreeMap::from([(happened.occasion, 1)]);
         let message = Message { by, server: server.to_owned(), happened: vec![happened], counts };
         let batch = Batch { owner: owner.clone(), message, first: sequence, last: sequence };
@@ -180,8 +180,8 @@ impl Outbox {
             .iter()
             .filter(|(_, delivery)| delivery.sending.is_some())
             .for_each(|(recipient, _)| *sending.entry(recipient.uid).or_default() += 1);
-        let full = sending.values().sum::<usize>() >= MOST_OF_ALL;
-        self.recipients.iter().filter(move |(recipient, _)| !full && sending.get(&recipient.uid).is_none_or(|count| *count < MOST_OF_USER))
+        let full = sending.values().sum::<usize>() >= MAX_TOTAL;
+        self.recipients.iter().filter(move |(recipient, _)| !full && sending.get(&recipient.uid).is_none_or(|count| *count < MAX_PER_USER))
     }
 
     fn ready(&self) -> impl Iterator<Item = &Delivery> {
@@ -260,7 +260,7 @@ mod tests {
         (0..2000).for_each(|number| lab.happens(number + 1, number as f64 / 10.0));
         assert_eq!(lab.due(), Some(30.0));
         let batch = lab.send(200.0);
-        assert_eq!((batch.message.happened.len(), batch.message.counts[&Occasion::Done]), (MOST_KEPT, 2000));
+        assert_eq!((batch.message.happened.len(), batch.message.counts[&Occasion::Done]), (MAX_KEPT, 2000));
     }
 
     #[test]
@@ -294,6 +294,6 @@ mod tests {
         }
         let taken: Vec<Batch> = std::iter::from_fn(|| lab.outbox.take_due(lab.start + Duration::from_secs(2))).collect();
         let most = (0..40).map(|uid| taken.iter().filter(|batch| batch.owner.uid == uid).count()).max();
-        assert_eq!((taken.len(), most, lab.outbox.in_flight()), (MOST_OF_ALL, Some(MOST_OF_USER), MOST_OF_ALL));
+        assert_eq!((taken.len(), most, lab.outbox.in_flight()), (MAX_TOTAL, Some(MAX_PER_USER), MAX_TOTAL));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use carma_core::{AttemptId, JobId};
 
-use super::delivery::TOLD;
+use super::delivery::DELIVERED;
 use super::message::{Message, one_line};
 use crate::attempt::{Order, RunAs};
 use crate::launch::{CHECKPOINT_SIGNAL, HELPER_LIMITS, HelperFolders, HelperOutput, NotLaunched, Plan, run_as, run_helper};
@@ -17,11 +17,11 @@ use crate::supervise::AttemptFolder;
 /// The time limit of a message.
 const LIMIT: Duration = Duration::from_secs(30);
 /// The most output that is kept, in bytes.
-const LONGEST_ANSWER: u64 = 64 << 10;
+const MAX_ANSWER: u64 = 64 << 10;
 /// The longest error message, in characters.
-const LONGEST_REASON: usize = 300;
+const MAX_REASON: usize = 300;
 /// The default `PATH` of users.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The variables that name proxies.
 const PROXIES: [&str; 8] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
@@ -61,7 +61,7 @@ impl MessageSender {
             user,
             output: None,
             error: None,
-            log_limit: LONGEST_ANSWER,
+            log_limit: MAX_ANSWER,
             limits: HELPER_LIMITS,
             checkpoint_signal: CHECKPOINT_SIGNAL,
             afterwards: None,
@@ -81,7 +81,7 @@ fn environment(user: Option<&RunAs>, ours: impl Iterator<Item = (String, String)
         ("HOME", user.home.display().to_string()),
         ("USER", user.name.clone()),
         ("LOGNAME", user.name.clone()),
-        ("PATH", USUAL_PATH.to_owned()),
+        ("PATH", DEFAULT_PATH.to_owned()),
         ("LANG", "C.UTF-8".to_owned()),
         ("XDG_RUNTIME_DIR", format!("/run/user/{}", user.uid)),
     ];
@@ -91,15 +91,15 @@ fn environment(user: Option<&RunAs>, ours: impl Iterator<Item = (String, String)
 }
 
 /// Reads the result: the process prints `told`, or its error last, perhaps after the error of a program that it ran.
-fn read(said: &HelperOutput) -> Result<(), String> {
-    if said.output.trim_ascii() == TOLD.as_bytes() {
+fn read(output: &HelperOutput) -> Result<(), String> {
+    if output.output.trim_ascii() == DELIVERED.as_bytes() {
         return Ok(());
     }
-    let errors = String::from_utf8_lossy(&said.errors);
+    let errors = String::from_utf8_lossy(&output.errors);
     let mut lines = errors.lines().rev().filter(|line| !line.trim().is_empty()).map(|line| line.trim_start_matches("carma: ").to_owned());
     let reason = lines.next().unwrap_or_else(|| "it ended without a word".to_owned());
     let before = lines.next().map_or(String::new(), |before| format!(": {before}"));
-    Err(one_line(&format!("{reason}{before}"), LONGEST_REASON))
+    Err(one_line(&format!("{reason}{before}"), MAX_REASON))
 }
 
 #[cfg(test)]
@@ -108,13 +108,13 @@ mod tests {
 
     #[test]
     fn the_process_reports_success_or_its_error() {
-        let said = |output: &str, errors: &str| read(&HelperOutput { output: output.into(), errors: errors.into() });
-        assert_eq!(said("told\n", "a warning"), Ok(()));
-        assert_eq!(said("", "carma: answered 404 Not Found\n"), Err("answered 404 Not Found".to_owned()));
-        let shell = said("", "x\nsh: 1: beep: not found\ncarma: sh: exit status: 127\n");
+        let output = |output: &str, errors: &str| read(&HelperOutput { output: output.into(), errors: errors.into() });
+        assert_eq!(output("told\n", "a warning"), Ok(()));
+        assert_eq!(output("", "carma: answered 404 Not Found\n"), Err("answered 404 Not Found".to_owned()));
+        let shell = output("", "x\nsh: 1: beep: not found\ncarma: sh: exit status: 127\n");
         assert_eq!(shell, Err("sh: exit status: 127: sh: 1: beep: not found".to_owned()));
-        assert_eq!(said("", " \n"), Err("it ended without a word".to_owned()));
-        assert_eq!(said("untold", &"x".repeat(9999)).unwrap_err().chars().count(), LONGEST_REASON);
+        assert_eq!(output("", " \n"), Err("it ended without a word".to_owned()));
+        assert_eq!(output("untold", &"x".repeat(9999)).unwrap_err().chars().count(), MAX_REASON);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let ours = || ours.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter();
         let theirs = environment(Some(&user), ours());
         let got = |name: &str| theirs.get(name).map(String::as_str);
-        assert_eq!([got("HOME"), got("PATH"), got("https_proxy")], [Some("/home/ada"), Some(USUAL_PATH), Some("http://p:1")]);
+        assert_eq!([got("HOME"), got("PATH"), got("https_proxy")], [Some("/home/ada"), Some(DEFAULT_PATH), Some("http://p:1")]);
         assert_eq!([got("CARMA_TOKEN"), got("http_proxy"), got("NOTIFY_SOCKET")], [None; 3]);
         let own = environment(None, ours());
         assert_eq!((own.get("PATH").map(String::as_str), own.contains_key("NOTIFY_SOCKET")), (Some("/ours"), false));

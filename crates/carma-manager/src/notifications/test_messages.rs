@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 
 use super::message::Message;
 use super::sender::MessageSender;
-use crate::api::{Problem, ProblemKind, Tried};
+use crate::api::{ChannelTest, Problem, ProblemKind};
 use crate::request::Owner;
 
 /// Users whose test messages are in flight at the same time, each once.
-const MOST: usize = 4;
+const MAX_USERS: usize = 4;
 
 /// Where the results go.
-pub(super) type Reply = oneshot::Sender<Result<Vec<Tried>, Problem>>;
+pub(super) type Reply = oneshot::Sender<Result<Vec<ChannelTest>, Problem>>;
 
 /// The users whose test messages are in flight.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl TestMessages {
     /// Sends messages to a user, each from its own thread, and replies with the results.
     pub(super) fn begin(&self, sender: &Arc<MessageSender>, owner: Owner, messages: Vec<Message>, reply: Reply) {
         let uid = owner.uid;
-        if !self.with(|users| users.len() < MOST && users.insert(uid)) {
+        if !self.with(|users| users.len() < MAX_USERS && users.insert(uid)) {
             let busy = ProblemKind::Limit.because("notifications are being tried out just now: ask again in a minute");
             return drop(reply.send(Err(busy)));
         }
@@ -46,10 +46,10 @@ impl TestMessages {
     }
 }
 
-fn send_all(sender: &MessageSender, owner: &Owner, messages: Vec<Message>) -> Vec<Tried> {
+fn send_all(sender: &MessageSender, owner: &Owner, messages: Vec<Message>) -> Vec<ChannelTest> {
     let problems: Vec<Option<String>> = thread::scope(|scope| {
         let each: Vec<_> = messages.iter().map(|message| scope.spawn(move || sender.deliver(owner, message).err())).collect();
         each.into_iter().map(|message| message.join().unwrap_or_else(|_| Some("it broke".to_owned()))).collect()
     });
-    messages.into_iter().zip(problems).map(|(message, problem)| Tried { by: message.by, problem }).collect()
+    messages.into_iter().zip(problems).map(|(message, problem)| ChannelTest { by: message.by, problem }).collect()
 }

@@ -8,17 +8,17 @@ use thiserror::Error;
 use crate::api::{Channel, Notification};
 
 /// The most notifications of one user.
-const MOST: usize = 20;
+const MAX_NOTIFICATIONS: usize = 20;
 /// The longest webhook address or command, in bytes.
-const LONGEST: usize = 4000;
+const MAX_LENGTH: usize = 4000;
 /// The longest mail address, in bytes.
-const LONGEST_MAIL: usize = 254;
+const MAX_MAIL: usize = 254;
 
 /// Why notifications are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotificationError {
     /// There are too many.
-    #[error("{0} notifications are too many: {MOST} are taken at most")]
+    #[error("{0} notifications are too many: {MAX_NOTIFICATIONS} are taken at most")]
     TooMany(usize),
     /// A channel occurs twice.
     #[error("{0} is there twice: give it once, with all its occasions")]
@@ -39,7 +39,7 @@ pub enum NotificationError {
 
 /// Checks a user's notifications.
 pub fn check(notifications: &[Notification]) -> Result<(), NotificationError> {
-    if notifications.len() > MOST {
+    if notifications.len() > MAX_NOTIFICATIONS {
         return Err(NotificationError::TooMany(notifications.len()));
     }
     for (place, Notification { on, by }) in notifications.iter().enumerate() {
@@ -58,16 +58,16 @@ fn check_channel(channel: &Channel) -> Result<(), NotificationError> {
     match channel {
         Channel::Webhook(url) => check_webhook(url).map_err(NotificationError::Webhook),
         Channel::Mail(address) if is_mail(address) => Ok(()),
-        Channel::Mail(address) => Err(NotificationError::Mail(address.chars().take(LONGEST_MAIL).collect())),
+        Channel::Mail(address) => Err(NotificationError::Mail(address.chars().take(MAX_MAIL).collect())),
         Channel::Command(command) if command.trim().is_empty() => Err(NotificationError::Command("it is empty")),
         Channel::Command(command) if command.contains('\0') => Err(NotificationError::Command("it has a zero byte in it")),
-        Channel::Command(command) if command.len() > LONGEST => Err(NotificationError::Command("it is too long: put it into a file")),
+        Channel::Command(command) if command.len() > MAX_LENGTH => Err(NotificationError::Command("it is too long: put it into a file")),
         Channel::Desktop | Channel::Command(_) => Ok(()),
     }
 }
 
 fn check_webhook(url: &str) -> Result<(), &'static str> {
-    if url.len() > LONGEST {
+    if url.len() > MAX_LENGTH {
         return Err("it is too long");
     }
     let uri: Uri = url.parse().map_err(|_| "it is no URL")?;
@@ -84,7 +84,7 @@ fn is_mail(address: &str) -> bool {
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+-_=~".contains(&byte));
     let part = |text: &str| text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_') && plain(text);
     let (name, host) = address.split_once('@').unwrap_or((address, "localhost"));
-    address.len() <= LONGEST_MAIL && part(name) && part(host)
+    address.len() <= MAX_MAIL && part(name) && part(host)
 }
 
 /// A text without secrets: webhook paths and commands are left out.
@@ -122,7 +122,7 @@ mod tests {
         }
         let bad =
             ["", "T0KEN", "/T0KEN", "ftp://host/T0KEN", "https:///T0KEN", "https://host/T0 KEN", "https://me:T0KEN@host/", "http://h\n"];
-        for bad in bad.map(str::to_owned).into_iter().chain([format!("https://host/{}", "x".repeat(LONGEST))]) {
+        for bad in bad.map(str::to_owned).into_iter().chain([format!("https://host/{}", "x".repeat(MAX_LENGTH))]) {
             let words = refused(Channel::Webhook(bad.clone()));
             assert!(words.starts_with("the webhook's address cannot be used") && words.matches("T0KEN").count() == 1, "{bad}: {words}");
         }
@@ -133,7 +133,10 @@ mod tests {
             assert!(refused(Channel::Mail(bad.to_owned())).contains("is no address for mail"), "{bad}");
         }
         assert_eq!(refused(Channel::Command(" ".to_owned())), "the command cannot be used, as it is empty");
-        assert_eq!(refused(Channel::Command("x".repeat(LONGEST + 1))), "the command cannot be used, as it is too long: put it into a file");
+        assert_eq!(
+            refused(Channel::Command("x".repeat(MAX_LENGTH + 1))),
+            "the command cannot be used, as it is too long: put it into a file"
+        );
         assert_eq!(refused(Channel::Command("a\0b".to_owned())), "the command cannot be used, as it has a zero byte in it");
     }
 
@@ -147,7 +150,10 @@ mod tests {
         );
         assert_eq!(check(&[wish(&[], "ada")]), Err(NotificationError::Never(Channel::Mail("ada".to_owned()))));
         let many = |count: usize| (0..count).map(|number| wish(done, &format!("ada{number}"))).collect::<Vec<_>>();
-        assert_eq!([check(&many(MOST)), check(&many(MOST + 1))], [Ok(()), Err(NotificationError::TooMany(MOST + 1))]);
+        assert_eq!(
+            [check(&many(MAX_NOTIFICATIONS)), check(&many(MAX_NOTIFICATIONS + 1))],
+            [Ok(()), Err(NotificationError::TooMany(MAX_NOTIFICATIONS + 1))]
+        );
     }
 
     #[test]

@@ -1,92 +1,21 @@
-//! Who asks, and what they may.
+//! Authentication: the caller of a request.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use axum::http::request::Parts;
 
+use super::caller::Caller;
 use super::tokens::Tokens;
 use super::users::{UserKey, Users};
 use crate::api::{Problem, ProblemKind};
 use crate::configuration::ManagerConfig;
-use crate::request::Owner;
-
-/// Who asks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Caller {
-    /// The user's number.
-    pub(super) uid: u32,
-    /// The user's first group.
-    pub(super) gid: u32,
-    /// The user's name.
-    pub(super) name: String,
-    /// What they may.
-    pub(super) role: Role,
-}
-
-/// The rights of a caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// See to their own jobs.
-    Owner,
-    /// Manage the jobs of all users.
-    Operator,
-}
-
-impl Caller {
-    /// As the owner of what they submit.
-    pub(super) fn owner(&self) -> Owner {
-        Owner { uid: self.uid, gid: self.gid, name: self.name.clone() }
-    }
-
-    pub(super) fn is_operator(&self) -> bool {
-        self.role == Role::Operator
-    }
-
-    /// Whether they may see to a job of this user.
-    pub(super) fn may_touch(&self, uid: u32) -> bool {
-        self.uid == uid || self.is_operator()
-    }
-
-    /// Refuses what only operators may.
-    pub(super) fn must_be_operator(&self, what: &str) -> Result<(), Problem> {
-        if self.is_operator() { Ok(()) } else { Err(ProblemKind::Forbidden.because(format!("only operators may {what}"))) }
-    }
-
-    /// Refuses what is for a job's user and operators.
-    pub(super) fn must_own(&self, uid: u32, what: &str) -> Result<(), Problem> {
-        if self.may_touch(uid) {
-            Ok(())
-        } else {
-            Err(ProblemKind::Forbidden.because(format!("only the job's own user and operators may {what}")))
-        }
-    }
-
-    /// Refuses callers other than the job's user and root.
-    pub(super) fn must_be(&self, uid: u32, what: &str) -> Result<(), Problem> {
-        if self.uid == uid || self.uid == 0 {
-            Ok(())
-        } else {
-            Err(ProblemKind::Forbidden.because(format!("only the job's own user and root may {what}")))
-        }
-    }
-}
-
-/// The caller is stored with the request.
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parts.extensions.get().cloned().ok_or_else(|| ProblemKind::Unauthenticated.because("it is not known who asks"))
-    }
-}
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]
 pub(super) enum Peer {
-    /// A process of this machine, whose user the kernel knows.
+    /// A process of this host. The kernel knows its user.
     Local(UserKey),
     /// Must send a token.
     Network,
@@ -94,7 +23,7 @@ pub(super) enum Peer {
     Unauthenticated,
 }
 
-/// Finds out who asks.
+/// Identifies callers.
 #[derive(Debug)]
 pub(super) struct Access {
     users: Arc<Users>,
@@ -107,7 +36,7 @@ impl Access {
         Self { users: Arc::new(users), tokens: tokens.map(|path| Arc::new(Tokens::new(path.to_owned()))) }
     }
 
-    /// Who sent a request with these headers, if they are served at all.
+    /// The caller of a request with these headers, or why they are refused.
     pub(super) async fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Result<Caller, Problem> {
         let key = match (peer, &self.tokens) {
             (Peer::Local(key), _) => key.clone(),
@@ -127,7 +56,7 @@ impl Access {
     }
 }
 
-/// The token that a request shows.
+/// The token in the headers of a request.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
@@ -138,30 +67,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_see_to_everybodys_jobs_but_are_nobody_else() {
-        let caller = |uid, role| Caller { uid, gid: 1, name: String::new(), role };
-        let (user, stranger, operator, root) =
-            (caller(7, Role::Owner), caller(8, Role::Owner), caller(9, Role::Operator), caller(0, Role::Operator));
-        let may = |allowed: fn(&Caller) -> Result<(), Problem>| [&user, &stranger, &operator, &root].map(|caller| allowed(caller).is_ok());
-        assert_eq!(may(|caller| caller.must_own(7, "act")), [true, false, true, true]);
-        assert_eq!(may(|caller| caller.must_be(7, "type")), [true, false, false, true]);
-    }
-
-    #[test]
     fn tokens_are_found_in_headers() {
         let with = |value: &str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
         assert_eq!(bearer(&with("Bearer abc")), Some("abc"));
         assert_eq!(bearer(&with("bearer  abc")), Some("abc"));
         assert_eq!(bearer(&with("Basic abc")), None);
         assert_eq!(bearer(&HeaderMap::new()), None);
-    }
-
-    #[test]
-    fn others_jobs_are_for_operators() {
-        let caller = |uid, role| Caller { uid, gid: uid, name: String::new(), role };
-        assert!(caller(1000, Role::Owner).must_own(1000, "cancel it").is_ok());
-        assert_eq!(caller(1000, Role::Owner).must_own(1001, "cancel it").unwrap_err().kind, ProblemKind::Forbidden);
-        assert!(caller(1000, Role::Operator).must_own(1001, "cancel it").is_ok());
-        assert!(caller(1000, Role::Owner).must_be_operator("drain").is_err());
     }
 }

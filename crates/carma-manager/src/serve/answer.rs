@@ -1,4 +1,4 @@
-//! How requests are taken apart and answers put together: whatever is wrong is told as a [`Problem`].
+//! Parsing of requests. Every error is a [`Problem`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
 use super::Shared;
-use super::access::Caller;
+use super::caller::Caller;
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::api::{Problem, ProblemKind};
 
-/// An answer in JSON, or why there is none.
+/// A JSON answer, or the error.
 pub(super) type Answer<T> = Result<Json<T>, Problem>;
 
-/// The largest body that is taken.
-pub(super) const LARGEST_BODY: usize = 32 << 20;
+/// The largest accepted body.
+pub(super) const MAX_BODY: usize = 32 << 20;
 /// A client that has sent more than this waits for a permit to send the rest, so that many at once do not fill the memory.
 pub(super) const LARGE: usize = 256 << 10;
-/// A body must arrive within this.
+/// Timeout for a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl IntoResponse for Problem {
@@ -37,7 +37,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What a request says after the `?`.
+/// The query of a request.
 #[derive(Debug)]
 pub(super) struct UrlQuery<T>(pub(super) T);
 
@@ -49,18 +49,35 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for UrlQuery<T> {
     }
 }
 
+/// A request with a query, as most routes take it.
+#[derive(Debug)]
+pub(super) struct QueryRequest<T> {
+    pub(super) shared: Arc<Shared>,
+    pub(super) caller: Caller,
+    pub(super) query: T,
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Shared>> for QueryRequest<T> {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, shared).await?;
+        let UrlQuery(query) = UrlQuery::from_request_parts(parts, shared).await?;
+        Ok(Self { shared: Arc::clone(shared), caller, query })
+    }
+}
+
 impl From<JoinError> for Problem {
     fn from(error: JoinError) -> Self {
         ProblemKind::Internal.because(error.to_string())
     }
 }
 
-/// Does what may take long where others need not wait for it.
+/// Runs long work on another thread, so that other requests do not wait.
 pub(super) async fn off_thread<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
     if long { Ok(spawn_blocking(work).await?) } else { Ok(work()) }
 }
 
-/// The body of a request, how large it was, and the permit of a large one.
+/// The body of a request, its size, and the permit of a large one.
 #[derive(Debug)]
 pub(super) struct JsonBody<T> {
     pub(super) value: T,
@@ -71,7 +88,7 @@ pub(super) struct JsonBody<T> {
 impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Shared>> for JsonBody<T> {
     type Rejection = Problem;
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        if announced(request.headers()).is_some_and(|size| size > LARGEST_BODY) {
+        if announced(request.headers()).is_some_and(|size| size > MAX_BODY) {
             return Err(too_large());
         }
         let uid = request.extensions().get().map_or(u32::MAX, |caller: &Caller| caller.uid);
@@ -89,7 +106,7 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
 
 /// Reads a whole body. Only received bytes count: a client that announces much and sends little blocks no other.
 async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<u8>, Option<Permit>), Problem> {
-    let mut body = Limited::new(body, LARGEST_BODY);
+    let mut body = Limited::new(body, MAX_BODY);
     let (mut received, mut permit) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
@@ -105,21 +122,21 @@ async fn receive(body: Body, limit: &ConcurrencyLimit, uid: u32) -> Result<(Vec<
 }
 
 fn too_large() -> Problem {
-    ProblemKind::TooLarge.because(format!("a request has {} MiB at most", LARGEST_BODY >> 20))
+    ProblemKind::TooLarge.because(format!("a request has {} MiB at most", MAX_BODY >> 20))
 }
 
-/// Reads JSON; nothing at all stands for an object that says nothing.
+/// Parses JSON. An empty body is an empty object.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let body = if body.is_empty() { b"{}" } else { body };
     Json::from_bytes(body).map(|Json(value)| value).map_err(|rejection| ProblemKind::Invalid.because(rejection.body_text()))
 }
 
-/// What is told of a path that leads nowhere.
+/// The answer for an unknown path.
 pub(super) async fn no_such_path(request: Request) -> Problem {
     ProblemKind::NotFound.because(format!("there is no {}: see /v1/openapi.json", request.uri().path()))
 }
 
-/// What is told of a method that a path does not have.
+/// The answer for a method that a path does not have.
 pub(super) async fn wrong_method(request: Request) -> Problem {
     ProblemKind::WrongMethod.because(format!("{} is not for {}: see /v1/openapi.json", request.method(), request.uri().path()))
 }
@@ -139,7 +156,7 @@ mod tests {
         // While that permit is taken, a small body is still received.
         assert!(receive(Body::from("{}"), &limit, 1).await.is_ok());
         assert_eq!(
-            receive(Body::from(vec![0; LARGEST_BODY + 1]), &ConcurrencyLimit::new(1, 1), 1).await.unwrap_err().kind,
+            receive(Body::from(vec![0; MAX_BODY + 1]), &ConcurrencyLimit::new(1, 1), 1).await.unwrap_err().kind,
             ProblemKind::TooLarge
         );
     }

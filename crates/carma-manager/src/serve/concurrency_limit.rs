@@ -38,7 +38,7 @@ impl ConcurrencyLimit {
         self.acquire_many(uid, 1).await
     }
 
-    /// Waits for so many permits of a user at once; there must be so many.
+    /// Waits for several permits of a user at once. There must be that many.
     pub(super) async fn acquire_many(&self, uid: u32, permits: usize) -> Result<Permit, Problem> {
         let permits = u32::try_from(permits).unwrap_or(u32::MAX);
         let of_user = self.of_user(uid);

@@ -1,4 +1,4 @@
-//! Connections: accepted, counted, and connected one request after the other.
+//! Connections: accepted, counted, and served one request after the other.
 
 use std::convert::Infallible;
 use std::future::{self, Future};
@@ -30,30 +30,30 @@ use super::pages::Pages;
 use super::stalled::{BufferedAnswer, StallGuard};
 use super::users::UserKey;
 
-/// Connections at once, and those of one user or address.
-const MOST_CONNECTIONS: usize = 4096;
-const MOST_OF_ONE: usize = 1024;
-/// Beside those, for operators.
+/// Maximum number of connections: of all, and of one user or address.
+const MAX_CONNECTIONS: usize = 4096;
+const MAX_PER_OWNER: usize = 1024;
+/// Additional connections for operators.
 const RESERVED: usize = 64;
-/// When all others are taken, it is looked up for so many at once whether they are operators.
+/// Parallel lookups whether a caller is an operator, when all other connections are taken.
 const OPERATOR_LOOKUPS: usize = 64;
-/// The head of a request, the first or the next, must arrive within this; so must the handshake of TLS.
+/// Timeout for the head of a request, and for the TLS handshake.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// A client must go on reading its answer within this.
+/// Timeout for a client that does not read its answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest head.
-const LONGEST_HEAD: usize = 64 << 10;
-/// What is told to those for whom there is no room.
+const MAX_HEAD: usize = 64 << 10;
+/// The answer when all connections are taken.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 64\r\n\r\n\
     {\"kind\":\"unavailable\",\"message\":\"too many connections are open\"}";
 
-/// What is told to those who speak plain HTTP where TLS is spoken.
+/// The answer to plain HTTP on a TLS port.
 const NOT_ENCRYPTED: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 83\r\n\r\n\
     {\"kind\":\"invalid\",\"message\":\"this port speaks TLS: ask with https://, not http://\"}";
 
-/// Those who are connected.
+/// Serves connections.
 #[derive(Clone)]
 pub(super) struct Connections {
     router: Router,
@@ -65,15 +65,15 @@ pub(super) struct Connections {
     operator_lookups: Arc<Semaphore>,
 }
 
-/// A connection that was let in, until it ends.
+/// An accepted connection.
 struct Connection {
     peer: Peer,
-    /// Shared with what a connection becomes when it is upgraded.
+    /// Shared with the terminal that an upgraded connection becomes.
     slot: Arc<ConnectionSlot>,
     guard: ShutdownGuard,
 }
 
-/// How those who are there hear that all is to end, and it is heard when all have ended: by the channel's end.
+/// Tells a connection to end, and shows when all connections have ended: their channel closes.
 #[derive(Clone)]
 struct ShutdownGuard {
     stopping: watch::Receiver<bool>,
@@ -93,12 +93,12 @@ impl Connections {
             open,
             pages: Arc::new(pages),
             access: Arc::new(access),
-            limit: ConnectionLimit::new(MOST_CONNECTIONS, MOST_OF_ONE, RESERVED),
+            limit: ConnectionLimit::new(MAX_CONNECTIONS, MAX_PER_OWNER, RESERVED),
             operator_lookups: Arc::new(Semaphore::new(OPERATOR_LOOKUPS)),
         }
     }
 
-    /// Serves all that connect until told to stop; then requests under way may still be answered for a while.
+    /// Serves connections until `stop`. Running requests have the grace time to finish.
     pub(super) async fn serve(self, listeners: Listeners, stop: oneshot::Receiver<()>, grace: Duration) -> Result<(), ServeError> {
         let (stop_all, stopping) = watch::channel(false);
         let (alive, mut all_ended) = mpsc::channel(1);
@@ -179,12 +179,12 @@ impl Connections {
     }
 
     async fn serve_from_network(self, stream: TcpStream, tls: Option<TlsAcceptor>, connection: Connection) {
-        // Small answers go out at once; where that is refused they go out a little later.
+        // Small answers are sent at once. If the system refuses, they are sent a little later.
         let _ = stream.set_nodelay(true);
         match tls {
             None => self.serve_connection(stream, connection).await,
             Some(tls) => {
-                // Others are late, broken, or were told what is wrong.
+                // Others are late or broken, or have got an error.
                 if let Ok(Ok(Some(stream))) = timeout(HEAD_TIMEOUT, shake_hands(stream, tls)).await {
                     self.serve_connection(stream, connection).await;
                 }
@@ -217,7 +217,7 @@ impl Connections {
             }
         });
         let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(LONGEST_HEAD);
+        server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD);
         let stream = StallGuard::new(stream, READ_TIMEOUT, held.clone());
         let mut connected = pin!(server.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let stop = async {
@@ -242,14 +242,14 @@ async fn shake_hands(mut stream: TcpStream, tls: TlsAcceptor) -> io::Result<Opti
     if !first[0].is_ascii_uppercase() {
         return tls.accept(stream).await.map(Some);
     }
-    // Closed with something unread, the connection would be reset, and the answer might be lost.
-    let _ = stream.read(&mut vec![0; LONGEST_HEAD]).await?;
+    // A connection that is closed with unread data is reset, and the answer may be lost.
+    let _ = stream.read(&mut vec![0; MAX_HEAD]).await?;
     stream.write_all(NOT_ENCRYPTED).await?;
     stream.shutdown().await?;
     Ok(None)
 }
 
-/// Takes the next connection. Without file descriptors left, those who are connected must end first.
+/// Accepts the next connection. Without free file descriptors, it waits for others to end.
 async fn accept<T, F: Future<Output = io::Result<T>>>(mut next: impl FnMut() -> F) -> T {
     loop {
         match next().await {

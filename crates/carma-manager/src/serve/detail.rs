@@ -1,9 +1,9 @@
-//! Everything that is known of a job, put together from the store and from what the engine has measured so far.
+//! Everything about a job: from the store, and what the engine has measured so far.
 
 use carma_core::{JobId, JobSpec, MiB, PerRank};
 
 use super::Shared;
-use super::access::Caller;
+use super::caller::Caller;
 use super::privacy::Redact;
 use crate::api::{ArrayPlace, AttemptDetail, Ending, EstimateDetail, JobDetail, JobEstimate, Problem, ProblemKind};
 use crate::engine::measured;
@@ -15,19 +15,19 @@ impl Shared {
     pub(super) async fn job_detail(&self, job: JobId, caller: &Caller) -> Result<JobDetail, Problem> {
         let history = self.readers.read(move |reader| reader.job(job)?.ok_or_else(|| gone(job))).await?;
         let runs = history.job.job.state.active().is_some();
-        // It may have ended meanwhile; then what was measured is in the store at the next look.
+        // It may have ended meanwhile; then the next read of the store has its measurements.
         let so_far = if runs { self.handle.so_far(job).await.ok().flatten() } else { None };
         let view = caller.view(history.job.owner.uid);
         Ok(detail(history, so_far).visible_to(view))
     }
 }
 
-/// What is told of a job that was there a moment ago.
+/// The error for a job that was deleted meanwhile.
 pub(super) fn gone(job: JobId) -> Problem {
     ProblemKind::NotFound.because(format!("{job} is no longer kept"))
 }
 
-/// Puts a job together. What was measured so far belongs to its last attempt.
+/// Builds the detail. `so_far` belongs to the last attempt.
 pub(super) fn detail(history: JobHistory, so_far: Option<Measurement>) -> JobDetail {
     let JobHistory { job: stored, reasons: JobReasons { held_by, cancelled, estimate }, attempts, events } = history;
     let job = stored.job;

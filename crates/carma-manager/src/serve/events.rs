@@ -1,4 +1,4 @@
-//! Events as they happen, and those that are kept: server-sent events.
+//! Server-sent events: updates, and stored events.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,33 +12,33 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Shared;
-use super::access::Caller;
+use super::caller::Caller;
 use super::privacy::{Redact, View};
-use crate::api::{Problem, Told, Update};
+use crate::api::{Problem, TimedUpdate, Update};
 use crate::store::{StoredEvent, UnixMillis};
 
 /// Events that wait for a client.
 const BUFFERED: usize = 256;
-/// A client that takes nothing for so long is left.
+/// A client that takes nothing for this long is disconnected.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// Kept events that are read at once.
+/// Stored events per read.
 const PAGE: u32 = 500;
-/// Jobs of which a client remembers whose they are.
-const MOST_REMEMBERED: usize = 10_000;
+/// Maximum number of jobs with a cached owner.
+const MAX_REMEMBERED: usize = 10_000;
 
 /// Events on their way to a client.
 type Events = mpsc::Sender<Result<Event, Infallible>>;
 
 impl Shared {
-    /// Updates from now on; with a number, also the kept events that follow it.
+    /// Updates from now on; with a number, also the stored events after it.
     pub(super) fn events(self: &Arc<Self>, caller: Caller, after: Option<u64>) -> ReceiverStream<Result<Event, Infallible>> {
         let (events, stream) = mpsc::channel(BUFFERED);
-        let told = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
-        // Listened to before anything is replayed, so that nothing falls in between.
+        let client = EventStream { shared: Arc::clone(self), caller, owners: HashMap::new(), events };
+        // Subscribed before the replay, so that no update is missed.
         let updates = self.handle.updates();
         tokio::spawn(async move {
-            // An end means that the client is gone or too slow, or that the manager ends: it asks again.
-            let _ = told.run(updates, after).await;
+            // The client is gone or too slow, or the manager ends. The client connects again.
+            let _ = client.run(updates, after).await;
         });
         ReceiverStream::new(stream)
     }
@@ -73,7 +73,7 @@ impl EventStream {
                 self.replay(sequence).await?;
             }
             let (at, update) = tokio::select! {
-                // Who is so far behind that updates were lost has to begin anew.
+                // A client that missed updates must connect again.
                 update = updates.recv() => update.map_err(|_| StreamEnded)?,
                 () = self.events.closed() => return Err(StreamEnded),
             };
@@ -81,7 +81,7 @@ impl EventStream {
         }
     }
 
-    /// Sends all kept events that follow a number, which is then that of the last.
+    /// Sends all stored events after a number, and updates the number.
     async fn replay(&mut self, sequence: &mut u64) -> Result<(), StreamEnded> {
         loop {
             let after = *sequence;
@@ -109,11 +109,11 @@ impl EventStream {
             Update::Gpus => ("gpus", View::Own),
             Update::Machine { .. } => ("machine", View::Own),
         };
-        Event::default().event(name).json_data(Told { at, update: update.visible_to(view) }).map_err(|_| StreamEnded)
+        Event::default().event(name).json_data(TimedUpdate { at, update: update.visible_to(view) }).map_err(|_| StreamEnded)
     }
 
     async fn learn_owners(&mut self, page: &[StoredEvent]) -> Result<(), StreamEnded> {
-        if self.owners.len() > MOST_REMEMBERED {
+        if self.owners.len() > MAX_REMEMBERED {
             self.owners.clear();
         }
         let unknown: Vec<JobId> = page.iter().filter_map(|stored| stored.event.job).filter(|job| !self.owners.contains_key(job)).collect();

@@ -1,4 +1,4 @@
-//! What is listened on: the socket, and an address of the network where one is configured.
+//! Listeners: the socket, and the configured network addresses.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -17,10 +17,10 @@ use super::ServeError;
 use super::tokens::Tokens;
 use crate::configuration::{ManagerConfig, NetworkConfig};
 
-/// The longest path of a socket that the kernel takes.
-const LONGEST_PATH: usize = 107;
+/// The longest socket path of the kernel.
+const MAX_PATH: usize = 107;
 
-/// All that is listened on.
+/// All listeners.
 #[derive(Debug)]
 pub(super) struct Listeners {
     pub(super) socket: Socket,
@@ -50,10 +50,10 @@ impl Socket {
     fn bind(path: &Path, for_everybody: bool) -> io::Result<Self> {
         // Created under another name and renamed, so that clients never see it with wrong permissions.
         let new = path.with_extension("new");
-        if new.as_os_str().len() > LONGEST_PATH {
+        if new.as_os_str().len() > MAX_PATH {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("a socket's path has {LONGEST_PATH} bytes at most: use a shorter one"),
+                format!("a socket's path has {MAX_PATH} bytes at most: use a shorter one"),
             ));
         }
         path.parent().map_or(Ok(()), make_folder)?;
@@ -81,11 +81,11 @@ fn make_folder(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
-    // Whatever mask this process was started with.
+    // Independent of the umask.
     fs::set_permissions(folder, Permissions::from_mode(0o755))
 }
 
-/// An address of the network, with the tokens and the certificate that it needs.
+/// A network listener, with its tokens and certificate.
 pub(super) struct NetworkListener {
     pub(super) listener: TcpListener,
     pub(super) tls: Option<TlsAcceptor>,
@@ -100,7 +100,7 @@ impl std::fmt::Debug for NetworkListener {
 }
 
 impl NetworkListener {
-    /// Takes the address, if one is configured: with tokens, and without a certificate on the machine itself alone.
+    /// Binds the address, if one is configured with tokens. Without a certificate, only loopback addresses are allowed.
     fn bind(settings: &NetworkConfig) -> Result<Option<Self>, ServeError> {
         let (Some(address), Some(tokens)) = (settings.listen, settings.tokens.clone()) else { return Ok(None) };
         Tokens::check(&tokens).map_err(|reason| ServeError::File { path: tokens.clone(), reason })?;
@@ -115,7 +115,7 @@ impl NetworkListener {
         Ok(Some(Self { listener, tls, tokens, address }))
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

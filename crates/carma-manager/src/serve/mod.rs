@@ -1,19 +1,19 @@
-//! The server: HTTP and JSON over a Unix socket, and over TCP where that is wanted.
+//! The server: HTTP and JSON over a Unix socket and, if configured, TCP.
 //!
 //! ```text
-//!  Unix socket ──► the kernel says who it is ──┐                      ┌──► Handle ──► the engine
+//!  Unix socket ──► peer credentials ───────────┐                      ┌──► Handle ──► the engine
 //!                                              ├──► Caller ──► routes ┼──► Readers ──► the store
-//!  TCP, TLS ─────► a token says who it is ─────┘                      └──► logs, terminals
+//!  TCP, TLS ─────► token ──────────────────────┘                      └──► logs, terminals
 //! ```
 //!
 //! A client that is slow or sends too much blocks no other: heads and bodies have a time limit; connections, large bodies and reads are counted.
 
 mod access;
 mod answer;
+mod caller;
 mod concurrency_limit;
 mod connection;
 mod connection_limit;
-mod convert;
 mod detail;
 mod events;
 mod listen;
@@ -56,16 +56,16 @@ use listen::{Listeners, NetworkListener};
 use readers::Readers;
 use what_ifs::WhatIfs;
 
-/// What is served.
+/// Everything that the server uses.
 #[derive(Debug, Clone)]
 pub struct Serving {
     /// The engine.
     pub handle: Handle,
     /// The store.
     pub store: Arc<Store>,
-    /// Where the socket, the logs and the configuration are.
+    /// Paths of the socket, the logs and the configuration.
     pub places: Places,
-    /// What is configured.
+    /// The settings.
     pub settings: ManagerConfig,
     /// The web page.
     pub pages: &'static [PageFile],
@@ -73,10 +73,10 @@ pub struct Serving {
     pub program: PathBuf,
 }
 
-/// Why nothing could be served.
+/// Why the server did not start.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// The socket could not be made.
+    /// The socket could not be created.
     #[error("cannot listen on {}: {source}", path.display())]
     Socket {
         /// The socket.
@@ -84,7 +84,7 @@ pub enum ServeError {
         /// Why not.
         source: io::Error,
     },
-    /// The address could not be taken.
+    /// The address could not be bound.
     #[error("cannot listen on {address}: {source}")]
     Address {
         /// The address.
@@ -100,57 +100,57 @@ pub enum ServeError {
         /// Why not.
         reason: String,
     },
-    /// The system refused threads or the like.
+    /// Another error of the system.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
 }
 
-/// Work that waits for disks has at most so many threads.
+/// Maximum number of threads for blocking work.
 const BLOCKING_THREADS: usize = 32;
-/// Requests under way have so long to be answered when the manager ends.
+/// Grace time of running requests when the manager ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A server that listens: who connects now is answered once it runs.
+/// A server that listens. Requests are answered once it runs.
 #[derive(Debug)]
 pub struct Server {
     serving: Serving,
     listeners: Listeners,
 }
 
-/// What every request may use.
+/// The state that all requests share.
 #[derive(Debug)]
 struct Shared {
     handle: Handle,
     readers: Arc<Readers>,
     places: Places,
     settings: ManagerConfig,
-    /// To send a large body.
+    /// Limits large bodies.
     large_bodies: ConcurrencyLimit,
-    /// To have jobs that are submitted in memory, by their size.
+    /// Limits the memory of submissions.
     submissions: ConcurrencyLimit,
-    /// To ask what the engine has to think about.
-    deliberations: ConcurrencyLimit,
-    /// To have the engine list the queue: many requests of one user must not fill its inbox.
-    listings: ConcurrencyLimit,
+    /// Limits costly questions to the engine.
+    engine_queries: ConcurrencyLimit,
+    /// Limits lists of the queue: requests of one user must not fill the engine's inbox.
+    queue_queries: ConcurrencyLimit,
     metrics_cache: routes::MetricsCache,
-    /// To wait for a simulation.
+    /// Limits simulations.
     simulations: ConcurrencyLimit,
     what_ifs: Arc<WhatIfs>,
 }
 
 impl Server {
-    /// Makes the socket, and takes the address where one is configured.
+    /// Creates the socket, and binds the configured addresses.
     pub fn bind(serving: Serving) -> Result<Self, ServeError> {
         let listeners = Listeners::bind(&serving.places.socket, &serving.settings)?;
         Ok(Self { serving, listeners })
     }
 
-    /// The address that is listened on, where one is.
+    /// The network address, if configured.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listeners.network.as_ref().map(NetworkListener::address)
     }
 
-    /// The address where metrics alone are told, where there is one.
+    /// The address that serves only metrics, if configured.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.listeners.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
@@ -173,9 +173,9 @@ impl Server {
             settings,
             large_bodies: ConcurrencyLimit::new(16, 2),
             submissions: routes::submission_limit(),
-            // Of forecasts some wait for a dry run.
-            deliberations: ConcurrencyLimit::new(64, 4),
-            listings: ConcurrencyLimit::new(64, 4),
+            // Some forecasts wait for a dry run.
+            engine_queries: ConcurrencyLimit::new(64, 4),
+            queue_queries: ConcurrencyLimit::new(64, 4),
             metrics_cache: routes::MetricsCache::default(),
             simulations: ConcurrencyLimit::new(8, 2),
             what_ifs,
@@ -184,13 +184,13 @@ impl Server {
         let open = routes::metrics_alone(Arc::clone(&shared));
         let connections = Connections::new(routes::router(shared), open, Pages::new(pages), access);
         let result = runtime.block_on(connections.serve(self.listeners, stop, GRACE));
-        // Streams that go on for ever end here.
+        // Endless streams end here.
         runtime.shutdown_timeout(GRACE);
         result
     }
 }
 
-/// Serves until told to stop.
+/// Serves until `stop` is sent or dropped.
 pub fn serve(serving: Serving, stop: oneshot::Receiver<()>) -> Result<(), ServeError> {
     Server::bind(serving)?.run(stop)
 }

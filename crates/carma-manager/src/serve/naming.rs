@@ -6,20 +6,20 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use carma_core::{ArrayId, DeviceId, JobId, ServerId, UserId};
 
-use super::access::Caller;
+use super::caller::Caller;
 use crate::api::{Problem, ProblemKind};
 use crate::store::{JobFilter, JobSummary, Reader};
 
-/// What a user calls a job, or several.
+/// The name of a job, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JobName {
     /// A job, or all jobs of the array of this number.
     Number(u64),
     /// The job of this index in an array.
     Member(u64, u32),
-    /// What the user submitted last.
+    /// The user's last submission.
     Last,
-    /// What the user submitted last under this name.
+    /// The user's last submission with this name.
     Named(String),
 }
 
@@ -45,7 +45,7 @@ impl FromStr for JobName {
 }
 
 impl JobName {
-    /// The one job that is meant; of an array that is named as a whole, its first.
+    /// The job; for a whole array, its first job.
     pub(super) fn job(&self, reader: &Reader, caller: &Caller) -> Result<JobSummary, Problem> {
         let found = match self {
             Self::Number(number) => reader.summary(JobId(*number))?,
@@ -55,7 +55,7 @@ impl JobName {
         found.ok_or_else(|| self.unknown())
     }
 
-    /// All jobs that are meant, the first first: those of an array where it is named as a whole.
+    /// All jobs, in order; for a whole array, all its jobs.
     pub(super) fn jobs(&self, reader: &Reader, caller: &Caller) -> Result<Vec<JobSummary>, Problem> {
         match self {
             Self::Number(number) => {
@@ -69,7 +69,7 @@ impl JobName {
         }
     }
 
-    /// What was submitted last, by its number: that of the array, where it is one.
+    /// The last submission by its number; for an array, the number of the array.
     fn latest(&self, reader: &Reader, caller: &Caller) -> Result<Self, Problem> {
         let name = if let Self::Named(name) = self { Some(name.as_str()) } else { None };
         let latest = reader.latest(UserId(caller.uid), name)?.ok_or_else(|| self.unknown())?;

@@ -19,30 +19,30 @@ use crate::token::hexadecimal;
 /// The page runs its own scripts only, and connects to the manager only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// What is asked for where nothing is named.
-const FIRST: &str = "/index.html";
+/// The file for the path `/`.
+const INDEX: &str = "/index.html";
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFile {
-    /// Where it is served, as in `/app.js`.
+    /// Its path, as in `/app.js`.
     pub path: &'static str,
-    /// What it is, as in `text/javascript`.
+    /// Its content type, as in `text/javascript`.
     pub kind: &'static str,
-    /// What is in it.
+    /// Its content.
     pub body: &'static [u8],
 }
 
 /// The files, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Pages(HashMap<&'static str, Ready>);
+pub(crate) struct Pages(HashMap<&'static str, PreparedFile>);
 
 #[derive(Debug)]
-struct Ready {
+struct PreparedFile {
     kind: &'static str,
     plain: Bytes,
     packed: Bytes,
-    /// Another for other contents.
+    /// A hash of its content.
     tag: String,
 }
 
@@ -50,15 +50,15 @@ impl Pages {
     pub(crate) fn new(files: &[PageFile]) -> Self {
         let ready = |file: &PageFile| {
             let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(file.body)[..8]));
-            (file.path, Ready { kind: file.kind, plain: Bytes::from_static(file.body), packed: pack(file.body).into(), tag })
+            (file.path, PreparedFile { kind: file.kind, plain: Bytes::from_static(file.body), packed: pack(file.body).into(), tag })
         };
         Self(files.iter().map(ready).collect())
     }
 
-    /// The file that is asked for, where it is one of the page's.
+    /// The requested file, if it is one of the page.
     pub(crate) fn answer<B>(&self, request: &Request<B>) -> Option<Response> {
         let path = match request.uri().path() {
-            "/" => FIRST,
+            "/" => INDEX,
             path => path,
         };
         let file = self.0.get(path)?;
@@ -69,12 +69,12 @@ impl Pages {
     }
 }
 
-impl Ready {
+impl PreparedFile {
     fn answer(&self, headers: &HeaderMap) -> Response {
         let says = |name: HeaderName, wanted: &str| {
             headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| value.contains(wanted))
         };
-        // A new program brings a new page: it is asked for each time, and sent only when it differs.
+        // A new program has a new page: browsers check each time, and get it only if it differs.
         let common = [
             (CACHE_CONTROL, "no-cache"),
             (CONTENT_SECURITY_POLICY, POLICY),
@@ -96,7 +96,7 @@ impl Ready {
 
 fn pack(body: &[u8]) -> Vec<u8> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    // To write into memory does not fail.
+    // Writing to memory does not fail.
     let _ = packer.write_all(body);
     packer.finish().unwrap_or_default()
 }

@@ -1,29 +1,28 @@
-//! Who gets to see what of a job: others see that it is there, whose it is, what it takes and how it goes, and nothing of what it does.
+//! Redaction: other users see that a job exists, its user, its resources and its state, but not what it runs.
 
 use std::path::PathBuf;
 
 use carma_core::{Outcome, State, Verdict};
 
-use super::access::Caller;
+use super::caller::Caller;
 use crate::api::{AttemptDetail, Ending, JobDetail, JobSummary, Update, Why};
 use crate::attempt::Exit;
 use crate::event::StoredEvent;
-use crate::request::{JobCommand, JobRequest};
-use crate::submission::HIDDEN;
+use crate::request::{HIDDEN, JobCommand, JobRequest};
 
-/// What a caller may see of a job.
+/// How much a caller may see of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// It is their own: all but secrets.
+    /// Their own job: everything except secrets.
     Own,
-    /// They are an operator: all but the values of its environment.
+    /// As an operator: everything except the values of its environment.
     Operator,
-    /// It is another's.
+    /// Another user's job.
     Other,
 }
 
 impl Caller {
-    /// From where they look at a job of this user.
+    /// Their view of a job of this user.
     pub(super) fn view(&self, uid: u32) -> View {
         match () {
             () if self.uid == uid => View::Own,
@@ -35,10 +34,10 @@ impl Caller {
 
 /// Something that is redacted for some callers.
 pub(super) trait Redact: Sized {
-    /// What others do not get to see is taken out.
+    /// Removes what other users may not see.
     fn redact(&mut self);
 
-    /// As it is seen from there.
+    /// The part that is visible in this view.
     fn visible_to(mut self, view: View) -> Self {
         if view == View::Other {
             self.redact();
@@ -82,7 +81,7 @@ impl Redact for JobRequest {
     }
 }
 
-/// Why something could not be started speaks of files.
+/// The reason of a failed start names files.
 impl Redact for Outcome {
     fn redact(&mut self) {
         if let Self::CouldNotStart { reason } = self {
@@ -123,7 +122,7 @@ impl Redact for JobSummary {
 impl Redact for StoredEvent {
     fn redact(&mut self) {
         self.event.event = self.event.event.without_body();
-        self.text = self.event.event.words();
+        self.text = self.event.event.text();
     }
 }
 
@@ -151,7 +150,7 @@ mod tests {
 
     use carma_core::{JobId, Time};
 
-    use super::super::access::Role;
+    use super::super::caller::Role;
     use super::*;
     use crate::api::EstimateDetail;
     use crate::event::{CancelCause, JobEvent};

@@ -1,4 +1,4 @@
-//! Readers of the store, a few of them: each waits for the disk on a thread where waiting is allowed.
+//! A small pool of store readers, used on threads that may block.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use tokio::task::spawn_blocking;
 use crate::api::{Problem, ProblemKind};
 use crate::store::{Reader, Store, StoreError};
 
-/// So many read at once.
-const MOST: usize = 8;
+/// Maximum number of parallel reads.
+const MAX_READERS: usize = 8;
 
 /// A pool of readers, opened as they are needed.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Readers {
 
 impl Readers {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, free: Mutex::default(), permits: Arc::new(Semaphore::new(MOST)) }
+        Self { store, free: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) }
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {

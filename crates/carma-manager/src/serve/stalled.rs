@@ -39,7 +39,7 @@ impl<S> StallGuard<S> {
         Self { stream, limit, held, stalled: None }
     }
 
-    /// What a write came to: an error instead of waiting on where it has waited too long.
+    /// The result of a write: an error if it has waited too long.
     fn guard<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() || !self.held.0.load(Ordering::Relaxed) {
             self.stalled = None;

@@ -1,31 +1,30 @@
-//! What a GPU did and who was on it: from the store, and from what is too new to be there.
+//! A GPU over time: from the store, and from samples that are not stored yet.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use carma_core::{DeviceId, Fraction, MiB, Outcome, PerMetric, Watts};
+use carma_core::{DeviceId, Fraction, MiB, PerMetric, Watts};
 
 use super::Shared;
-use super::privacy::Redact;
-use crate::api::{Ending, GpuStay, GpuTimeline, Problem, SampleQuery};
-use crate::store::{MinuteMean, Stay, UnixMillis, UnixMinute};
+use crate::api::{GpuTimeline, Problem, SampleQuery};
+use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
-/// Milliseconds that are shown where nothing is said.
-const USUAL: u64 = 3_600_000;
-/// More than the minutes of a day and an hour are too many to draw: of longer spans, several minutes are one.
-const MOST_MINUTES: u64 = 1500;
+/// Default period in milliseconds.
+const DEFAULT_SPAN: u64 = 3_600_000;
+/// Maximum number of minutes in an answer, about a day. For longer periods, several minutes are averaged.
+const MAX_MINUTES: u64 = 1500;
 
 impl Shared {
     pub(super) async fn timeline(&self, device: DeviceId, query: SampleQuery) -> Result<GpuTimeline, Problem> {
         let until = query.until.unwrap_or_else(|| self.handle.now());
-        let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(USUAL)));
+        let since = query.since.unwrap_or(UnixMillis(until.0.saturating_sub(DEFAULT_SPAN)));
         let span = since.minute()..UnixMillis(until.0.saturating_add(59_999)).minute();
         let minutes = thinned(&self.minutes(device, span).await?, until.0.saturating_sub(since.0));
         let stays = self.readers.read(move |reader| Ok(reader.stays(device, since..until)?)).await?;
-        Ok(GpuTimeline { since, until, minutes, stays: stays.into_iter().map(GpuStay::from).collect() })
+        Ok(GpuTimeline { since, until, minutes, stays })
     }
 
-    /// The minutes of a GPU, with those that are not written down yet. Of two for the same minute, the one with more readings counts.
+    /// The minutes of a GPU, including those that are not stored yet. Of two for the same minute, the one with more readings counts.
     pub(super) async fn minutes(&self, device: DeviceId, span: Range<UnixMinute>) -> Result<Vec<MinuteMean>, Problem> {
         let kept = span.clone();
         let kept = self.readers.read(move |reader| Ok(reader.samples(device, kept)?)).await?;
@@ -40,21 +39,21 @@ impl Shared {
     }
 }
 
-/// So few that they can be drawn, of a span of so many milliseconds.
+/// At most the maximum number of minutes, for a period of this many milliseconds.
 fn thinned(minutes: &[MinuteMean], span: u64) -> Vec<MinuteMean> {
-    let every = span.div_ceil(MOST_MINUTES * 60_000).max(1);
+    let every = span.div_ceil(MAX_MINUTES * 60_000).max(1);
     minutes.chunk_by(|one, other| one.minute.0 / every == other.minute.0 / every).filter_map(mean).collect()
 }
 
-/// The mean of some minutes, by the first of them.
+/// The mean of some minutes, dated by the first.
 fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
     let first = *minutes.first().filter(|first| first.readings > 0)?;
     if minutes.len() == 1 {
         return Some(first);
     }
     let weighted = |pick: &dyn Fn(&MinuteMean) -> Option<f64>| {
-        let told = minutes.iter().filter_map(|minute| Some((pick(minute)?, f64::from(minute.readings))));
-        let (sum, weight) = told.fold((0.0, 0.0), |(sum, weight), (value, readings)| (sum + value * readings, weight + readings));
+        let known = minutes.iter().filter_map(|minute| Some((pick(minute)?, f64::from(minute.readings))));
+        let (sum, weight) = known.fold((0.0, 0.0), |(sum, weight), (value, readings)| (sum + value * readings, weight + readings));
         (weight > 0.0).then(|| sum / weight)
     };
     let share = |metric| weighted(&|minute| minute.utilisation[metric].map(Fraction::get)).map(Fraction::clamped);
@@ -65,24 +64,6 @@ fn mean(minutes: &[MinuteMean]) -> Option<MinuteMean> {
         power: weighted(&|minute| minute.power.map(|power| power.0)).map(Watts),
         ..first
     })
-}
-
-impl From<Stay> for GpuStay {
-    fn from(stay: Stay) -> Self {
-        let ending = ending(&stay);
-        let Stay { attempt, name, array, user, launched, ended, promised, memory, .. } = stay;
-        Self { attempt, name, array, user, launched, ended, ending, promised, memory }
-    }
-}
-
-/// How an attempt ended, without details of the job: all users may read it.
-fn ending(stay: &Stay) -> Option<Ending> {
-    let mut outcome = match (stay.verdict.as_ref()?, &stay.outcome) {
-        (_, Some(outcome @ (Outcome::Cancelled | Outcome::TimeLimit))) => outcome.clone(),
-        (verdict, _) => verdict.clone().into(),
-    };
-    outcome.redact();
-    Some(Ending::from(&outcome))
 }
 
 #[cfg(test)]

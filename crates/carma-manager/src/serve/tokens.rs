@@ -1,4 +1,4 @@
-//! Tokens by which users are known over the network: a file with a line for each, the user's name and the SHA-256 of the token.
+//! Tokens for access over the network: a file with one line per token, the user's name and the SHA-256 of the token.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +17,7 @@ struct Token {
     hash: [u8; 32],
 }
 
-/// By what a changed file is known.
+/// Identifies a version of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     inode: u64,
@@ -37,16 +37,16 @@ impl Tokens {
         Self { path, read: Mutex::default() }
     }
 
-    /// Whether the file can be used, or why not.
+    /// Checks that the file can be used.
     pub(super) fn check(path: &Path) -> Result<(), String> {
         Self::new(path.to_owned()).current().map(drop)
     }
 
-    /// The name of the user that this token stands for.
+    /// The user of this token.
     pub(super) async fn user_of(self: &Arc<Self>, token: &str) -> Result<String, Problem> {
         let tokens = Arc::clone(self);
         let read = spawn_blocking(move || tokens.current()).await.map_err(|error| ProblemKind::Internal.because(error.to_string()))?;
-        // What exactly is wrong is for those who start the manager, not for strangers.
+        // Details are for the operator, not for unauthenticated clients.
         let read = read.map_err(|_| ProblemKind::Unavailable.because("the manager cannot use its file of tokens"))?;
         user_of(&read, token).ok_or_else(|| ProblemKind::Unauthenticated.because("this token is not known"))
     }
@@ -65,7 +65,7 @@ impl Tokens {
     }
 }
 
-/// Others must neither read it nor be able to add to it.
+/// Other users must not be able to read or change it.
 fn check_owner(mode: u32, owner: u32, own: u32) -> Result<(), String> {
     match () {
         () if owner != 0 && owner != own => Err(format!("it belongs to user {owner}: it must be root's or the manager's own")),
@@ -96,7 +96,7 @@ fn digits(text: &str) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// Every hash is compared to its last byte, so that time tells nothing.
+/// Compares in constant time.
 fn user_of(tokens: &[Token], token: &str) -> Option<String> {
     let given: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let same = |token: &&Token| token.hash.iter().zip(given).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0;

@@ -1,4 +1,4 @@
-//! Users and groups of the machine, remembered for a minute: looking them up may mean asking a directory over the network.
+//! Users and groups of the host, cached for a minute: a lookup may go over the network.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use tokio::task::spawn_blocking;
 
-use super::access::{Caller, Role};
+use super::caller::{Caller, Role};
 use crate::api::{Problem, ProblemKind};
 
-/// For so long, what was looked up counts.
+/// How long a lookup is cached.
 const FRESH: Duration = Duration::from_secs(60);
-/// So many users are remembered.
-const MOST_REMEMBERED: usize = 1024;
+/// Maximum number of cached users.
+const MAX_REMEMBERED: usize = 1024;
 
-/// By what a user is found.
+/// The key of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum UserKey {
-    /// By the number of a process's user; the group is for users of whom nothing else is known.
+    /// The user and group of a process. The group is used if the user is unknown.
     Numbered {
         /// The user.
         uid: u32,
@@ -30,12 +30,12 @@ pub(super) enum UserKey {
     Named(String),
 }
 
-/// Users, and what they may.
+/// Users and their rights.
 #[derive(Debug)]
 pub(super) struct Users {
     /// The group of operators.
     operators: String,
-    /// Whose manager this is.
+    /// The user of the manager.
     own: u32,
     remembered: Mutex<HashMap<UserKey, (Instant, Caller)>>,
 }
@@ -45,7 +45,7 @@ impl Users {
         Self { operators, own, remembered: Mutex::default() }
     }
 
-    /// The user, if they are served at all.
+    /// The caller, or why they are refused.
     pub(super) async fn caller(self: &Arc<Self>, key: UserKey) -> Result<Caller, Problem> {
         if let Some(caller) = self.remembered(&key) {
             return Ok(caller);
@@ -76,7 +76,7 @@ impl Users {
             return Err(ProblemKind::Forbidden.because("this is another user's own manager: start yours with `carma up`"));
         }
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= MOST_REMEMBERED {
+        if remembered.len() >= MAX_REMEMBERED {
             remembered.clear();
         }
         remembered.insert(key, (Instant::now(), caller.clone()));

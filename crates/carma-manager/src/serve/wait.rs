@@ -12,10 +12,10 @@ use super::detail::gone;
 use crate::api::{Problem, Update};
 use crate::store::{JobSummary, UnixMillis};
 
-/// So often a job is looked at in any case.
+/// The store is read at least this often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is told from now on, as far as it is about one job.
+/// Updates of one job.
 pub(super) struct JobUpdates {
     job: JobId,
     updates: Receiver<(UnixMillis, Update)>,
@@ -29,7 +29,7 @@ impl JobUpdates {
             match timeout_at(until, self.updates.recv()).await {
                 Ok(Ok((_, Update::Job { job, .. }))) if job == self.job => return,
                 Ok(Ok(_)) => {}
-                // Some were missed: it may have been among them.
+                // Missed updates may include this job.
                 Err(_) | Ok(Err(RecvError::Lagged(_))) => return,
                 Ok(Err(RecvError::Closed)) => return tokio::time::sleep_until(until).await,
             }
@@ -38,20 +38,20 @@ impl JobUpdates {
 }
 
 impl Shared {
-    /// What is told of a job from now on.
+    /// Updates of a job from now on.
     pub(super) fn job_updates(&self, job: JobId) -> JobUpdates {
         JobUpdates { job, updates: self.handle.updates() }
     }
 
-    /// Waits until a job is as wanted, at most until then: how it stands.
+    /// Waits until the condition holds, or until the time is up. Returns the job.
     pub(super) async fn wait_until(&self, job: JobId, until: Instant, wanted: impl Fn(&JobSummary) -> bool) -> Result<JobSummary, Problem> {
-        // Listening begins before the first look, so that nothing falls in between.
+        // Subscribed before the first read, so that no update is missed.
         let mut job_updates = self.job_updates(job);
         loop {
-            let standing = self.readers.read(move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
+            let summary = self.readers.read(move |reader| reader.summary(job)?.ok_or_else(|| gone(job))).await?;
             let left = until.saturating_duration_since(Instant::now());
-            if wanted(&standing) || left.is_zero() {
-                return Ok(standing);
+            if wanted(&summary) || left.is_zero() {
+                return Ok(summary);
             }
             job_updates.wait(left.min(POLL_INTERVAL)).await;
         }

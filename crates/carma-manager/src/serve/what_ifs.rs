@@ -1,4 +1,4 @@
-//! Questions of what would have been: each is answered by a process of its own, which may not slow the manager down.
+//! Simulations of past jobs. Each runs in its own process at low priority.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -16,32 +16,32 @@ use crate::client::HOST_VARIABLE;
 use crate::places::SOCKET_VARIABLE;
 use crate::store::UnixMillis;
 
-/// An answer is given again for so long to the same question.
+/// How long an answer is cached.
 const KEPT: Duration = Duration::from_secs(60);
-/// A simulation that takes longer is given up.
-const LONGEST: Duration = Duration::from_secs(60);
-/// Whatever else wants a core has it first.
+/// Timeout of a simulation.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The lowest priority.
 const NICEST: i32 = 19;
-/// More is no answer.
-const LARGEST_ANSWER: u64 = 16 << 20;
+/// The largest answer.
+const MAX_ANSWER: u64 = 16 << 20;
 
-/// One question at a time is answered.
+/// Runs one simulation at a time.
 #[derive(Debug)]
 pub(super) struct WhatIfs {
     program: PathBuf,
     socket: PathBuf,
     longest: Duration,
-    /// Held while a question is answered.
+    /// Locked during a simulation.
     kept: tokio::sync::Mutex<Vec<(WhatIfQuery, Instant, WhatIf)>>,
 }
 
 impl WhatIfs {
-    /// By this program, which asks at this socket.
+    /// Runs this program, which connects to this socket.
     pub(super) fn new(program: PathBuf, socket: PathBuf) -> Self {
-        Self { program, socket, longest: LONGEST, kept: tokio::sync::Mutex::default() }
+        Self { program, socket, longest: TIMEOUT, kept: tokio::sync::Mutex::default() }
     }
 
-    /// The answer to a question, even if the client no longer waits for it.
+    /// The answer. The simulation finishes even if the client disconnects.
     pub(super) async fn answer(self: &Arc<Self>, query: WhatIfQuery) -> Result<WhatIf, Problem> {
         let this = Arc::clone(self);
         tokio::spawn(async move { this.answer_in_turn(query).await }).await?
@@ -61,7 +61,7 @@ impl WhatIfs {
     async fn simulate(&self, query: &WhatIfQuery) -> Result<WhatIf, Problem> {
         let internal = |error: std::io::Error| ProblemKind::Internal.because(format!("{} cannot be run: {error}", self.program.display()));
         let mut child = self.command(query).spawn().map_err(internal)?;
-        // Where the system refuses, it is a little less nice.
+        // If the system refuses, it keeps the normal priority.
         let _ = setpriority_process(Pid::from_raw(child.id().cast_signed()), NICEST);
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let reading = spawn_blocking(move || [read(output), read(errors)]);
@@ -94,8 +94,8 @@ impl WhatIfs {
 
 fn read(from: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What was read of what broke off is no answer, which is seen when it is taken apart.
-    let _ = from.map(|from| from.take(LARGEST_ANSWER).read_to_end(&mut bytes));
+    // An incomplete answer fails to parse later.
+    let _ = from.map(|from| from.take(MAX_ANSWER).read_to_end(&mut bytes));
     bytes
 }
 

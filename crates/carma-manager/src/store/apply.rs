@@ -7,21 +7,13 @@ use super::change::{AttemptEnd, Change, StoredJob};
 use super::columns::{Json, Named};
 use super::error::{ApplyError, Refusal};
 use super::metrics::{self, COLUMNS};
-use super::prune::NOT_NEEDED;
+use super::schema::{CLOCK, NEXT_JOB, NOT_NEEDED, NOTIFIED_THROUGH};
 use crate::event::{CancelCause, JobEvent, NewEvent};
 use crate::notification::Notification;
 use crate::phase::Phase;
 use crate::samples::MinuteMean;
 use crate::tally::{Tallies, Tally};
 use crate::units::{UnixMillis, UnixMinute};
-
-/// The number of the next job.
-pub(super) const NEXT_JOB: &str = "next_job";
-/// The manager's own time in milliseconds.
-pub(super) const CLOCK: &str = "clock";
-
-/// The last event whose notifications are done.
-pub(super) const TOLD: &str = "told";
 
 /// Writes one change within the caller's transaction.
 pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), ApplyError> {
@@ -52,7 +44,7 @@ pub(super) fn apply(connection: &Connection, change: &Change) -> Result<(), Appl
         Change::UserNotified { uid, by, through } => {
             to.execute("UPDATE notifications SET told = max(told, ?3) WHERE uid = ?1 AND channel = ?2", params![uid, Json(by), through])
         }
-        Change::NotifiedThrough { through } => to.raise(TOLD, *through),
+        Change::NotifiedThrough { through } => to.raise(NOTIFIED_THROUGH, *through),
         Change::JobsDeleted(jobs) => jobs.iter().try_for_each(|job| to.delete_job(*job)),
         Change::EventsDeleted(events) => {
             let sql = format!("DELETE FROM events WHERE sequence = ?1 AND {NOT_NEEDED}");

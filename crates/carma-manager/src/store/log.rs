@@ -14,6 +14,6 @@ pub(super) fn log_events(changes: &[Change]) {
             JobEvent::Launched { attempt, .. } | JobEvent::Signalled { attempt, .. } | JobEvent::Ended { attempt, .. } => Some(attempt),
             _ => None,
         };
-        tracing::info!(job = new.job.map(|job| job.0), attempt, event = new.event.kind(), "{}", new.event.words());
+        tracing::info!(job = new.job.map(|job| job.0), attempt, event = new.event.kind(), "{}", new.event.text());
     }
 }

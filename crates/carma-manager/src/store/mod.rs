@@ -23,14 +23,14 @@ mod writer;
 
 pub use crate::event::{NewEvent, StoredEvent};
 pub use crate::phase::{NotAPhase, Phase};
+pub use crate::rows::{EnergyKind, EnergyOf, EnergySum, GpuStay, JobSummary};
 pub use crate::samples::{MemoryStep, MinuteMean};
 pub use crate::units::{Joules, UnixMillis, UnixMinute};
 pub use change::{AttemptEnd, Change, MachineChange, Measured, StoredJob};
 pub use error::{Refusal, StoreError, WriteError};
 pub use prune::{Keep, PruneError, Pruned, Retention};
 pub use read::{
-    Drained, EnergyBy, EnergyOf, EnergySum, JobFilter, JobHistory, JobReasons, JobSummary, Loaded, NewEvents, Reader, Span, Stay,
-    StoredAttempt, StoredNotification, UnfinishedJob,
+    Drained, JobFilter, JobHistory, JobMeta, JobReasons, Loaded, NewEvents, Reader, Span, StoredAttempt, StoredNotification, UnfinishedJob,
 };
 pub use writer::Ticket;
 
@@ -59,7 +59,7 @@ impl Store {
         schema::make_folder(&path)?;
         let lock = StoreLock::take(&path)?;
         let connection = schema::open_for_writing(&path)?;
-        let next_job = read::number(&connection, apply::NEXT_JOB).map_err(|error| StoreError::database(&path, error))?;
+        let next_job = read::number(&connection, schema::NEXT_JOB).map_err(|error| StoreError::database(&path, error))?;
         let writer = Writer::start(connection, path.clone()).map_err(StoreError::file("start a thread for", &path))?;
         Ok(Self { next_job: AtomicU64::new(next_job.unwrap_or(1)), path, writer, _lock: lock })
     }

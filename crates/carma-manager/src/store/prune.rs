@@ -11,6 +11,7 @@ use super::Store;
 use super::change::Change;
 use super::error::{StoreError, WriteError};
 use super::read::Reader;
+use super::schema::NOT_NEEDED;
 use crate::units::{UnixMillis, UnixMinute};
 
 /// Rows that one commit deletes.
@@ -136,9 +137,6 @@ fn counted<T>(rows: Vec<T>, change: fn(Vec<T>) -> Change) -> Option<(Change, u64
     let count = rows.len() as u64;
     (count > 0).then(|| (change(rows), count))
 }
-
-/// Events that may be deleted. A job that is not over keeps its whole timeline.
-pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
 
 /// Rows that may be deleted, in steps.
 impl Reader {

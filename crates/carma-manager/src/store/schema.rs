@@ -26,6 +26,14 @@ const MIGRATIONS: &[&str] = &[
 ];
 /// `CRMA`, in the header of every store.
 const APPLICATION: i32 = 0x4352_4d41;
+/// The number of the next job.
+pub(super) const NEXT_JOB: &str = "next_job";
+/// The manager's own time in milliseconds.
+pub(super) const CLOCK: &str = "clock";
+/// The last event whose notifications are done.
+pub(super) const NOTIFIED_THROUGH: &str = "told";
+/// Events that may be deleted. A job that is not over keeps its whole timeline.
+pub(super) const NOT_NEEDED: &str = "(job IS NULL OR job NOT IN (SELECT id FROM jobs WHERE ended IS NULL))";
 /// How long readers and the writer wait for each other, for example during recovery of the log.
 const TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -13,9 +13,9 @@ use super::error::{ApplyError, WriteError};
 use super::log::log_events;
 
 /// The most batches that wait; further callers block. Only a disk that hangs leads to so many.
-const MOST_WAITING: usize = 16_384;
+const MAX_WAITING: usize = 16_384;
 /// The most batches of one commit, so that the first does not wait long.
-const MOST_AT_ONCE: usize = 1_024;
+const MAX_AT_ONCE: usize = 1_024;
 
 /// Changes that are written together, and the callback.
 struct Batch {
@@ -44,7 +44,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn start(connection: Connection, path: PathBuf) -> io::Result<Self> {
-        let (batches, waiting) = sync_channel(MOST_WAITING);
+        let (batches, waiting) = sync_channel(MAX_WAITING);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || write_all(&connection, &path, &waiting))?;
         Ok(Self { batches: Some(batches), thread: Some(thread) })
     }
@@ -78,7 +78,7 @@ impl Drop for Writer {
 
 fn write_all(connection: &Connection, path: &Path, waiting: &Receiver<Batch>) {
     while let Ok(first) = waiting.recv() {
-        let group: Vec<Batch> = std::iter::once(first).chain(waiting.try_iter().take(MOST_AT_ONCE - 1)).collect();
+        let group: Vec<Batch> = std::iter::once(first).chain(waiting.try_iter().take(MAX_AT_ONCE - 1)).collect();
         let committed = commit(connection, &group);
         for (place, batch) in group.into_iter().enumerate() {
             let result = committed.as_ref().map_or_else(Err, |each| each[place].as_ref().copied());

@@ -6,7 +6,7 @@ use super::error::Problem;
 use super::values::{at_least, digits};
 
 /// The most jobs of one submission.
-pub const MOST_MEMBERS: usize = 100_000;
+pub const MAX_MEMBERS: usize = 100_000;
 
 const EXPECTED: &str = "a list of indices such as 1-10, 0-15:4 or 1,3,7; %3 after it runs at most 3 at once";
 
@@ -64,10 +64,10 @@ fn index(text: &str) -> Option<u32> {
 
 /// Refuses a submission of too many jobs.
 pub(super) fn too_many(jobs: usize) -> Result<(), Problem> {
-    if jobs <= MOST_MEMBERS {
+    if jobs <= MAX_MEMBERS {
         Ok(())
     } else {
-        Err(Problem::Refused(format!("more than {MOST_MEMBERS} jobs, which is the limit of one submission")))
+        Err(Problem::Refused(format!("more than {MAX_MEMBERS} jobs, which is the limit of one submission")))
     }
 }
 

@@ -10,17 +10,17 @@ use super::error::Problem;
 use crate::request::{Activation, JobCommand, JobRequest, Resources};
 
 /// The longest argument or variable that the kernel accepts.
-const LONGEST_WORD: usize = 131_071;
+const MAX_ARGUMENT: usize = 131_071;
 /// The longest script.
-const LONGEST_SCRIPT: usize = 4 << 20;
+const MAX_SCRIPT: usize = 4 << 20;
 /// The longest name. It must fit into tables and file names (`%x`).
-const LONGEST_NAME: usize = 100;
+const MAX_NAME: usize = 100;
 /// The longest time span, a hundred years. Sums of such spans survive being written and read.
-pub(crate) const LONGEST_SPAN: Seconds = Seconds::from_secs(100 * 365 * 86_400);
+pub(crate) const MAX_SPAN: Seconds = Seconds::from_secs(100 * 365 * 86_400);
 /// The beginning of the year 2200, in seconds since 1970: the latest start time.
 const LATEST: u64 = 7_258_118_400;
 /// The most memory that can be requested. In bytes it still fits into 64 bits.
-const MOST_MEMORY: MiB = MiB(1 << 40);
+const MAX_MEMORY: MiB = MiB(1 << 40);
 
 /// A request that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -64,10 +64,10 @@ pub fn check(request: &JobRequest) -> Result<(), InvalidRequest> {
     refuse("mem", no_gpu && resources.memory.is_some(), "is memory on each GPU, and the job asks for none; give --host-mem")?;
     refuse("exclusive", no_gpu && resources.exclusive, "is for GPUs, and the job asks for none")?;
     for (key, memory) in [("mem", resources.memory), ("host-mem", resources.host_memory)] {
-        refuse(key, memory.is_some_and(|memory| memory > MOST_MEMORY), "is more than an exbibyte, which nothing has")?;
+        refuse(key, memory.is_some_and(|memory| memory > MAX_MEMORY), "is more than an exbibyte, which nothing has")?;
     }
     for (key, span) in [("time", resources.time_limit), ("idle", resources.idle_limit)] {
-        refuse(key, span.is_some_and(|span| span > LONGEST_SPAN), "is more than a hundred years")?;
+        refuse(key, span.is_some_and(|span| span > MAX_SPAN), "is more than a hundred years")?;
     }
     refuse("begin", request.schedule.begin.is_some_and(|begin| begin > LATEST), "is after the year 2199: give a time before that")?;
     refuse("cpus", resources.cpus == Some(0), "a job needs 1 or more")?;
@@ -101,7 +101,7 @@ pub(super) fn check_files(request: &JobRequest) -> Result<(), InvalidRequest> {
 pub(super) fn check_name(name: &str) -> Result<(), Problem> {
     let expected = "a name: 1 to 100 letters without / , : or control characters, that does not begin with a dash or a dot";
     let bad = |letter: char| letter.is_control() || "/,:".contains(letter);
-    let fits = (1..=LONGEST_NAME).contains(&name.chars().count()) && name.trim() == name;
+    let fits = (1..=MAX_NAME).contains(&name.chars().count()) && name.trim() == name;
     if fits && !name.contains(bad) && !name.starts_with(['-', '.']) { Ok(()) } else { Err(Problem::invalid(name, expected)) }
 }
 
@@ -115,7 +115,7 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
         JobCommand::Script { text, .. } if !text.starts_with("#!") => {
             return refuse("a script says in its first line who runs it: begin it with #!/bin/bash");
         }
-        JobCommand::Script { text, .. } if text.len() > LONGEST_SCRIPT => return refuse("a script has 4 MiB at most"),
+        JobCommand::Script { text, .. } if text.len() > MAX_SCRIPT => return refuse("a script has 4 MiB at most"),
         JobCommand::Script { text, .. } if text.contains('\0') => return refuse("a script is text, and this has a zero byte"),
         JobCommand::Script { arguments, .. } => arguments,
     };
@@ -126,7 +126,7 @@ fn check_command(command: &JobCommand) -> Result<(), Problem> {
 fn check_word(word: &str) -> Result<(), Problem> {
     match word {
         _ if word.contains('\0') => Err(Problem::invalid(word, "a word for a process: it has a zero byte")),
-        _ if word.len() > LONGEST_WORD => Err(Problem::invalid(word, "a word for a process: it has more than 128 KiB")),
+        _ if word.len() > MAX_ARGUMENT => Err(Problem::invalid(word, "a word for a process: it has more than 128 KiB")),
         _ => Ok(()),
     }
 }
@@ -137,7 +137,7 @@ fn check_process_variable(name: &str, value: &str) -> Result<(), Problem> {
     if name.is_empty() || name.contains(bad) {
         return Err(Problem::invalid(name, "a variable's name"));
     }
-    if name.len() + value.len() >= LONGEST_WORD {
+    if name.len() + value.len() >= MAX_ARGUMENT {
         return Err(Problem::Refused(format!("{name} has more than 128 KiB")));
     }
     // The value may be a secret and is not shown.

@@ -11,7 +11,7 @@ use crate::request::JobCommand;
 pub enum Format {
     /// A program with a `#!` line; `#CARMA` and `#SBATCH` lines before its first command hold flags.
     Script,
-    /// TOML with flags' names for keys and a `command`; several `[[job]]` share what stands above them.
+    /// TOML with the flags' names as keys and a `command`. Several `[[job]]` share the keys above them.
     JobFile,
     /// A `.rad` file: one value per line.
     TaskFile,
@@ -39,9 +39,9 @@ pub enum Source<'a> {
     Command(Vec<String>),
     /// A text in one of the formats.
     Text {
-        /// The file's name; `-` for what was not a file.
+        /// The name of the file; `-` for standard input.
         name: &'a str,
-        /// What is in it.
+        /// Its text.
         text: &'a str,
         /// The arguments of a script.
         arguments: Vec<String>,
@@ -52,7 +52,7 @@ pub enum Source<'a> {
 #[derive(Debug, Default)]
 pub(super) struct ParsedJob {
     pub(super) command: Option<JobCommand>,
-    /// Where the command stands, or should.
+    /// The place of the command, given or missing.
     pub(super) place: Place,
     pub(super) layers: Vec<Vec<OptionValue>>,
 }
@@ -61,7 +61,7 @@ pub(super) struct ParsedJob {
 #[derive(Debug, Default)]
 pub(super) struct ParsedSource {
     pub(super) jobs: Vec<ParsedJob>,
-    /// What was left out, and why.
+    /// What was ignored, and why.
     pub(super) notes: Vec<String>,
 }
 

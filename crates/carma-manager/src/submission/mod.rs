@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  flags ────────────────────┐
-//!  script ──► words, slurm ──┤                 client                                  server
+//!  script ──► lines, slurm ──┤                 client                                  server
 //!  job file (TOML) ──────────┼──► OptionValue ──► Draft ──► Submission ─┬─ HTTP ──► Submission
 //!  task file (.rad) ─────────┘                     early errors: validate             validate ──► ValidSubmission ──► ValidJobs ──► engine
 //! ```
@@ -21,25 +21,25 @@ mod job_file;
 mod key;
 mod script;
 mod secrets;
+mod shell_words;
 mod slurm;
 mod sweep;
 mod task_file;
 mod valid;
 mod values;
-mod words;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use array::MOST_MEMBERS;
-pub(crate) use check::LONGEST_SPAN;
+pub use array::MAX_MEMBERS;
+pub(crate) use check::MAX_SPAN;
 pub use check::{InvalidRequest, check};
 pub use draft::ParsedSubmission;
 pub use error::{Place, Problem, SubmissionError};
 pub use form::{Format, Source};
 use jiff::Zoned;
 pub use key::{KEYS, Key, OptionValue};
-pub use secrets::{HIDDEN, looks_secret};
+pub use secrets::looks_secret;
 pub use valid::{ValidJobs, ValidSubmission};
 pub use values::{bytes, span_with_unit, time_limit};
 

@@ -3,7 +3,7 @@
 use super::error::{Place, Problem, SubmissionError};
 use super::form::{ParsedJob, ParsedSource};
 use super::key::{KEYS, Key, OptionValue};
-use super::{slurm, words};
+use super::{shell_words, slurm};
 use crate::request::JobCommand;
 
 /// Reads the lines before the first command. The script itself stays as it is.
@@ -22,7 +22,7 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Par
             if begun {
                 return Err(fail(Problem::Refused("#CARMA lines stand before the first command".to_owned())));
             }
-            for (option, value) in options(&words::split(rest).map_err(fail)?, takes_value).map_err(fail)? {
+            for (option, value) in options(&shell_words::split(rest).map_err(fail)?, takes_value).map_err(fail)? {
                 let key = named(&option).map_err(fail)?;
                 let place = Place { key: Some(option), ..place.clone() };
                 let value = value_of(key, value).map_err(|problem| problem.at(place.clone()))?;
@@ -33,7 +33,7 @@ pub(super) fn read(name: &str, text: &str, arguments: Vec<String>) -> Result<Par
                 notes.push(format!("{place}#SBATCH after the first command is left out"));
                 continue;
             }
-            for (option, value) in options(&words::split(rest).map_err(fail)?, slurm::takes_value).map_err(fail)? {
+            for (option, value) in options(&shell_words::split(rest).map_err(fail)?, slurm::takes_value).map_err(fail)? {
                 let translated = slurm::translate(&option, value.as_deref().unwrap_or_default());
                 notes.extend(translated.note.map(|note| format!("{place}{option}: {note}")));
                 let place = Place { key: Some(option), ..place.clone() };

@@ -1,9 +1,6 @@
 //! Variables that look like secrets. The job gets them unchanged; they are not shown.
 
-use crate::request::JobRequest;
-
-/// What is shown for a secret.
-pub const HIDDEN: &str = "(hidden)";
+use crate::request::{HIDDEN, JobRequest};
 
 /// Endings of the words of a secret's name.
 const SECRETS: [&str; 10] = ["TOKEN", "KEY", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEYS", "TOKENS"];

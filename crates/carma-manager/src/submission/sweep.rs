@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::array::{MOST_MEMBERS, too_many};
+use super::array::{MAX_MEMBERS, too_many};
 use super::environment::check_variable;
 use super::error::Problem;
 use super::values::digits;
@@ -18,7 +18,7 @@ impl Parameter {
             match value.split_once("..").and_then(|(first, last)| Some((digits(first)?, digits(last)?))) {
                 _ if value.is_empty() || value.contains('\0') => return Err(Problem::invalid(text, expected)),
                 Some((first, last)) if first <= last => {
-                    values.extend((first..=last).take(MOST_MEMBERS + 1).map(|number| number.to_string()));
+                    values.extend((first..=last).take(MAX_MEMBERS + 1).map(|number| number.to_string()));
                 }
                 Some(_) => return Err(Problem::invalid(value, "a range that goes up, such as 1..5, which ends with 5")),
                 None => values.push(value.to_owned()),

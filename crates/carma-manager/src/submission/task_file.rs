@@ -5,14 +5,14 @@ use carma_sim::trace::RadTask;
 use super::error::{Place, Problem, SubmissionError};
 use super::form::{ParsedJob, ParsedSource};
 use super::key::{Key, OptionValue};
-use super::words;
+use super::shell_words;
 use crate::request::JobCommand;
 
 /// Reads a task. It requests its measured memory, not the recorded estimates. No shell reads its command.
 pub(super) fn read(name: &str, text: &str) -> Result<ParsedSource, SubmissionError> {
     let task = RadTask::parse(name, text)?;
     let at = |line| Place { file: Some(name.to_owned()), line: Some(line), key: None };
-    let command = words::split_command(&task.command).map_err(|problem| problem.at(at(3)))?;
+    let command = shell_words::split_command(&task.command).map_err(|problem| problem.at(at(3)))?;
     let facts = [
         ("conda", 2, Some(task.environment)),
         ("model", 4, Some(task.summary)),

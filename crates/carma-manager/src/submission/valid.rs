@@ -15,7 +15,7 @@ use super::sweep::{self, filled_in};
 use crate::request::{After, ArrayElement, JobCommand, JobRequest, Parameter, Submission};
 
 /// The values of a sweep make no job longer by more than this.
-const LARGEST_GROWTH: usize = 4 << 20;
+const MAX_GROWTH: usize = 4 << 20;
 
 /// A submission whose jobs all pass [`check`].
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Submission {
             }
         };
         let valid = ValidSubmission { submission: self, jobs };
-        if valid.growth() > LARGEST_GROWTH {
+        if valid.growth() > MAX_GROWTH {
             return refused("param", "makes jobs of more than 4 MiB: use shorter values, or name them less often");
         }
         check(&valid.longest()).map(|()| valid)
@@ -81,7 +81,7 @@ impl ValidSubmission {
 
     /// How many bytes the values of a sweep add to a job, at most.
     pub(crate) fn growth(&self) -> usize {
-        sweep::growth(self.submission.job.command.words(), &self.submission.parameters)
+        sweep::growth(self.submission.job.command.arguments(), &self.submission.parameters)
     }
 
     /// The requests, made one by one: a hundred thousand environments need not be in memory at once.
@@ -89,7 +89,7 @@ impl ValidSubmission {
         (0..self.jobs).map(|place| self.request(self.element(place)))
     }
 
-    /// The first so many jobs.
+    /// The first jobs, up to a number.
     pub(crate) fn into_jobs(self, most: usize) -> ValidJobs {
         ValidJobs(self.requests().take(most).collect())
     }

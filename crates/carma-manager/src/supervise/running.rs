@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::console::Console;
-use super::ending::Ending;
+use super::signals::SignalPlan;
 use super::stream::Stream;
 use crate::attempt::Exit;
 
@@ -19,15 +19,15 @@ pub(super) struct RunningJob<'a> {
     /// Output first, then errors. A terminal has output only.
     streams: Vec<Stream>,
     console: Option<Console>,
-    ending: Ending<'a>,
+    signals: SignalPlan<'a>,
     /// Its idle limit, set when it was reached and the job is being ended.
     idle: Option<Seconds>,
     buffer: Vec<u8>,
 }
 
 impl<'a> RunningJob<'a> {
-    pub(super) fn new(job: Pid, streams: Vec<Stream>, console: Option<Console>, ending: Ending<'a>) -> Self {
-        Self { job, streams, console, ending, idle: None, buffer: vec![0; 64 * 1024] }
+    pub(super) fn new(job: Pid, streams: Vec<Stream>, console: Option<Console>, signals: SignalPlan<'a>) -> Self {
+        Self { job, streams, console, signals, idle: None, buffer: vec![0; 64 * 1024] }
     }
 
     /// Serves the job until it ends.
@@ -47,10 +47,10 @@ impl<'a> RunningJob<'a> {
             }
             while let Ok(Some(signal)) = asked.read_signal() {
                 if let Ok(signal) = Signal::try_from(signal.ssi_signo.cast_signed()) {
-                    self.ending.pass_on(signal, now);
+                    self.signals.pass_on(signal, now);
                 }
             }
-            self.ending.send_due(now);
+            self.signals.send_due(now);
             if let Some(exit) = reap(self.job) {
                 return self.idle.map_or(exit, Exit::Idle);
             }
@@ -64,7 +64,7 @@ impl<'a> RunningJob<'a> {
         if paused.is_none() {
             fds.extend(self.streams.iter().filter_map(Stream::source).map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)));
         }
-        let next = [paused, self.idle_at().map(|(at, _)| at), self.ending.next()].into_iter().flatten().min();
+        let next = [paused, self.idle_at().map(|(at, _)| at), self.signals.next()].into_iter().flatten().min();
         let left = next.and_then(|next| Timespec::try_from(next.saturating_duration_since(Instant::now())).ok());
         let _ = poll(&mut fds, left.as_ref());
     }
@@ -87,12 +87,12 @@ impl<'a> RunningJob<'a> {
     }
 
     fn end_idle(&mut self, limit: Seconds, now: Instant) {
-        let words = format!("\r\n[carma: {}, and is ended]\r\n", Exit::Idle(limit));
+        let text = format!("\r\n[carma: {}, and is ended]\r\n", Exit::Idle(limit));
         if let (Some(console), Some(output)) = (&mut self.console, self.streams.first_mut()) {
-            console.print(words.as_bytes(), now);
-            output.write(words.as_bytes());
+            console.print(text.as_bytes(), now);
+            output.write(text.as_bytes());
         }
-        self.ending.end_idle(now);
+        self.signals.end_idle(now);
         self.idle = Some(limit);
     }
 

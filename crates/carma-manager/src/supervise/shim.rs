@@ -13,11 +13,11 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::cgroup::Cgroup;
 use super::child::{Streams, pid, start};
 use super::console::Console;
-use super::ending::Ending;
 use super::folder::{AttemptFolder, ReservedExit, owned};
 use super::log::BoundedLog;
 use super::processes::kill_descendants;
 use super::running::RunningJob;
+use super::signals::SignalPlan;
 use super::stream::{Stream, copy_to};
 use crate::attempt::{Ended, Exit, Order};
 
@@ -56,8 +56,8 @@ pub(super) fn supervise(folder: &AttemptFolder, order: &Order, cgroup: Option<&C
 }
 
 /// Writes to the shim's own log. A full disk must not end a shim, as `eprintln!` would.
-pub(super) fn log_line(words: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{words}");
+pub(super) fn log_line(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Kills and removes all leftovers of an attempt.
@@ -72,7 +72,7 @@ pub(super) fn clean_up(order: &Order, cgroup: Option<&Cgroup>) {
                     thread::sleep(Duration::from_millis(5));
                 }
             }
-            Err(words) => log_line(format_args!("{words}")),
+            Err(text) => log_line(format_args!("{text}")),
         }
         kill_descendants(None);
     }
@@ -101,7 +101,7 @@ fn run(folder: &AttemptFolder, order: &Order, cgroup: Option<&Cgroup>) -> Result
     let printed = console.as_ref().map(Console::output).transpose().map_err(|error| cannot("read its terminal", error))?;
     let pipes = [printed.or_else(|| child.stdout.take().map(OwnedFd::from)), child.stderr.take().map(OwnedFd::from)];
     let streams = pipes.into_iter().zip([output, errors]).zip(copies).map(|((pipe, log), copy)| Stream::new(pipe, log, copy));
-    let mut running = RunningJob::new(job, streams.collect(), console, Ending::new(job, order, cgroup));
+    let mut running = RunningJob::new(job, streams.collect(), console, SignalPlan::new(job, order, cgroup));
     let exit = running.serve(&asked);
     // The others' output until their end belongs to the log. Foreign processes that hold the pipe are not waited for.
     kill_descendants(cgroup);

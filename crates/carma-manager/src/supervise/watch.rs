@@ -39,12 +39,12 @@ const STOP: u64 = 0;
 
 impl ExitWatch {
     /// A watch that calls this function: ended or lost, or why that is unknown.
-    pub fn new(tell: impl FnMut(AttemptId, Result<AttemptState, FolderError>) + Send + 'static) -> io::Result<Self> {
+    pub fn new(report: impl FnMut(AttemptId, Result<AttemptState, FolderError>) + Send + 'static) -> io::Result<Self> {
         let watched = Arc::new(Watched { epoll: epoll::create(CreateFlags::CLOEXEC)?, attempts: Mutex::default() });
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         epoll::add(&watched.epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         let shared = Arc::clone(&watched);
-        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(tell))?;
+        let thread = thread::Builder::new().name("exits".to_owned()).spawn(move || shared.run(report))?;
         Ok(Self { watched, stop, thread: Some(thread) })
     }
 
@@ -80,7 +80,7 @@ impl Watched {
         Ok(())
     }
 
-    fn run(&self, mut tell: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
+    fn run(&self, mut report: impl FnMut(AttemptId, Result<AttemptState, FolderError>)) {
         let mut events = Vec::with_capacity(64);
         loop {
             events.clear();
@@ -97,7 +97,7 @@ impl Watched {
                 match find(ended.folder()) {
                     // The guard was killed; the shim continues.
                     Ok(AttemptState::Running(supervised)) if self.add(attempt, supervised.clone()).is_ok() => {}
-                    standing => tell(attempt, standing),
+                    state => report(attempt, state),
                 }
             }
         }

@@ -19,10 +19,10 @@ const WAITING: usize = 64 * 1024;
 
 /// How an attachment ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Departure {
+pub enum AttachOutcome {
     /// The user detached, or closed the terminal. The job goes on.
     Detached,
-    /// A signal told this program to end. The job goes on.
+    /// A signal ended this program. The job continues.
     Signalled(i32),
     /// Another client attached. The job goes on.
     TakenOver,
@@ -48,7 +48,7 @@ pub enum AttachError {
 
 /// Attaches the user to the terminal at the other end of a connection until one side leaves. A keyboard that is a terminal is in raw mode, `~.` after a
 /// newline detaches, and the job's terminal follows its size. Input from a pipe is passed on unchanged, and its end as Ctrl-D.
-pub fn attach(connection: impl Read + Write + AsFd, keyboard: impl AsFd, screen: impl Write) -> Result<Departure, AttachError> {
+pub fn attach(connection: impl Read + Write + AsFd, keyboard: impl AsFd, screen: impl Write) -> Result<AttachOutcome, AttachError> {
     let signals = Signals::listen().map_err(AttachError::Terminal)?;
     ioctl_fionbio(&connection, true).map_err(|error| AttachError::Connection(error.into()))?;
     let terminal = RawTerminal::new(keyboard.as_fd()).map_err(AttachError::Terminal)?;
@@ -70,7 +70,7 @@ struct Attachment<C, S> {
 }
 
 impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
-    fn run(&mut self, keyboard: &impl AsFd, signals: &Signals) -> Result<Departure, AttachError> {
+    fn run(&mut self, keyboard: &impl AsFd, signals: &Signals) -> Result<AttachOutcome, AttachError> {
         self.resize();
         loop {
             // Before the first wait: the connection may have read ahead.
@@ -87,16 +87,16 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(AttachError::Connection(error.into())),
             }
-            let (told, typed) = (!fds[1].revents().is_empty(), fds.get(2).is_some_and(|keyboard| !keyboard.revents().is_empty()));
-            if told {
-                if let Some(signal) = signals.heard() {
-                    return Ok(Departure::Signalled(signal));
+            let (signalled, typed) = (!fds[1].revents().is_empty(), fds.get(2).is_some_and(|keyboard| !keyboard.revents().is_empty()));
+            if signalled {
+                if let Some(signal) = signals.pending() {
+                    return Ok(AttachOutcome::Signalled(signal));
                 }
                 self.resize();
             }
             if typed && self.read_keys(keyboard)? {
                 self.send()?;
-                return Ok(Departure::Detached);
+                return Ok(AttachOutcome::Detached);
             }
         }
     }
@@ -108,16 +108,16 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
     }
 
     /// Shows output that has arrived. Answers how it ended, if it has.
-    fn receive(&mut self) -> Result<Option<Departure>, AttachError> {
+    fn receive(&mut self) -> Result<Option<AttachOutcome>, AttachError> {
         let mut buffer = [0; 16 * 1024];
         loop {
             let length = match self.connection.read(&mut buffer) {
-                Ok(0) => return Ok(Some(Departure::Lost)),
+                Ok(0) => return Ok(Some(AttachOutcome::Lost)),
                 Ok(length) => length,
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return Ok(None),
                     ErrorKind::Interrupted => continue,
-                    ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => return Ok(Some(Departure::Lost)),
+                    ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => return Ok(Some(AttachOutcome::Lost)),
                     _ => return Err(AttachError::Connection(error)),
                 },
             };
@@ -127,8 +127,8 @@ impl<C: Read + Write + AsFd, S: Write> Attachment<C, S> {
                     Frame::Data(data) => {
                         self.screen.write_all(&data).and_then(|()| self.screen.flush()).map_err(AttachError::Terminal)?;
                     }
-                    Frame::TakenOver => return Ok(Some(Departure::TakenOver)),
-                    Frame::Ended(exit) => return Ok(Some(Departure::Ended(exit))),
+                    Frame::TakenOver => return Ok(Some(AttachOutcome::TakenOver)),
+                    Frame::Ended(exit) => return Ok(Some(AttachOutcome::Ended(exit))),
                     // Without a terminal there is no size to send.
                     Frame::Resize(_) => {}
                 }

@@ -3,12 +3,12 @@
 /// Scans the input, and holds a `~` back until its meaning is known.
 #[derive(Debug)]
 pub(super) struct Escape {
-    before: Before,
+    last: LastTyped,
 }
 
 /// What was typed last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum LastTyped {
     Newline,
     Tilde,
     Other,
@@ -26,25 +26,25 @@ pub(super) struct Typed {
 impl Escape {
     /// The start of the input counts as a new line.
     pub(super) const fn new() -> Self {
-        Self { before: Before::Newline }
+        Self { last: LastTyped::Newline }
     }
 
     /// Scans what was typed.
     pub(super) fn take(&mut self, typed: &[u8]) -> Typed {
         let mut bytes = Vec::with_capacity(typed.len() + 1);
         for &byte in typed {
-            match (self.before, byte) {
-                (Before::Newline, b'~') => {
-                    self.before = Before::Tilde;
+            match (self.last, byte) {
+                (LastTyped::Newline, b'~') => {
+                    self.last = LastTyped::Tilde;
                     continue;
                 }
-                (Before::Tilde, b'.') => return Typed { bytes, detach: true },
+                (LastTyped::Tilde, b'.') => return Typed { bytes, detach: true },
                 // `~~` is one `~`.
-                (Before::Tilde, b'~') | (Before::Newline | Before::Other, _) => {}
-                (Before::Tilde, _) => bytes.push(b'~'),
+                (LastTyped::Tilde, b'~') | (LastTyped::Newline | LastTyped::Other, _) => {}
+                (LastTyped::Tilde, _) => bytes.push(b'~'),
             }
             bytes.push(byte);
-            self.before = if matches!(byte, b'\r' | b'\n') { Before::Newline } else { Before::Other };
+            self.last = if matches!(byte, b'\r' | b'\n') { LastTyped::Newline } else { LastTyped::Other };
         }
         Typed { bytes, detach: false }
     }

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::attempt::{Exit, TerminalSize};
 
 /// The longest content. A longer one is an error or an attack.
-const LONGEST: usize = 64 * 1024;
+const MAX_LENGTH: usize = 64 * 1024;
 const HEADER: usize = 5;
 
 const DATA: u8 = b'd';
@@ -33,7 +33,7 @@ pub enum FrameError {
     #[error("a message of unknown kind {0}: are both of the same version?")]
     Unknown(u8),
     /// Too long.
-    #[error("a message of {0} bytes: {LONGEST} is the most")]
+    #[error("a message of {0} bytes: {MAX_LENGTH} is the most")]
     TooLong(u32),
     /// The content does not fit the kind.
     #[error("a damaged message of kind {0}")]
@@ -43,7 +43,7 @@ pub enum FrameError {
 impl Frame {
     /// Encodes data into as many frames as it takes.
     pub fn encode_data(data: &[u8], wire: &mut Vec<u8>) {
-        data.chunks(LONGEST).for_each(|chunk| put(DATA, chunk, wire));
+        data.chunks(MAX_LENGTH).for_each(|chunk| put(DATA, chunk, wire));
     }
 
     /// Encodes the frame.
@@ -95,7 +95,7 @@ impl Decoder {
         if ![DATA, RESIZE, TAKEN_OVER, ENDED].contains(&kind) {
             return Err(FrameError::Unknown(kind));
         }
-        if length as usize > LONGEST {
+        if length as usize > MAX_LENGTH {
             return Err(FrameError::TooLong(length));
         }
         let Some(content) = rest.get(..length as usize) else { return Ok(None) };
@@ -154,7 +154,7 @@ mod tests {
             for frame in decoded(&wire, pieces).into_iter().flatten() {
                 let mut again = Vec::new();
                 frame.encode(&mut again);
-                prop_assert!(again.len() <= HEADER + LONGEST);
+                prop_assert!(again.len() <= HEADER + MAX_LENGTH);
             }
         }
     }

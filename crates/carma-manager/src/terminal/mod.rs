@@ -13,5 +13,5 @@ mod escape;
 mod frames;
 mod raw;
 
-pub use attach::{AttachError, Departure, attach};
+pub use attach::{AttachError, AttachOutcome, attach};
 pub use frames::{Decoder, Frame, FrameError};

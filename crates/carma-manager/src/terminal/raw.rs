@@ -47,7 +47,7 @@ impl Drop for RawTerminal {
 pub(super) struct Signals {
     wake: UnixStream,
     last: Arc<AtomicUsize>,
-    heard: Vec<SigId>,
+    registered: Vec<SigId>,
     over: Arc<AtomicBool>,
 }
 
@@ -56,18 +56,18 @@ impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
-        let mut this = Self { wake, last: Arc::default(), heard: Vec::new(), over: Arc::default() };
+        let mut this = Self { wake, last: Arc::default(), registered: Vec::new(), over: Arc::default() };
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             flag::register_conditional_default(signal, Arc::clone(&this.over))?;
-            this.heard.push(flag::register_usize(signal, Arc::clone(&this.last), signal.unsigned_abs() as usize)?);
-            this.heard.push(low_level::pipe::register(signal, woken.try_clone()?)?);
+            this.registered.push(flag::register_usize(signal, Arc::clone(&this.last), signal.unsigned_abs() as usize)?);
+            this.registered.push(low_level::pipe::register(signal, woken.try_clone()?)?);
         }
-        this.heard.push(low_level::pipe::register(SIGWINCH, woken)?);
+        this.registered.push(low_level::pipe::register(SIGWINCH, woken)?);
         Ok(this)
     }
 
     /// Reads the signals that came. Answers the one that ends this program, if any.
-    pub(super) fn heard(&self) -> Option<i32> {
+    pub(super) fn pending(&self) -> Option<i32> {
         while io::Read::read(&mut &self.wake, &mut [0; 64]).is_ok_and(|length| length > 0) {}
         match self.last.load(Ordering::SeqCst) {
             0 => None,
@@ -85,7 +85,7 @@ impl AsFd for Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        self.heard.drain(..).for_each(|signal| {
+        self.registered.drain(..).for_each(|signal| {
             low_level::unregister(signal);
         });
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use carma_core::JobId;
-use carma_manager::api::{Act, HistoryQuery, JobChange, LogQuery, ProblemKind, QueueQuery, Submission};
+use carma_manager::api::{HistoryQuery, JobAction, JobChange, LogQuery, ProblemKind, QueueQuery, Submission};
 use carma_manager::client::{Address, Client, ClientError};
 use carma_manager::request::{JobCommand, JobRequest};
 use tempfile::TempDir;
@@ -68,7 +68,7 @@ fn calls_share_a_connection_and_one_that_was_closed_is_made_anew() {
     client.queue(&QueueQuery { limit: Some(5), ..QueueQuery::default() }).unwrap();
     let job = JobRequest::new(JobCommand::Program(vec!["true".to_owned()]), "/");
     assert_eq!(client.submit(&Submission::from(job)).unwrap().jobs, [JobId(7)]);
-    assert_eq!(client.act("@a b", &Act::Change(JobChange::default())).unwrap().done, [JobId(7)]);
+    assert_eq!(client.act("@a b", &JobAction::Change(JobChange::default())).unwrap().done, [JobId(7)]);
     client.drain("s0/gpu3", true).unwrap();
     let asked = serving.join().unwrap();
     let lines: Vec<_> = asked.iter().map(|request| (request.connection, request.line.as_str())).collect();
@@ -99,7 +99,7 @@ fn errors_show_the_words_of_the_server() {
 fn a_request_that_was_sent_is_not_repeated() {
     let (_folder, address, serving) = server(vec![vec![String::new()]]);
     let mut client = Client::at(address).unwrap();
-    let error = client.act("7", &Act::Requeue).unwrap_err();
+    let error = client.act("7", &JobAction::Requeue).unwrap_err();
     assert!(matches!(error, ClientError::BrokenOff(_)) && error.is_absence(), "{error}");
     assert_eq!(serving.join().unwrap().len(), 1);
 }

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use carma_manager::attempt::{Exit, TerminalSize};
-use carma_manager::terminal::{AttachError, Decoder, Departure, Frame, FrameError, attach};
+use carma_manager::terminal::{AttachError, AttachOutcome, Decoder, Frame, FrameError, attach};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -47,7 +47,7 @@ impl Desk {
         modes.contains(usual)
     }
 
-    fn attached(&self, screen: impl Write + Send + 'static) -> (Shim, JoinHandle<Result<Departure, AttachError>>) {
+    fn attached(&self, screen: impl Write + Send + 'static) -> (Shim, JoinHandle<Result<AttachOutcome, AttachError>>) {
         let (connection, other) = UnixStream::pair().unwrap();
         let keyboard = self.keyboard.try_clone().unwrap();
         (Shim::new(other), thread::spawn(move || attach(connection, keyboard, screen)))
@@ -109,7 +109,7 @@ fn keys_go_to_the_job_until_the_user_detaches() {
     kill_process(getpid(), Signal::WINCH).unwrap();
     shim.hears(&size(50, 132));
     desk.keys.write_all(b"~.").unwrap();
-    assert_eq!(person.join().unwrap().unwrap(), Departure::Detached);
+    assert_eq!(person.join().unwrap().unwrap(), AttachOutcome::Detached);
     assert!(desk.is_as_usual());
 }
 
@@ -120,7 +120,7 @@ fn the_output_of_a_job_is_shown_until_it_ends() {
     let (mut shim, person) = desk.attached(printed);
     shim.says(&typed(b"hello\r\n"));
     shim.says(&Frame::Ended(Exit::Code(3)));
-    assert_eq!(person.join().unwrap().unwrap(), Departure::Ended(Exit::Code(3)));
+    assert_eq!(person.join().unwrap().unwrap(), AttachOutcome::Ended(Exit::Code(3)));
     assert_eq!(io::read_to_string(screen).unwrap(), "hello\r\n");
     assert!(desk.is_as_usual());
 }
@@ -139,11 +139,11 @@ fn the_terminal_is_restored_after_every_kind_of_end() {
     let desk = Desk::new();
     let (mut shim, person) = desk.attached(io::sink());
     shim.says(&Frame::TakenOver);
-    assert_eq!(person.join().unwrap().unwrap(), Departure::TakenOver);
+    assert_eq!(person.join().unwrap().unwrap(), AttachOutcome::TakenOver);
     assert!(desk.is_as_usual());
     let (shim, person) = desk.attached(io::sink());
     drop(shim);
-    assert_eq!(person.join().unwrap().unwrap(), Departure::Lost);
+    assert_eq!(person.join().unwrap().unwrap(), AttachOutcome::Lost);
     assert!(desk.is_as_usual());
     let (mut shim, person) = desk.attached(io::sink());
     shim.stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
@@ -182,5 +182,5 @@ fn a_program_that_is_told_to_end_leaves_its_terminal_as_it_was() {
 fn attaches_until_told_to_end() {
     let Some(socket) = env::var_os(SOCKET) else { return };
     let departure = attach(UnixStream::connect(socket).unwrap(), io::stdin(), io::sink()).unwrap();
-    assert!(matches!(departure, Departure::Signalled(1 | 2 | 3 | 15)), "{departure:?}");
+    assert!(matches!(departure, AttachOutcome::Signalled(1 | 2 | 3 | 15)), "{departure:?}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use carma_core::{DeviceId, MiB, Seconds, ServerId, StopReason, Time, Verdict};
 use carma_gpu::Xid;
 use carma_manager::attempt::Exit;
-use carma_manager::judge::{Blame, DeviceFacts, Evidence, HostFacts, Judgement, XidSeen, verdict};
+use carma_manager::judge::{Blame, DeviceFacts, Evidence, HostFacts, Judgement, XidRecord, verdict};
 use proptest::prelude::*;
 
 const GPU: DeviceId = DeviceId::gpu(ServerId(0), 0);
@@ -67,7 +67,7 @@ fn an_idle_job_was_ended_for_that_unless_it_was_told_to_stop_anyway() {
 #[test]
 fn evidence_of_the_machine_outweighs_the_log() {
     let seen = |file: &str, facts: DeviceFacts| judged(file, |evidence| evidence.devices = vec![facts.clone()]);
-    let xid = |number| vec![XidSeen { xid: Xid(number), at: Time::from_secs(5), pid: None }];
+    let xid = |number| vec![XidRecord { xid: Xid(number), at: Time::from_secs(5), pid: None }];
 
     let lost = seen("emulated-lost.txt", DeviceFacts { lost: true, ..DeviceFacts::new(GPU) });
     assert_eq!((lost.verdict, lost.reason.as_str()), (Verdict::GpuLost, "s0/gpu0 was lost"));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use carma_core::{JobId, MiB, Settings};
-use carma_manager::api::Told;
+use carma_manager::api::TimedUpdate;
 use carma_manager::store::UnixMillis;
 use carma_manager::submission::Caller;
 use carma_sim::trace::ReadLimits;
@@ -89,7 +89,7 @@ impl Play {
 
 /// A report of one run.
 enum News {
-    Told(Told),
+    Told(TimedUpdate),
     /// Everything before this time was reported.
     Until(UnixMillis),
     Over(Result<Replayed>),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use carma_core::JobId;
-use carma_manager::api::{GpuDetail, Queue, QueueQuery, QueueRow, Told, Update};
+use carma_manager::api::{GpuDetail, Queue, QueueQuery, QueueRow, TimedUpdate, Update};
 use carma_manager::client::Client;
 use carma_manager::store::{Phase, UnixMillis};
 
@@ -42,7 +42,7 @@ impl Side {
     }
 
     /// A line about a change of a job, and its time; unset if nothing new happened.
-    fn line(&mut self, told: &Told, play: &Play) -> Option<(Elapsed, String)> {
+    fn line(&mut self, told: &TimedUpdate, play: &Play) -> Option<(Elapsed, String)> {
         let Update::Job { job, state, attempt, text, .. } = &told.update else { return None };
         self.began.get_or_insert(told.at);
         if self.standing.insert(*job, (*state, *attempt)) == Some((*state, *attempt)) {
@@ -109,7 +109,7 @@ impl<'a, Output: Write> Screen<'a, Output> {
     }
 
     /// A job changed in one of the runs.
-    pub(super) fn tell(&mut self, run: usize, told: &Told) -> Result<()> {
+    pub(super) fn tell(&mut self, run: usize, told: &TimedUpdate) -> Result<()> {
         let Some((elapsed, line)) = self.sides[run].line(told, self.play) else { return Ok(()) };
         if self.live {
             self.sides[run].latest = line;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use carma_core::Settings;
 use carma_emu::{Machine, VARIABLE};
-use carma_manager::api::{Act, Shutdown};
+use carma_manager::api::{JobAction, Shutdown};
 use carma_manager::client::{Address, Client};
 use carma_manager::places::Places;
 use carma_sim::Servers;
@@ -83,7 +83,7 @@ impl Stage {
         client.shutdown(Shutdown { drain: true })?;
         for job in client.whole_queue(None)?.jobs {
             // It may have ended by itself.
-            let _ = client.act(&job.id.0.to_string(), &Act::Cancel);
+            let _ = client.act(&job.id.0.to_string(), &JobAction::Cancel);
         }
         Ok(())
     }

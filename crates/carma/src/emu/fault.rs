@@ -115,7 +115,7 @@ pub(super) fn run(command: &Command, machine: &Machine, output: &mut impl Write)
         Command::Lost(OneGpu { gpu }) => strike(Fault::Lost { gpu: find(gpu)? })?,
         Command::Back(OneGpu { gpu }) => {
             let gpu = find(gpu)?;
-            machine.with(|state| fault::bring_back(state, gpu))?;
+            machine.with(|state| fault::recover_gpu(state, gpu))?;
             format!("GPU {gpu} is there again")
         }
         Command::Xid { gpu: OneGpu { gpu }, code, pid } => strike(Fault::Xid { gpu: find(gpu)?, code: *code, pid: *pid })?,

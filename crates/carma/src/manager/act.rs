@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stdin};
 
 use anyhow::{Result, bail, ensure};
 use carma_core::JobId;
-use carma_manager::api::{Act, Acted};
+use carma_manager::api::{ActionResult, JobAction};
 use carma_manager::client::Client;
 use clap::Args;
 
@@ -47,7 +47,7 @@ pub(crate) struct CancelArguments {
     manager: Manager,
 }
 
-pub(super) fn run(arguments: &Arguments, act: &Act, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &Arguments, act: &JobAction, output: &mut impl Write) -> Result<()> {
     let acted = each(&mut arguments.manager.connect()?, &arguments.jobs, act)?;
     tell(&acted, act, arguments.json, output)
 }
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments, act: &Act, output: &mut impl Write) -> 
 pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.manager.connect()?;
     if !arguments.all {
-        return tell(&each(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.json, output);
+        return tell(&each(client, &arguments.jobs, &JobAction::Cancel)?, &JobAction::Cancel, arguments.json, output);
     }
     let queue = client.whole_queue(Some(myself()))?;
     if !arguments.yes && !queue.jobs.is_empty() && stdin().is_terminal() {
@@ -67,14 +67,14 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     // Cancelling an array affects all its jobs; those that had already ended are not ours.
     let ours: BTreeSet<JobId> = queue.jobs.iter().map(|job| job.id).collect();
     let names: BTreeSet<u64> = queue.jobs.iter().map(|job| job.array.map_or(job.id.0, |place| place.array.0)).collect();
-    let mut acted = each(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &Act::Cancel)?;
+    let mut acted = each(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &JobAction::Cancel)?;
     acted.not_done.retain(|not_done| ours.contains(&not_done.job));
-    tell(&acted, &Act::Cancel, arguments.json, output)
+    tell(&acted, &JobAction::Cancel, arguments.json, output)
 }
 
 /// Acts on all named jobs. Stops at one that cannot be found, and reports it.
-pub(super) fn each(client: &mut Client, names: &[String], act: &Act) -> Result<Acted> {
-    let mut all = Acted::default();
+pub(super) fn each(client: &mut Client, names: &[String], act: &JobAction) -> Result<ActionResult> {
+    let mut all = ActionResult::default();
     for name in names {
         match client.act(name, act) {
             Ok(acted) => {
@@ -89,7 +89,7 @@ pub(super) fn each(client: &mut Client, names: &[String], act: &Act) -> Result<A
 }
 
 /// Prints the completed actions; returns an error for the failed ones.
-pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write) -> Result<()> {
+pub(super) fn tell(acted: &ActionResult, act: &JobAction, json: bool, output: &mut impl Write) -> Result<()> {
     if json {
         write_json(acted, output)?;
     } else if !acted.done.is_empty() {
@@ -103,29 +103,30 @@ pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write
 }
 
 /// The past form of the action.
-pub(crate) const fn past(act: &Act) -> &'static str {
+pub(crate) const fn past(act: &JobAction) -> &'static str {
     match act {
-        Act::Cancel => "cancelled",
-        Act::Hold => "held",
-        Act::Release => "released",
-        Act::Requeue => "requeued",
-        Act::Change(_) => "changed",
+        JobAction::Cancel => "cancelled",
+        JobAction::Hold => "held",
+        JobAction::Release => "released",
+        JobAction::Requeue => "requeued",
+        JobAction::Change(_) => "changed",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use carma_manager::api::NotDone;
+    use carma_manager::api::ActionFailure;
 
     use super::*;
 
     #[test]
     fn what_was_done_is_said_and_what_was_not_is_an_error() {
-        let done = Acted { done: vec![JobId(3), JobId(4)], not_done: Vec::new() };
+        let done = ActionResult { done: vec![JobId(3), JobId(4)], not_done: Vec::new() };
         let mut output = Vec::new();
-        tell(&done, &Act::Cancel, false, &mut output).unwrap();
-        let refused = NotDone { job: JobId(5), reason: "a job that is done cannot be held".to_owned() };
-        let error = tell(&Acted { not_done: vec![refused], ..Acted::default() }, &Act::Hold, false, &mut output).unwrap_err();
+        tell(&done, &JobAction::Cancel, false, &mut output).unwrap();
+        let refused = ActionFailure { job: JobId(5), reason: "a job that is done cannot be held".to_owned() };
+        let error =
+            tell(&ActionResult { not_done: vec![refused], ..ActionResult::default() }, &JobAction::Hold, false, &mut output).unwrap_err();
         assert_eq!((String::from_utf8(output).unwrap().as_str(), error.to_string().as_str()), ("cancelled jobs 3-4\n", "job 5 not held"));
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::Result;
 use carma_core::{ArrayId, JobId, UserId};
 use carma_manager::api::JobSummary;
-use carma_manager::api::{HistoryQuery, MOST_ROWS};
+use carma_manager::api::{HistoryQuery, MAX_ROWS};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::UnixMillis;
 use carma_manager::submission::span_with_unit;
@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 /// Page size of long lists.
-const PAGE: u32 = MOST_ROWS;
+const PAGE: u32 = MAX_ROWS;
 
 /// How to name a job, for the help of commands that take one.
 pub(super) const NAMING: &str = "A JOB is its number, 12_3 for index 3 of array 12, last for the job you submitted \

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use carma_core::JobId;
 use carma_manager::client::Client;
-use carma_manager::terminal::{self, Departure};
+use carma_manager::terminal::{self, AttachOutcome};
 use clap::Args;
 
 use super::ask::{Manager, NAMING};
@@ -43,14 +43,14 @@ pub(crate) fn attach(mut client: Client, job: JobId) -> Result<ExitCode> {
     if detail.outcome().is_none() {
         eprintln!("carma: {job} runs; ~. at the beginning of a line leaves it running");
         let left = match terminal::attach(client.another()?.terminal(&name)?, stdin(), stdout())? {
-            Departure::Ended(_) => None,
-            Departure::Detached => Some(ExitCode::SUCCESS),
-            Departure::TakenOver => {
+            AttachOutcome::Ended(_) => None,
+            AttachOutcome::Detached => Some(ExitCode::SUCCESS),
+            AttachOutcome::TakenOver => {
                 eprintln!("carma: somebody attached elsewhere");
                 Some(ExitCode::SUCCESS)
             }
-            Departure::Signalled(signal) => Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))),
-            Departure::Lost => {
+            AttachOutcome::Signalled(signal) => Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))),
+            AttachOutcome::Lost => {
                 eprintln!("carma: the terminal is gone: the manager or the job's supervisor ended");
                 Some(ExitCode::FAILURE)
             }

@@ -85,7 +85,7 @@ pub(crate) enum Command {
 
 impl Command {
     pub(crate) fn run(&self, output: &mut impl Write) -> Result<ExitCode> {
-        use carma_manager::api::Act;
+        use carma_manager::api::JobAction;
         match self {
             Self::Queue(arguments) => queue::run(arguments, output),
             Self::Show(arguments) => show::run(arguments, output),
@@ -94,9 +94,9 @@ impl Command {
             Self::Attach(arguments) => return attach::run(arguments),
             Self::Wait(arguments) => return wait::run(arguments, output),
             Self::Cancel(arguments) => act::cancel(arguments, output),
-            Self::Hold(arguments) => act::run(arguments, &Act::Hold, output),
-            Self::Release(arguments) => act::run(arguments, &Act::Release, output),
-            Self::Requeue(arguments) => act::run(arguments, &Act::Requeue, output),
+            Self::Hold(arguments) => act::run(arguments, &JobAction::Hold, output),
+            Self::Release(arguments) => act::run(arguments, &JobAction::Release, output),
+            Self::Requeue(arguments) => act::run(arguments, &JobAction::Requeue, output),
             Self::Set(arguments) => set::run(arguments, output),
             Self::History(arguments) => history::run(arguments, output),
             Self::Energy(arguments) => energy::run(arguments, output),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_core::{LimitChange, Priority};
-use carma_manager::api::{Act, JobChange};
+use carma_manager::api::{JobAction, JobChange};
 use carma_manager::submission::time_limit;
 use clap::Args;
 
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let change = JobChange { priority: arguments.priority.map(Priority), time_limit: arguments.time.unwrap_or_default() };
-    let act = Act::Change(change);
+    let act = JobAction::Change(change);
     tell(&each(&mut arguments.manager.connect()?, &arguments.jobs, &act)?, &act, arguments.json, output)
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use carma_manager::notifications::{Message, TOLD, deliver};
+use carma_manager::notifications::{DELIVERED, Message, deliver};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -20,5 +20,5 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     // Delivers even if the home folder is not accessible.
     let _ = std::env::var_os("HOME").map(std::env::set_current_dir);
     deliver(&message)?;
-    Ok(writeln!(output, "{TOLD}")?)
+    Ok(writeln!(output, "{DELIVERED}")?)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use carma_core::JobId;
-use carma_manager::api::{JobDetail, Told, Update};
+use carma_manager::api::{JobDetail, TimedUpdate, Update};
 use carma_manager::client::Client;
 use carma_manager::store::{Phase, UnixMillis};
 
@@ -27,7 +27,7 @@ pub(crate) struct Replayed {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReplayUpdate<'a> {
     /// A job of the trace changed.
-    Job(&'a Told),
+    Job(&'a TimedUpdate),
     /// Every change before this time has been reported.
     Until(UnixMillis),
 }
@@ -70,11 +70,11 @@ struct Followed {
     jobs: Vec<JobId>,
     over: BTreeSet<JobId>,
     /// Updates of jobs that may be ours: they arrive before the answer to the submission.
-    unclear: Vec<Told>,
+    unclear: Vec<TimedUpdate>,
 }
 
 impl Followed {
-    fn receive(&mut self, told: Told, report: &mut impl FnMut(ReplayUpdate<'_>)) {
+    fn receive(&mut self, told: TimedUpdate, report: &mut impl FnMut(ReplayUpdate<'_>)) {
         if told.update == Update::Gpus {
             // The manager sends this regularly. Updates that are still unclear are older.
             if self.unclear.is_empty() {
@@ -102,7 +102,7 @@ impl Followed {
 }
 
 /// The manager's updates from now on, from a thread that ends with the manager.
-fn listen(mut client: Client) -> Result<Receiver<Told>> {
+fn listen(mut client: Client) -> Result<Receiver<TimedUpdate>> {
     let (listening, listens) = channel();
     let (updates, told) = channel();
     let run = move || match client.events(None) {
@@ -111,7 +111,7 @@ fn listen(mut client: Client) -> Result<Receiver<Told>> {
             let _ = listening.send(Ok(()));
             let mut told = events.map_while(Result::ok).filter_map(|event| serde_json::from_str(&event.data).ok());
             // Ends at the first update after the receiver is dropped.
-            let _ = told.find(|told: &Told| updates.send(told.clone()).is_err());
+            let _ = told.find(|told: &TimedUpdate| updates.send(told.clone()).is_err());
         }
     };
     thread::Builder::new().name("updates".to_owned()).spawn(run)?;

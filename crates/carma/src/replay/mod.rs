@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use carma_manager::api::{Status, Told, Update};
+use carma_manager::api::{Status, TimedUpdate, Update};
 use carma_manager::client::Client;
 use carma_manager::store::Phase;
 use carma_sim::trace::ReadLimits;
@@ -149,7 +149,7 @@ fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue:
 fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
     let progress = bar(planned.len(), "jobs that are over");
     replay(client, planned, speed, |update| {
-        if matches!(update, ReplayUpdate::Job(Told { update: Update::Job { state: Phase::Done, .. }, .. })) {
+        if matches!(update, ReplayUpdate::Job(TimedUpdate { update: Update::Job { state: Phase::Done, .. }, .. })) {
             progress.step();
         }
     })

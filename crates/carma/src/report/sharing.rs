@@ -2,7 +2,7 @@
 
 use carma_core::DeviceId;
 use carma_format::draw::{Anchor, Chart, Element, Scale, Unit, across};
-use carma_manager::api::{Fate, WhatIf};
+use carma_manager::api::{WhatIf, WhatIfRun};
 use carma_manager::store::UnixMillis;
 use carma_sim::ratio;
 
@@ -101,14 +101,14 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
     };
     let WhatIf { jobs, left_out, measured, simulated, others } = answer;
     let Some(exclusive) = others.first() else { return paragraph("There is nothing to compare with.") };
-    let share = |of: fn(&Fate) -> f64| percent(ratio(of(simulated), of(exclusive)));
+    let share = |of: fn(&WhatIfRun) -> f64| percent(ratio(of(simulated), of(exclusive)));
     let words = format!(
         "By the rules in force the last of {jobs} jobs is done after {} of the time that one job a GPU takes, and jobs take {} of the time from submission to \
          end on average; both are simulated.",
         share(|fate| fate.makespan.get()),
         share(|fate| fate.completion.get())
     );
-    let row = |name: String, fate: &Fate| {
+    let row = |name: String, fate: &WhatIfRun| {
         [
             name,
             duration(fate.makespan.get()),

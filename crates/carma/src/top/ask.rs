@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use carma_core::JobId;
-use carma_manager::api::{Act, Acted, HistoryQuery, LogQuery, Me, QueueQuery, RecentQuery};
+use carma_manager::api::{ActionResult, HistoryQuery, JobAction, LogQuery, Me, QueueQuery, RecentQuery};
 use carma_manager::client::{Client, ClientError};
 use carma_manager::store::{StoredEvent, UnixMillis};
 
@@ -121,9 +121,9 @@ impl Asker {
         self.tell(message)
     }
 
-    fn act(&mut self, name: &str, act: &Act) -> Result<(), Over> {
+    fn act(&mut self, name: &str, act: &JobAction) -> Result<(), Over> {
         let words = match self.client.act(name, act) {
-            Ok(Acted { not_done, .. }) => match not_done.first() {
+            Ok(ActionResult { not_done, .. }) => match not_done.first() {
                 Some(not_done) => format!("job {name} is not {}: {}", past(act), not_done.reason),
                 None => format!("job {name} is {}", past(act)),
             },

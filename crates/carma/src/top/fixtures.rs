@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use carma_core::{AttemptId, CollocationMode, DeviceId, Fraction, JobId, Metric, MiB, Priority, Seconds, ServerId, Utilisation, Watts};
-use carma_manager::api::{Counts, GpuDetail, GpuTenant, Me, Queue, QueueRow, RecentLooks, Status};
+use carma_manager::api::{Counts, GpuDetail, GpuTenant, Me, Queue, QueueRow, RecentSamples, Status};
 use carma_manager::event::JobEvent;
 use carma_manager::store::{NewEvent, Phase, StoredEvent, UnixMillis};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -113,8 +113,8 @@ fn status(gpus: &[GpuDetail]) -> Status {
 }
 
 /// One sample of each GPU.
-fn looks_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentLooks> {
-    let look = |gpu: &GpuDetail| RecentLooks {
+fn looks_of(gpus: &[GpuDetail], now: UnixMillis) -> Vec<RecentSamples> {
+    let look = |gpu: &GpuDetail| RecentSamples {
         device: gpu.device,
         at: vec![now],
         memory: vec![gpu.memory_used.unwrap_or_default()],

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         enforced: enforceable(),
         record,
     };
-    let words = setup.world.words.clone();
+    let words = setup.world.description.clone();
     let (handle, arriving) = Engine::handle();
     // An address that is in use is an error before anything is launched.
     let serving = Serving {
@@ -133,10 +133,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn world() -> Result<(Option<Arc<carma_gpu::Driver>>, World)> {
     let (driver, found) = find()?;
     let profiling = gpus::profiler_options(&found);
-    let words = found.to_string();
+    let description = found.to_string();
     let world = match found {
         gpus::World::Real => World {
-            words,
+            description,
             speed: 1.0,
             environment: BTreeMap::new(),
             search_paths: BTreeMap::new(),
@@ -147,7 +147,7 @@ fn world() -> Result<(Option<Arc<carma_gpu::Driver>>, World)> {
         gpus::World::Emulated(folder) => {
             let machine = Machine::open(&folder)?;
             World {
-                words,
+                description,
                 speed: machine.clock()?.1,
                 environment: BTreeMap::from([(VARIABLE.to_owned(), folder.display().to_string())]),
                 search_paths: machine.search_paths().map(|(name, folder)| (name.to_owned(), folder)).into(),
@@ -162,7 +162,7 @@ fn world() -> Result<(Option<Arc<carma_gpu::Driver>>, World)> {
 
 fn no_gpus() -> World {
     World {
-        words: "no GPUs".to_owned(),
+        description: "no GPUs".to_owned(),
         speed: 1.0,
         environment: BTreeMap::new(),
         search_paths: BTreeMap::new(),

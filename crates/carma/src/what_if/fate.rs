@@ -2,19 +2,19 @@
 
 use carma_core::Seconds;
 use carma_core::{mean, percentile};
-use carma_manager::api::Fate;
+use carma_manager::api::WhatIfRun;
 use carma_manager::store::Joules;
 use carma_sim::JobRecord;
 
 /// The results of jobs; unfinished jobs count only for attempts.
-pub(super) fn fate(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> Fate {
+pub(super) fn fate(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> WhatIfRun {
     let first = jobs.iter().map(|job| job.submitted).min().unwrap_or_default();
     let last = jobs.iter().filter_map(|job| job.ended).max().unwrap_or(first);
     let ended = || jobs.iter().filter(|job| job.ended.is_some());
     let wait = |job: &JobRecord| Some((job.attempts.last()?.launched - job.submitted).get());
     let mut completions: Vec<f64> = ended().filter_map(JobRecord::completion).collect();
     completions.sort_unstable_by(f64::total_cmp);
-    Fate {
+    WhatIfRun {
         policy: policy.to_owned(),
         makespan: seconds((last - first).get()),
         wait: seconds(mean(&ended().filter_map(wait).collect::<Vec<_>>())),
@@ -26,10 +26,10 @@ pub(super) fn fate(policy: &str, jobs: &[JobRecord], joules: Option<f64>) -> Fat
 }
 
 /// The mean of several runs of the same.
-pub(super) fn mean_fate(policy: &str, runs: &[Fate]) -> Fate {
-    let of = |pick: fn(&Fate) -> f64| mean(&runs.iter().map(pick).collect::<Vec<_>>());
+pub(super) fn mean_fate(policy: &str, runs: &[WhatIfRun]) -> WhatIfRun {
+    let of = |pick: fn(&WhatIfRun) -> f64| mean(&runs.iter().map(pick).collect::<Vec<_>>());
     let energies: Option<Vec<f64>> = runs.iter().map(|run| run.energy.map(|energy| energy.0)).collect();
-    Fate {
+    WhatIfRun {
         policy: policy.to_owned(),
         makespan: seconds(of(|run| run.makespan.get())),
         wait: seconds(of(|run| run.wait.get())),

@@ -1,7 +1,7 @@
 //! `carma what-if`: the manager's own jobs once more, in the simulator, by other rules.
 //!
 //! ```text
-//!  jobs as they were ─► stays on GPUs ─► time alone (interference undone) ─► trace ─► simulated by each policy ─► Fate
+//!  jobs as they were ─► stays on GPUs ─► time alone (interference undone) ─► trace ─► simulated by each policy ─► WhatIfRun
 //! ```
 
 mod alone;
@@ -15,7 +15,7 @@ use std::io::Write;
 
 use anyhow::{Result, ensure};
 use carma_core::Settings;
-use carma_manager::api::{ConfigurationDetail, Fate, HistoryQuery, JobDetail, WhatIf};
+use carma_manager::api::{ConfigurationDetail, HistoryQuery, JobDetail, WhatIf, WhatIfRun};
 use carma_manager::client::Client;
 use carma_sim::{InterferenceModel, JobRecord, Simulation, SimulationError};
 use clap::Args;
@@ -133,10 +133,10 @@ fn simulate(
     replayed: &Replayed,
     machine: &Machine,
     model: &InterferenceModel,
-) -> Result<(Vec<Fate>, Vec<String>)> {
+) -> Result<(Vec<WhatIfRun>, Vec<String>)> {
     let seeds = (MOST_RUNS / contenders.len() / replayed.measured.len().max(1)).clamp(SEEDS.0, SEEDS.1) & !1;
     let runs: Vec<(usize, u64)> = (0..contenders.len()).flat_map(|policy| (0..seeds as u64).map(move |seed| (policy, seed))).collect();
-    let results = progress::simulate_all(&runs, |(policy, seed)| -> Result<(Fate, bool), SimulationError> {
+    let results = progress::simulate_all(&runs, |(policy, seed)| -> Result<(WhatIfRun, bool), SimulationError> {
         let (name, settings) = contenders[*policy];
         let Replayed { trace, catalogue, knowledge, .. } = replayed;
         let simulation = Simulation::new((catalogue, model), trace, &machine.servers, settings, knowledge);
@@ -148,7 +148,7 @@ fn simulate(
     let mut fates = Vec::new();
     let mut never = Vec::new();
     for ((name, _), results) in contenders.iter().zip(results.chunks_exact(seeds)) {
-        let (runs, all_ended): (Vec<Fate>, Vec<bool>) = results.iter().cloned().unzip();
+        let (runs, all_ended): (Vec<WhatIfRun>, Vec<bool>) = results.iter().cloned().unzip();
         fates.push(mean_fate(name, &runs));
         if all_ended.contains(&false) {
             never.push(format!("By {name}, some jobs would never have ended, and count in no time."));

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use carma_core::Seconds;
-use carma_manager::api::{Fate, WhatIf};
+use carma_manager::api::{WhatIf, WhatIfRun};
 use carma_manager::store::UnixMillis;
 use carma_sim::ratio;
 use jiff::tz::TimeZone;
@@ -19,8 +19,8 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
     writeln!(output, "{} submitted from {since} to {until}", count(answer.jobs as usize, "job"))?;
     writeln!(output, "Times and energy but waits are shares of what was measured.\n")?;
     let WhatIf { measured, simulated, others, .. } = answer;
-    let times = |fate: &Fate| [fate.makespan, fate.completion, fate.completion_p95].map(Seconds::get);
-    let row = |name: String, fate: &Fate, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
+    let times = |fate: &WhatIfRun| [fate.makespan, fate.completion, fate.completion_p95].map(Seconds::get);
+    let row = |name: String, fate: &WhatIfRun, [makespan, completion, p95]: [String; 3], energy: Option<String>| {
         let attempts = format!("{:.1}", fate.out_of_memory);
         [name, makespan, clock(fate.wait.get()), completion, p95, energy.unwrap_or_else(|| "-".to_owned()), attempts]
     };
@@ -49,7 +49,7 @@ pub(super) fn write(answer: &WhatIf, (since, until): (UnixMillis, UnixMillis), z
 
 /// The simulator's error against the measurement under the rules in force.
 pub(crate) fn trust(WhatIf { measured, simulated, .. }: &WhatIf) -> String {
-    let off = |of: fn(&Fate) -> Seconds| {
+    let off = |of: fn(&WhatIfRun) -> Seconds| {
         let percent = (100.0 * (ratio(of(simulated).get(), of(measured).get()) - 1.0)).round();
         if percent == 0.0 { "less than 1 %".to_owned() } else { format!("{percent:+.0} %") }
     };
@@ -69,7 +69,7 @@ pub(crate) mod tests {
 
     /// Jobs that share GPUs, against one a GPU.
     pub(crate) fn sample() -> WhatIf {
-        let fate = |policy: &str, makespan, wait| Fate {
+        let fate = |policy: &str, makespan, wait| WhatIfRun {
             policy: policy.to_owned(),
             makespan: Seconds::from_secs(makespan),
             wait: Seconds::from_secs(wait),
@@ -81,7 +81,7 @@ pub(crate) mod tests {
         WhatIf {
             jobs: 12,
             left_out: vec!["1 job left out: never ran".to_owned()],
-            measured: Fate { energy: None, ..fate("magm", 3600, 30) },
+            measured: WhatIfRun { energy: None, ..fate("magm", 3600, 30) },
             simulated: fate("magm", 3500, 20),
             others: vec![fate("exclusive", 7200, 900), fate("or-magm/aegis/no-screen", 3650, 0)],
         }

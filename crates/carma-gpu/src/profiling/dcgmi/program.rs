@@ -16,11 +16,11 @@ use crate::lane::held;
 use crate::liveness::Process;
 
 /// From the end of its output to its own end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longer lines are cut off: lines of `dcgmi` are much shorter.
-const LONGEST: usize = 1 << 16;
+const MAX_LENGTH: usize = 1 << 16;
 /// A killed program ends within this time, unless it hangs.
-const FAREWELL: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The program and its run, if it runs.
 ///
@@ -53,7 +53,7 @@ impl Program {
         if let Some(child) = &mut run.child {
             let _ = child.kill();
             let killed = Instant::now();
-            while matches!(child.try_wait(), Ok(None)) && killed.elapsed() < FAREWELL {
+            while matches!(child.try_wait(), Ok(None)) && killed.elapsed() < KILL_TIMEOUT {
                 thread::sleep(Duration::from_millis(1));
             }
         }
@@ -69,7 +69,7 @@ impl Program {
         };
         let Some(mut child) = child else { return Err(Problem::NotAsked) };
         // A program that closed its output is about to end; one that is silent, or does not end, is killed.
-        let ending = read.is_ok() && Process::find(child.id()).is_none_or(|process| process.ends_within(LAST_WORDS));
+        let ending = read.is_ok() && Process::find(child.id()).is_none_or(|process| process.ends_within(EXIT_TIMEOUT));
         if !ending {
             let _ = child.kill();
         }
@@ -132,7 +132,7 @@ fn read_lines(mut output: io::PipeReader, timeout: Duration, mut each: impl FnMu
                     each(String::from_utf8_lossy(&line).trim_end());
                     line.clear();
                 }
-                _ if line.len() < LONGEST => line.push(*byte),
+                _ if line.len() < MAX_LENGTH => line.push(*byte),
                 _ => {}
             }
         }
@@ -180,7 +180,7 @@ mod tests {
         let long = Duration::from_secs(60);
         assert_eq!(run("printf 'a\\r\\n\\nb'; printf c >&2", long), (vec!["a".to_owned(), String::new(), "bc".to_owned()], Ok(())));
         let (lines, ended) = run("head -c 1000000 /dev/zero; echo; printf '\\377'; exit 3", long);
-        assert_eq!((lines[0].len(), lines[1].as_str()), (LONGEST, "\u{fffd}"));
+        assert_eq!((lines[0].len(), lines[1].as_str()), (MAX_LENGTH, "\u{fffd}"));
         assert_eq!(ended, Err(Problem::Ended("exit status: 3".to_owned())));
     }
 

@@ -9,7 +9,7 @@ use std::{io, thread};
 
 use super::super::counters::{Counters, Unit};
 use super::super::fields::{Field, profiling};
-use super::super::latest::{Latest, Pauses, Status};
+use super::super::latest::{Backoff, Latest, Status};
 use super::super::problem::Problem;
 use super::discovery::{gpus, instances};
 use super::dmon::{Entity, Line, Monitor, Row};
@@ -21,7 +21,7 @@ const ESSENTIAL: std::ops::RangeInclusive<u16> = 1001..=1005;
 /// A host engine that is silent for this long hangs.
 const SILENCE: Duration = Duration::from_secs(30);
 /// More than any list of devices needs.
-const LONGEST_LIST: usize = 1 << 20;
+const MAX_LIST: usize = 1 << 20;
 
 /// The stream of counters of all GPUs from a DCGM host engine.
 #[derive(Debug)]
@@ -72,13 +72,13 @@ impl Drop for Stream {
 
 impl Reader {
     fn run(&self) {
-        let mut pauses = Pauses::new();
+        let mut pauses = Backoff::new();
         let mut fields: Vec<&Field> = profiling().iter().collect();
         loop {
             self.latest.begin();
             let problem = self.read_once(&fields);
             if self.latest.status() == Status::Running {
-                pauses = Pauses::new();
+                pauses = Backoff::new();
             }
             if matches!(problem, Problem::NotWatched(_)) {
                 fields.retain(|field| ESSENTIAL.contains(&field.id));
@@ -129,7 +129,7 @@ impl Reader {
         let mut problem = None;
         let ended = self.program.run(&["discovery", which], |line| {
             problem = problem.take().or_else(|| Problem::from_line(line));
-            if text.len() < LONGEST_LIST {
+            if text.len() < MAX_LIST {
                 text.extend([line, "\n"]);
             }
         });

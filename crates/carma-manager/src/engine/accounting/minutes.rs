@@ -1,4 +1,4 @@
-//! Means of samples of a GPU: of a minute, for the store, or of a few samples, for clients that want fewer.
+//! Means of GPU samples: per minute for the store, or of a few samples for clients that want fewer.
 
 use std::collections::BTreeMap;
 
@@ -49,12 +49,12 @@ impl Mean {
         MiB(self.memory / u64::from(self.readings.max(1)))
     }
 
-    /// Of each metric, where any sample had it.
+    /// The mean of each metric; unset if no sample has it.
     pub(crate) fn utilisation(&self) -> PerMetric<Option<f64>> {
         self.utilisation.map(Sum::mean)
     }
 
-    /// In watts, where any sample had it.
+    /// The mean power in watts; unset if no sample has it.
     pub(crate) fn power(&self) -> Option<f64> {
         self.power.mean()
     }
@@ -78,12 +78,12 @@ impl Minutes {
         current.add(sample);
     }
 
-    /// Minutes that are over, which are forgotten here.
+    /// Takes the complete minutes.
     pub(crate) fn over(&mut self) -> Vec<MinuteMean> {
         std::mem::take(&mut self.over)
     }
 
-    /// All of them, with those that are under way.
+    /// All minutes, with the incomplete ones.
     pub(crate) fn all(self) -> Vec<MinuteMean> {
         let running = self.running.iter().map(|(device, (minute, mean))| minute_mean(*device, *minute, mean));
         self.over.into_iter().chain(running).collect()

@@ -1,4 +1,4 @@
-//! Accounting: what attempts use of their GPUs, sample by sample, and what is kept of it.
+//! Accounting: the GPU usage of attempts, sample by sample.
 
 pub(crate) mod minutes;
 pub(crate) mod recent;
@@ -18,33 +18,33 @@ use super::saved;
 use crate::measure::{DeviceEnergy, Measurement, Meter, Usage};
 use crate::store::{Change, Joules, Measured, MemoryStep};
 
-/// What attempts use, and what was seen of each GPU.
+/// The usage of attempts, and the samples of each GPU.
 #[derive(Debug)]
 pub(crate) struct Accounting {
     meter: Meter,
     minutes: Minutes,
     recent: Arc<Recent>,
     steps: MemorySteps,
-    /// Where the meter is saved.
+    /// The file of the meter.
     file: PathBuf,
 }
 
-/// What an attempt has used in all.
+/// The total usage of an attempt.
 pub(crate) struct Used {
     pub(crate) measurement: Measurement,
-    /// Its last memory on each device, where that is not written yet.
+    /// Its last memory on each device, if it is not written yet.
     pub(crate) last: Vec<(DeviceId, MemoryStep)>,
 }
 
 impl Used {
-    /// The changes that write down the last of it.
+    /// The changes that write its last memory.
     pub(crate) fn last_steps(&self, attempt: AttemptId) -> impl Iterator<Item = Change> + '_ {
         self.last.iter().map(move |(device, step)| Change::MemoryChanged { attempt, device: *device, step: *step })
     }
 }
 
 impl Accounting {
-    /// Goes on from what was saved in this file.
+    /// Continues from the saved state in this file.
     pub(crate) fn new(file: PathBuf, recent: Arc<Recent>) -> Self {
         Self { meter: saved::read(&file), minutes: Minutes::default(), recent, steps: MemorySteps::default(), file }
     }
@@ -56,33 +56,33 @@ impl Accounting {
         self.steps = MemorySteps::default();
     }
 
-    /// An attempt has ended: what it used, which is forgotten here.
+    /// An attempt has ended: takes its usage.
     pub(crate) fn finish(&mut self, attempt: AttemptId) -> Used {
         Used { measurement: self.meter.finish(attempt), last: self.steps.last(attempt) }
     }
 
-    /// What an attempt has used so far.
+    /// The usage of an attempt so far.
     pub(crate) fn so_far(&self, attempt: AttemptId) -> Measurement {
         self.meter.so_far(attempt)
     }
 
-    /// What an attempt has used of a device so far.
+    /// The usage of a device by an attempt so far.
     pub(crate) fn usage(&self, attempt: AttemptId, device: DeviceId) -> Option<&Usage> {
         self.meter.usage(attempt, device)
     }
 
-    /// Where a device's energy went.
+    /// The split of a device's energy.
     pub(crate) fn energy(&self, device: DeviceId) -> Option<DeviceEnergy> {
         self.meter.energy(device)
     }
 
-    /// Saves the meter, so that it goes on after a restart. On a full disk, a part of the energy is forgotten.
+    /// Saves the meter, so that it continues after a restart. On a full disk, a part of the energy is lost.
     pub(crate) fn save(&self) {
         let _ = saved::write(&self.file, &self.meter);
     }
 }
 
-/// What is kept of what an attempt used.
+/// The part of a measurement that the store keeps.
 pub(crate) fn measured(measurement: &Measurement, placement: &Placement) -> Measured {
     let usage = |granted: &Granted| measurement.gpus.get(&granted.device);
     let fullest = measurement.gpus.values().max_by_key(|usage| usage.peak_memory);

@@ -7,12 +7,12 @@ use std::sync::{PoisonError, RwLock};
 use carma_core::{AttemptId, DeviceId, MiB, PerMetric, Sample, Watts};
 
 use super::minutes::{Mean, Minutes};
-use crate::api::{RecentLooks, RecentTenant};
+use crate::api::{RecentSamples, RecentTenant};
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
 /// How long samples are kept, in milliseconds.
 const SPAN: u64 = 600_000;
-/// Of samples that are closer than this to the one before the last, only the last is kept: this bounds their number.
+/// A sample replaces the last one if both follow the sample before within this time. This bounds their number.
 const CLOSE: u64 = 900;
 
 /// A sample of a GPU.
@@ -20,18 +20,18 @@ const CLOSE: u64 = 900;
 pub(crate) struct RecentSample {
     pub(crate) at: UnixMillis,
     pub(crate) sample: Sample,
-    /// Our attempts on it, and their memory where it is known.
+    /// Our attempts on it, and their memory if known.
     pub(crate) tenants: Vec<(AttemptId, Option<MiB>)>,
 }
 
-/// Which samples are wanted.
+/// Which samples to return.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted {
-    /// Later than this.
+pub(crate) struct SampleFilter {
+    /// Only samples after this time.
     pub(crate) since: Option<UnixMillis>,
-    /// Of this GPU alone.
+    /// Only of this GPU.
     pub(crate) device: Option<DeviceId>,
-    /// At most this many of each GPU.
+    /// At most this many per GPU.
     pub(crate) points: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Recent(RwLock<BTreeMap<DeviceId, VecDeque<RecentSample>>>);
 
 impl Recent {
-    /// Adds samples of some GPUs, and drops those that are too old. Samples of the future are from before the wall clock was set back.
+    /// Adds samples of some GPUs, and drops old ones. Samples of the future are from before the wall clock was set back.
     pub(crate) fn take(&self, at: UnixMillis, seen: Vec<(DeviceId, RecentSample)>) {
         let mut devices = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for (device, sample) in seen {
@@ -58,14 +58,14 @@ impl Recent {
         });
     }
 
-    /// What is wanted of each GPU; the lock is held for one GPU at a time.
-    pub(crate) fn samples(&self, wanted: Wanted) -> Vec<RecentLooks> {
+    /// The matching samples of each GPU; the lock is held for one GPU at a time.
+    pub(crate) fn samples(&self, filter: SampleFilter) -> Vec<RecentSamples> {
         let devices: Vec<DeviceId> = self.with(|devices| devices.keys().copied().collect());
-        let asked = devices.into_iter().filter(|device| wanted.device.is_none_or(|only| only == *device));
-        asked.filter_map(|device| self.with(|devices| Some(columns(device, devices.get(&device)?, wanted)))).collect()
+        let asked = devices.into_iter().filter(|device| filter.device.is_none_or(|only| only == *device));
+        asked.filter_map(|device| self.with(|devices| Some(columns(device, devices.get(&device)?, filter)))).collect()
     }
 
-    /// The minutes of a GPU that lie in this span, as far as they are remembered.
+    /// The minutes of a GPU in this span, as far as samples are kept.
     pub(crate) fn minutes(&self, device: DeviceId, span: &Range<UnixMinute>) -> Vec<MinuteMean> {
         let mut minutes = Minutes::default();
         self.with(|devices| {
@@ -80,12 +80,12 @@ impl Recent {
     }
 }
 
-/// Samples as columns, each group of them as its mean. A group has the time of its last sample, so that a query for later ones misses nothing.
-fn columns(device: DeviceId, samples: &VecDeque<RecentSample>, wanted: Wanted) -> RecentLooks {
-    let later: Vec<&RecentSample> = samples.iter().filter(|seen| wanted.since.is_none_or(|since| seen.at > since)).collect();
-    let groups = wanted.points.map_or(later.len(), |points| later.len().min(points.max(1) as usize));
+/// Samples as columns, with the mean of each group. A group has the time of its last sample, so that a query for later ones misses none.
+fn columns(device: DeviceId, samples: &VecDeque<RecentSample>, filter: SampleFilter) -> RecentSamples {
+    let later: Vec<&RecentSample> = samples.iter().filter(|seen| filter.since.is_none_or(|since| seen.at > since)).collect();
+    let groups = filter.points.map_or(later.len(), |points| later.len().min(points.max(1) as usize));
     let of_group = |group: usize| &later[group * later.len() / groups..(group + 1) * later.len() / groups];
-    let mut answer = RecentLooks {
+    let mut answer = RecentSamples {
         device,
         at: Vec::with_capacity(groups),
         memory: Vec::with_capacity(groups),
@@ -113,7 +113,7 @@ fn columns(device: DeviceId, samples: &VecDeque<RecentSample>, wanted: Wanted) -
     answer
 }
 
-/// What an attempt had in those samples that showed it.
+/// The mean memory of an attempt in the samples that include it.
 fn mean_memory(attempt: AttemptId, group: &[&RecentSample]) -> Option<MiB> {
     let had = group.iter().filter_map(|seen| seen.tenants.iter().find(|(tenant, _)| *tenant == attempt)?.1);
     let (sum, count) = had.fold((0, 0), |(sum, count), memory| (sum + memory.0, count + 1));
@@ -141,36 +141,36 @@ mod tests {
         recent
     }
 
-    fn only(recent: &Recent, wanted: Wanted) -> RecentLooks {
-        let [samples] = recent.samples(wanted).try_into().unwrap();
+    fn only(recent: &Recent, filter: SampleFilter) -> RecentSamples {
+        let [samples] = recent.samples(filter).try_into().unwrap();
         samples
     }
 
     #[test]
     fn ten_minutes_are_remembered_and_what_is_before_is_let_go() {
         let recent = recent(1000, 700);
-        let samples = only(&recent, Wanted::default());
+        let samples = only(&recent, SampleFilter::default());
         assert_eq!((samples.at.len(), samples.at[0], samples.memory[600]), (601, UnixMillis(1_099_000), MiB(1699)));
         assert_eq!((samples.utilisation[Metric::Smact][0], samples.utilisation[Metric::Smocc][0]), (Some(0.123), None));
-        let late = Wanted { since: Some(UnixMillis(1_697_000)), device: Some(GPU), points: None };
+        let late = SampleFilter { since: Some(UnixMillis(1_697_000)), device: Some(GPU), points: None };
         let samples = only(&recent, late);
         assert_eq!(samples.memory, [MiB(1698), MiB(1699)]);
         assert_eq!(samples.tenants, [RecentTenant { attempt: ATTEMPT, memory: vec![Some(MiB(16_980)), None] }]);
-        assert_eq!(recent.samples(Wanted { device: Some(DeviceId::gpu(ServerId(0), 9)), ..Wanted::default() }), []);
+        assert_eq!(recent.samples(SampleFilter { device: Some(DeviceId::gpu(ServerId(0), 9)), ..SampleFilter::default() }), []);
         // The wall clock was put back by an hour.
         recent.take(UnixMillis(100), Vec::new());
-        assert_eq!(recent.samples(Wanted::default()), []);
+        assert_eq!(recent.samples(SampleFilter::default()), []);
     }
 
     #[test]
     fn fewer_points_are_means_and_end_with_the_last_sample() {
-        let samples = only(&recent(0, 10), Wanted { points: Some(3), ..Wanted::default() });
+        let samples = only(&recent(0, 10), SampleFilter { points: Some(3), ..SampleFilter::default() });
         assert_eq!(samples.at, [2000, 5000, 9000].map(UnixMillis));
         assert_eq!(samples.memory, [1, 4, 7].map(MiB));
         assert_eq!(samples.tenants[0].memory, [Some(MiB(10)), Some(MiB(40)), Some(MiB(70))]);
-        assert_eq!(only(&recent(0, 2), Wanted { points: Some(60), ..Wanted::default() }).at.len(), 2);
-        assert_eq!(only(&recent(0, 2), Wanted { points: Some(0), ..Wanted::default() }).at.len(), 1);
-        let nothing = only(&recent(0, 2), Wanted { since: Some(UnixMillis(9000)), points: Some(3), ..Wanted::default() });
+        assert_eq!(only(&recent(0, 2), SampleFilter { points: Some(60), ..SampleFilter::default() }).at.len(), 2);
+        assert_eq!(only(&recent(0, 2), SampleFilter { points: Some(0), ..SampleFilter::default() }).at.len(), 1);
+        let nothing = only(&recent(0, 2), SampleFilter { since: Some(UnixMillis(9000)), points: Some(3), ..SampleFilter::default() });
         assert!(nothing.at.is_empty() && nothing.tenants.is_empty());
     }
 
@@ -181,7 +181,7 @@ mod tests {
             let at = UnixMillis(tenth * 100);
             recent.take(at, vec![(GPU, RecentSample { at, sample: Sample::new(Time::ZERO, MiB(tenth)), tenants: Vec::new() })]);
         }
-        let samples = only(&recent, Wanted::default());
+        let samples = only(&recent, SampleFilter::default());
         assert!(samples.at.len() < 150, "{}", samples.at.len());
         assert_eq!(samples.memory.last(), Some(&MiB(999)));
     }

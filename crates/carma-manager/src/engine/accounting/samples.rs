@@ -1,4 +1,4 @@
-//! Samples of the GPUs: told to the core, metered, and kept.
+//! Samples of the GPUs: passed to the core, metered, and kept.
 
 use carma_core::{DeviceId, Event, JobId, Owner, ProcessUse, State};
 use carma_gpu::Reading;
@@ -9,7 +9,7 @@ use crate::engine::attempts::Attempts;
 use crate::engine::decide::Decisions;
 use crate::engine::gpus::Gpus;
 use crate::engine::gpus::activity::{activity_seen, complete};
-use crate::engine::gpus::sampler::GpuSample;
+use crate::engine::gpus::sample::GpuSample;
 use crate::measure::UsageSample;
 use crate::store::{Change, UnixMillis};
 
@@ -72,7 +72,7 @@ impl Accounting {
     }
 }
 
-/// Jobs that are seen on a GPU for the first time.
+/// Jobs that appear on a GPU for the first time.
 fn starting(decisions: &Decisions, processes: &[ProcessUse]) -> Vec<JobId> {
     let job = |process: &ProcessUse| match process.owner {
         Owner::Attempt(attempt) => Some(attempt.job),

@@ -1,4 +1,4 @@
-//! Which memory of attempts is worth writing down: what it begins with, what it rises and falls to, and what it ends with.
+//! Which memory readings of attempts are stored: the first, larger changes, and the last.
 
 use std::collections::HashMap;
 
@@ -6,28 +6,28 @@ use carma_core::{AttemptId, DeviceId, MiB};
 
 use crate::store::{MemoryStep, UnixMillis};
 
-/// Steps of an attempt on a device are at least so many milliseconds apart.
+/// Minimum time between two steps of an attempt on a device, in milliseconds.
 const APART: u64 = 5_000;
-/// Changes up to this, or up to this part of the memory, are no steps.
+/// Changes up to this many MiB, or up to this share, are no steps.
 const SMALL: u64 = 64;
 const SMALL_PART: f64 = 0.02;
 
-/// What was written of each attempt on each device, and what was seen since.
+/// The last stored and the last read memory of each attempt on each device.
 #[derive(Debug, Default)]
-pub(crate) struct MemorySteps(HashMap<(AttemptId, DeviceId), Known>);
+pub(crate) struct MemorySteps(HashMap<(AttemptId, DeviceId), LastSteps>);
 
 #[derive(Debug)]
-struct Known {
+struct LastSteps {
     written: MemoryStep,
     seen: MemoryStep,
 }
 
 impl MemorySteps {
-    /// An attempt was seen with so much memory: the step to write, where it is one.
+    /// Takes a reading of an attempt's memory. Returns the step to store, if it is one.
     pub(crate) fn seen(&mut self, attempt: AttemptId, device: DeviceId, at: UnixMillis, memory: MiB) -> Option<MemoryStep> {
         let seen = MemoryStep { at, memory };
         let Some(known) = self.0.get_mut(&(attempt, device)) else {
-            self.0.insert((attempt, device), Known { written: seen, seen });
+            self.0.insert((attempt, device), LastSteps { written: seen, seen });
             return Some(seen);
         };
         known.seen = seen;
@@ -40,7 +40,7 @@ impl MemorySteps {
         is_step.then_some(seen)
     }
 
-    /// An attempt is over: what it was last seen with, where that is not written yet.
+    /// An attempt is over: takes its last readings that are not stored yet.
     pub(crate) fn last(&mut self, attempt: AttemptId) -> Vec<(DeviceId, MemoryStep)> {
         let of_attempt = self.0.extract_if(|(known, _), _| *known == attempt);
         let last = of_attempt.filter(|(_, known)| known.seen.memory != known.written.memory);

@@ -6,7 +6,7 @@ use crate::engine::decide::Decisions;
 use crate::measure::Measurement;
 use crate::tally::{Histogram, Tally, kind_of};
 
-/// An attempt is launched. With the first, its job has waited.
+/// An attempt is launched. With the first attempt, the wait of the job ends.
 pub(crate) fn count_launch(decisions: &mut Decisions, attempt: AttemptId) {
     let waited = decisions.job(attempt.job).filter(|_| attempt.number == 1).map(|job| decisions.now() - job.submitted_at);
     decided(decisions, "launch");

@@ -1,4 +1,4 @@
-//! Checkpoints that jobs write, noticed in the folder that each has for them.
+//! Detects checkpoints of jobs by changes in their checkpoint folder.
 
 use std::time::SystemTime;
 
@@ -8,19 +8,19 @@ use super::Attempts;
 use crate::engine::decide::Decisions;
 use crate::executor::CheckpointTimes;
 
-/// What was seen of a folder for checkpoints.
+/// The known changes of a checkpoint folder.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CheckpointWatch {
-    /// The last change at the look before.
+    /// The last change, at the previous check.
     seen: Option<SystemTime>,
-    /// The last change that is known of.
+    /// The last reported change.
     known: Option<SystemTime>,
 }
 
 impl CheckpointWatch {
-    /// Whether there is a checkpoint more, given the folder's last change. One that is being written is not yet there: nothing may have changed
-    /// from one look to the next, unless its writer has ended.
-    fn look(&mut self, changed: Option<SystemTime>, ended: bool) -> bool {
+    /// Whether there is a new checkpoint, given the folder's last change. It is complete when the folder did not change between two checks, or when
+    /// its writer has ended.
+    fn check(&mut self, changed: Option<SystemTime>, ended: bool) -> bool {
         let rests = self.seen == changed || ended;
         self.seen = changed;
         let new = rests && changed > self.known;
@@ -32,17 +32,17 @@ impl CheckpointWatch {
 }
 
 impl Attempts {
-    /// Tells the core when an attempt has written a checkpoint since the last look. It may have ended.
-    pub(super) fn look_for_checkpoint(&mut self, decisions: &mut Decisions, attempt: AttemptId, ended: bool) {
+    /// Tells the core if an attempt has written a checkpoint since the last check. `ended`: the attempt is over.
+    pub(super) fn check_for_checkpoint(&mut self, decisions: &mut Decisions, attempt: AttemptId, ended: bool) {
         let Some(job) = decisions.job(attempt.job).filter(|job| job.spec.may_checkpoint) else { return };
-        let told = job.state.active().is_some_and(|active| job.checkpointed_at >= Some(active.launched_at));
-        // Before an attempt is started, its files do not say when that was.
-        let Some(underway) = self.underway.get_mut(&attempt).filter(|underway| underway.started || ended) else { return };
+        let reported = job.state.active().is_some_and(|active| job.checkpointed_at >= Some(active.launched_at));
+        // The launch time is known only after the start.
+        let Some(active) = self.active.get_mut(&attempt).filter(|active| active.started || ended) else { return };
         let CheckpointTimes { launched, changed } = self.executor.checkpoint(attempt);
-        // Checkpoints of earlier attempts are known, and so is one that an earlier manager has told the core.
-        let known = || if told { changed } else { launched };
-        let watch = underway.checkpoints.get_or_insert_with(|| CheckpointWatch { seen: None, known: known() });
-        if watch.look(changed, ended) && decisions.tell(Event::Checkpointed { attempt }).is_ok() {
+        // Checkpoints of earlier attempts are known, and so is one that an earlier manager has reported to the core.
+        let known = || if reported { changed } else { launched };
+        let watch = active.checkpoints.get_or_insert_with(|| CheckpointWatch { seen: None, known: known() });
+        if watch.check(changed, ended) && decisions.tell(Event::Checkpointed { attempt }).is_ok() {
             decisions.batch.changed.insert(attempt.job);
         }
     }
@@ -58,10 +58,10 @@ mod tests {
     fn a_checkpoint_is_there_once_when_it_is_written() {
         let at = |second| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second));
         let mut watch = CheckpointWatch { seen: None, known: at(10) };
-        let mut look = |changed| watch.look(changed, false);
-        assert_eq!([look(at(9)), look(at(9))], [false, false], "one of an earlier attempt");
-        assert_eq!([look(at(11)), look(at(12))], [false, false], "it is being written");
-        assert_eq!([look(at(12)), look(at(12))], [true, false]);
-        assert_eq!([watch.look(at(20), true), watch.look(at(20), true)], [true, false], "the last before it ended");
+        let mut check = |changed| watch.check(changed, false);
+        assert_eq!([check(at(9)), check(at(9))], [false, false], "one of an earlier attempt");
+        assert_eq!([check(at(11)), check(at(12))], [false, false], "it is being written");
+        assert_eq!([check(at(12)), check(at(12))], [true, false]);
+        assert_eq!([watch.check(at(20), true), watch.check(at(20), true)], [true, false], "the last before it ended");
     }
 }

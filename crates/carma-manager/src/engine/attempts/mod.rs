@@ -1,4 +1,4 @@
-//! Attempts under way: what the executor reports of them, and how they are judged.
+//! Active attempts: reports of the executor, and verdicts.
 
 mod checkpoints;
 mod order;
@@ -17,38 +17,38 @@ use crate::store::{StoredAttempt, UnixMillis};
 pub(crate) use self::order::start_order;
 pub(crate) use self::verdict::{judge, not_started};
 
-/// An attempt under way, as far as the core does not know it.
+/// What the core does not know about an active attempt.
 #[derive(Debug)]
-pub(crate) struct Underway {
-    /// When it was to be launched.
+pub(crate) struct ActiveAttempt {
+    /// When its launch was decided.
     pub(crate) launched: UnixMillis,
     /// It runs under supervision.
     started: bool,
-    /// All its processes that were seen on GPUs.
+    /// All its processes that were observed on GPUs.
     pids: BTreeSet<u32>,
     checkpoints: Option<CheckpointWatch>,
-    /// Why the host last could not start it.
+    /// Why the host could not start it yet.
     delayed: Option<String>,
 }
 
-/// The attempts under way, and the executor that runs them.
+/// The active attempts, and the executor that runs them.
 pub(crate) struct Attempts {
-    underway: HashMap<AttemptId, Underway>,
+    active: HashMap<AttemptId, ActiveAttempt>,
     executor: Arc<dyn Executor>,
 }
 
 impl Attempts {
     pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
-        Self { underway: HashMap::new(), executor }
+        Self { active: HashMap::new(), executor }
     }
 
     pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
         &self.executor
     }
 
-    /// Takes over the attempts that the store knows as running.
+    /// Takes over the attempts that are running according to the store.
     pub(crate) fn adopt(&mut self, running: &[StoredAttempt]) -> Vec<(AttemptId, Adopted)> {
-        self.underway.clear();
+        self.active.clear();
         for stored in running {
             self.add(stored.attempt, stored.launched);
         }
@@ -59,31 +59,31 @@ impl Attempts {
 
     /// An attempt is to be launched.
     pub(crate) fn add(&mut self, attempt: AttemptId, launched: UnixMillis) {
-        let underway = Underway { launched, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
-        self.underway.insert(attempt, underway);
+        let active = ActiveAttempt { launched, started: false, pids: BTreeSet::new(), checkpoints: None, delayed: None };
+        self.active.insert(attempt, active);
     }
 
-    /// An attempt is over; false where it was before.
+    /// An attempt is over. False if it already was.
     pub(crate) fn remove(&mut self, attempt: AttemptId) -> bool {
-        self.underway.remove(&attempt).is_some()
+        self.active.remove(&attempt).is_some()
     }
 
-    pub(crate) fn get(&self, attempt: AttemptId) -> Option<&Underway> {
-        self.underway.get(&attempt)
+    pub(crate) fn get(&self, attempt: AttemptId) -> Option<&ActiveAttempt> {
+        self.active.get(&attempt)
     }
 
     pub(crate) fn contains(&self, attempt: AttemptId) -> bool {
-        self.underway.contains_key(&attempt)
+        self.active.contains_key(&attempt)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.underway.is_empty()
+        self.active.is_empty()
     }
 
     /// Attempts that the host could not start yet, with the reason.
     pub(crate) fn delayed(&self) -> impl Iterator<Item = (AttemptId, &str)> {
-        let waiting = self.underway.iter().filter(|(_, underway)| !underway.started);
-        waiting.filter_map(|(attempt, underway)| Some((*attempt, underway.delayed.as_deref()?)))
+        let waiting = self.active.iter().filter(|(_, active)| !active.started);
+        waiting.filter_map(|(attempt, active)| Some((*attempt, active.delayed.as_deref()?)))
     }
 
     pub(crate) fn start(&self, order: Box<StartOrder>) {
@@ -98,10 +98,10 @@ impl Attempts {
         self.executor.acknowledge(attempt);
     }
 
-    /// An attempt runs. One that is not under way is killed: nothing runs that is not watched.
+    /// An attempt runs. An unknown one is killed: nothing runs unwatched.
     pub(crate) fn started(&mut self, attempt: AttemptId) {
-        match self.underway.get_mut(&attempt) {
-            Some(underway) => underway.started = true,
+        match self.active.get_mut(&attempt) {
+            Some(active) => active.started = true,
             None => self.executor.signal(attempt, Signal::Kill),
         }
     }
@@ -109,8 +109,8 @@ impl Attempts {
     /// The host cannot start an attempt now; the executor tries again.
     pub(crate) fn delay(&mut self, decisions: &mut Decisions, attempt: AttemptId, reason: String) {
         decisions.announce(format!("{attempt} could not be launched, and will be tried again: {reason}"));
-        if let Some(underway) = self.underway.get_mut(&attempt) {
-            underway.delayed = Some(reason);
+        if let Some(active) = self.active.get_mut(&attempt) {
+            active.delayed = Some(reason);
         }
     }
 
@@ -118,32 +118,32 @@ impl Attempts {
     pub(crate) fn owners(&mut self, pids: &[u32]) -> HashMap<u32, AttemptId> {
         let owners = self.executor.owners(pids);
         for (pid, attempt) in &owners {
-            if let Some(underway) = self.underway.get_mut(attempt) {
-                underway.pids.insert(*pid);
+            if let Some(active) = self.active.get_mut(attempt) {
+                active.pids.insert(*pid);
             }
         }
         owners
     }
 
-    /// Reads what all attempts say about themselves.
-    pub(crate) fn look(&mut self, decisions: &mut Decisions) {
-        let attempts: Vec<AttemptId> = self.underway.keys().copied().collect();
+    /// Reads progress and checkpoints of all attempts.
+    pub(crate) fn poll(&mut self, decisions: &mut Decisions) {
+        let attempts: Vec<AttemptId> = self.active.keys().copied().collect();
         for attempt in attempts {
             self.read_progress(decisions, attempt);
-            self.look_for_checkpoint(decisions, attempt, false);
+            self.check_for_checkpoint(decisions, attempt, false);
         }
     }
 
-    /// Reads what an attempt said about itself until it ended.
-    pub(crate) fn last_look(&mut self, decisions: &mut Decisions, attempt: AttemptId) {
+    /// Reads progress and checkpoints of an attempt that has ended.
+    pub(crate) fn poll_last(&mut self, decisions: &mut Decisions, attempt: AttemptId) {
         self.read_progress(decisions, attempt);
-        self.look_for_checkpoint(decisions, attempt, true);
+        self.check_for_checkpoint(decisions, attempt, true);
     }
 
     fn read_progress(&self, decisions: &mut Decisions, attempt: AttemptId) {
         let Some(done) = self.executor.progress(attempt).map(Fraction::clamped) else { return };
         if decisions.job(attempt.job).is_some_and(|job| job.progress != Some(done)) {
-            // The core refuses it where the attempt has ended meanwhile.
+            // The core refuses it if the attempt has ended meanwhile.
             let _ = decisions.tell(Event::Progress { attempt, done });
         }
     }

@@ -8,7 +8,7 @@ use crate::executor::StartOrder;
 use crate::launch::CheckpointTerms;
 use crate::request::Owner;
 
-/// The order for an attempt; none where a GPU of its placement is no longer there.
+/// The order for an attempt; none if a GPU of its placement is gone.
 pub(crate) fn start_order(
     decisions: &Decisions,
     gpus: &Gpus,

@@ -1,4 +1,4 @@
-//! Changes that are written together, and their effects, which wait for the disk.
+//! Changes that are stored together, and their effects, which wait for the commit.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::request::{JobRequest, Owner};
 use crate::store::{Change, NewEvent, StoredJob, UnixMillis};
 use crate::tally::Tallies;
 
-/// Where an answer goes.
+/// The channel of an answer.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 
-/// Something that is done when what led to it is on the disk.
+/// An effect of a batch, after its commit.
 pub(crate) enum Effect {
     /// An attempt is started.
     Start(Box<StartOrder>),
@@ -26,16 +26,16 @@ pub(crate) enum Effect {
     /// A question is answered.
     Answer(Box<dyn FnOnce(Result<(), Problem>) + Send>),
     /// Listeners are notified.
-    Tell(Update),
+    Publish(Update),
     /// A GPU is switched to another mode.
     Switch { device: DeviceId, to: GpuMode },
     /// The core forgets a job that is over.
     Forget(JobId),
 }
 
-/// A job that was accepted and is not written down yet.
+/// An accepted job that is not stored yet.
 #[derive(Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedJob {
     pub(crate) job: JobId,
     pub(crate) request: JobRequest,
     pub(crate) owner: Owner,
@@ -45,7 +45,7 @@ pub(crate) struct Accepted {
 /// Changes that go together, with their effects.
 #[derive(Default)]
 pub(crate) struct Batch {
-    pub(crate) accepted: Vec<Accepted>,
+    pub(crate) accepted: Vec<AcceptedJob>,
     /// Jobs that have changed in the core.
     pub(crate) changed: BTreeSet<JobId>,
     pub(crate) changes: Vec<Change>,
@@ -68,7 +68,7 @@ impl Batch {
     pub(crate) fn settle(self, scheduler: &Scheduler, at: UnixMillis) -> (Vec<Change>, Vec<Effect>) {
         let Self { accepted, mut changed, changes, effects, tallies } = self;
         let mut all = Vec::with_capacity(accepted.len() + changed.len() + changes.len());
-        for Accepted { job: id, request, owner, submitted } in accepted {
+        for AcceptedJob { job: id, request, owner, submitted } in accepted {
             changed.remove(&id);
             if let Some(job) = scheduler.job(id) {
                 let ended = job.state.outcome().map(|_| at);

@@ -1,4 +1,4 @@
-//! The manager's own time: it never goes back, whatever the wall clock does, and continues over restarts.
+//! The manager's own time. It never goes back, even if the wall clock does, and continues after restarts.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::store::UnixMillis;
 /// A thousand years, in seconds.
 const LATEST: f64 = 1000.0 * 366.0 * 86_400.0;
 
-/// The core's time and the time that people read. Emulated GPUs may run faster than real time: then both are their time.
+/// The time of the core, and the wall clock. Emulated GPUs may run faster than real time: then both are their time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     base: Time,
@@ -53,7 +53,7 @@ impl Clock {
     /// The core's time at a moment of the real wall clock: as many seconds from now, which are the GPUs' seconds.
     pub(crate) fn at(&self, moment: UnixMillis) -> Time {
         let now = UnixMillis::now();
-        // Later than this is never, and can still be stored.
+        // A later time means never, and can still be stored.
         let milliseconds = |span: u64| Seconds::new((span as f64 / 1000.0).min(LATEST)).unwrap_or(Seconds::ZERO);
         if moment >= now {
             self.now() + milliseconds(moment.0 - now.0)
@@ -76,17 +76,17 @@ impl Clock {
     }
 }
 
-/// The clock in force, for other threads.
+/// The present clock, for other threads.
 #[derive(Debug, Clone)]
-pub(crate) struct ClockFace(Arc<RwLock<Clock>>);
+pub(crate) struct SharedClock(Arc<RwLock<Clock>>);
 
-impl ClockFace {
+impl SharedClock {
     /// The real wall clock, until there is another.
     pub(crate) fn new() -> Self {
         Self(Arc::new(RwLock::new(Clock::from(Time::ZERO, 1.0))))
     }
 
-    pub(crate) fn show(&self, clock: Clock) {
+    pub(crate) fn set(&self, clock: Clock) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = clock;
     }
 

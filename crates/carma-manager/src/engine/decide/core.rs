@@ -14,7 +14,7 @@ pub(crate) enum Core {
     Recorded(Box<EventLog<BufWriter<File>>>),
 }
 
-/// A new file with this name; where it exists, with the next free number after it.
+/// A new file with this name, or with the next free number after it.
 fn new_file(path: &Path) -> io::Result<File> {
     let numbered = (1..=u32::MAX).map(|number| PathBuf::from(format!("{}.{number}", path.display())));
     for path in iter::once(path.to_owned()).chain(numbered) {
@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// Tells the core. A log that can no longer be written ends there, and the core goes on.
+    /// Passes an event to the core. If the log cannot be written, it ends, and the core continues.
     pub(crate) fn handle(&mut self, event: Event, now: Time) -> Result<Vec<Action>, EventError> {
         match self {
             Self::Plain(scheduler) => scheduler.handle(event, now),

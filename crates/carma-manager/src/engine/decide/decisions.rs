@@ -1,4 +1,4 @@
-//! The core with its clock and with all that follows from its decisions until it is on the disk.
+//! The core with its clock, and the batch that follows from its decisions.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::api::{Problem, Update};
 use crate::event::JobEvent;
 use crate::store::{Phase, UnixMillis};
 
-/// What every part of the engine is given to decide with.
+/// The core, as every part of the engine uses it.
 pub(crate) struct Decisions {
     core: Core,
     pub(crate) clock: Clock,
@@ -39,27 +39,27 @@ impl Decisions {
         self.clock.now()
     }
 
-    /// The time that people read.
+    /// The wall clock.
     pub(crate) fn wall(&self) -> UnixMillis {
         self.clock.wall()
     }
 
-    /// Tells the core. Its actions are acted on after the input that led to them.
+    /// Tells the core an event. Its actions are acted on after the present input.
     pub(crate) fn tell(&mut self, event: Event) -> Result<(), EventError> {
         let actions = self.core.handle(event, self.clock.now())?;
         self.actions.extend(actions);
         Ok(())
     }
 
-    /// Tells the core something while it has no jobs yet: nothing follows from it.
+    /// Tells the core an event while it has no jobs. There are no actions.
     pub(crate) fn prepare(&mut self, event: Event) -> Result<(), EventError> {
         self.core.handle(event, self.clock.now()).map(drop)
     }
 
-    /// Tells the core something that it has no reason to refuse.
-    pub(crate) fn tell_surely(&mut self, event: Event) {
-        let told = self.tell(event);
-        let _ = told.inspect_err(|error| tracing::error!("the core refuses an event: {error}"));
+    /// Tells the core an event that it should accept.
+    pub(crate) fn tell_or_log(&mut self, event: Event) {
+        let result = self.tell(event);
+        let _ = result.inspect_err(|error| tracing::error!("the core refuses an event: {error}"));
     }
 
     /// The next action to act on.
@@ -73,26 +73,26 @@ impl Decisions {
     }
 
     /// A job changed in the core: the change is stored, and listeners are notified.
-    pub(crate) fn news(&mut self, job: JobId, text: String) {
+    pub(crate) fn job_changed(&mut self, job: JobId, text: String) {
         self.batch.changed.insert(job);
         let Some(known) = self.core.scheduler().job(job) else { return };
         let (uid, attempt) = (known.spec.user.0, known.attempts);
-        self.batch.effects.push(Effect::Tell(Update::Job { job, uid, state: Phase::from(&known.state), attempt, text }));
+        self.batch.effects.push(Effect::Publish(Update::Job { job, uid, state: Phase::from(&known.state), attempt, text }));
     }
 
-    /// The same for what has a line in the job's timeline.
+    /// The same, with an event in the job's timeline.
     pub(crate) fn note(&mut self, job: JobId, event: JobEvent, text: String) {
         self.log(job, event);
-        self.news(job, text);
+        self.job_changed(job, text);
     }
 
     /// Adds an event of the machine, which the log shows like every other event.
     pub(crate) fn announce(&mut self, text: String) {
         self.batch.log(self.clock.wall(), None, JobEvent::Machine { text: text.clone() });
-        self.batch.effects.push(Effect::Tell(Update::Machine { text }));
+        self.batch.effects.push(Effect::Publish(Update::Machine { text }));
     }
 
-    /// Answers once all that led to the answer is on the disk.
+    /// Answers after the commit of this batch.
     pub(crate) fn answer<T: Send + 'static>(&mut self, reply: Reply<T>, answer: T) {
         let answer = move |written: Result<(), Problem>| drop(reply.send(written.map(|()| answer)));
         self.batch.effects.push(Effect::Answer(Box::new(answer)));

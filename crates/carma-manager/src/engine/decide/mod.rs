@@ -10,6 +10,6 @@ pub(crate) mod core;
 mod decisions;
 
 pub(crate) use batch::{Effect, Reply};
-pub(crate) use clock::{Clock, ClockFace};
+pub(crate) use clock::{Clock, SharedClock};
 pub(crate) use core::Core;
 pub(crate) use decisions::Decisions;

@@ -1,4 +1,4 @@
-//! The process that estimates a job: run like the job, by its user and in its environment, under a shim that leaves nothing behind.
+//! Estimates a job in a process of its user, in its environment, under a shim that cleans up.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::supervise::AttemptFolder;
 /// The time limit of a static estimate.
 const STATIC_LIMIT: Duration = Duration::from_secs(30);
 /// The largest output of an estimator.
-const LONGEST_ANSWER: u64 = 4 << 20;
+const MAX_ANSWER: u64 = 4 << 20;
 
 /// Parts of memory, in the order in which training allocates them.
 const PARTS: [&str; 7] = ["weights", "gradients", "optimizer", "activations", "workspace", "fragmentation", "context"];
 
-/// What all estimates have in common.
+/// The common settings of all estimates.
 #[derive(Debug)]
 pub(super) struct Estimator {
     program: PathBuf,
@@ -43,10 +43,10 @@ impl Estimator {
     }
 
     fn run(&self, order: &EstimateOrder, folder: &AttemptFolder) -> Result<HelperOutput, String> {
-        let (words, limit) = self.command(order);
+        let (command, limit) = self.command(order);
         let user = run_as(&order.owner).map_err(NotLaunched::reason)?;
         let request = JobRequest {
-            command: JobCommand::Program(words),
+            command: JobCommand::Program(command),
             // A description is read by this program, and needs no environment of the user.
             activation: order.request.activation.clone().filter(|_| order.method == Method::DryRun),
             image: None,
@@ -69,7 +69,7 @@ impl Estimator {
             devices: &[],
             mps: None,
             folder,
-            log_limit: LONGEST_ANSWER,
+            log_limit: MAX_ANSWER,
             limits: HELPER_LIMITS,
             checkpoints: None,
         };
@@ -81,8 +81,8 @@ impl Estimator {
     fn command(&self, order: &EstimateOrder) -> (Vec<String>, Duration) {
         let EstimateOrder { request, method, .. } = order;
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let mut words = vec![text(&self.program)];
-        let mut add = |added: &[&str]| words.extend(added.iter().map(ToString::to_string));
+        let mut command = vec![text(&self.program)];
+        let mut add = |added: &[&str]| command.extend(added.iter().map(ToString::to_string));
         let model = request.hints.model.as_deref().map(text);
         let batch = request.hints.batch.map(|batch| batch.to_string());
         let seconds = self.settings.dry_run_seconds;
@@ -109,15 +109,15 @@ impl Estimator {
                 }
                 // Its Python is found in its own environment.
                 add(&["--python", interpreter, "--fallback-python", &text(&self.settings.python), "--"]);
-                words.extend_from_slice(script);
+                command.extend_from_slice(script);
                 // It ends itself at its time limit; this is for scripts that block.
-                (words, Duration::from_secs_f64(seconds.get()) + STATIC_LIMIT)
+                (command, Duration::from_secs_f64(seconds.get()) + STATIC_LIMIT)
             }
             (_, model, _) => {
                 if let Some(model) = model {
                     add(&["--", model]);
                 }
-                (words, STATIC_LIMIT)
+                (command, STATIC_LIMIT)
             }
         }
     }
@@ -138,14 +138,14 @@ struct Answer {
     breakdown_mib: BTreeMap<String, f64>,
 }
 
-fn read(said: &HelperOutput) -> Result<Estimated, String> {
+fn read(output: &HelperOutput) -> Result<Estimated, String> {
     // Shells that activate an environment may print something first.
-    let begins = said.output.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
-    let answer: Answer = serde_json::from_slice(&said.output[begins..]).map_err(|error| {
+    let begins = output.output.windows(2).rposition(|pair| pair == b"\n{").map_or(0, |line| line + 1);
+    let answer: Answer = serde_json::from_slice(&output.output[begins..]).map_err(|error| {
         // The last line says why it failed.
-        let errors = String::from_utf8_lossy(&said.errors);
-        let words = errors.lines().last().map_or_else(|| error.to_string(), |line| line.trim_start_matches("carma: ").to_owned());
-        format!("no estimate: {}", words.chars().take(300).collect::<String>())
+        let errors = String::from_utf8_lossy(&output.errors);
+        let reason = errors.lines().last().map_or_else(|| error.to_string(), |line| line.trim_start_matches("carma: ").to_owned());
+        format!("no estimate: {}", reason.chars().take(300).collect::<String>())
     })?;
     Ok(answer.into())
 }
@@ -175,15 +175,15 @@ mod tests {
 
     #[test]
     fn an_answer_is_found_behind_what_shells_say() {
-        let said = |output: &str, errors: &str| HelperOutput { output: output.into(), errors: errors.into() };
+        let output = |output: &str, errors: &str| HelperOutput { output: output.into(), errors: errors.into() };
         let answer = "{\n  \"estimator\": \"static\",\n  \"memory_mib\": 10.5,\n  \"upper_mib\": 12\n}\n";
         let expected = Some(PerRank::Same(MemoryEstimate { expected: MiB(11), upper: MiB(12) }));
         for before in ["", "Welcome {to} bash\n"] {
-            assert_eq!(read(&said(&format!("{before}{answer}"), "")).unwrap().estimate.memory, expected);
+            assert_eq!(read(&output(&format!("{before}{answer}"), "")).unwrap().estimate.memory, expected);
         }
         let parts = r#"{"estimator": "static", "memory_mib": 10, "upper_mib": 12, "breakdown_mib": {"context": 6.4, "optimizer": 0, "weights": 3.6}}"#;
-        let parts: Vec<_> = read(&said(parts, "")).unwrap().parts.into_iter().map(|part| (part.name, part.memory.0)).collect();
+        let parts: Vec<_> = read(&output(parts, "")).unwrap().parts.into_iter().map(|part| (part.name, part.memory.0)).collect();
         assert_eq!(parts, [("weights".to_owned(), 4), ("context".to_owned(), 6)]);
-        assert_eq!(read(&said("", "warning\ncarma: no such model\n")).unwrap_err(), "no estimate: no such model");
+        assert_eq!(read(&output("", "warning\ncarma: no such model\n")).unwrap_err(), "no estimate: no such model");
     }
 }

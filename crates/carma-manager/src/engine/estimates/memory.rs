@@ -1,4 +1,4 @@
-//! The history of runs: a job that ran before needs what it needed then.
+//! The history of runs: a job needs what its earlier runs needed.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,7 +14,7 @@ use carma_format::memory as size;
 /// A job that ran out of memory needs more than it had. This share more is tried first; recovery adds to it.
 const MORE_AFTER_OOM: f64 = 0.25;
 
-/// What earlier runs say against the declaration or estimate of a job.
+/// Earlier runs that contradict the declaration or estimate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EarlierRuns {
     /// A completed run used this much.
@@ -39,10 +39,10 @@ impl EarlierRuns {
         let declared = spec.memory.known.as_ref().and_then(|known| known.values().iter().max()).copied();
         let estimated = spec.memory.estimated.as_ref().and_then(|all| all.values().iter().map(|one| one.expected).max());
         let need = self.need();
-        let told = declared.or(estimated);
+        let expected = declared.or(estimated);
         let too_low = match self {
             Self::Used(_) => declared.is_some_and(|declared| declared < need.expected),
-            Self::RanOutWith(memory) => told.is_none_or(|told| told <= memory),
+            Self::RanOutWith(memory) => expected.is_none_or(|expected| expected <= memory),
         };
         if !too_low {
             return None;

@@ -1,4 +1,4 @@
-//! What jobs will need: at once from earlier runs, or estimated by other processes.
+//! Estimates of jobs: at once from earlier runs, or by other processes.
 //!
 //! A description or script belongs to the user, so a process of the user reads it, never the manager.
 
@@ -73,7 +73,7 @@ pub(crate) struct EstimateOrder {
     pub(crate) method: Method,
 }
 
-/// What is known of earlier runs, and the threads that estimate. Dropped, these end.
+/// The history of runs, and the threads that estimate. The threads end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Estimates {
     memory: Memory,
@@ -90,7 +90,7 @@ impl Estimates {
         done: impl Fn(Box<EstimateOrder>, Box<Estimated>) -> bool + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let estimator = Arc::new(Estimator::new(program.to_owned(), settings.clone(), state.join("estimates")));
-        let hire = || {
+        let new_worker = || {
             let (estimator, done) = (Arc::clone(&estimator), done.clone());
             Ok::<_, io::Error>(move |order: Box<EstimateOrder>| {
                 let estimated =
@@ -98,13 +98,13 @@ impl Estimates {
                 done(order, Box::new(estimated))
             })
         };
-        let threads = Pool::start("estimates", THREADS, hire)?;
+        let threads = Pool::start("estimates", THREADS, new_worker)?;
         Ok(Self { memory: Memory::open(state.join("history.csv")), settings: settings.clone(), threads })
     }
 
     /// Estimates a job. The result is reported.
     pub(crate) fn order(&self, order: EstimateOrder) {
-        self.threads.give(Box::new(order));
+        self.threads.add(Box::new(order));
     }
 
     /// What earlier runs of the same job needed.

@@ -9,23 +9,23 @@ use crate::engine::decide::Decisions;
 use crate::measure::UsageSample;
 
 /// The longest period.
-const LONGEST: Seconds = Seconds::from_secs(10);
-/// How often the driver is asked before an idle holder is due.
-const QUESTIONS: f64 = 10.0;
+const MAX_PERIOD: Seconds = Seconds::from_secs(10);
+/// Queries of the driver before an idle holder is due.
+const QUERIES: f64 = 10.0;
 
-/// How often the driver is asked what each process does; unset while the rules do not need it.
+/// How often the driver is asked for the activity of processes; unset while the rules do not need it.
 pub(crate) fn activity_period(decisions: &Decisions) -> Option<Duration> {
     let rules = decisions.scheduler().config().idle_holders;
     let soonest = rules.flag_after.into_iter().chain(rules.lend_after).min()?;
-    Some(decisions.clock.real(soonest.times(1.0 / QUESTIONS).min(LONGEST)))
+    Some(decisions.clock.real(soonest.times(1.0 / QUERIES).min(MAX_PERIOD)))
 }
 
-/// What the attempts on a device do. One that is no longer on it does nothing. Where the driver does not tell, earlier answers no longer count.
+/// The activity of the attempts on a device. An attempt without processes there is inactive. If the driver does not report it, earlier values expire.
 pub(crate) fn activity_seen(decisions: &Decisions, device: DeviceId, activity: &ProcessActivity, usage: &UsageSample) -> Event {
     let tenants = decisions.scheduler().fleet().device(device).map_or(&[][..], |device| &device.tenants);
     let does = |attempt: AttemptId| usage.occupant(attempt).map_or(Some(Fraction::ZERO), |occupant| occupant.busy);
-    let told = tenants.iter().filter(|_| *activity != ProcessActivity::Unknown);
-    let attempts = told.filter_map(|tenant| Some((tenant.attempt, does(tenant.attempt)?))).collect();
+    let reported = tenants.iter().filter(|_| *activity != ProcessActivity::Unknown);
+    let attempts = reported.filter_map(|tenant| Some((tenant.attempt, does(tenant.attempt)?))).collect();
     Event::ActivitySeen { device, attempts }
 }
 
@@ -58,9 +58,10 @@ mod tests {
             uncorrected: None,
             processes: vec![process(1), process(2)],
         };
-        let told = |all: &[(u32, f64)]| ProcessActivity::Known(all.iter().map(|(pid, does)| (*pid, Fraction::clamped(*does))).collect());
+        let activity =
+            |all: &[(u32, f64)]| ProcessActivity::Known(all.iter().map(|(pid, does)| (*pid, Fraction::clamped(*does))).collect());
         let counts =
-            |all: &[(u32, f64)], utilisation, server| *complete(&told(all), &reading(utilisation), server) != ProcessActivity::Unknown;
+            |all: &[(u32, f64)], utilisation, server| *complete(&activity(all), &reading(utilisation), server) != ProcessActivity::Unknown;
         assert!(counts(&[(1, 0.5)], Some(0.5), None) && counts(&[(1, 0.5)], Some(0.5), Some(2)));
         assert!(!counts(&[(2, 0.5)], Some(0.5), Some(2)), "it is unknown which client of the server works");
         assert!(counts(&[], Some(0.0), None) && counts(&[], None, None) && !counts(&[], Some(0.5), None));

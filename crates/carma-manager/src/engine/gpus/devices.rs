@@ -8,7 +8,7 @@ use carma_core::{CollocationMode, DeviceId, DeviceSpec, MiB, PowerRange, ServerI
 use carma_gpu::profiling::Target;
 use carma_gpu::{DeviceUuid, Driver, DriverError, Gpu, mig};
 
-use super::outside::Outside;
+use super::excluded::ExcludedGpus;
 use crate::configuration::GpuConfig;
 use crate::engine::saved;
 
@@ -42,10 +42,10 @@ pub(crate) struct Devices(Vec<Device>);
 
 impl Devices {
     /// Asks the driver. A GPU keeps its first number when others come or go: running attempts refer to it.
-    pub(crate) fn find(driver: &Driver, settings: &GpuConfig, numbers: &mut Numbers) -> Result<(Self, Outside), DriverError> {
+    pub(crate) fn find(driver: &Driver, settings: &GpuConfig, numbers: &mut Numbers) -> Result<(Self, ExcludedGpus), DriverError> {
         let mut devices = Vec::new();
         let inventory = driver.inventory()?;
-        let outside = Outside::of(&inventory);
+        let excluded = ExcludedGpus::of(&inventory);
         for gpu in inventory.gpus {
             let listed = |list: &[String]| list.iter().any(|name| name == "all" || names(name, &gpu));
             if !listed(&settings.ignore) {
@@ -54,7 +54,7 @@ impl Devices {
                 devices.extend(with_instances(driver, gpu, id, mode)?);
             }
         }
-        Ok((Self::sorted(devices), outside))
+        Ok((Self::sorted(devices), excluded))
     }
 
     /// Asks the driver for one GPU with this mode; empty where it is cut and has no instances.

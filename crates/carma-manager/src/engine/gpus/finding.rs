@@ -1,4 +1,4 @@
-//! GPUs and instances that come and go.
+//! GPUs and instances that appear and disappear.
 
 use std::thread;
 
@@ -13,21 +13,21 @@ use crate::engine::decide::Decisions;
 use crate::store::MachineChange;
 
 impl Gpus {
-    /// Asks the driver which devices there are. Why others are not used is logged.
+    /// Lists the devices of the driver. Logs why others are not used.
     pub(crate) fn find(&mut self) -> Result<Devices, DriverError> {
         let Some(driver) = &self.setup.driver else { return Ok(Devices::default()) };
-        let (devices, outside) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
-        outside.words.iter().for_each(|words| tracing::info!("{words}"));
-        self.outside = outside;
+        let (devices, excluded) = Devices::find(driver, &self.setup.settings, &mut self.numbers)?;
+        excluded.reasons.iter().for_each(|reason| tracing::info!("{reason}"));
+        self.excluded = excluded;
         Ok(devices)
     }
 
-    /// How devices are connected, where the driver tells.
+    /// The topology of the devices, if the driver reports it.
     pub(crate) fn topology(&self, devices: &Devices) -> Option<Topology> {
         topology(self.setup.driver.as_ref()?, &devices.gpus()).ok()
     }
 
-    /// Begins with these devices in a core that knows none.
+    /// Attaches the devices to a new core.
     pub(crate) fn attach(
         &mut self,
         decisions: &mut Decisions,
@@ -36,7 +36,7 @@ impl Gpus {
         drained: impl IntoIterator<Item = DeviceId>,
     ) -> Result<(), EventError> {
         self.devices = found;
-        self.keep_switched(decisions, changes);
+        self.keep_mps_modes(decisions, changes);
         if !self.setup.observes {
             for trouble in self.mps.start_for_new(&mut self.devices, &Devices::default()) {
                 decisions.announce(trouble);
@@ -47,7 +47,7 @@ impl Gpus {
         }
         self.drained = drained.into_iter().collect();
         for device in &self.drained {
-            // One that is not there now is drained when it comes.
+            // An absent device is drained when it appears.
             let _ = decisions.prepare(Event::GpuDrained { device: *device });
         }
         self.save_numbers();
@@ -59,33 +59,33 @@ impl Gpus {
         let _ = self.numbers.write(&self.setup.numbers);
     }
 
-    /// Looks for the devices again, on a thread that may block.
-    pub(crate) fn look_for_devices(&mut self) {
-        // After a switch they are looked for in any case.
+    /// Lists the devices again, on a thread that may block.
+    pub(crate) fn rescan_devices(&mut self) {
+        // After a switch they are listed again anyway.
         let (Some(driver), Some(number)) = (self.setup.driver.clone(), self.scans.begin()) else { return };
         let (settings, mut numbers, reports) = (self.setup.settings.clone(), self.numbers.clone(), self.reports.clone());
         let (daemons, known) = (Some(self.mps.clone()).filter(|_| !self.setup.observes), self.devices.clone());
         let run = move || {
-            if let Ok((mut devices, outside)) = Devices::find(&driver, &settings, &mut numbers) {
+            if let Ok((mut devices, excluded)) = Devices::find(&driver, &settings, &mut numbers) {
                 let troubles = daemons.map(|daemons| daemons.start_for_new(&mut devices, &known)).unwrap_or_default();
-                reports.changed(GpuChange::Found(Scan { number, devices, outside, numbers, troubles }));
+                reports.changed(GpuChange::Found(Scan { number, devices, excluded, numbers, troubles }));
             }
         };
         let _ = thread::Builder::new().name("devices".to_owned()).spawn(run);
     }
 
-    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, outside, numbers, troubles }: Scan) {
+    pub(super) fn scanned(&mut self, decisions: &mut Decisions, Scan { number, mut devices, excluded, numbers, troubles }: Scan) {
         if self.scans.counts(number) {
             for trouble in troubles {
                 decisions.announce(trouble);
             }
             devices.keep_modes(&self.devices);
-            (self.numbers, self.outside) = (numbers, outside);
+            (self.numbers, self.excluded) = (numbers, excluded);
             self.found(decisions, &devices);
         }
     }
 
-    /// Devices that came are used. Those that went without attempts on them are forgotten, others are lost.
+    /// New devices are attached. Missing devices are detached, or lost if attempts are on them.
     pub(crate) fn found(&mut self, decisions: &mut Decisions, now: &Devices) {
         if *now == self.devices {
             return;
@@ -115,11 +115,11 @@ impl Gpus {
         }
     }
 
-    /// Instances that went while attempts were on them are forgotten with the last of these, so that their GPU is whole again.
+    /// An instance that disappeared under attempts is detached with its last attempt, so that its GPU is whole again.
     pub(crate) fn forget_gone_instances(&self, decisions: &mut Decisions, placement: &Placement) {
         let devices = placement.devices.iter().map(|granted| granted.device);
         for device in devices.filter(|device| device.instance.is_some() && self.devices.get(*device).is_none()) {
-            // Others may still be on it.
+            // Other attempts may still be on it.
             let _ = decisions.tell(Event::GpuDetached { device });
         }
     }

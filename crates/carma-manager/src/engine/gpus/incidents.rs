@@ -1,4 +1,4 @@
-//! What happens to GPUs: errors, losses, and MPS servers that die.
+//! Incidents of GPUs: errors, losses, and deaths of MPS servers.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use carma_gpu::{Blame, GpuEvent, Incident};
 
 use super::Gpus;
 use crate::engine::decide::Decisions;
-use crate::judge::{DeviceFacts, XidSeen};
+use crate::judge::{DeviceFacts, XidRecord};
 
-/// Errors of a GPU that are remembered.
-const MOST_XIDS: usize = 64;
+/// Maximum number of errors kept per GPU.
+const MAX_XIDS: usize = 64;
 
-/// What is remembered for verdicts.
+/// Incidents, kept for verdicts.
 #[derive(Debug, Default)]
 pub(crate) struct Incidents {
     /// Errors of each GPU, the latest.
-    xids: HashMap<DeviceId, Vec<XidSeen>>,
+    xids: HashMap<DeviceId, Vec<XidRecord>>,
     /// When the MPS server of a GPU last died.
     mps_deaths: HashMap<DeviceId, Time>,
 }
 
 impl Incidents {
-    fn add_xid(&mut self, device: DeviceId, seen: XidSeen) {
+    fn add_xid(&mut self, device: DeviceId, seen: XidRecord) {
         let xids = self.xids.entry(device).or_default();
         xids.push(seen);
-        let surplus = xids.len().saturating_sub(MOST_XIDS);
+        let surplus = xids.len().saturating_sub(MAX_XIDS);
         xids.drain(..surplus);
     }
 }
@@ -40,12 +40,12 @@ impl Gpus {
         let _ = match (event.incident, device) {
             (Incident::Lost, Some(device)) => decisions.tell(Event::GpuLost { device }),
             (Incident::Xid(xid), Some(device)) => {
-                self.incidents.add_xid(device, XidSeen { xid, at: decisions.now(), pid: None });
+                self.incidents.add_xid(device, XidRecord { xid, at: decisions.now(), pid: None });
                 if xid.blame() == Blame::Lost { decisions.tell(Event::GpuLost { device }) } else { Ok(()) }
             }
             (Incident::Back, Some(device)) => decisions.tell(Event::GpuRecovered { device }),
             (Incident::InstancesChanged, _) => {
-                self.look_for_devices();
+                self.rescan_devices();
                 Ok(())
             }
             _ => Ok(()),
@@ -58,7 +58,7 @@ impl Gpus {
         let _ = decisions.tell(Event::MpsServerDied { device });
     }
 
-    /// What is known of a device that an attempt had since this time, for the verdict.
+    /// Facts about a device of an attempt since this time, for the verdict.
     pub(crate) fn facts(&self, decisions: &Decisions, device: DeviceId, attempt: AttemptId, since: Time) -> DeviceFacts {
         let known = decisions.scheduler().fleet().device(device);
         let reading = self.sampling.latest(device).and_then(|sample| sample.reading.as_ref().ok());
@@ -87,9 +87,9 @@ mod tests {
     fn only_the_latest_errors_are_remembered() {
         let (mut incidents, device) = (Incidents::default(), DeviceId::gpu(ServerId(0), 0));
         for second in 0..100 {
-            incidents.add_xid(device, XidSeen { xid: Xid(31), at: Time::from_secs(second), pid: None });
+            incidents.add_xid(device, XidRecord { xid: Xid(31), at: Time::from_secs(second), pid: None });
         }
         let seen = &incidents.xids[&device];
-        assert_eq!((seen.len(), seen[0].at), (MOST_XIDS, Time::from_secs(36)));
+        assert_eq!((seen.len(), seen[0].at), (MAX_XIDS, Time::from_secs(36)));
     }
 }

@@ -1,17 +1,19 @@
-//! The GPUs: which there are, how they are shared, what is sampled of them, and what happens to them.
+//! The GPUs: inventory, sharing modes, samples, and incidents.
 
 pub(crate) mod activity;
 pub(crate) mod devices;
+pub(crate) mod excluded;
 mod finding;
 pub(crate) mod incidents;
 mod modes;
 mod mps;
-pub(crate) mod outside;
 mod power;
 mod report;
-pub(crate) mod sampler;
+pub(crate) mod sample;
+mod sampler;
 mod sampling;
 mod scans;
+mod switch;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,9 +25,9 @@ use carma_gpu::Driver;
 use carma_gpu::profiling::Options;
 
 use self::devices::{Devices, Numbers};
+use self::excluded::ExcludedGpus;
 use self::incidents::Incidents;
 use self::mps::MpsDaemons;
-use self::outside::Outside;
 use self::power::PowerOrder;
 pub(crate) use self::report::{GpuChange, GpuReport, Reports};
 use self::sampling::Sampling;
@@ -36,7 +38,7 @@ use crate::pool::Pool;
 use crate::store::{Change, MachineChange, Store};
 use crate::world::World;
 
-/// What does not change while the manager runs.
+/// The fixed settings.
 #[derive(Debug)]
 pub(crate) struct GpuSetup {
     /// Unset where there are no GPUs.
@@ -54,8 +56,8 @@ pub(crate) struct GpuSetup {
 pub(crate) struct Gpus {
     setup: GpuSetup,
     devices: Devices,
-    outside: Outside,
-    /// GPUs that take no new jobs, whether or not they are there now.
+    excluded: ExcludedGpus,
+    /// Drained GPUs, present or not.
     drained: BTreeSet<DeviceId>,
     numbers: Numbers,
     scans: Scans,
@@ -74,7 +76,7 @@ impl Gpus {
             power: power::limits(setup.driver.as_ref(), store, &reports)?,
             setup,
             devices: Devices::default(),
-            outside: Outside::default(),
+            excluded: ExcludedGpus::default(),
             drained: BTreeSet::new(),
             scans: Scans::default(),
             sampling: Sampling::default(),
@@ -93,7 +95,7 @@ impl Gpus {
 
     /// Why GPUs of this host are not used.
     pub(crate) fn left_out(&self) -> &[String] {
-        &self.outside.words
+        &self.excluded.reasons
     }
 
     /// Whether a GPU is being switched to another mode.
@@ -101,7 +103,7 @@ impl Gpus {
         self.scans.is_switching()
     }
 
-    /// A switch has ended while nothing could be decided: its result is found on the GPU later.
+    /// A report while the engine is unavailable. The result of a switch is read from the GPU later.
     pub(crate) fn ignore(&mut self, report: &GpuReport) {
         if matches!(report, GpuReport::Changed(GpuChange::Switched(_))) {
             self.scans.end_switch();
@@ -118,7 +120,7 @@ impl Gpus {
         }
     }
 
-    /// Takes a GPU out of use for new jobs, or back into it.
+    /// Drains a GPU, or resumes it.
     pub(crate) fn drain(&mut self, decisions: &mut Decisions, device: DeviceId, drained: bool, by: &str) -> Result<(), EventError> {
         decisions.tell(if drained { Event::GpuDrained { device } } else { Event::GpuResumed { device } })?;
         let change = if drained {
@@ -133,9 +135,9 @@ impl Gpus {
         Ok(())
     }
 
-    /// The changes of earlier managers that are no longer wanted are undone, and power limits are set.
+    /// Undoes changes of earlier managers that are no longer wanted, and sets power limits.
     pub(crate) fn begin(&mut self, decisions: &mut Decisions, changes: Vec<MachineChange>) {
-        self.join_unwanted_instances(decisions, &changes);
+        self.remove_unwanted_instances(decisions, &changes);
         self.stop_unwanted_mps(decisions, &changes);
         self.begin_power_limits(decisions, changes);
     }

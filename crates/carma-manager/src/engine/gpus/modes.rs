@@ -1,43 +1,15 @@
-//! GPUs that are switched between streams, MPS and MIG: written down, carried out by a thread, and told to the core.
+//! Switches of GPUs between streams, MPS and MIG: stored, executed by a thread, and reported to the core.
 
-use std::sync::Arc;
 use std::thread;
 
-use carma_core::{CollocationMode, DeviceId, Event, GpuMode, MiB, MigLayout, Part, SharingMode, SwitchReason};
-use carma_gpu::mig::{self, Layout, ProfileName, Variant};
-use carma_gpu::mps::{ClientLimits, MpsControl, MpsError};
-use carma_gpu::{DeviceUuid, Driver};
+use carma_core::{CollocationMode, DeviceId, Event, GpuMode, SharingMode, SwitchReason};
+use carma_gpu::mig::{self, Layout};
 
 use super::Gpus;
-use super::devices::Devices;
-use super::mps::STOP_TIMEOUT;
 use super::report::GpuChange;
+use super::switch::{SwitchOrder, Switched};
 use crate::engine::decide::{Decisions, Effect};
 use crate::store::{Change, MachineChange};
-
-/// The order to switch a GPU.
-#[derive(Debug)]
-struct SwitchOrder {
-    device: DeviceId,
-    to: GpuMode,
-    gpu: DeviceUuid,
-    memory: MiB,
-    /// Its MPS daemon, and whether that runs now.
-    control: MpsControl,
-    by_mps: bool,
-    driver: Arc<Driver>,
-}
-
-/// The result of a switch.
-#[derive(Debug)]
-pub(crate) struct Switched {
-    device: DeviceId,
-    to: GpuMode,
-    result: Result<(), String>,
-    /// The mode and the devices afterwards; empty where the driver does not answer.
-    mode: CollocationMode,
-    found: Devices,
-}
 
 impl Gpus {
     /// Switches a GPU to another mode, once that is on the disk.
@@ -46,7 +18,7 @@ impl Gpus {
         let known = self.devices.get(device).filter(|_| self.setup.driver.is_some());
         match known {
             None => mode_refused(decisions, device, "it is no longer there"),
-            Some(known) if self.outside.has(&known.uuid) => mode_refused(decisions, device, "others use MIG instances of it"),
+            Some(known) if self.excluded.has(&known.uuid) => mode_refused(decisions, device, "others use MIG instances of it"),
             Some(_) => {
                 decisions.batch.changes.extend(self.change_for(device, to.sharing()).map(Change::MachineChanged));
                 decisions.batch.effects.push(Effect::Switch { device, to });
@@ -101,7 +73,7 @@ impl Gpus {
                 let _ = decisions.tell(Event::GpuModeChanged { device, mode });
             }
         }
-        self.look_for_devices();
+        self.rescan_devices();
     }
 
     fn forget_changes(&self, decisions: &mut Decisions, device: DeviceId, gone: impl Fn(SharingMode) -> bool) {
@@ -111,7 +83,7 @@ impl Gpus {
     }
 
     /// GPUs that had an MPS daemon of an earlier manager keep it, where modes may be chosen.
-    pub(super) fn keep_switched(&mut self, decisions: &Decisions, changes: &[MachineChange]) {
+    pub(super) fn keep_mps_modes(&mut self, decisions: &Decisions, changes: &[MachineChange]) {
         if !decisions.scheduler().config().modes.allows(SharingMode::Mps) {
             return;
         }
@@ -124,16 +96,15 @@ impl Gpus {
         }
     }
 
-    /// Makes GPUs whole that an earlier manager cut: those that may no longer be cut, unless jobs are on their instances, and those without
-    /// instances, which are useless.
-    pub(super) fn join_unwanted_instances(&mut self, decisions: &mut Decisions, changes: &[MachineChange]) {
+    /// Removes the MIG instances of an earlier manager: if MIG is no longer allowed and no job is on them, or if the GPU has no usable instance.
+    pub(super) fn remove_unwanted_instances(&mut self, decisions: &mut Decisions, changes: &[MachineChange]) {
         let Some(driver) = self.setup.driver.clone() else { return };
         let may_be_cut = decisions.scheduler().config().modes.allows(SharingMode::Mig);
         for change in changes {
             let MachineChange::MigInstances { gpu } = change else { continue };
             let device = self.devices.by_uuid(gpu).map(|device| device.id);
             // A GPU that is not for this manager is made whole by the next one that has it.
-            if (may_be_cut && device.is_some()) || self.outside.has(gpu) {
+            if (may_be_cut && device.is_some()) || self.excluded.has(gpu) {
                 continue;
             }
             let on_it =
@@ -145,7 +116,7 @@ impl Gpus {
                 Ok(_) => decisions.batch.changes.push(Change::MachineRestored(change.clone())),
                 Err(error) => tracing::warn!(%gpu, "cannot remove MIG instances: {error}"),
             }
-            self.look_for_devices();
+            self.rescan_devices();
         }
     }
 }
@@ -153,68 +124,4 @@ impl Gpus {
 fn mode_refused(decisions: &mut Decisions, device: DeviceId, reason: &str) {
     decisions.announce(format!("{device} stays as it was: {reason}"));
     let _ = decisions.tell(Event::ModeRefused { device, reason: reason.to_owned() });
-}
-
-impl SwitchOrder {
-    fn carry_out(mut self) -> Switched {
-        let result = self.switch();
-        let mode = if self.by_mps { CollocationMode::Mps { exclusive_process: false } } else { CollocationMode::Streams };
-        // A GPU that does not answer takes no jobs until it does.
-        let found = Devices::of_gpu(&self.driver, &self.gpu, self.device, mode).unwrap_or_default();
-        Switched { device: self.device, to: self.to, result, mode, found }
-    }
-
-    fn switch(&mut self) -> Result<(), String> {
-        let had_mps = self.by_mps;
-        if had_mps && self.to != GpuMode::Mps {
-            match self.control.stop(STOP_TIMEOUT) {
-                Ok(()) | Err(MpsError::NotRunning(_)) => self.by_mps = false,
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        if let Err(error) = self.cut() {
-            // It is as before, so it needs its daemon again.
-            return Err(if had_mps && self.start_mps().is_err() { format!("{error}, and its MPS daemon is gone") } else { error });
-        }
-        if self.to == GpuMode::Mps { self.start_mps() } else { Ok(()) }
-    }
-
-    fn start_mps(&mut self) -> Result<(), String> {
-        match self.control.start(ClientLimits::default()) {
-            Ok(()) | Err(MpsError::AlreadyRunning(_)) => {
-                self.by_mps = true;
-                Ok(())
-            }
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// Cuts the GPU into instances, or makes it whole.
-    fn cut(&self) -> Result<(), String> {
-        let state = mig::list(&self.driver, &self.gpu).map_err(|error| error.to_string())?;
-        let layout = match self.to {
-            GpuMode::Mig(layout) => instances(layout, self.memory),
-            GpuMode::Streams | GpuMode::Mps if state.mode == mig::Mode::On => Layout::Off,
-            GpuMode::Streams | GpuMode::Mps => return Ok(()),
-        };
-        mig::apply(&self.driver, &self.gpu, &layout).map(drop).map_err(|error| error.to_string())
-    }
-}
-
-/// The instances of a layout, as NVIDIA names them on a GPU with this memory.
-fn instances(layout: MigLayout, whole: MiB) -> Layout {
-    let name = |slices: &u8| ProfileName::new(u32::from(*slices), Part::of(*slices, whole).memory, whole, Variant::Plain);
-    Layout::new(layout.slices().iter().map(name).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn layouts_are_those_of_the_gpu() {
-        let written = |memory| MigLayout::ALL.map(|layout| instances(layout, MiB(memory)).to_string());
-        assert_eq!(written(40_960), ["4g.20gb,3g.20gb", "2x3g.20gb", "4g.20gb,2g.10gb,1g.5gb", "3x2g.10gb,1g.5gb", "7x1g.5gb"]);
-        assert_eq!(written(81_559), ["4g.40gb,3g.40gb", "2x3g.40gb", "4g.40gb,2g.20gb,1g.10gb", "3x2g.20gb,1g.10gb", "7x1g.10gb"]);
-    }
 }

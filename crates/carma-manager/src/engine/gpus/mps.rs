@@ -48,11 +48,11 @@ impl MpsDaemons {
         let by_mps = |device: &&Device| matches!(device.mode, CollocationMode::Mps { .. }) && known.by_uuid(&device.uuid).is_none();
         let new: Vec<Device> = devices.iter().filter(by_mps).cloned().collect();
         let failed = new.into_iter().filter_map(|device| Some((device.id, self.start(&device.uuid).err()?)));
-        let told = failed.map(|(device, error)| {
+        let messages = failed.map(|(device, error)| {
             devices.set_mode(device, CollocationMode::Streams);
             format!("no MPS on {device}: {error}")
         });
-        told.collect()
+        messages.collect()
     }
 
     fn start(&self, gpu: &DeviceUuid) -> Result<(), String> {

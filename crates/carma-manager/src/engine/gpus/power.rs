@@ -1,5 +1,4 @@
-//! Power limits of GPUs: written down, set where the rules want them, and put back when they are no longer wanted. Driver and disk are slow, so a
-//! thread does it.
+//! Power limits of GPUs: stored, set as configured, and restored when no longer wanted. Driver and disk are slow, so a thread does it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,10 +19,10 @@ use crate::store::{Change, MachineChange, Store, Ticket};
 pub(super) enum PowerOrder {
     /// Takes over the limits of an earlier manager.
     TakeOver(Vec<PowerLimitChange>),
-    /// Sets the most that a GPU may draw, or puts back what it was.
+    /// Sets or restores the power limit of a GPU.
     Limit { device: DeviceId, gpu: DeviceUuid, limit: Option<Watts> },
-    /// Puts back every limit, and drops this when it is done.
-    PutBack(Sender<()>),
+    /// Restores every limit, and drops this when it is done.
+    RestoreAll(Sender<()>),
 }
 
 impl Gpus {
@@ -31,30 +30,30 @@ impl Gpus {
     pub(super) fn begin_power_limits(&self, decisions: &Decisions, changes: Vec<MachineChange>) {
         let limits =
             changes.into_iter().filter_map(|change| if let MachineChange::PowerLimit(limit) = change { Some(limit) } else { None });
-        self.power.give(PowerOrder::TakeOver(limits.collect()));
+        self.power.add(PowerOrder::TakeOver(limits.collect()));
         let wanted = decisions.scheduler().config().power.cap;
         for device in self.devices.iter().map(|device| device.id).filter(|device| device.instance.is_none()) {
             self.limit_power(device, wanted);
         }
     }
 
-    /// Sets the most that a GPU may draw, or puts back what it was.
+    /// Sets or restores the power limit of a GPU.
     pub(crate) fn limit_power(&self, device: DeviceId, limit: Option<Watts>) {
         let gpu = self.devices.get(device).map(|known| known.uuid.clone());
-        if let Some(gpu) = gpu.filter(|gpu| !self.setup.observes && !self.outside.has(gpu)) {
-            self.power.give(PowerOrder::Limit { device, gpu, limit });
+        if let Some(gpu) = gpu.filter(|gpu| !self.setup.observes && !self.excluded.has(gpu)) {
+            self.power.add(PowerOrder::Limit { device, gpu, limit });
         }
     }
 
-    /// Puts back every limit before the manager ends. One that cannot be is put back by the next manager.
+    /// Restores every limit before the manager ends. The next manager restores limits that cannot be restored now.
     pub(crate) fn restore_power_limits(&self) {
-        let (done, told) = channel();
-        self.power.give(PowerOrder::PutBack(done));
-        let _ = told.recv();
+        let (done, finished) = channel();
+        self.power.add(PowerOrder::RestoreAll(done));
+        let _ = finished.recv();
     }
 }
 
-/// A power limit was to be changed.
+/// The result of a change.
 pub(super) fn limited(decisions: &mut Decisions, device: DeviceId, result: Result<Option<Watts>, String>) {
     match result {
         Ok(limit) => drop(decisions.tell(Event::PowerLimited { device, limit })),
@@ -65,7 +64,7 @@ pub(super) fn limited(decisions: &mut Decisions, device: DeviceId, result: Resul
 /// Starts the thread.
 pub(super) fn limits(driver: Option<&Arc<Driver>>, store: &Arc<Store>, reports: &Reports) -> io::Result<Pool<PowerOrder>> {
     Pool::start("power", 1, || {
-        let limiter = driver.cloned().map(|driver| Limiter { driver, store: Arc::clone(store), made: BTreeMap::new() });
+        let limiter = driver.cloned().map(|driver| Limiter { driver, store: Arc::clone(store), applied: BTreeMap::new() });
         let (mut limiter, reports) = (limiter, reports.clone());
         Ok(move |order| limiter.as_mut().is_some_and(|limiter| limiter.carry_out(order, &reports)))
     })
@@ -75,7 +74,7 @@ struct Limiter {
     driver: Arc<Driver>,
     store: Arc<Store>,
     /// The limits in force, with the earlier values.
-    made: BTreeMap<DeviceUuid, PowerLimitChange>,
+    applied: BTreeMap<DeviceUuid, PowerLimitChange>,
 }
 
 impl Limiter {
@@ -88,11 +87,11 @@ impl Limiter {
                 true
             }
             PowerOrder::Limit { device, gpu, limit } => {
-                let result = match (limit, self.made.get(&gpu).cloned()) {
+                let result = match (limit, self.applied.get(&gpu).cloned()) {
                     (None, None) => return true,
                     (None, Some(made)) => {
-                        let put_back = self.put_back(made).map(|_| None);
-                        put_back.map_err(|error| format!("the power limit of {device} cannot be put back: {error}"))
+                        let restore = self.restore(made).map(|_| None);
+                        restore.map_err(|error| format!("the power limit of {device} cannot be put back: {error}"))
                     }
                     (Some(limit), earlier) => {
                         let set = self.limit(&gpu, limit, earlier.as_ref()).map(Some);
@@ -101,8 +100,8 @@ impl Limiter {
                 };
                 reports.changed(GpuChange::PowerLimited(device, result))
             }
-            PowerOrder::PutBack(_done) => {
-                let tickets: Vec<Ticket> = self.made.clone().into_values().filter_map(|made| self.put_back(made).ok()).collect();
+            PowerOrder::RestoreAll(_done) => {
+                let tickets: Vec<Ticket> = self.applied.clone().into_values().filter_map(|made| self.restore(made).ok()).collect();
                 for ticket in tickets {
                     let _ = ticket.wait();
                 }
@@ -113,10 +112,10 @@ impl Limiter {
 
     /// A manager that ends between writing a limit down and setting it leaves two for one GPU: the one in force says what to put back.
     fn take_over(&mut self, change: PowerLimitChange) {
-        let surplus = match self.made.get(change.gpu()) {
+        let surplus = match self.applied.get(change.gpu()) {
             Some(known) if *known == change => return,
             Some(known) if known.is_in_force(&self.driver).unwrap_or(true) => change,
-            Some(_) | None => match self.made.insert(change.gpu().clone(), change) {
+            Some(_) | None => match self.applied.insert(change.gpu().clone(), change) {
                 Some(known) => known,
                 None => return,
             },
@@ -135,16 +134,16 @@ impl Limiter {
         }
         made?;
         let set = change.limit();
-        if let Some(replaced) = self.made.insert(gpu.clone(), change.clone()).filter(|replaced| *replaced != change) {
+        if let Some(replaced) = self.applied.insert(gpu.clone(), change.clone()).filter(|replaced| *replaced != change) {
             drop(self.forget(replaced));
         }
         Ok(set)
     }
 
-    fn put_back(&mut self, made: PowerLimitChange) -> Result<Ticket, String> {
-        made.restore(&self.driver).map_err(|error| error.to_string())?;
-        self.made.remove(made.gpu());
-        Ok(self.forget(made))
+    fn restore(&mut self, change: PowerLimitChange) -> Result<Ticket, String> {
+        change.restore(&self.driver).map_err(|error| error.to_string())?;
+        self.applied.remove(change.gpu());
+        Ok(self.forget(change))
     }
 
     fn forget(&self, change: PowerLimitChange) -> Ticket {

@@ -1,4 +1,4 @@
-//! What the threads that work on GPUs tell the engine.
+//! Reports of the GPU threads to the engine.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use carma_core::{DeviceId, Watts};
 use carma_gpu::GpuEvent;
 use carma_gpu::mps::ServerDied;
 
-use super::modes::Switched;
-use super::sampler::GpuSample;
+use super::sample::GpuSample;
 use super::scans::Scan;
+use super::switch::Switched;
 
-/// What became of something that was done to GPUs, or what happened to one.
+/// A change of a GPU, or the result of an order.
 #[derive(Debug)]
 pub(crate) enum GpuChange {
     /// Something happened to a GPU.
@@ -19,22 +19,22 @@ pub(crate) enum GpuChange {
     MpsDied(DeviceId, ServerDied),
     /// GPUs or instances were listed again.
     Found(Scan),
-    /// A GPU was to be switched to another mode.
+    /// The result of a switch to another mode.
     Switched(Box<Switched>),
-    /// The power limit of a GPU was to be set or put back: what it is now, or what went wrong.
+    /// The result of a power-limit change: the present limit, or the error.
     PowerLimited(DeviceId, Result<Option<Watts>, String>),
 }
 
-/// What the threads that work on GPUs tell the engine.
+/// A report to the engine.
 #[derive(Debug)]
 pub(crate) enum GpuReport {
     /// GPUs were sampled.
     Sampled(Vec<GpuSample>),
-    /// Something is not as it was.
+    /// Something changed.
     Changed(GpuChange),
 }
 
-/// Takes reports from any thread; false when no more are wanted.
+/// Sends reports from any thread. False when the engine is gone.
 #[derive(Clone)]
 pub(crate) struct Reports(Arc<dyn Fn(GpuReport) -> bool + Send + Sync>);
 

@@ -6,43 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use carma_core::{CollocationMode, DeviceId, Metric, Time, Utilisation};
+use carma_core::{CollocationMode, DeviceId};
 use carma_gpu::mps::{Health, MpsControl, ServerDied, Watch};
-use carma_gpu::profiling::{Counters, Options, Profiler, Source};
-use carma_gpu::{DeviceUuid, Driver, DriverError, GpuEvent, Monitor, Observation, ProcessActivity, Reading};
+use carma_gpu::profiling::{Options, Profiler, Source};
+use carma_gpu::{DeviceUuid, Driver, GpuEvent, Monitor, Observation, ProcessActivity};
 
 use super::devices::Devices;
 use super::report::{GpuChange, Reports};
+use super::sample::GpuSample;
 use crate::engine::decide::Clock;
 
 /// How often MPS daemons are asked for their server; whether a known server has died is checked with every sample.
 const MPS_PERIOD: Duration = Duration::from_secs(5);
 /// Drivers take their samples of processes up to a second apart.
-const SHORTEST_ACTIVITY: Duration = Duration::from_secs(2);
+const MIN_ACTIVITY: Duration = Duration::from_secs(2);
 /// The longest wait for an event of the driver before it is checked whether the sampler still exists.
 const EVENT_WAIT: Duration = Duration::from_millis(500);
-
-/// A sample of a device.
-#[derive(Debug)]
-pub(crate) struct GpuSample {
-    pub(crate) device: DeviceId,
-    pub(crate) at: Time,
-    pub(crate) reading: Result<Reading, DriverError>,
-    pub(crate) counters: Option<Counters>,
-    /// How active each process was; unset where that was not asked for.
-    pub(crate) activity: Option<ProcessActivity>,
-    pub(crate) source: Source,
-    /// The MPS server on it, which is neither a job's nor a stranger's.
-    pub(crate) mps_server: Option<u32>,
-}
-
-impl GpuSample {
-    /// How busy the device was, as far as this sample shows it.
-    pub(crate) fn utilisation(&self) -> Utilisation {
-        let profiled = self.counters.as_ref().map_or(Utilisation::NONE, Counters::utilisation);
-        profiled.with(Metric::Utilisation, self.reading.as_ref().ok().and_then(|reading| reading.utilisation))
-    }
-}
 
 /// What the sampler needs.
 pub(crate) struct SamplerSetup {
@@ -149,7 +128,7 @@ fn activities(driver: &Driver, observations: &[Observation], over: Duration) -> 
     let used = |observation: &&Observation| observation.reading.as_ref().is_ok_and(|reading| !reading.processes.is_empty());
     let (used, unused): (Vec<_>, Vec<_>) = observations.iter().partition(used);
     let used: Vec<DeviceUuid> = used.into_iter().map(|observation| observation.device.clone()).collect();
-    let answers = driver.process_activity(&used, over.max(SHORTEST_ACTIVITY));
+    let answers = driver.process_activity(&used, over.max(MIN_ACTIVITY));
     let asked = answers.into_iter().map(|(device, answer)| (device, answer.unwrap_or(ProcessActivity::Unknown)));
     asked.chain(unused.into_iter().map(|observation| (observation.device.clone(), ProcessActivity::Unknown))).collect()
 }

@@ -1,4 +1,4 @@
-//! Sampling the GPUs there are, and the last sample of each.
+//! The sampler, and the last sample of each GPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -10,11 +10,12 @@ use carma_gpu::profiling::Options;
 
 use super::Gpus;
 use super::activity::activity_period;
-use super::sampler::{GpuSample, Sampler, SamplerSetup};
+use super::sample::GpuSample;
+use super::sampler::{Sampler, SamplerSetup};
 use crate::engine::decide::Decisions;
 
 /// The shortest period of any source of counters.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_PERIOD: Duration = Duration::from_millis(100);
 
 /// The threads that sample, and the last sample of each device.
 #[derive(Debug, Default)]
@@ -39,14 +40,14 @@ impl Sampling {
 }
 
 impl Gpus {
-    /// Starts to sample the devices, or goes on with those there are now.
+    /// Starts sampling, or restarts it with the present devices.
     pub(crate) fn start_sampling(&mut self, decisions: &Decisions) -> io::Result<()> {
         let Some(driver) = self.setup.driver.clone() else { return Ok(()) };
         let clock = decisions.clock;
         let period = clock.real(self.setup.settings.period);
         let controls: HashMap<DeviceId, MpsControl> =
             self.devices.iter().filter_map(|device| Some((device.id, self.mps_control(device.id)?))).collect();
-        let profiling = Options { interval: period.max(SHORTEST), ..self.setup.profiling.clone() };
+        let profiling = Options { interval: period.max(MIN_PERIOD), ..self.setup.profiling.clone() };
         let setup = SamplerSetup { driver, clock, period, profiling, controls };
         self.sampling.sampler = Some(Sampler::start(setup, self.devices.clone(), self.reports.clone())?);
         self.rules_changed(decisions);

@@ -1,14 +1,14 @@
 //! Scans for GPUs and instances, while some of them are being switched.
 
 use super::devices::{Devices, Numbers};
-use super::outside::Outside;
+use super::excluded::ExcludedGpus;
 
 /// The result of a scan.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) number: u64,
     pub(crate) devices: Devices,
-    pub(crate) outside: Outside,
+    pub(crate) excluded: ExcludedGpus,
     pub(crate) numbers: Numbers,
     /// What operators should know.
     pub(crate) troubles: Vec<String>,

@@ -3,7 +3,7 @@
 use carma_core::{AttemptId, MiB, Outcome, Signal, State};
 
 use super::lab::{Lab, ended};
-use crate::api::Act;
+use crate::api::JobAction;
 use crate::attempt::Exit;
 use crate::executor::Report;
 use crate::executor::fake::Call;
@@ -17,7 +17,7 @@ fn next(attempt: AttemptId) -> AttemptId {
 fn nothing_is_started_or_answered_before_it_is_on_the_disk() {
     let mut lab = Lab::new();
     let mut answer = lab.ask_for_job(0);
-    lab.running.flush();
+    lab.engine.flush();
     assert!(answer.try_recv().is_err(), "it is not answered");
     assert_eq!(lab.calls(), [Call::Adopt(Vec::new())], "and not started");
     lab.settle();
@@ -45,13 +45,13 @@ fn a_job_that_runs_out_of_gpu_memory_is_started_again_with_more() {
     let mut lab = Lab::new();
     lab.attach_gpu(MiB(40_000));
     let attempt = lab.submit(1);
-    assert!(lab.calls().contains(&Call::Start(attempt)), "{:?}", lab.running.view().why(attempt.job).map(|why| why.text));
+    assert!(lab.calls().contains(&Call::Start(attempt)), "{:?}", lab.engine.view().why(attempt.job).map(|why| why.text));
     lab.report(Report::Started(attempt));
     let error = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 39.06 GiB";
     lab.report(ended(attempt, Exit::Code(1), error));
     assert_eq!(lab.calls(), [Call::Acknowledge(attempt), Call::Start(next(attempt))]);
     let Some(State::Starting(active)) = lab.state(attempt.job) else { panic!("it starts again") };
-    let before = &lab.running.decisions.job(attempt.job).unwrap().climb;
+    let before = &lab.engine.decisions.job(attempt.job).unwrap().climb;
     assert!(before.floor > MiB::ZERO && active.attempt == next(attempt));
 }
 
@@ -72,7 +72,7 @@ fn an_attempt_that_the_host_delays_keeps_its_place_and_is_told_of() {
     let attempt = lab.submit(0);
     lab.report(Report::Delayed { attempt, reason: "the disk is full".to_owned() });
     assert!(lab.state(attempt.job).is_some_and(|state| state.active().is_some()));
-    let delayed = |lab: &Lab| lab.running.view().status().troubles.iter().any(|trouble| trouble.contains("the disk is full"));
+    let delayed = |lab: &Lab| lab.engine.view().status().troubles.iter().any(|trouble| trouble.contains("the disk is full"));
     assert!(delayed(&lab));
     lab.report(Report::Started(attempt));
     assert!(!delayed(&lab));
@@ -84,7 +84,7 @@ fn a_cancelled_attempt_gets_a_signal_once_that_is_on_the_disk() {
     let attempt = lab.submit(0);
     lab.report(Report::Started(attempt));
     lab.calls();
-    lab.act(attempt.job, Act::Cancel);
+    lab.act(attempt.job, JobAction::Cancel);
     assert_eq!(lab.calls(), [Call::Signal(attempt, Signal::Terminate)]);
     lab.report(ended(attempt, Exit::Signal(15), ""));
     assert_eq!(lab.outcome(attempt.job), Some(Outcome::Cancelled));

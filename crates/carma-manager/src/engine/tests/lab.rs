@@ -9,17 +9,18 @@ use carma_gpu::profiling::{Options, Target};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-use crate::api::{Act, Problem, Submitted};
+use crate::api::{JobAction, Problem, Submitted};
 use crate::attempt::{Ended, Exit};
 use crate::configuration::Configuration;
 use crate::engine::gpus::devices::{Device, Devices, SERVER};
 use crate::engine::handle::Handle;
 use crate::engine::input::Input;
 use crate::engine::question::Question;
-use crate::engine::run::{Arriving, Engine, Running};
+use crate::engine::run::{Engine, EngineInbox};
 use crate::engine::setup::Setup;
+use crate::engine::state::EngineState;
 use crate::executor::fake::{Call, FakeExecutor};
-use crate::executor::{Executor, Remains, Report};
+use crate::executor::{Executor, Leftovers, Report};
 use crate::places::Places;
 use crate::request::{JobCommand, JobRequest, Owner};
 use crate::store::Store;
@@ -31,9 +32,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The engine of a manager in a folder of its own.
 pub(super) struct Lab {
-    pub(super) running: Running,
+    pub(super) engine: EngineState,
     pub(super) executor: Arc<FakeExecutor>,
-    arriving: Arriving,
+    inbox: EngineInbox,
     folder: Arc<TempDir>,
 }
 
@@ -48,7 +49,7 @@ impl Lab {
         let mut configuration = Configuration::default();
         configuration.manager.notifications.enabled = false;
         let world = World {
-            words: "none".to_owned(),
+            description: "none".to_owned(),
             speed: 1.0,
             environment: BTreeMap::new(),
             search_paths: BTreeMap::new(),
@@ -56,20 +57,12 @@ impl Lab {
             mps_folder: folder.path().join("mps"),
             mps_program: "false".into(),
         };
-        let setup = Setup {
-            places,
-            configuration,
-            driver: None,
-            world,
-            program: "false".into(),
-            observes: false,
-            record: None,
-            enforced: Enforced::default(),
-        };
-        let (handle, arriving): (Handle, _) = Engine::handle();
-        let mut running = Running::new(setup, store, &handle, Arc::clone(&executor) as Arc<dyn Executor>).unwrap();
-        running.begin().unwrap();
-        Self { running, executor, arriving, folder }
+        let enforced = Enforced::default();
+        let setup = Setup { places, configuration, driver: None, world, program: "false".into(), observes: false, record: None, enforced };
+        let (handle, inbox): (Handle, _) = Engine::handle();
+        let mut engine = EngineState::new(setup, store, &handle, Arc::clone(&executor) as Arc<dyn Executor>).unwrap();
+        engine.begin().unwrap();
+        Self { engine, executor, inbox, folder }
     }
 
     /// The manager is killed, and another one is started on what it left.
@@ -86,10 +79,10 @@ impl Lab {
         let uuid: carma_gpu::DeviceUuid = "GPU-0".parse().unwrap();
         let target = Target::gpu(uuid.clone());
         let device = Device { id, uuid, file: None, name: "test".to_owned(), memory, mode: CollocationMode::Streams, power: None, target };
-        self.running.gpus.found(&mut self.running.decisions, &Devices::from_iter([device]));
-        let sample = Sample::new(self.running.decisions.now(), MiB::ZERO);
-        self.running.decisions.tell(Event::GpuSampled { device: id, sample }).unwrap();
-        self.running.act();
+        self.engine.gpus.found(&mut self.engine.decisions, &Devices::from_iter([device]));
+        let sample = Sample::new(self.engine.decisions.now(), MiB::ZERO);
+        self.engine.decisions.tell(Event::GpuSampled { device: id, sample }).unwrap();
+        self.engine.act();
         self.settle();
         id
     }
@@ -100,7 +93,7 @@ impl Lab {
         request.resources.gpus = gpus;
         let owner = Owner { uid: 1000, gid: 1000, name: "ada".to_owned() };
         let (reply, answer) = oneshot::channel();
-        self.running.take(Input::Asked(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), reply }));
+        self.engine.take(Input::Question(Question::Submit { owner, jobs: ValidJobs::new(vec![request]).unwrap(), reply }));
         answer
     }
 
@@ -112,9 +105,9 @@ impl Lab {
     }
 
     /// A user acts on a job.
-    pub(super) fn act(&mut self, job: JobId, act: Act) {
+    pub(super) fn act(&mut self, job: JobId, action: JobAction) {
         let (reply, mut answer) = oneshot::channel();
-        self.running.take(Input::Asked(Question::Act { jobs: vec![job], act, by: "ada".to_owned(), reply }));
+        self.engine.take(Input::Question(Question::Act { jobs: vec![job], action, by: "ada".to_owned(), reply }));
         self.settle();
         assert_eq!(answer.try_recv().unwrap().unwrap().done, [job]);
     }
@@ -122,20 +115,20 @@ impl Lab {
     /// Writes down and carries out everything that is due.
     pub(super) fn settle(&mut self) {
         loop {
-            self.running.flush();
-            if !self.running.writer.is_busy() && self.running.decisions.batch.is_empty() {
+            self.engine.flush();
+            if !self.engine.writer.is_busy() && self.engine.decisions.batch.is_empty() {
                 return;
             }
-            if self.running.writer.is_busy() {
-                let input = self.arriving.0.recv_timeout(TIMEOUT).unwrap();
-                self.running.take(input);
+            if self.engine.writer.is_busy() {
+                let input = self.inbox.0.recv_timeout(TIMEOUT).unwrap();
+                self.engine.take(input);
             }
         }
     }
 
     /// The executor reports, and what follows is carried out.
     pub(super) fn report(&mut self, report: Report) {
-        self.running.take(Input::Attempt(report));
+        self.engine.take(Input::Attempt(report));
         self.settle();
     }
 
@@ -145,12 +138,12 @@ impl Lab {
     }
 
     pub(super) fn state(&self, job: JobId) -> Option<State> {
-        self.running.decisions.job(job).map(|job| job.state.clone())
+        self.engine.decisions.job(job).map(|job| job.state.clone())
     }
 
     /// How a job ended, from the store.
     pub(super) fn outcome(&self, job: JobId) -> Option<Outcome> {
-        self.running.reader.job(job).unwrap().and_then(|history| history.job.job.state.outcome().cloned())
+        self.engine.reader.job(job).unwrap().and_then(|history| history.job.job.state.outcome().cloned())
     }
 }
 
@@ -158,5 +151,5 @@ impl Lab {
 pub(super) fn ended(attempt: AttemptId, exit: Exit, stderr: &str) -> Report {
     let now = SystemTime::now();
     let ended = Some(Ended { exit, started: now, ended: now, oom_kills: None, at_memory_limit: false });
-    Report::Ended(Box::new(Remains { attempt, ended, stdout: Vec::new(), stderr: stderr.into(), kernel_log: None }))
+    Report::Ended(Box::new(Leftovers { attempt, ended, stdout: Vec::new(), stderr: stderr.into(), kernel_log: None }))
 }

@@ -3,7 +3,7 @@
 use carma_core::{Outcome, Seconds, Signal, State};
 
 use super::lab::{Lab, ended};
-use crate::api::Act;
+use crate::api::JobAction;
 use crate::attempt::Exit;
 use crate::executor::fake::Call;
 use crate::executor::{Adopted, Report};
@@ -19,7 +19,7 @@ fn an_attempt_that_runs_is_adopted_and_its_end_counts() {
     let calls = lab.calls();
     assert_eq!(calls.last(), Some(&Call::Adopt(vec![attempt])), "it is not started again: {calls:?}");
     let Some(State::Starting(active) | State::Running(active)) = lab.state(attempt.job) else { panic!("it runs") };
-    assert!(lab.running.decisions.now() - active.launched_at >= Seconds::from_secs(100), "its time has gone on");
+    assert!(lab.engine.decisions.now() - active.launched_at >= Seconds::from_secs(100), "its time has gone on");
     lab.report(Report::Started(attempt));
     lab.report(ended(attempt, Exit::Code(0), ""));
     assert_eq!(lab.outcome(attempt.job), Some(Outcome::Succeeded));
@@ -40,7 +40,7 @@ fn an_attempt_that_was_to_end_gets_its_signal_again() {
     let mut lab = Lab::new();
     let attempt = lab.submit(0);
     lab.report(Report::Started(attempt));
-    lab.act(attempt.job, Act::Cancel);
+    lab.act(attempt.job, JobAction::Cancel);
     lab.calls();
     let mut lab = lab.restart(|_| {});
     lab.settle();

@@ -1,4 +1,4 @@
-//! What metrics are made of: everything that is known at this moment.
+//! The facts for metrics.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use carma_core::{DeviceReport, Job, MiB};
 
 use super::View;
 use super::queue::since;
-use crate::metrics::{Facts, GpuFacts, RunningJob};
+use crate::metrics::{Facts, GpuFacts, JobFacts};
 use crate::store::Phase;
 
 impl View<'_> {
@@ -45,10 +45,10 @@ impl View<'_> {
         })
     }
 
-    fn running_job(self, job: &Job) -> Option<RunningJob> {
+    fn running_job(self, job: &Job) -> Option<JobFacts> {
         let active = job.state.active()?;
         let known = self.jobs.get(job.id());
-        Some(RunningJob {
+        Some(JobFacts {
             attempt: active.attempt,
             name: known.and_then(|known| known.name.clone()),
             user: known.map(|known| known.owner.name.clone()).unwrap_or_default(),

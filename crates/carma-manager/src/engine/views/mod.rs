@@ -18,7 +18,7 @@ use super::setup::Setup;
 use crate::api::ArrayPlace;
 use crate::store::UnixMillis;
 
-/// Everything that answers are made of.
+/// The state for answers that change nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) setup: &'a Setup,
@@ -41,7 +41,7 @@ fn array_place(job: &Job) -> Option<ArrayPlace> {
     job.spec.array.map(ArrayPlace::from)
 }
 
-/// A moment of the scheduler's clock, for people.
+/// A time of the scheduler's clock, for people.
 fn moment(time: Time, now: Time) -> String {
     format!("in {}", carma_format::duration((time - now).get()))
 }

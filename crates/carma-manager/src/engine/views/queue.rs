@@ -3,13 +3,13 @@
 use carma_core::{Job, JobId, MiB, State, Time};
 
 use super::{View, array_place, moment};
-use crate::api::{Counts, MOST_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
+use crate::api::{Counts, MAX_ROWS, Queue, QueueCursor, QueuePart, QueueQuery, QueueRow};
 use crate::store::Phase;
 
-/// Jobs of each kind in an overview, unless more are asked for.
+/// Default number of jobs of each kind in an overview.
 const OVERVIEW: u32 = 100;
 
-/// The kind of a job that is not over, for counting.
+/// The kind of an unfinished job, for counting.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Running,
@@ -42,17 +42,17 @@ pub(super) const fn since(state: &State) -> Time {
 
 /// How many rows an answer may have.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct RowLimits {
     all: usize,
     /// Of each kind, in an overview.
     each: Option<usize>,
 }
 
-impl Room {
+impl RowLimits {
     fn of(query: &QueueQuery) -> Self {
-        let rows = |rows: u32| rows.min(MOST_ROWS) as usize;
+        let rows = |rows: u32| rows.min(MAX_ROWS) as usize;
         match (query.limit, query.after) {
-            (None, None) => Self { all: rows(MOST_ROWS), each: Some(rows(query.each.unwrap_or(OVERVIEW))) },
+            (None, None) => Self { all: rows(MAX_ROWS), each: Some(rows(query.each.unwrap_or(OVERVIEW))) },
             (limit, _) => Self { all: rows(limit.unwrap_or(OVERVIEW)), each: None },
         }
     }
@@ -65,17 +65,17 @@ impl Room {
 
 impl<'a> View<'a> {
     pub(crate) fn queue(self, query: &QueueQuery) -> Queue {
-        let room = Room::of(query);
+        let limits = RowLimits::of(query);
         let wanted = |job: &Job| query.user.is_none_or(|user| job.spec.user == user);
-        let queued = self.queued(query, room.of_kind(), &wanted);
+        let queued = self.queued(query, limits.of_kind(), &wanted);
         // Jobs that wait for something other than GPUs come after those that wait for GPUs.
         let (mut counts, mut running, mut blocked, mut held) = (Counts::default(), Vec::new(), Vec::new(), Vec::new());
         for (kind, job) in self.unfinished() {
             counts.add(kind);
             let (part, list, most) = match kind {
-                Kind::Running => (QueuePart::Running, &mut running, room.of_kind()),
-                Kind::Waiting => (QueuePart::Blocked, &mut blocked, room.of_kind() - queued.len()),
-                Kind::Held => (QueuePart::Held, &mut held, room.of_kind()),
+                Kind::Running => (QueuePart::Running, &mut running, limits.of_kind()),
+                Kind::Waiting => (QueuePart::Blocked, &mut blocked, limits.of_kind() - queued.len()),
+                Kind::Held => (QueuePart::Held, &mut held, limits.of_kind()),
             };
             let follows = || query.after.is_none_or(|after| after.is_before(part, job.id()));
             let is_queued = || part == QueuePart::Blocked && self.decisions.scheduler().is_queued(job);
@@ -86,8 +86,8 @@ impl<'a> View<'a> {
         let parts = [(QueuePart::Running, running), (QueuePart::Queued, queued), (QueuePart::Blocked, blocked), (QueuePart::Held, held)];
         let mut rows: Vec<_> =
             parts.into_iter().flat_map(|(part, jobs)| jobs.into_iter().map(move |(place, job)| (part, place, job))).collect();
-        let more = rows.len() > room.all && room.each.is_none();
-        rows.truncate(room.all);
+        let more = rows.len() > limits.all && limits.each.is_none();
+        rows.truncate(limits.all);
         let next = rows.last().filter(|_| more).map(|(part, place, job)| QueueCursor { part: *part, place: *place, job: job.id() });
         let jobs = rows.into_iter().map(|(_, _, job)| self.row(job, query.after.is_none())).collect();
         Queue { counts, jobs, next }
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
         now.map_or(place, |before| before as u64 + 1)
     }
 
-    /// Jobs that are not over, with their kind. There may be many: iterate once.
+    /// Unfinished jobs with their kind. There may be many: iterate once.
     fn unfinished(self) -> impl Iterator<Item = (Kind, &'a Job)> {
         self.decisions.scheduler().jobs().filter_map(move |job| {
             let kind = match job.state {
@@ -168,7 +168,7 @@ impl<'a> View<'a> {
             attempts: job.attempts,
             array: array_place(job),
             devices: granted.iter().map(|granted| granted.device).collect(),
-            // After running out of memory, a job needs more than its user said.
+            // After running out of memory, a job needs more than its user declared.
             memory: granted.first().map(|granted| granted.reserved).or(need.or_else(expected).max(raised)),
             progress: job.progress.map(carma_core::Fraction::get),
             reason,

@@ -7,7 +7,7 @@ use crate::api::{MetricDetail, Status};
 use crate::metrics::ORPHANED;
 use crate::store::UnixMillis;
 
-/// Attempts that the host cannot start now, of those that are shown: they tend to have one reason.
+/// Maximum number of delayed attempts in the status: usually they have the same reason.
 const DELAYED_SHOWN: usize = 3;
 
 impl View<'_> {
@@ -32,8 +32,8 @@ impl View<'_> {
             up: Seconds::new((UnixMillis::now().0.saturating_sub(self.started.0)) as f64 / 1000.0).unwrap_or_default(),
             observes: self.setup.observes,
             draining: self.draining,
-            world: self.setup.world.words.clone(),
-            // Real GPUs are found without being told where.
+            world: self.setup.world.description.clone(),
+            // Real GPUs need no variables.
             emulated: !self.setup.world.environment.is_empty(),
             speed: self.decisions.clock.speed(),
             gpus: u32::try_from(fleet.devices().filter(|device| !device.partitioned).count()).unwrap_or(u32::MAX),

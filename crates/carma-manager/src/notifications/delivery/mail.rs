@@ -9,7 +9,7 @@ use super::{DeliveryError, program};
 use crate::notifications::message::{Message, one_line};
 
 /// Letters of a subject.
-const LONGEST_SUBJECT: usize = 120;
+const MAX_SUBJECT: usize = 120;
 
 /// Sends it.
 pub(super) fn send(address: &str, message: &Message, now: &Zoned) -> Result<(), DeliveryError> {
@@ -27,7 +27,7 @@ fn mail(address: &str, message: &Message, now: &Zoned) -> String {
     let log = if let [log] = logs.as_slice() { format!("\n\nIts log: {log}") } else { String::new() };
     let mail = MessageBuilder::new()
         .to(address)
-        .subject(one_line(&format!("[{}] {}", message.server, message.subject()), LONGEST_SUBJECT))
+        .subject(one_line(&format!("[{}] {}", message.server, message.subject()), MAX_SUBJECT))
         .date(Date::new(now.timestamp().as_second()))
         .message_id(format!("carma.{}.{}@{server}", now.timestamp().as_millisecond(), std::process::id()))
         .header("Auto-Submitted", Raw::new("auto-generated"))

@@ -15,7 +15,7 @@ use super::message::Message;
 use crate::api::Channel;
 
 /// What `carma deliver` prints on success.
-pub const TOLD: &str = "told";
+pub const DELIVERED: &str = "told";
 
 /// Why a message was not delivered. It holds no secret.
 #[derive(Debug, Error)]

@@ -1,4 +1,4 @@
-//! A place in a log that grows, and of which the middle may be left out meanwhile.
+//! A position in a log that grows, and whose middle may be dropped.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -8,17 +8,16 @@ use std::path::PathBuf;
 use crate::supervise::Gap;
 use crate::untrusted::open_file;
 
-/// As much is read at once.
+/// Bytes per read.
 const CHUNK: u64 = 64 << 10;
-/// More than the line in between has.
-const LONGEST_LINE: usize = 64;
-/// The last lines are looked for in so much of the end: a log may be larger than its limit where its owner has made it so, with holes that take
-/// no room on the disk.
-const LONGEST_SCAN: u64 = 4 << 20;
+/// Longer than the line in the gap.
+const MAX_LINE: usize = 64;
+/// The last lines are searched for in this many bytes at the end: the owner can make a log huge with holes that take no disk space.
+const MAX_SCAN: u64 = 4 << 20;
 /// No job prints more.
-const MOST_LEFT_OUT: u64 = 1 << 50;
+const MAX_LEFT_OUT: u64 = 1 << 50;
 
-/// Reads a log from some place on. The place counts all that was ever written, so that it means the same when the file is replaced by one without its middle.
+/// Reads a log from a position on. The position counts all bytes ever written, so it stays valid when the middle of the log is dropped.
 #[derive(Debug)]
 pub(super) struct LogCursor {
     path: PathBuf,
@@ -34,12 +33,12 @@ struct OpenLog {
 }
 
 impl LogCursor {
-    /// At the beginning of a log of this limit, where that is known.
+    /// At the start of a log with this size limit, if known.
     pub(super) fn new(path: PathBuf, limit: Option<u64>) -> Self {
         Self { path, limit, open: None, at: 0 }
     }
 
-    /// Goes to the last lines, so many of them.
+    /// Goes to the last lines.
     pub(super) fn seek_last_lines(&mut self, lines: u32) -> io::Result<()> {
         if let Some(log) = self.opened()? {
             let start = last_lines(&log.file, log.file.metadata()?.len(), lines)?;
@@ -48,24 +47,24 @@ impl LogCursor {
         Ok(())
     }
 
-    /// All that was written until now.
+    /// The number of bytes written so far.
     pub(super) fn end(&mut self) -> io::Result<u64> {
         let length = |log: &OpenLog| Ok(log.place_of(log.file.metadata()?.len()));
         self.opened()?.map_or(Ok(0), length)
     }
 
-    /// Where it is.
+    /// The position.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// The next piece; empty where there is none yet.
+    /// The next piece; empty if there is none yet.
     pub(super) fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut place = self.at;
         let Some(log) = self.opened()? else { return Ok(Vec::new()) };
         let mut piece = log.read(&mut place)?;
         if piece.is_empty() && log.file.metadata()?.nlink() == 0 {
-            // Replaced by one without its middle: the rest is there.
+            // The file was replaced by one without its middle, which has the rest.
             self.open = None;
             if let Some(log) = self.opened()? {
                 piece = log.read(&mut place)?;
@@ -89,23 +88,23 @@ impl LogCursor {
     }
 }
 
-/// What is left out of a log of this limit.
+/// The gap in a log with this limit.
 fn gap(file: &File, limit: u64) -> io::Result<Option<Gap>> {
-    let mut line = [0; LONGEST_LINE];
+    let mut line = [0; MAX_LINE];
     let length = file.read_at(&mut line, Gap::place(limit))?;
     let size = file.metadata()?.len();
     Ok(Gap::read(limit, &line[..length]).filter(|gap| can_be(gap, size)))
 }
 
-/// Whether a line can be what it seems to be in a file of this size: jobs may print such lines, too. After a true one stands at least a quarter of the
-/// limit, and no less was left out.
+/// Whether a gap is plausible in a file of this size: jobs may print such lines too. After a real gap, at least a quarter of the limit follows, and at
+/// least as much is missing.
 fn can_be(gap: &Gap, size: u64) -> bool {
     let quarter = gap.at / 2;
-    (quarter..=MOST_LEFT_OUT).contains(&gap.left_out) && size >= gap.at + gap.line + quarter
+    (quarter..=MAX_LEFT_OUT).contains(&gap.left_out) && size >= gap.at + gap.line + quarter
 }
 
 impl OpenLog {
-    /// How much was written before this position of the file.
+    /// The number of bytes written before this offset of the file.
     fn place_of(&self, position: u64) -> u64 {
         match self.gap {
             Some(gap) if position >= gap.at + gap.line => position - gap.line + gap.left_out,
@@ -114,7 +113,7 @@ impl OpenLog {
         }
     }
 
-    /// Reads from a place on; one that was left out is skipped with the line that says so.
+    /// Reads from a position on. Inside the gap, it returns the line about it.
     fn read(&self, place: &mut u64) -> io::Result<Vec<u8>> {
         let (position, most) = match self.gap {
             Some(gap) if *place < gap.at => (*place, gap.at - *place),
@@ -139,10 +138,10 @@ impl OpenLog {
     }
 }
 
-/// Where the last lines of a file of this length begin, as far as they are within the longest scan.
+/// The start of the last lines, within the longest scan.
 fn last_lines(file: &File, length: u64, lines: u32) -> io::Result<u64> {
     let (mut end, mut missing) = (length, lines);
-    let first = length.saturating_sub(LONGEST_SCAN);
+    let first = length.saturating_sub(MAX_SCAN);
     let mut piece = vec![0; CHUNK as usize];
     while end > first {
         let start = end.saturating_sub(CHUNK).max(first);
@@ -150,7 +149,7 @@ fn last_lines(file: &File, length: u64, lines: u32) -> io::Result<u64> {
         file.read_exact_at(part, start)?;
         for (offset, _) in part.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
             let after = start + offset as u64 + 1;
-            // The end of the last line begins no other.
+            // The last line break starts no line.
             if after == length {
                 continue;
             }
@@ -265,7 +264,7 @@ mod tests {
         let begin = std::time::Instant::now();
         let mut cursor = LogCursor::new(path, LIMIT);
         cursor.seek_last_lines(1).unwrap();
-        assert_eq!(cursor.end().unwrap() - cursor.at(), LONGEST_SCAN);
+        assert_eq!(cursor.end().unwrap() - cursor.at(), MAX_SCAN);
         assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
     }
 

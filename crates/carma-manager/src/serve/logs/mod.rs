@@ -1,4 +1,4 @@
-//! Logs of attempts, as they are and as they grow.
+//! Logs of attempts, whole or followed.
 
 mod cursor;
 
@@ -19,18 +19,18 @@ use crate::store::{JobSummary, Phase};
 use crate::supervise::AttemptFolder;
 use cursor::LogCursor;
 
-/// So often a log that is followed is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a followed log is read.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
 /// A day. A client that follows a job for longer asks again.
-const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
-/// Pieces that are read before the client has taken the first.
+const MAX_WAIT: Duration = Duration::from_secs(86_400);
+/// Pieces that are read ahead of the client.
 const AHEAD: usize = 4;
 
-/// Where the pieces of a log go: an end without an error is the log's end.
+/// The pieces of a log. An end without an error is the end of the log.
 type Pieces = mpsc::Sender<io::Result<Bytes>>;
 
 impl Shared {
-    /// The log that is asked for, as a body.
+    /// The requested log as a body.
     pub(super) async fn log(self: Arc<Self>, job: &JobSummary, query: LogQuery) -> Result<Body, Problem> {
         let (pieces, stream) = mpsc::channel(AHEAD);
         let number = query.attempt.unwrap_or(job.attempts);
@@ -72,7 +72,7 @@ impl Shared {
     }
 
     async fn follow_once_started(self: Arc<Self>, job: JobId, query: LogQuery, pieces: Pieces) {
-        let started = self.wait_until(job, Instant::now() + LONGEST_WAIT, |job| job.attempts > 0 || job.phase == Phase::Done);
+        let started = self.wait_until(job, Instant::now() + MAX_WAIT, |job| job.attempts > 0 || job.phase == Phase::Done);
         let started = tokio::select! {
             started = started => started,
             () = pieces.closed() => return,
@@ -88,13 +88,13 @@ impl Shared {
         }
     }
 
-    /// Sends what is there and what comes, until the attempt is over.
+    /// Sends the log as it grows, until the attempt is over.
     async fn follow(self: Arc<Self>, mut log: Log, pieces: Pieces) {
         let mut job_updates = self.job_updates(log.attempt.job);
-        let mut looked = None;
+        let mut last_check = None;
         loop {
-            // Whether it is over is asked first: what it wrote before its end is then all there.
-            let ended = self.has_ended(&log, &mut looked).await;
+            // Checked before the read, so that the read has everything up to the end.
+            let ended = self.has_ended(&log, &mut last_check).await;
             log = match log.send_rest(&pieces, u64::MAX).await {
                 Some(log) => log,
                 None => return,
@@ -104,34 +104,34 @@ impl Shared {
             }
             tokio::select! {
                 () = pieces.closed() => return,
-                () = job_updates.wait(LOOK) => {}
+                () = job_updates.wait(FOLLOW_INTERVAL) => {}
             }
         }
     }
 
-    /// Whether an attempt is over: its supervisor writes that down beside the log, and a lost one's end is in the store.
-    async fn has_ended(&self, log: &Log, looked: &mut Option<Instant>) -> bool {
+    /// Whether an attempt is over: by the record of its supervisor, or by the store for a lost one.
+    async fn has_ended(&self, log: &Log, last_check: &mut Option<Instant>) -> bool {
         let (attempt, folder) = (log.attempt, log.folder.clone());
         if spawn_blocking(move || matches!(folder.ended(), Ok(Some(_)))).await.unwrap_or(false) {
             return true;
         }
-        if looked.is_some_and(|looked| looked.elapsed() < Duration::from_secs(1)) {
+        if last_check.is_some_and(|last_check| last_check.elapsed() < Duration::from_secs(1)) {
             return false;
         }
-        *looked = Some(Instant::now());
-        let standing = self.readers.read(move |reader| Ok(reader.summary(attempt.job)?)).await;
-        // Later attempts mean that this one is over; so does a job that does not run.
+        *last_check = Some(Instant::now());
+        let job = self.readers.read(move |reader| Ok(reader.summary(attempt.job)?)).await;
+        // It is over if a later attempt exists, or if the job does not run.
         let runs = |job: &JobSummary| job.attempts == attempt.number && matches!(job.phase, Phase::Starting | Phase::Running);
-        standing.is_ok_and(|job| !job.as_ref().is_some_and(runs))
+        job.is_ok_and(|job| !job.as_ref().is_some_and(runs))
     }
 }
 
-/// A log that is read.
+/// An open log.
 struct Log {
     attempt: AttemptId,
     folder: AttemptFolder,
     cursor: LogCursor,
-    /// All that there was when it was opened.
+    /// Its length when it was opened.
     end: u64,
 }
 

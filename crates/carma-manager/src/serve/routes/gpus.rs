@@ -1,4 +1,4 @@
-//! GPUs: how they are, what they did, and whether they take something new.
+//! GPUs: state, history, drain and resume.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{GpuPath, Refused};
-use crate::api::{GpuDetail, GpuTimeline, RecentLooks, RecentQuery, SampleQuery};
-use crate::engine::Wanted;
+use crate::api::{GpuDetail, GpuTimeline, RecentQuery, RecentSamples, SampleQuery};
+use crate::engine::SampleFilter;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::caller::Caller;
 use crate::serve::naming::GpuName;
 use crate::store::{MinuteMean, UnixMillis, UnixMinute};
 
@@ -27,16 +27,16 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(resume))
 }
 
-/// Minutes that are shown where nothing is said.
-const USUAL_MINUTES: u64 = 60;
+/// Default number of minutes.
+const DEFAULT_MINUTES: u64 = 60;
 
-/// All GPUs, and who is on them.
+/// All GPUs, and the jobs on them.
 #[utoipa::path(get, path = "/v1/gpus", responses((status = 200, body = Vec<GpuDetail>), Refused))]
 pub(super) async fn gpus(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<GpuDetail>> {
     shared.handle.gpus().await.map(Json)
 }
 
-/// What a GPU did, minute by minute.
+/// The means of a GPU per minute.
 #[utoipa::path(
     get,
     path = "/v1/gpus/{gpu}/samples",
@@ -52,11 +52,11 @@ pub(super) async fn samples(
     let end = query.until.unwrap_or_else(|| shared.handle.now()).minute();
     // The minute that is not over yet is left out only where an end is given.
     let end = if query.until.is_some() { end } else { UnixMinute(end.0 + 1) };
-    let start = query.since.map_or(UnixMinute(end.0.saturating_sub(USUAL_MINUTES)), UnixMillis::minute);
+    let start = query.since.map_or(UnixMinute(end.0.saturating_sub(DEFAULT_MINUTES)), UnixMillis::minute);
     shared.minutes(device, start..end).await.map(Json)
 }
 
-/// What a GPU did, and who was on it.
+/// The utilisation of a GPU over time, and the attempts on it.
 #[utoipa::path(
     get,
     path = "/v1/gpus/{gpu}/timeline",
@@ -72,24 +72,24 @@ pub(super) async fn timeline(
     shared.timeline(device, query).await.map(Json)
 }
 
-/// The last minutes of GPUs, look by look.
-#[utoipa::path(get, path = "/v1/recent", params(RecentQuery), responses((status = 200, body = Vec<RecentLooks>), Refused))]
+/// The samples of the last minutes.
+#[utoipa::path(get, path = "/v1/recent", params(RecentQuery), responses((status = 200, body = Vec<RecentSamples>), Refused))]
 pub(super) async fn recent(
     State(shared): State<Arc<Shared>>,
     _: Caller,
     UrlQuery(RecentQuery { since, gpu, points }): UrlQuery<RecentQuery>,
-) -> Answer<Vec<RecentLooks>> {
+) -> Answer<Vec<RecentSamples>> {
     let device = gpu.map(|gpu| gpu.parse::<GpuName>()).transpose()?.map(|GpuName(device)| device);
-    Ok(Json(shared.handle.recent(Wanted { since, device, points })))
+    Ok(Json(shared.handle.recent(SampleFilter { since, device, points })))
 }
 
-/// Takes a GPU out of use for new jobs.
+/// Drains a GPU: it gets no new jobs.
 #[utoipa::path(post, path = "/v1/gpus/{gpu}/drain", params(GpuPath), responses((status = 200), Refused))]
 pub(super) async fn drain(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
     shared.set_drained(&caller, gpu, true).await
 }
 
-/// Takes a GPU back into use.
+/// Resumes a drained GPU.
 #[utoipa::path(post, path = "/v1/gpus/{gpu}/resume", params(GpuPath), responses((status = 200), Refused))]
 pub(super) async fn resume(State(shared): State<Arc<Shared>>, caller: Caller, gpu: GpuName) -> Answer<()> {
     shared.set_drained(&caller, gpu, false).await

@@ -1,4 +1,4 @@
-//! One job: how it is, why it waits, its end, its logs.
+//! One job: its state, why it waits, its end, its logs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use utoipa_axum::routes;
 use super::{JobPath, Refused};
 use crate::api::{JobDetail, LogQuery, Problem, ProblemKind, WaitQuery, Why};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::caller::Caller;
 use crate::serve::naming::JobName;
 use crate::serve::privacy::Redact;
 use crate::store::{JobSummary, Phase};
@@ -26,19 +26,19 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(show)).routes(routes!(why)).routes(routes!(wait)).routes(routes!(logs))
 }
 
-/// For so many seconds a job is waited for where nothing is said, and at most.
-const USUAL_WAIT: u32 = 30;
-const LONGEST_WAIT: u32 = 3600;
+/// Default and maximum wait for a job, in seconds.
+const DEFAULT_WAIT: u32 = 30;
+const MAX_WAIT: u32 = 3600;
 
 impl Shared {
-    /// The one job that is meant.
+    /// The job of this name.
     pub(in crate::serve) async fn find(&self, name: JobName, caller: &Caller) -> Result<JobSummary, Problem> {
         let caller = caller.clone();
         self.readers.read(move |reader| name.job(reader, &caller)).await
     }
 }
 
-/// Everything that is known of a job. Others than its user and operators do not see what it does.
+/// Everything about a job. Other users do not see what it runs.
 #[utoipa::path(get, path = "/v1/jobs/{job}", params(JobPath), responses((status = 200, body = JobDetail), Refused))]
 pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<JobDetail> {
     let job = shared.find(name, &caller).await?;
@@ -49,9 +49,9 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller, name
 #[utoipa::path(get, path = "/v1/jobs/{job}/why", params(JobPath), responses((status = 200, body = Why), Refused))]
 pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Why> {
     let job = shared.find(name, &caller).await?;
-    let _permit = shared.deliberations.take(caller.uid).await?;
+    let _permit = shared.engine_queries.take(caller.uid).await?;
     let why = match shared.handle.why(job.id).await {
-        // The engine knows nothing of jobs that are over.
+        // The engine does not know finished jobs.
         Err(problem) if problem.kind == ProblemKind::NotFound => {
             let JobDetail { id, state, .. } = shared.job_detail(job.id, &caller).await?;
             let summary = format!("{id}: {state}");
@@ -62,7 +62,7 @@ pub(super) async fn why(State(shared): State<Arc<Shared>>, caller: Caller, name:
     Ok(Json(why.visible_to(caller.view(job.user.0))))
 }
 
-/// Waits for the end of a job, and says how it stands then; or when the time is up.
+/// Waits for the end of a job, up to a time limit. Returns its state then.
 #[utoipa::path(get, path = "/v1/jobs/{job}/wait", params(JobPath, WaitQuery), responses((status = 200, body = JobDetail), Refused))]
 pub(super) async fn wait(
     State(shared): State<Arc<Shared>>,
@@ -71,13 +71,13 @@ pub(super) async fn wait(
     UrlQuery(query): UrlQuery<WaitQuery>,
 ) -> Answer<JobDetail> {
     let job = shared.find(name, &caller).await?;
-    let seconds = query.seconds.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT);
+    let seconds = query.seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let until = Instant::now() + Duration::from_secs(seconds.into());
     let job = shared.wait_until(job.id, until, |job| job.phase == Phase::Done).await?;
     shared.job_detail(job.id, &caller).await.map(Json)
 }
 
-/// What a job has printed, as it is; of a job that is followed and has not started, once it has.
+/// The log of a job. If it is followed before the job starts, the answer begins with the start.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{job}/logs",

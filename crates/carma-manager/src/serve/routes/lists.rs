@@ -1,4 +1,4 @@
-//! Lists of jobs, sums of energy, and what happens.
+//! Lists of jobs, sums of energy, and events.
 
 use std::io;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use utoipa_axum::routes;
 
 use super::Refused;
 use crate::api::{
-    EnergyKind, EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MOST_ROWS, Problem, Queue,
-    QueueQuery, ShareRow, Told,
+    EnergyQuery, EnergyReport, EventQuery, HistoryOrder, HistoryQuery, JobDetail, JobSummary, MAX_ROWS, Problem, Queue, QueueQuery,
+    ShareRow, TimedUpdate,
 };
 use crate::configuration::EnergyConfig;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
-use crate::serve::answer::{Answer, UrlQuery};
+use crate::serve::answer::{Answer, QueryRequest};
+use crate::serve::caller::Caller;
 use crate::serve::detail::detail;
 use crate::serve::privacy::Redact;
-use crate::store::{self, EnergyBy, JobFilter, JobHistory, Reader, Span};
+use crate::store::{JobFilter, JobHistory, Reader, Span};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -41,45 +41,44 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(events))
 }
 
-/// Jobs in a page where nothing else is asked for.
-const USUAL_PAGE: u32 = 100;
+/// Default number of jobs in a page.
+const DEFAULT_PAGE: u32 = 100;
 /// Jobs of an export that are in memory at once.
 const EXPORTED_AT_ONCE: u32 = 16;
-/// So often those who listen are told that all is well.
+/// Interval of keep-alive messages.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Jobs that are not over, 1,000 at most in one answer.
+/// Unfinished jobs, at most 1,000 in one answer.
 #[utoipa::path(get, path = "/v1/queue", params(QueueQuery), responses((status = 200, body = Queue), Refused))]
-pub(super) async fn queue(State(shared): State<Arc<Shared>>, caller: Caller, UrlQuery(query): UrlQuery<QueueQuery>) -> Answer<Queue> {
-    let _permit = shared.listings.take(caller.uid).await?;
+pub(super) async fn queue(QueryRequest { shared, caller, query }: QueryRequest<QueueQuery>) -> Answer<Queue> {
+    let _permit = shared.queue_queries.take(caller.uid).await?;
     shared.handle.queue(query).await.map(Json)
 }
 
-/// Where users stand under fair share; nothing without it.
+/// The fair share of users. Empty without fair share.
 #[utoipa::path(get, path = "/v1/shares", responses((status = 200, body = Vec<ShareRow>), Refused))]
 pub(super) async fn shares(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Vec<ShareRow>> {
     shared.handle.shares().await.map(Json)
 }
 
-/// Jobs, the latest first, 1,000 at most in one answer; `before` the last of them is the next page.
+/// Jobs, the latest first, at most 1,000 in one answer. The next page is `before` the last job.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses((status = 200, body = Vec<JobSummary>), Refused))]
-pub(super) async fn history(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    UrlQuery(query): UrlQuery<HistoryQuery>,
-) -> Answer<Vec<JobSummary>> {
+pub(super) async fn history(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Answer<Vec<JobSummary>> {
     let (filter, before, order) = (filter(&query), query.before, query.order);
-    let most = query.limit.unwrap_or(USUAL_PAGE).min(MOST_ROWS);
+    let most = query.limit.unwrap_or(DEFAULT_PAGE).min(MAX_ROWS);
     let read = move |reader: &Reader| match order {
         HistoryOrder::Number => reader.history(&filter, before, most),
         HistoryOrder::Ended => reader.recently_finished(&filter, before, most),
     };
     let page = shared.readers.read(move |reader| Ok(read(reader)?)).await?;
-    let seen = |job: store::JobSummary| {
-        let view = caller.view(job.user.0);
-        JobSummary::from(job).visible_to(view)
-    };
-    Ok(Json(page.into_iter().map(seen).collect()))
+    Ok(Json(
+        page.into_iter()
+            .map(|job| {
+                let view = caller.view(job.user.0);
+                job.visible_to(view)
+            })
+            .collect(),
+    ))
 }
 
 fn filter(query: &HistoryQuery) -> JobFilter {
@@ -93,22 +92,18 @@ fn filter(query: &HistoryQuery) -> JobFilter {
     }
 }
 
-/// Everything that is known of jobs, the latest first, one a line; without a limit all of them. Others' jobs are shown without what they do.
+/// Everything about jobs, the latest first, one job per line; all jobs unless there is a limit. Jobs of other users do not show what they run.
 #[utoipa::path(
     get,
     path = "/v1/export",
     params(HistoryQuery),
     responses((status = 200, body = JobDetail, content_type = "application/x-ndjson"), Refused)
 )]
-pub(super) async fn export(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    UrlQuery(query): UrlQuery<HistoryQuery>,
-) -> Result<Response, Problem> {
+pub(super) async fn export(QueryRequest { shared, caller, query }: QueryRequest<HistoryQuery>) -> Result<Response, Problem> {
     let first = shared.export_page(&query, query.before, query.limit.unwrap_or(u32::MAX)).await?;
     let (lines, stream) = mpsc::channel(1);
     tokio::spawn(async move {
-        // A client that is gone ends it; it sees itself what is missing when the store fails.
+        // A client that disconnects ends it. If the store fails, the client gets an incomplete answer.
         if let Err(Some(problem)) = shared.send_export(&caller, &query, first, &lines).await {
             let _ = lines.send(Err(io::Error::other(problem))).await;
         }
@@ -117,7 +112,7 @@ pub(super) async fn export(
 }
 
 impl Shared {
-    /// The next few jobs of an export, and the number of the last that was looked at.
+    /// The next few jobs of an export, and the last number that was read.
     async fn export_page(
         &self,
         query: &HistoryQuery,
@@ -160,36 +155,25 @@ impl Shared {
     }
 }
 
-/// Sums of energy, with what is needed to say what it costs.
+/// Sums of energy, with price and carbon intensity.
 #[utoipa::path(get, path = "/v1/energy", params(EnergyQuery), responses((status = 200, body = EnergyReport), Refused))]
-pub(super) async fn energy(State(shared): State<Arc<Shared>>, _: Caller, UrlQuery(query): UrlQuery<EnergyQuery>) -> Answer<EnergyReport> {
-    let by = match query.by {
-        EnergyKind::Job => EnergyBy::Job,
-        EnergyKind::User => EnergyBy::User,
-        EnergyKind::Day => EnergyBy::Day { ahead: query.ahead },
-    };
+pub(super) async fn energy(QueryRequest { shared, query, .. }: QueryRequest<EnergyQuery>) -> Answer<EnergyReport> {
     let ended = Span { since: query.since, until: query.until };
-    let sums = shared.readers.read(move |reader| Ok(reader.energy(by, query.user, ended)?)).await?;
+    let sums = shared.readers.read(move |reader| Ok(reader.energy(query.by, query.ahead, query.user, ended)?)).await?;
     let EnergyConfig { price, currency, carbon } = shared.settings.energy.clone();
-    let sums = sums.into_iter().map(Into::into).collect();
     Ok(Json(EnergyReport { sums, price, currency, carbon }))
 }
 
-/// What happens, as server-sent events: `job`, `gpus` and `machine` tell of changes as they happen; with `after`, `kept` events are those in the store, with
-/// their number as id. A client that does not take them in time is left.
+/// Server-sent events. `job`, `gpus` and `machine` are live updates. With `after`, `kept` events are stored events with their number as id. A client that
+/// does not read in time is disconnected.
 #[utoipa::path(
     get,
     path = "/v1/events",
     params(EventQuery),
-    responses((status = 200, body = Told, content_type = "text/event-stream"), Refused)
+    responses((status = 200, body = TimedUpdate, content_type = "text/event-stream"), Refused)
 )]
-pub(super) async fn events(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    headers: HeaderMap,
-    UrlQuery(query): UrlQuery<EventQuery>,
-) -> Response {
-    // What browsers send when they connect again.
+pub(super) async fn events(headers: HeaderMap, QueryRequest { shared, caller, query }: QueryRequest<EventQuery>) -> Response {
+    // Browsers send this when they reconnect.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let stream = shared.events(caller, last.or(query.after));
     Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()

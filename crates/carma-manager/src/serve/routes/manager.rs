@@ -1,4 +1,4 @@
-//! The manager itself: how it is, its configuration, its end.
+//! The manager itself: status, configuration, shutdown.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::Refused;
 use crate::api::{ConfigurationDetail, Me, PolicyList, ProblemKind, Reloaded, Shutdown, Status};
 use crate::configuration::NetworkConfig;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(shutdown))
 }
 
-/// How the manager is.
+/// The status of the manager.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Status), Refused))]
 pub(super) async fn status(State(shared): State<Arc<Shared>>, _: Caller) -> Answer<Status> {
     shared.handle.status().await.map(Json)
@@ -56,14 +56,14 @@ pub(super) async fn configuration(State(shared): State<Arc<Shared>>, caller: Cal
     Ok(Json(ConfigurationDetail { file: shared.places.configuration.clone(), rules, written, manager: (&manager).into() }))
 }
 
-/// Reads the configuration again. Its rules count at once; settings of the manager that differ need a restart and are named.
+/// Reloads the configuration. Settings of decisions take effect at once. Changed settings of the manager itself need a restart; the answer lists them.
 #[utoipa::path(post, path = "/v1/configuration/reload", responses((status = 200, body = Reloaded), Refused))]
 pub(super) async fn reload(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Reloaded> {
     caller.must_be_operator("have the configuration read again")?;
     crate::reload(&shared.handle, shared.places.configuration.clone(), &shared.settings).await.map(Json)
 }
 
-/// Ends the manager; jobs that run go on.
+/// Stops the manager. Running jobs continue.
 #[utoipa::path(post, path = "/v1/shutdown", request_body = Shutdown, responses((status = 200), Refused))]
 pub(super) async fn shutdown(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Shutdown>) -> Answer<()> {
     caller.must_be_operator("end the manager")?;

@@ -1,4 +1,4 @@
-//! Metrics, as Prometheus asks for them: over the API, and on a port of their own.
+//! Metrics for Prometheus: over the API, and on their own port.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use super::Refused;
 use crate::api::Problem;
 use crate::metrics::{self, Process, Sources};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{no_such_path, wrong_method};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(metrics))
 }
 
-/// Whoever asks again sooner is told the same: many who ask cost no more than one.
-const SHORTEST: Duration = Duration::from_millis(200);
+/// A request within this time gets the cached page, so that many requests cost no more than one.
+const CACHE_TIME: Duration = Duration::from_millis(200);
 
-/// What was told last, and when.
+/// The last page, and its time.
 pub(in crate::serve) type MetricsCache = tokio::sync::Mutex<Option<(Instant, Bytes)>>;
 
 /// Metrics in Prometheus's text format.
@@ -37,7 +37,7 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>, _: Caller) -> Res
     shared.metrics().await
 }
 
-/// What is served where nobody has to say who they are: metrics, and nothing else.
+/// The routes without authentication: only metrics.
 pub(in crate::serve) fn alone(shared: Arc<Shared>) -> Router {
     let metrics = async |State(shared): State<Arc<Shared>>| shared.metrics().await;
     Router::new().route("/metrics", get(metrics)).fallback(no_such_path).method_not_allowed_fallback(wrong_method).with_state(shared)
@@ -45,10 +45,10 @@ pub(in crate::serve) fn alone(shared: Arc<Shared>) -> Router {
 
 impl Shared {
     async fn metrics(&self) -> Result<impl IntoResponse + use<>, Problem> {
-        let mut told = self.metrics_cache.lock().await;
-        let page = match &*told {
-            Some((at, page)) if at.elapsed() < SHORTEST => page.clone(),
-            _ => told.insert((Instant::now(), self.metrics_page().await?)).1.clone(),
+        let mut cache = self.metrics_cache.lock().await;
+        let page = match &*cache {
+            Some((at, page)) if at.elapsed() < CACHE_TIME => page.clone(),
+            _ => cache.insert((Instant::now(), self.metrics_page().await?)).1.clone(),
         };
         Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page))
     }

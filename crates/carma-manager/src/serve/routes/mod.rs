@@ -1,6 +1,6 @@
-//! What can be asked for. The `OpenAPI` document is made from the same routes, so that it cannot say anything else.
+//! All routes. The `OpenAPI` document is generated from them.
 
-mod acts;
+mod actions;
 mod gpus;
 mod jobs;
 mod lists;
@@ -28,9 +28,9 @@ use super::Shared;
 use super::answer::{no_such_path, wrong_method};
 use crate::api::{EnergyKind, HistoryOrder, LogStream, Problem, ProblemKind};
 
-/// What every answer may also be.
+/// The error answer of every route.
 #[derive(utoipa::IntoResponses)]
-#[response(status = "default", description = "Why not: nothing was changed.")]
+#[response(status = "default", description = "An error. Nothing was changed.")]
 #[expect(dead_code, reason = "it stands for its schema alone")]
 struct Refused(#[to_schema] Problem);
 
@@ -38,7 +38,7 @@ struct Refused(#[to_schema] Problem);
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "it stands for its schema alone")]
 struct JobPath {
-    /// `12`, `12_3` (index 3 of array 12), `last` or `@name`; for what is done to jobs, the number of an array means all of its jobs.
+    /// `12`, `12_3` (index 3 of array 12), `last` or `@name`. In actions, the number of an array means all its jobs.
     job: String,
 }
 
@@ -56,7 +56,7 @@ struct GpuPath {
     modifiers(&OtherEvents),
     info(
         title = "CARMA",
-        description = "Submit jobs to a server with GPUs, and see what becomes of them. Over the Unix socket callers are known by who they are; over TCP by a token \
+        description = "Submit jobs to a server with GPUs, and follow them. Callers are identified by the Unix socket, or over TCP by a token \
                    (`Authorization: Bearer TOKEN`). Errors are always a `Problem`.",
         contact(),
         license(name = "MIT OR Apache-2.0")
@@ -65,12 +65,12 @@ struct GpuPath {
 struct Document;
 
 /// All routes, and the document that describes them.
-pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
+pub(super) fn api_router() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(submit::routes())
         .merge(jobs::routes())
         .merge(terminal::routes())
-        .merge(acts::routes())
+        .merge(actions::routes())
         .merge(lists::routes())
         .merge(gpus::routes())
         .merge(notifications::routes())
@@ -79,9 +79,9 @@ pub(super) fn described() -> OpenApiRouter<Arc<Shared>> {
         .merge(metrics::routes())
 }
 
-/// Everything that is served.
+/// The router with all routes.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    let (router, document) = described().split_for_parts();
+    let (router, document) = api_router().split_for_parts();
     let document = document.to_json().unwrap_or_default();
     router
         .route("/v1/openapi.json", get(async move || ([(CONTENT_TYPE, "application/json")], document)))
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_document_has_every_route_and_every_schema_it_refers_to() {
-        let text = described().into_openapi().to_pretty_json().unwrap();
+        let text = api_router().into_openapi().to_pretty_json().unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let paths = value["paths"].as_object().unwrap();
         let operations = paths.iter().flat_map(|(path, item)| {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_document_in_the_repository_is_that_of_the_program() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/openapi.json");
-        let document = described().into_openapi().to_pretty_json().unwrap() + "\n";
+        let document = api_router().into_openapi().to_pretty_json().unwrap() + "\n";
         if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
             std::fs::write(file, &document).unwrap();
         }
@@ -143,7 +143,7 @@ mod tests {
             }
         }
         let mut found = Vec::new();
-        look(&serde_json::to_value(described().into_openapi()).unwrap(), "", &mut found);
+        look(&serde_json::to_value(api_router().into_openapi()).unwrap(), "", &mut found);
         assert_eq!(found, [] as [String; 0]);
     }
 }

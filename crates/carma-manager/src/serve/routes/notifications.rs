@@ -1,4 +1,4 @@
-//! What users want to be told of: everybody sees and changes their own alone.
+//! Notifications. Users see and change only their own.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Refused;
-use crate::api::{Notification, ProblemKind, Tried};
+use crate::api::{ChannelTest, Notification, ProblemKind};
 use crate::notifications::{check, switched_off};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::caller::Caller;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -34,22 +34,22 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, caller: Caller) -> A
     responses((status = 200, body = Vec<Notification>), Refused)
 )]
 pub(super) async fn set(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Vec<Notification>>) -> Answer<Vec<Notification>> {
-    let mut wishes = sent.value;
-    if !wishes.is_empty() && !shared.settings.notifications.enabled {
+    let mut notifications = sent.value;
+    if !notifications.is_empty() && !shared.settings.notifications.enabled {
         return Err(switched_off());
     }
-    check(&wishes).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
-    for wish in &mut wishes {
-        wish.on.sort_unstable();
-        wish.on.dedup();
+    check(&notifications).map_err(|error| ProblemKind::Invalid.because(error.to_string()))?;
+    for notification in &mut notifications {
+        notification.on.sort_unstable();
+        notification.on.dedup();
     }
-    shared.handle.set_notifications(caller.uid, wishes.clone()).await?;
-    Ok(Json(wishes))
+    shared.handle.set_notifications(caller.uid, notifications.clone()).await?;
+    Ok(Json(notifications))
 }
 
 /// Sends a test message by all channels of the user, and reports the result of each.
-#[utoipa::path(post, path = "/v1/notifications/test", operation_id = "test_notifications", responses((status = 200, body = Vec<Tried>), Refused))]
-pub(super) async fn test(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<Tried>> {
-    let _permit = shared.deliberations.take(caller.uid).await?;
+#[utoipa::path(post, path = "/v1/notifications/test", operation_id = "test_notifications", responses((status = 200, body = Vec<ChannelTest>), Refused))]
+pub(super) async fn test(State(shared): State<Arc<Shared>>, caller: Caller) -> Answer<Vec<ChannelTest>> {
+    let _permit = shared.engine_queries.take(caller.uid).await?;
     shared.handle.try_notifications(caller.owner()).await.map(Json)
 }

@@ -1,4 +1,4 @@
-//! Taking jobs.
+//! Submissions.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::Refused;
 use crate::api::{Forecast, Problem, ProblemKind, Submission, Submitted};
 use crate::request::{After, JobRequest};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody, LARGE, off_thread};
+use crate::serve::caller::Caller;
 use crate::serve::concurrency_limit::{ConcurrencyLimit, Permit};
 use crate::serve::naming::JobName;
 use crate::store::Reader;
@@ -25,24 +25,24 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(submit)).routes(routes!(forecast))
 }
 
-/// The most that is taken at once: all of it is in memory.
+/// The limits of one submission: all of it is in memory.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     jobs: usize,
-    /// The jobs together.
+    /// Size of all jobs together.
     bytes: usize,
 }
 
 const SUBMISSION: Bounds = Bounds { jobs: usize::MAX, bytes: 512 << 20 };
-/// As many are forecast; others of an array are alike.
+/// Of an array, only the first jobs are forecast.
 const FORECAST: Bounds = Bounds { jobs: 16, bytes: 64 << 20 };
-/// A permit is for so many bytes.
+/// Bytes per permit.
 const PERMIT_BYTES: usize = 64 << 10;
-/// Words and variables take about so much beside their letters.
+/// Overhead of an argument or variable in memory.
 const WORD: usize = 64;
-/// Jobs to wait for, of all jobs of one submission together.
-const MOST_AFTER: usize = 1_000_000;
-/// Of so many jobs or more it is looked first whether their user may have them.
+/// Maximum number of dependencies of one submission.
+const MAX_AFTER: usize = 1_000_000;
+/// From this number of jobs on, the user's limit is checked before the jobs are made.
 const MANY: usize = 1000;
 
 /// The limit for all submissions together.
@@ -50,7 +50,7 @@ pub(in crate::serve) fn submission_limit() -> ConcurrencyLimit {
     ConcurrencyLimit::new(SUBMISSION.bytes / PERMIT_BYTES, SUBMISSION.bytes / PERMIT_BYTES)
 }
 
-/// Submits a job, an array or a sweep: all of it or nothing. Answered when it is written down.
+/// Submits a job, an array or a sweep: all or nothing. The answer is sent when the jobs are on the disk.
 #[utoipa::path(post, path = "/v1/jobs", request_body = Submission, responses((status = 200, body = Submitted), Refused))]
 pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Submission>) -> Answer<Submitted> {
     let (jobs, permit) = shared.validated(&caller, sent, SUBMISSION).await?;
@@ -68,13 +68,13 @@ pub(super) async fn submit(State(shared): State<Arc<Shared>>, caller: Caller, se
 /// Previews the placement of jobs without submitting them. Of an array, the first few jobs are previewed.
 #[utoipa::path(post, path = "/v1/forecast", request_body = Submission, responses((status = 200, body = Vec<Forecast>), Refused))]
 pub(super) async fn forecast(State(shared): State<Arc<Shared>>, caller: Caller, sent: JsonBody<Submission>) -> Answer<Vec<Forecast>> {
-    let _permit = shared.deliberations.take(caller.uid).await?;
+    let _permit = shared.engine_queries.take(caller.uid).await?;
     let (jobs, _) = shared.validated(&caller, sent, FORECAST).await?;
     shared.handle.forecast(caller.owner(), jobs).await.map(Json)
 }
 
 impl Shared {
-    /// What keeps a job from ever running here as things are, where something does: its user had better know now.
+    /// Why a job can never run here, if so. Its user should know at once.
     async fn never_runs(&self, job: Option<JobId>) -> Option<String> {
         let why = self.handle.why(job?).await.ok()?;
         let never = matches!(why.reason, WaitReason::TooLarge { .. } | WaitReason::TooLargeForHosts { .. });
@@ -88,7 +88,7 @@ impl Shared {
         let mut valid = off_thread(size > LARGE, move || submission.validate().map_err(invalid)).await??;
         let jobs = valid.jobs().min(bounds.jobs);
         let template = &valid.as_sent().job;
-        // The lists of indices and values are no part of each job.
+        // Lists of indices and values are not part of each job.
         let own = if jobs == 1 { size } else { serde_json::to_vec(template).map_err(invalid)?.len() };
         let each = own + valid.growth() + WORD * pieces(template);
         let bytes = jobs.saturating_mul(each);
@@ -102,7 +102,7 @@ impl Shared {
         if !valid.as_sent().job.schedule.after.is_empty() {
             let (after, caller) = (valid.as_sent().job.schedule.after.clone(), caller.clone());
             let after = self.readers.read(move |reader| numbered(after, reader, &caller)).await?;
-            if after.len().saturating_mul(jobs) > MOST_AFTER {
+            if after.len().saturating_mul(jobs) > MAX_AFTER {
                 return Err(ProblemKind::TooLarge.because("after: these are too many jobs that wait for too many others"));
             }
             valid.set_after(after);
@@ -110,7 +110,7 @@ impl Shared {
         off_thread(bytes > LARGE, move || (valid.into_jobs(jobs), permit)).await
     }
 
-    /// Whether a user may have so many more jobs. The engine has the last word; this saves making a hundred thousand that it would refuse.
+    /// Checks the user's limit of jobs early. The engine checks it again; this avoids making many jobs that it would refuse.
     async fn check_number(&self, caller: &Caller, jobs: usize) -> Result<(), Problem> {
         let Some(most) = self.settings.limits.jobs_per_user.filter(|_| jobs >= MANY) else { return Ok(()) };
         let user = UserId(caller.uid);
@@ -126,12 +126,12 @@ fn invalid(error: impl Display) -> Problem {
     ProblemKind::Invalid.because(error.to_string())
 }
 
-/// What a request has of words and variables.
+/// Number of arguments and variables of a request.
 fn pieces(request: &JobRequest) -> usize {
-    request.command.words().len() + 2 * request.environment.len()
+    request.command.arguments().len() + 2 * request.environment.len()
 }
 
-/// Users may let others go first; to go first is for operators to give.
+/// Users may lower their priority; only operators may raise it.
 pub(super) fn check_priority(priority: Priority, caller: &Caller) -> Result<(), Problem> {
     if priority > Priority(0) {
         caller.must_be_operator("give a priority above 0; 0 is the usual one, and lower ones let others go first")
@@ -140,7 +140,7 @@ pub(super) fn check_priority(priority: Priority, caller: &Caller) -> Result<(), 
     }
 }
 
-/// The jobs to wait for, each by its number.
+/// The dependencies, each by its number.
 fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<After>, Problem> {
     let wrong = |problem: Problem| match problem.kind {
         ProblemKind::NotFound => ProblemKind::Invalid.because(format!("after: {problem}")),
@@ -150,7 +150,7 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
     for After { job, condition } in after {
         let jobs = job.parse::<JobName>().and_then(|name| name.jobs(reader, caller)).map_err(wrong)?;
         all.extend(jobs.into_iter().map(|found| After { job: found.id.0.to_string(), condition }));
-        if all.len() > MOST_AFTER {
+        if all.len() > MAX_AFTER {
             return Err(ProblemKind::TooLarge.because("after: these are too many jobs to wait for"));
         }
     }
@@ -160,7 +160,7 @@ fn numbered(after: Vec<After>, reader: &Reader, caller: &Caller) -> Result<Vec<A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::access::Role;
+    use crate::serve::caller::Role;
 
     #[test]
     fn to_go_first_is_for_operators_to_give() {

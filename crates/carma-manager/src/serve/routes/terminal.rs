@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 use super::{JobPath, Refused};
 use crate::api::{Problem, ProblemKind};
 use crate::serve::Shared;
-use crate::serve::access::Caller;
+use crate::serve::caller::Caller;
 use crate::serve::connection_limit::ConnectionSlot;
 use crate::serve::naming::JobName;
 use crate::store::Phase;
@@ -33,17 +33,17 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(join))
 }
 
-/// What the connection is to become.
+/// The protocol of the upgraded connection.
 const PROTOCOL: &str = "carma-terminal";
-/// So long the end of a connection may take to be told.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Timeout for closing a connection.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Attaches to the terminal of a running interactive job. Only the job's user and root may. Send `Connection: upgrade` and `Upgrade: carma-terminal`.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{job}/terminal",
     params(JobPath),
-    responses((status = 101, description = "What follows are the terminal's bytes."), Refused)
+    responses((status = 101, description = "The bytes of the terminal follow."), Refused)
 )]
 pub(super) async fn join(
     State(shared): State<Arc<Shared>>,
@@ -77,18 +77,18 @@ async fn connect(folder: AttemptFolder) -> io::Result<UnixStream> {
 /// Keeps the slot of the connection that it was.
 async fn relay(upgrade: OnUpgrade, terminal: UnixStream, _slot: Option<Arc<ConnectionSlot>>) {
     if let Ok(client) = upgrade.await {
-        carry(TokioIo::new(client), terminal).await;
+        copy_both_ways(TokioIo::new(client), terminal).await;
     }
 }
 
-/// Until one of the two ends: whoever is left sees that for themselves.
-async fn carry(client: impl AsyncRead + AsyncWrite, terminal: impl AsyncRead + AsyncWrite) {
+/// Copies bytes in both directions until one side ends.
+async fn copy_both_ways(client: impl AsyncRead + AsyncWrite, terminal: impl AsyncRead + AsyncWrite) {
     let (mut typed, mut screen) = split(client);
     let (mut printed, mut keyboard) = split(terminal);
     tokio::select! {
         _ = copy(&mut typed, &mut keyboard) => {}
         _ = copy(&mut printed, &mut screen) => {
-            let _ = timeout(FAREWELL, screen.shutdown()).await;
+            let _ = timeout(CLOSE_TIMEOUT, screen.shutdown()).await;
         }
     }
 }
@@ -105,7 +105,7 @@ mod tests {
         let (mut shim, terminal) = duplex(64);
         shim.write_all(b"bye").await.unwrap();
         shim.shutdown().await.unwrap();
-        carry(client, terminal).await;
+        copy_both_ways(client, terminal).await;
         let mut seen = String::new();
         user.read_to_string(&mut seen).await.unwrap();
         assert_eq!(seen, "bye");
@@ -114,9 +114,9 @@ mod tests {
         let (mut shim, terminal) = duplex(64);
         user.write_all(b"exit").await.unwrap();
         user.shutdown().await.unwrap();
-        carry(client, terminal).await;
-        let mut heard = String::new();
-        shim.read_to_string(&mut heard).await.unwrap();
-        assert_eq!(heard, "exit");
+        copy_both_ways(client, terminal).await;
+        let mut received = String::new();
+        shim.read_to_string(&mut received).await.unwrap();
+        assert_eq!(received, "exit");
     }
 }

@@ -6,43 +6,14 @@ use carma_core::{ArrayId, JobId, Outcome, Priority, UserId};
 use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::Reader;
-use super::job::JobHistory;
+use super::job::{JobHistory, optional};
+use crate::ending::Ending;
 use crate::phase::Phase;
 use crate::request::ArrayPlace;
-use crate::store::columns::{Json, Named};
+use crate::rows::JobSummary;
+use crate::store::columns::Named;
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
-
-/// A job in a list.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JobSummary {
-    /// Which.
-    pub id: JobId,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its user.
-    pub user: UserId,
-    /// That user's name.
-    pub user_name: String,
-    /// Its state.
-    pub phase: Phase,
-    /// Since when it is in that state.
-    pub since: UnixMillis,
-    /// Higher goes first.
-    pub priority: Priority,
-    /// Number of GPUs requested.
-    pub gpus: u32,
-    /// Attempts so far.
-    pub attempts: u32,
-    /// Its place in an array.
-    pub array: Option<ArrayPlace>,
-    /// When it was submitted.
-    pub submitted: UnixMillis,
-    /// When it ended.
-    pub ended: Option<UnixMillis>,
-    /// How it ended.
-    pub outcome: Option<Outcome>,
-}
 
 /// A time span: from `since` to before `until`; open where unset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -128,6 +99,7 @@ pub(super) fn array_place(row: &Row<'_>, column: usize) -> rusqlite::Result<Opti
 
 fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
     let Named(phase) = row.get(4)?;
+    let outcome: Option<Outcome> = optional(row, 13)?;
     Ok(JobSummary {
         id: JobId(row.get(0)?),
         name: row.get(1)?,
@@ -141,7 +113,8 @@ fn read_summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         array: array_place(row, 9)?,
         submitted: row.get(11)?,
         ended: row.get(12)?,
-        outcome: row.get::<_, Option<Json<_>>>(13)?.map(|Json(outcome)| outcome),
+        ending: outcome.as_ref().map(Ending::from),
+        outcome,
     })
 }
 

@@ -8,10 +8,10 @@ use rusqlite::Row;
 use super::job::{StoredAttempt, attempts_where, read_attempt};
 use super::{Reader, number};
 use crate::request::Owner;
-use crate::store::apply::CLOCK;
 use crate::store::change::MachineChange;
 use crate::store::columns::{Json, Named};
 use crate::store::error::StoreError;
+use crate::store::schema::CLOCK;
 use crate::units::UnixMillis;
 
 /// Everything that is not over.
@@ -36,6 +36,13 @@ pub struct Loaded {
 pub struct UnfinishedJob {
     /// The core's state of it.
     pub job: Job,
+    /// The rest.
+    pub meta: JobMeta,
+}
+
+/// What a running manager remembers of an unfinished job besides the core's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobMeta {
     /// Its name.
     pub name: Option<String>,
     /// Its user.
@@ -50,7 +57,7 @@ const UNFINISHED: &str = "SELECT id, standing, name, uid, gid, user, submitted F
 fn read_unfinished(row: &Row<'_>) -> rusqlite::Result<UnfinishedJob> {
     let Json(job) = row.get(1)?;
     let owner = Owner { uid: row.get(3)?, gid: row.get(4)?, name: row.get(5)? };
-    Ok(UnfinishedJob { job, name: row.get(2)?, owner, submitted: row.get(6)? })
+    Ok(UnfinishedJob { job, meta: JobMeta { name: row.get(2)?, owner, submitted: row.get(6)? } })
 }
 
 /// A drained device.

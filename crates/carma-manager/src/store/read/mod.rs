@@ -9,12 +9,10 @@ mod samples;
 mod stays;
 mod tallies;
 
-pub use energy::{EnergyBy, EnergyOf, EnergySum};
-pub use history::{JobFilter, JobSummary, Span};
+pub use history::{JobFilter, Span};
 pub use job::{JobHistory, JobReasons, StoredAttempt};
-pub use load::{Drained, Loaded, UnfinishedJob};
+pub use load::{Drained, JobMeta, Loaded, UnfinishedJob};
 pub use notifications::{NewEvents, StoredNotification};
-pub use stays::Stay;
 
 use std::path::{Path, PathBuf};
 

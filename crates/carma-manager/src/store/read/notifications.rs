@@ -6,9 +6,9 @@ use super::job::read_event;
 use super::{Reader, number};
 use crate::event::StoredEvent;
 use crate::notification::Notification;
-use crate::store::apply::TOLD;
 use crate::store::columns::Json;
 use crate::store::error::StoreError;
+use crate::store::schema::NOTIFIED_THROUGH;
 
 /// A notification of a user, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct StoredNotification {
     /// The notification.
     pub notification: Notification,
     /// The last event that was sent.
-    pub told: u64,
+    pub sent_through: u64,
 }
 
 /// New events of jobs whose users have notifications.
@@ -45,13 +45,13 @@ impl Reader {
     fn stored_notifications(&self, which: &str, values: impl rusqlite::Params) -> Result<Vec<StoredNotification>, StoreError> {
         self.rows(&format!("SELECT uid, channel, occasions, told FROM notifications {which} ORDER BY uid, place"), values, |row| {
             let (Json(by), Json(on)) = (row.get(1)?, row.get(2)?);
-            Ok(StoredNotification { uid: row.get(0)?, notification: Notification { on, by }, told: row.get(3)? })
+            Ok(StoredNotification { uid: row.get(0)?, notification: Notification { on, by }, sent_through: row.get(3)? })
         })
     }
 
     /// The last event whose notifications are done.
-    pub fn told(&self) -> Result<u64, StoreError> {
-        Ok(self.run(|connection| number(connection, TOLD))?.unwrap_or(0))
+    pub fn notified_through(&self) -> Result<u64, StoreError> {
+        Ok(self.run(|connection| number(connection, NOTIFIED_THROUGH))?.unwrap_or(0))
     }
 
     /// Events after this one that may cause a notification, up to a limit.

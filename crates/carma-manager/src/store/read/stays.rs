@@ -2,41 +2,18 @@
 
 use std::ops::Range;
 
-use carma_core::{AttemptId, DeviceId, JobId, MiB, Outcome, Verdict};
+use carma_core::{AttemptId, DeviceId, JobId, MiB};
 use rusqlite::params;
 
 use super::Reader;
 use super::history::array_place;
-use crate::request::ArrayPlace;
+use super::job::optional;
+use crate::ending::Ending;
+use crate::rows::GpuStay;
 use crate::samples::MemoryStep;
-use crate::store::columns::{Json, Named};
+use crate::store::columns::Named;
 use crate::store::error::StoreError;
 use crate::units::UnixMillis;
-
-/// An attempt's time on a device.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stay {
-    /// Which attempt.
-    pub attempt: AttemptId,
-    /// The name of its job.
-    pub name: Option<String>,
-    /// The place of its job in an array.
-    pub array: Option<ArrayPlace>,
-    /// The name of its user.
-    pub user: String,
-    /// When it was launched.
-    pub launched: UnixMillis,
-    /// When it ended; unset: it is running.
-    pub ended: Option<UnixMillis>,
-    /// How it ended.
-    pub verdict: Option<Verdict>,
-    /// How its job ended, for the last attempt.
-    pub outcome: Option<Outcome>,
-    /// Memory that was reserved for it.
-    pub promised: MiB,
-    /// Its memory: the last step before the span, and those in it.
-    pub memory: Vec<MemoryStep>,
-}
 
 /// The index skips attempts that ended before the span.
 const STAYS: &str = "SELECT stays.job, stays.number, name, user, stays.launched, stays.ended, verdict, iif(stays.number = jobs.attempts, outcome, NULL), promised, array, array_index
@@ -46,19 +23,19 @@ const STEPS: &str = "SELECT at, memory FROM memory_steps WHERE job = ?1 AND numb
     AND at >= ifnull((SELECT max(at) FROM memory_steps WHERE job = ?1 AND number = ?2 AND device = ?3 AND at <= ?4), 0) ORDER BY at";
 
 impl Reader {
-    /// Attempts on a device within the span, by launch time.
-    pub fn stays(&self, device: DeviceId, span: Range<UnixMillis>) -> Result<Vec<Stay>, StoreError> {
+    /// Attempts on a device within the span, by launch time. Their memory begins with the last step before the span.
+    pub fn stays(&self, device: DeviceId, span: Range<UnixMillis>) -> Result<Vec<GpuStay>, StoreError> {
         self.in_one_state(|| {
             let mut stays = self.rows(STAYS, params![Named(device), span.start, span.end], |row| {
-                Ok(Stay {
+                let (verdict, outcome) = (optional(row, 6)?, optional(row, 7)?);
+                Ok(GpuStay {
                     attempt: AttemptId { job: JobId(row.get(0)?), number: row.get(1)? },
                     name: row.get(2)?,
                     array: array_place(row, 9)?,
                     user: row.get(3)?,
                     launched: row.get(4)?,
                     ended: row.get(5)?,
-                    verdict: row.get::<_, Option<Json<_>>>(6)?.map(|Json(verdict)| verdict),
-                    outcome: row.get::<_, Option<Json<_>>>(7)?.map(|Json(outcome)| outcome),
+                    ending: verdict.map(|verdict| Ending::public(verdict, outcome)),
                     promised: MiB(row.get(8)?),
                     memory: Vec::new(),
                 })

@@ -62,7 +62,7 @@ impl Lab {
         fill(&places.database());
         let store = Arc::new(Store::open(places.database()).unwrap());
         let world = World {
-            words: "no GPUs".to_owned(),
+            description: "no GPUs".to_owned(),
             speed: 1.0,
             environment: [].into(),
             search_paths: [].into(),
@@ -73,8 +73,16 @@ impl Lab {
         let settings = configuration.manager.clone();
         let program = env::current_exe().unwrap();
         let enforced = Enforced::default();
-        let setup =
-            Setup { places: places.clone(), configuration, driver: None, world, program: program.clone(), observes: true, record: None, enforced };
+        let setup = Setup {
+            places: places.clone(),
+            configuration,
+            driver: None,
+            world,
+            program: program.clone(),
+            observes: true,
+            record: None,
+            enforced,
+        };
         let (handle, arriving) = Engine::handle();
         let engine = Engine::start(setup, Arc::clone(&store), &handle, arriving).unwrap();
         let serving = Serving { handle: handle.clone(), store: Arc::clone(&store), places, settings, pages: PAGES, program };

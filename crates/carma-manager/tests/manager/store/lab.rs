@@ -70,7 +70,7 @@ pub(crate) fn stored(id: JobId, owner: Owner, name: Option<&str>) -> StoredJob {
 /// The same as a restarted manager gets it.
 pub(crate) fn unfinished(stored: &StoredJob) -> UnfinishedJob {
     let StoredJob { request, owner, job, submitted, .. } = stored.clone();
-    UnfinishedJob { job, name: request.name, owner, submitted }
+    UnfinishedJob { job, meta: JobMeta { name: request.name, owner, submitted } }
 }
 
 pub(crate) fn accepted(id: JobId) -> Change {

@@ -124,21 +124,20 @@ fn energy_is_summed_by_job_user_and_local_day() {
     }
     store.write([started(jobs[3], 1)]).wait().unwrap();
     let reader = store.reader().unwrap();
-    let sums = |by, user, span| -> Vec<(EnergyOf, f64, u64)> {
-        reader.energy(by, user, span).unwrap().into_iter().map(|sum| (sum.of, sum.energy.0, sum.attempts)).collect()
+    let sums = |by, ahead, user, span| -> Vec<(EnergyOf, f64, u64)> {
+        reader.energy(by, ahead, user, span).unwrap().into_iter().map(|sum| (sum.of, sum.energy.0, sum.attempts)).collect()
     };
     let always = Span::default();
     let of_jobs = [(EnergyOf::Job(jobs[0]), 15.0, 2), (EnergyOf::Job(jobs[1]), 2.0, 1), (EnergyOf::Job(jobs[5]), 100.0, 1)];
-    assert_eq!(sums(EnergyBy::Job, None, always), of_jobs);
-    let called: Vec<_> = reader.energy(EnergyBy::Job, None, always).unwrap().into_iter().map(|sum| (sum.name, sum.array)).collect();
+    assert_eq!(sums(EnergyKind::Job, 0, None, always), of_jobs);
+    let called: Vec<_> = reader.energy(EnergyKind::Job, 0, None, always).unwrap().into_iter().map(|sum| (sum.name, sum.array)).collect();
     let place = |index| Some(ArrayPlace { array: ArrayId(jobs[0].0), index });
     let names = [("Train-a", place(0)), ("eval", place(1)), ("100%", None)];
     assert_eq!(called, names.map(|(name, array)| (Some(name.to_owned()), array)));
     let (alice, bob) =
         (EnergyOf::User { uid: UserId(1000), name: "alice".to_owned() }, EnergyOf::User { uid: UserId(1001), name: "bob".to_owned() });
-    assert_eq!(sums(EnergyBy::User, None, always), [(alice, 17.0, 3), (bob, 100.0, 1)]);
-    let utc = EnergyBy::Day { ahead: 0 };
-    assert_eq!(sums(utc, Some(UserId(1000)), always), [(EnergyOf::Day(19_674), 10.0, 1), (EnergyOf::Day(19_675), 7.0, 2)]);
-    assert_eq!(sums(EnergyBy::Day { ahead: 60 }, None, always), [(EnergyOf::Day(19_675), 117.0, 4)]);
-    assert_eq!(sums(utc, None, Span { since: None, until: Some(early) }), [(EnergyOf::Day(19_674), 10.0, 1)]);
+    assert_eq!(sums(EnergyKind::User, 0, None, always), [(alice, 17.0, 3), (bob, 100.0, 1)]);
+    assert_eq!(sums(EnergyKind::Day, 0, Some(UserId(1000)), always), [(EnergyOf::Day(19_674), 10.0, 1), (EnergyOf::Day(19_675), 7.0, 2)]);
+    assert_eq!(sums(EnergyKind::Day, 60, None, always), [(EnergyOf::Day(19_675), 117.0, 4)]);
+    assert_eq!(sums(EnergyKind::Day, 0, None, Span { since: None, until: Some(early) }), [(EnergyOf::Day(19_674), 10.0, 1)]);
 }

@@ -16,7 +16,7 @@ fn wish(name: &str, on: Occasion) -> Notification {
 /// Each way of a user, with the last event that was told by it.
 fn told(reader: &Reader, uid: u32) -> Vec<(Notification, u64)> {
     let own = reader.all_notifications().unwrap().into_iter().filter(|stored| stored.uid == uid);
-    own.map(|stored| (stored.notification, stored.told)).collect()
+    own.map(|stored| (stored.notification, stored.sent_through)).collect()
 }
 
 #[test]
@@ -33,10 +33,10 @@ fn kept_channels_keep_their_progress_and_new_ones_start_now() {
     let store = lab.open();
     let reader = store.reader().unwrap();
     assert_eq!(reader.notifications(1000).unwrap(), [other.clone(), first.clone()], "in their user's order");
-    assert_eq!((told(&reader, 1000), reader.told().unwrap()), (vec![(other, 0), (first.clone(), 2)], 1));
+    assert_eq!((told(&reader, 1000), reader.notified_through().unwrap()), (vec![(other, 0), (first.clone(), 2)], 1));
     let (changed, new) = (wish("a", Occasion::Recovered), wish("c", Occasion::Done));
     store.write([set(1000, &[changed.clone(), new.clone()]), Change::NotifiedThrough { through: 0 }]).wait().unwrap();
-    assert_eq!((told(&reader, 1000), reader.told().unwrap()), (vec![(changed, 2), (new, 3)], 1));
+    assert_eq!((told(&reader, 1000), reader.notified_through().unwrap()), (vec![(changed, 2), (new, 3)], 1));
     assert_eq!(told(&reader, 1001), [(first, 0)], "another's wishes are another's");
     store.write([set(1000, &[])]).wait().unwrap();
     assert_eq!(reader.notifications(1000).unwrap(), []);
@@ -56,11 +56,11 @@ fn news_holds_ends_requeues_and_idle_gpus_of_subscribed_users() {
     assert_eq!(reader.notable_events_after(0, 10).unwrap(), NewEvents { events: Vec::new(), through: 8 }, "no user subscribes to these");
     let wish = wish("a", Occasion::Done);
     store.write([Change::NotificationsSet { uid: 1000, notifications: vec![wish] }]).wait().unwrap();
-    let news = |after, most| {
+    let job_changed = |after, most| {
         let NewEvents { events, through } = reader.notable_events_after(after, most).unwrap();
         (events.into_iter().map(|(uid, stored)| (uid, stored.sequence)).collect::<Vec<_>>(), through)
     };
-    assert_eq!(news(0, 10), (vec![(1000, 3), (1000, 5), (1000, 7)], 8));
-    assert_eq!(news(0, 1), (vec![(1000, 3)], 3));
-    assert_eq!((news(7, 10), news(9, 10)), ((Vec::new(), 8), (Vec::new(), 9)));
+    assert_eq!(job_changed(0, 10), (vec![(1000, 3), (1000, 5), (1000, 7)], 8));
+    assert_eq!(job_changed(0, 1), (vec![(1000, 3)], 3));
+    assert_eq!((job_changed(7, 10), job_changed(9, 10)), ((Vec::new(), 8), (Vec::new(), 9)));
 }

@@ -56,7 +56,7 @@ fn the_timeline_holds_jobs_and_their_memory_in_a_period() {
     assert_eq!((steps(0, 1000), steps(130, 140), steps(105, 115)), (vec![110, 120, 150], vec![120], vec![110]));
     let whole = stay(0, 1000);
     assert_eq!((whole.user.as_str(), whole.promised, whole.launched, whole.ended), ("alice", MiB(4_000), at(100), Some(at(300))));
-    assert_eq!((whole.verdict, whole.memory[1].memory), (Some(Verdict::Succeeded), MiB(3_000)));
+    assert_eq!((whole.ending.map(|ending| ending.text), whole.memory[1].memory), (Some("succeeded".to_owned()), MiB(3_000)));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn steps_are_forgotten_with_the_minutes_unless_their_attempt_runs_and_with_their
     let ages = Retention { jobs: keep(u32::MAX.into()), events: keep(u32::MAX.into()), samples: keep(600) };
     assert_eq!(store.prune(&ages, at(6000)).unwrap().samples, 1);
     let reader = store.reader().unwrap();
-    let memory = |stays: Vec<Stay>| stays.iter().map(|stay| stay.memory.len()).collect::<Vec<_>>();
+    let memory = |stays: Vec<GpuStay>| stays.iter().map(|stay| stay.memory.len()).collect::<Vec<_>>();
     assert_eq!(memory(reader.stays(GPU, span(0, 9000)).unwrap()), [0, 1]);
     store.write([Change::JobsDeleted(vec![over])]).wait().unwrap();
     assert_eq!(who(&reader, 0, span(0, 9000)), [runs.0]);

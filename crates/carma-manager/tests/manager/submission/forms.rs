@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use carma_core::{Condition, MiB, Priority, RequestedMode, Seconds};
-use carma_manager::request::{Activation, ContainerEngine, JobCommand};
-use carma_manager::submission::{HIDDEN, KEYS, Source, check};
+use carma_manager::request::{Activation, ContainerEngine, HIDDEN, JobCommand};
+use carma_manager::submission::{KEYS, Source, check};
 
 use super::{ask, command, only, requests, text};
 

@@ -1,6 +1,6 @@
 //! Actions on a job: allowed by its phase and by the user's rights, after a confirmation.
 
-use carma_manager::api::{Act, QueueRow};
+use carma_manager::api::{JobAction, QueueRow};
 use carma_manager::store::Phase;
 
 use super::{Model, Prompt};
@@ -9,7 +9,7 @@ use carma_format::{printable, shortened};
 
 impl Model {
     /// Asks to confirm an action on the selected job, if it is possible.
-    pub(super) fn ask(&mut self, act: Act) {
+    pub(super) fn ask(&mut self, act: JobAction) {
         let Some(job) = self.jobs.selected() else { return };
         let called = called(job);
         let verb = verb(&act);
@@ -35,22 +35,22 @@ fn called(job: &QueueRow) -> String {
 }
 
 /// The phases of a job that allow an action; unset: any.
-const fn fitting(act: &Act) -> Option<&'static [Phase]> {
+const fn fitting(act: &JobAction) -> Option<&'static [Phase]> {
     match act {
-        Act::Hold => Some(&[Phase::Estimating, Phase::Queued, Phase::Recovering, Phase::Preempted]),
-        Act::Release => Some(&[Phase::Held, Phase::Estimating]),
-        Act::Requeue => Some(&[Phase::Starting, Phase::Running]),
-        Act::Cancel | Act::Change(_) => None,
+        JobAction::Hold => Some(&[Phase::Estimating, Phase::Queued, Phase::Recovering, Phase::Preempted]),
+        JobAction::Release => Some(&[Phase::Held, Phase::Estimating]),
+        JobAction::Requeue => Some(&[Phase::Starting, Phase::Running]),
+        JobAction::Cancel | JobAction::Change(_) => None,
     }
 }
 
-const fn verb(act: &Act) -> &'static str {
+const fn verb(act: &JobAction) -> &'static str {
     match act {
-        Act::Cancel => "cancel",
-        Act::Hold => "hold",
-        Act::Release => "release",
-        Act::Requeue => "requeue",
-        Act::Change(_) => "change",
+        JobAction::Cancel => "cancel",
+        JobAction::Hold => "hold",
+        JobAction::Release => "release",
+        JobAction::Requeue => "requeue",
+        JobAction::Change(_) => "change",
     }
 }
 
@@ -87,8 +87,8 @@ mod tests {
             assert_eq!(press(&mut model, no), [], "{no:?}");
             assert!(model.prompt.is_none());
         }
-        assert_eq!(press(&mut model, "cy"), [Request::Act("1".to_owned(), Act::Cancel)]);
-        assert_eq!(press(&mut model, "RY"), [Request::Act("1".to_owned(), Act::Requeue)]);
+        assert_eq!(press(&mut model, "cy"), [Request::Act("1".to_owned(), JobAction::Cancel)]);
+        assert_eq!(press(&mut model, "RY"), [Request::Act("1".to_owned(), JobAction::Requeue)]);
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             assert!(ada.notice().is_some_and(|notice| notice.contains("job 2 \"inception\" is not yours")), "{act}");
         }
         assert_eq!(press(&mut ada, "\n"), [Request::Look(Subject::Job("2".to_owned()))]);
-        assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), Act::Cancel)]);
+        assert_eq!(press(&mut model_of(operator()), "jcy"), [Request::Act("2".to_owned(), JobAction::Cancel)]);
     }
 
     #[test]
@@ -110,16 +110,16 @@ mod tests {
             model.notice(),
             Some("job 1 \"resnet50\" is running: only estimating, queued, recovering or preempted jobs can be held")
         );
-        assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), Act::Release)]);
+        assert_eq!(press(&mut model, "Gry"), [Request::Act("9".to_owned(), JobAction::Release)]);
         assert_eq!(press(&mut model, "Ghy"), [], "it is held");
-        assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), Act::Hold)]);
-        assert_eq!(press(&mut model, "/sweep\ncy"), [Request::Act("12".to_owned(), Act::Cancel)]);
+        assert_eq!(press(&mut model, "kkhy"), [Request::Act("5".to_owned(), JobAction::Hold)]);
+        assert_eq!(press(&mut model, "/sweep\ncy"), [Request::Act("12".to_owned(), JobAction::Cancel)]);
     }
 
     #[test]
     fn a_job_of_an_array_is_meant_alone() {
         let mut seen = busy();
         seen.queue.jobs[0].array = Some(carma_manager::api::ArrayPlace { array: carma_core::ArrayId(1), index: 4 });
-        assert_eq!(press(&mut model_of(seen), "cy"), [Request::Act("1_4".to_owned(), Act::Cancel)], "1 would be all of them");
+        assert_eq!(press(&mut model_of(seen), "cy"), [Request::Act("1_4".to_owned(), JobAction::Cancel)], "1 would be all of them");
     }
 }

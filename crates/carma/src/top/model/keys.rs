@@ -1,6 +1,6 @@
 //! Key bindings.
 
-use carma_manager::api::{Act, LogStream};
+use carma_manager::api::{JobAction, LogStream};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::panel::{LogPanel, Panel, TextPanel};
@@ -127,10 +127,10 @@ impl Model {
             KeyCode::Char('l') => {
                 return self.meant().map_or_else(Vec::new, |name| self.open_log(name, LogStream::Stdout));
             }
-            KeyCode::Char('c') => self.ask(Act::Cancel),
-            KeyCode::Char('h') => self.ask(Act::Hold),
-            KeyCode::Char('r') => self.ask(Act::Release),
-            KeyCode::Char('R') => self.ask(Act::Requeue),
+            KeyCode::Char('c') => self.ask(JobAction::Cancel),
+            KeyCode::Char('h') => self.ask(JobAction::Hold),
+            KeyCode::Char('r') => self.ask(JobAction::Release),
+            KeyCode::Char('R') => self.ask(JobAction::Requeue),
             _ => {}
         }
         Vec::new()

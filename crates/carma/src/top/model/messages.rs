@@ -1,6 +1,6 @@
 //! Messages to the model, and its requests.
 
-use carma_manager::api::{Act, GpuDetail, JobDetail, LogStream, Me, Queue, RecentLooks, Status, Why};
+use carma_manager::api::{GpuDetail, JobAction, JobDetail, LogStream, Me, Queue, RecentSamples, Status, Why};
 use carma_manager::store::StoredEvent;
 use ratatui::crossterm::event::KeyEvent;
 
@@ -12,7 +12,7 @@ pub(crate) struct Seen {
     pub(crate) gpus: Vec<GpuDetail>,
     pub(crate) queue: Queue,
     /// Samples of GPUs since the last round.
-    pub(crate) looks: Vec<RecentLooks>,
+    pub(crate) looks: Vec<RecentSamples>,
 }
 
 /// Something that changes the model.
@@ -67,7 +67,7 @@ pub(crate) enum Request {
     /// Stop until the shell lets us go on.
     Suspend,
     /// Do this to a job.
-    Act(JobName, Act),
+    Act(JobName, JobAction),
     /// Show details of this from now on.
     Look(Subject),
 }

@@ -19,7 +19,7 @@ pub(super) use panel::Panel;
 use std::time::Duration;
 
 use carma_core::JobId;
-use carma_manager::api::{Act, JobDetail, Why};
+use carma_manager::api::{JobAction, JobDetail, Why};
 
 use self::marks::Marks;
 use self::recent::Recent;
@@ -55,7 +55,7 @@ pub(crate) enum Prompt {
     /// The text of the filter is typed.
     Filter,
     /// An act waits for a yes.
-    Confirm { name: JobName, question: String, act: Act },
+    Confirm { name: JobName, question: String, act: JobAction },
 }
 
 /// The model.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use carma_core::{DeviceId, PowerRange, UtilisationOverTime};
-use carma_manager::api::RecentLooks;
+use carma_manager::api::RecentSamples;
 use carma_manager::store::UnixMillis;
 
 /// Samples are kept for this many milliseconds, as in the manager.
@@ -24,7 +24,7 @@ pub(crate) struct Recent(BTreeMap<DeviceId, Traces>);
 
 impl Recent {
     /// Adds samples that are newer than all before.
-    pub(super) fn take(&mut self, looks: Vec<RecentLooks>) {
+    pub(super) fn take(&mut self, looks: Vec<RecentSamples>) {
         for looks in looks {
             let Some(last) = looks.at.last().copied() else { continue };
             let traces = self.0.entry(looks.device).or_default();
@@ -70,7 +70,7 @@ mod tests {
             let looks = busy().looks.remove(0);
             let device = looks.device;
             let utilisation = UtilisationOverTime::default().with(Metric::Smact, vec![Some(second as f64)]);
-            recent.take(vec![RecentLooks { at: vec![UnixMillis(second * 1000)], utilisation, ..looks }]);
+            recent.take(vec![RecentSamples { at: vec![UnixMillis(second * 1000)], utilisation, ..looks }]);
             let Traces { at, utilisation, power } = recent.of(device).unwrap();
             let smact = &utilisation[Metric::Smact];
             assert_eq!((at.len(), power.len()), (smact.len(), smact.len()));
@@ -89,7 +89,7 @@ mod tests {
         let mut recent = Recent::default();
         let mut full = |watts| {
             let looks = busy().looks.remove(0);
-            recent.take(vec![RecentLooks { power: vec![Some(Watts(watts))], ..looks }]);
+            recent.take(vec![RecentSamples { power: vec![Some(Watts(watts))], ..looks }]);
             Watts(recent.full_power())
         };
         assert_eq!([full(52.0), full(690.0)], [Watts(400.0), Watts(690.0)]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use carma_core::{JobId, Outcome, Verdict};
 use carma_gpu::process_started;
-use carma_manager::api::{Act, HistoryQuery, JobDetail};
+use carma_manager::api::{HistoryQuery, JobAction, JobDetail};
 use carma_manager::client::Client;
 use carma_manager::supervise::{AttemptFolder, AttemptState, find};
 use fastrand::Rng;
@@ -267,7 +267,7 @@ fn a_job_is_signalled_once_across_manager_restarts() {
     let script = format!("trap 'echo told >> {told_file}' TERM; echo ready; until test -e {gate_file}; do sleep 0.02; done; exit 3");
     let job = up.submit(up.shell_job(&script));
     until(|| fs::read_to_string(up.attempts().first()?.output()).ok().filter(|printed| printed == "ready\n"));
-    assert_eq!(up.client().act(&job.0.to_string(), &Act::Cancel).unwrap().done, [job]);
+    assert_eq!(up.client().act(&job.0.to_string(), &JobAction::Cancel).unwrap().done, [job]);
     until(|| fs::exists(&told).unwrap().then_some(()));
     for _ in 0..2 {
         up.kill();

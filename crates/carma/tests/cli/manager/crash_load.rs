@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use carma_core::{Condition, JobId, Outcome};
-use carma_manager::api::{Act, Submission};
+use carma_manager::api::{JobAction, Submission};
 use carma_manager::client::{Address, Client, ClientError};
 use carma_manager::request::{After, JobRequest};
 use fastrand::Rng;
@@ -146,7 +146,7 @@ impl Load {
     }
 
     fn cancel(&self, job: JobId) -> bool {
-        let acted = self.client().act(&job.0.to_string(), &Act::Cancel);
+        let acted = self.client().act(&job.0.to_string(), &JobAction::Cancel);
         acted.is_ok_and(|acted| acted.done.contains(&job))
     }
 

@@ -1,7 +1,7 @@
 //! GPUs that cannot be looked at, and GPUs that somebody else cuts.
 
 use carma_core::{JobId, Outcome, RequestedMode};
-use carma_emu::fault::{CallAnswer, Fault, bring_back, clear};
+use carma_emu::fault::{CallAnswer, Fault, clear, recover_gpu};
 use carma_gpu::mig::{self, Layout};
 use carma_gpu::{Allocation, DEADLINE, Driver, Limits};
 
@@ -105,7 +105,7 @@ fn a_new_mps_gpu_has_its_daemon_before_its_first_job() {
     let mut client = lab.shell("test -e $CUDA_MPS_PIPE_DIRECTORY/control");
     client.resources.mode = RequestedMode::Mps;
     let client = lab.submit(client);
-    lab.machine.with(|state| bring_back(state, 1)).unwrap();
+    lab.machine.with(|state| recover_gpu(state, 1)).unwrap();
     // By which all are looked for.
     cut(&lab, &"3g.20gb".parse().unwrap());
     assert_eq!(lab.outcome(client), Outcome::Succeeded);

@@ -51,7 +51,7 @@ impl Lab {
         let reader = store.reader().unwrap();
         let driver = Driver::open(Some(&self.machine.library()), DEADLINE).unwrap().limited(self.limits.clone());
         let world = World {
-            words: "emulated GPUs".to_owned(),
+            description: "emulated GPUs".to_owned(),
             speed: self.machine.clock().unwrap().1,
             environment: BTreeMap::from([(VARIABLE.to_owned(), self.machine.folder().display().to_string())]),
             search_paths: self.machine.search_paths().map(|(name, folder)| (name.to_owned(), folder)).into(),

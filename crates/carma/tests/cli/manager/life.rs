@@ -1,7 +1,7 @@
 //! The life of a job: from its submission to an end that says why.
 
 use carma_core::{Outcome, State, Verdict};
-use carma_manager::api::{Act, QueueQuery};
+use carma_manager::api::{JobAction, QueueQuery};
 use carma_manager::submission::ValidJobs;
 use carma_manager::supervise::AttemptFolder;
 use std::fs;
@@ -32,7 +32,7 @@ fn every_end_says_why() {
     let nowhere = lab.submit(nowhere);
     let cancelled = lab.submit(lab.shell_job("sleep 1000"));
     until(|| matches!(lab.job(cancelled).job.job.state, State::Running(_)).then_some(()));
-    assert_eq!(block_on(lab.handle().act(vec![cancelled], Act::Cancel, "me".to_owned())).unwrap().done, [cancelled]);
+    assert_eq!(block_on(lab.handle().act(vec![cancelled], JobAction::Cancel, "me".to_owned())).unwrap().done, [cancelled]);
     let mut late = lab.shell_job("sleep 1000");
     late.resources.time_limit = Some(carma_core::Seconds::new(0.2).unwrap());
     let late = lab.submit(late);
@@ -129,6 +129,6 @@ fn a_job_that_its_user_holds_stays_held_when_it_is_estimated() {
     let job = lab.submit(request);
     until(|| lab.job(job).events.iter().any(|stored| stored.event.event.kind() == "estimated").then_some(()));
     assert!(matches!(lab.job(job).job.job.state, State::Held { .. }));
-    assert_eq!(block_on(lab.handle().act(vec![job], Act::Release, "me".to_owned())).unwrap().done, [job]);
+    assert_eq!(block_on(lab.handle().act(vec![job], JobAction::Release, "me".to_owned())).unwrap().done, [job]);
     assert_eq!(lab.outcome(job), Outcome::Succeeded);
 }

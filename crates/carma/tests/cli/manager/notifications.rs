@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use carma_core::{Condition, Outcome};
-use carma_manager::api::{Act, Channel, Happened, Notification, Occasion, Shutdown, Submission};
+use carma_manager::api::{Channel, JobAction, Notification, NotifiedEvent, Occasion, Shutdown, Submission};
 use carma_manager::client::ClientError;
 use carma_manager::request::After;
 use carma_testing::{as_nobody, need};
@@ -101,7 +101,7 @@ impl Server {
     }
 
     /// Messages until so many things were told, and those things.
-    fn told(&self, count: u64) -> (Vec<Value>, Vec<Happened>) {
+    fn told(&self, count: u64) -> (Vec<Value>, Vec<NotifiedEvent>) {
         let (mut messages, mut all) = (Vec::new(), 0);
         while all < count {
             let body = self.next();
@@ -109,7 +109,7 @@ impl Server {
             messages.push(body);
         }
         assert_eq!(all, count, "{messages:?}");
-        let happened = messages.iter().flat_map(|body| serde_json::from_value::<Vec<Happened>>(body["happened"].clone()).unwrap());
+        let happened = messages.iter().flat_map(|body| serde_json::from_value::<Vec<NotifiedEvent>>(body["happened"].clone()).unwrap());
         let happened = happened.collect();
         (messages, happened)
     }
@@ -156,12 +156,12 @@ fn done_failed_and_recovered_jobs_are_notified_on_every_channel() {
     let fails = home.0.submit(home.0.shell_job("echo so it goes >&2; exit 3"));
     // Who cancels their own job knows.
     let cancelled = home.0.submit(home.0.shell_job("sleep 1000"));
-    home.0.client().act(&cancelled.0.to_string(), &Act::Cancel).unwrap();
+    home.0.client().act(&cancelled.0.to_string(), &JobAction::Cancel).unwrap();
     assert_eq!(home.0.wait_until_done(cancelled).outcome(), Some(&Outcome::Cancelled));
     let last = home.0.submit(home.0.shell_job("true"));
 
     let (messages, happened) = server.told(4);
-    let told: BTreeMap<(u64, Occasion), &Happened> =
+    let told: BTreeMap<(u64, Occasion), &NotifiedEvent> =
         happened.iter().map(|happened| ((happened.job, happened.occasion), happened)).collect();
     let expected = [(recovers.0, Occasion::Done), (recovers.0, Occasion::Recovered), (fails.0, Occasion::Failed), (last.0, Occasion::Done)];
     assert_eq!(told.keys().copied().collect::<Vec<_>>(), expected, "{messages:?}");

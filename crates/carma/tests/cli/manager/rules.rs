@@ -3,7 +3,7 @@
 use std::fs;
 
 use carma_core::{Condition, DeviceId, JobId, Limits, Outcome, ServerId, State};
-use carma_manager::api::{Act, QueueQuery};
+use carma_manager::api::{JobAction, QueueQuery};
 use carma_manager::request::{After, ArrayElement, JobRequest};
 use carma_manager::store::{JobFilter, Phase};
 use carma_manager::submission::ValidJobs;
@@ -12,7 +12,7 @@ use carma_manager::supervise::AttemptFolder;
 use super::lab::{Lab, block_on, me, until};
 
 impl Lab {
-    fn act(&self, job: JobId, act: Act) -> bool {
+    fn act(&self, job: JobId, act: JobAction) -> bool {
         block_on(self.handle().act(vec![job], act, "me".to_owned())).unwrap().done == [job]
     }
 
@@ -41,9 +41,9 @@ fn held_jobs_wait_for_release_and_dependents_for_their_dependencies() {
     let dependent = lab.submit(after(held, Condition::Ok));
     assert_eq!(lab.reason(held), "is held until it is released");
     assert_eq!(lab.reason(dependent), format!("waits for {held}"));
-    assert!(lab.act(held, Act::Release));
+    assert!(lab.act(held, JobAction::Release));
     assert_eq!(lab.outcome(dependent), Outcome::Succeeded);
-    assert!(!lab.act(held, Act::Hold), "it is over");
+    assert!(!lab.act(held, JobAction::Hold), "it is over");
     // Jobs that are over are known by how they ended.
     assert_eq!(lab.outcome(lab.submit(after(held, Condition::Ok))), Outcome::Succeeded);
     let failed = lab.submit(lab.shell_job("false"));
@@ -121,7 +121,7 @@ fn an_observing_manager_says_what_it_would_do_and_does_nothing() {
     assert_eq!(Phase::from(&lab.job(job).job.job.state), Phase::Queued);
     let forecast = block_on(lab.handle().forecast(me(), ValidJobs::new(vec![lab.shell("true")]).unwrap())).unwrap();
     assert!(forecast[0].placement.is_some() || forecast[0].why.is_some());
-    assert!(lab.act(job, Act::Cancel));
+    assert!(lab.act(job, JobAction::Cancel));
     assert_eq!(lab.outcome(job), Outcome::Cancelled);
 }
 
@@ -174,6 +174,6 @@ fn more_than_is_allowed_is_refused() {
     lab.submit(held());
     let second = lab.submit(held());
     assert!(refusal(held()).ends_with("has 2 jobs that are not over, and may have 2"));
-    assert!(lab.act(second, Act::Cancel));
+    assert!(lab.act(second, JobAction::Cancel));
     until(|| lab.try_submit(vec![held()]).ok());
 }

@@ -1,7 +1,7 @@
 //! What is seen of GPUs and of those who share them: now, in the last minutes, and over time.
 
 use carma_core::Metric;
-use carma_manager::api::{Act, RecentQuery, SampleQuery};
+use carma_manager::api::{JobAction, RecentQuery, SampleQuery};
 
 use super::lab::{Lab, block_on, program, until};
 use super::served::Served;
@@ -48,7 +48,7 @@ fn jobs_that_share_a_gpu_are_attributed_separately_now_and_over_time() {
         (most(0) > Some(2500) && most(1) > Some(8500)).then_some(())
     });
 
-    client.act("@large", &Act::Cancel).unwrap();
+    client.act("@large", &JobAction::Cancel).unwrap();
     let ended = until(|| client.timeline("0", &SampleQuery::default()).unwrap().stays.pop().filter(|stay| stay.ended.is_some()));
     assert_eq!(ended.ending.as_ref().map(|ending| ending.brief.as_str()), Some("cancelled"));
     assert!(!served.json(&["history", "--search", "LARG", "--json"]).as_array().unwrap().is_empty());
@@ -69,7 +69,7 @@ fn measurements_of_an_attempt_outlive_the_manager() {
     lab.start();
     let after = until(|| block_on(lab.handle().so_far(job)).unwrap()?.gpus.into_values().next());
     assert!(after.peak_memory.0 > 2500 && after.energy.joules() >= before, "{before} J before, {after:?} after");
-    block_on(lab.handle().act(vec![job], Act::Cancel, "me".to_owned())).unwrap();
+    block_on(lab.handle().act(vec![job], JobAction::Cancel, "me".to_owned())).unwrap();
     let end = until(|| lab.job(job).attempts[0].end.clone());
     assert!(end.measured.energy.unwrap().0 >= before, "{end:?}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use carma_core::{Fraction, JobId, Outcome, RequeueReason, StopReason, Verdict};
-use carma_manager::api::Act;
+use carma_manager::api::JobAction;
 use carma_manager::request::{JobCommand, JobRequest};
 
 use super::lab::{Lab, block_on, until};
@@ -113,6 +113,6 @@ fn a_job_slowed_beyond_the_forecast_is_moved_and_the_pair_remembered() {
     assert!(sensitivity(victim) > 1.2, "{}", sensitivity(victim));
     let again = lab.submit(lab.shell(&script));
     assert!((sensitivity(again) / sensitivity(victim) - 1.0).abs() < 1e-6, "the next run of the same job comes with it");
-    block_on(lab.handle().act(vec![guest, again], Act::Cancel, "me".to_owned())).unwrap();
+    block_on(lab.handle().act(vec![guest, again], JobAction::Cancel, "me".to_owned())).unwrap();
     assert_eq!(lab.outcome(guest), Outcome::Cancelled);
 }

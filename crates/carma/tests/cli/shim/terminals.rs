@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use carma_core::{Seconds, Signal};
 use carma_manager::attempt::{Exit, Order, Terminal, TerminalSize};
 use carma_manager::supervise::{AttemptFolder, connect_terminal};
-use carma_manager::terminal::{Decoder, Departure, Frame, attach};
+use carma_manager::terminal::{AttachOutcome, Decoder, Frame, attach};
 
 use super::kills::{kill, lost, supervisors};
 use super::{TIMEOUT, ended, is_there, launch, order, pid_in, running, shell, until};
@@ -265,7 +265,7 @@ fn piped_input_is_typed_and_its_end_closes_the_input() {
     let mut screen = Vec::new();
     let departure = attach(connect_terminal(&folder).unwrap(), keyboard, &mut screen).unwrap();
     let screen = String::from_utf8(screen).unwrap();
-    assert_eq!((departure, ended(&folder).exit), (Departure::Ended(Exit::Code(9)), Exit::Code(9)), "{screen}");
+    assert_eq!((departure, ended(&folder).exit), (AttachOutcome::Ended(Exit::Code(9)), Exit::Code(9)), "{screen}");
     assert!(screen.contains("got ~.\r\n") && screen.contains("got a b\r\n"), "{screen}");
 }
 

@@ -1,4 +1,4 @@
-//! Jobs that are not over, as far as the core does not know them.
+//! What the core does not know about unfinished jobs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,23 +6,15 @@ use carma_core::{Event, EventError, JobId};
 
 use crate::engine::decide::Decisions;
 use crate::request::Owner;
-use crate::store::UnixMillis;
+use crate::store::JobMeta;
 
-/// What the core does not know about a job.
-#[derive(Debug, Clone)]
-pub(crate) struct JobMeta {
-    pub(crate) name: Option<String>,
-    pub(crate) owner: Owner,
-    pub(crate) submitted: UnixMillis,
-}
-
-/// Jobs that are not over.
+/// The unfinished jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     meta: HashMap<JobId, JobMeta>,
     /// How many of them each user has.
     per_user: HashMap<u32, u64>,
-    /// Jobs that are over and that the core still needs.
+    /// Finished jobs that the core still needs.
     lingering: BTreeSet<JobId>,
 }
 
@@ -40,12 +32,12 @@ impl Jobs {
         self.get(job).map(|meta| &meta.owner)
     }
 
-    /// How many jobs of a user are not over.
+    /// The number of unfinished jobs of a user.
     pub(crate) fn count_of(&self, uid: u32) -> u64 {
         self.per_user.get(&uid).copied().unwrap_or(0)
     }
 
-    /// A job that is over leaves the core, unless others wait for it.
+    /// Removes a finished job from the core, unless other jobs depend on it.
     pub(crate) fn forget_job(&mut self, decisions: &mut Decisions, job: JobId) {
         if let Err(EventError::StillNeeded(_)) = decisions.tell(Event::JobForgotten { job }) {
             self.lingering.insert(job);
@@ -55,7 +47,7 @@ impl Jobs {
         }
     }
 
-    /// Jobs that could not be forgotten may be by now.
+    /// Tries again to remove finished jobs from the core.
     pub(crate) fn forget_lingering(&mut self, decisions: &mut Decisions) {
         for job in std::mem::take(&mut self.lingering) {
             self.forget_job(decisions, job);
@@ -69,6 +61,7 @@ mod tests {
 
     use super::*;
     use crate::engine::decide::{Clock, Core};
+    use crate::store::UnixMillis;
 
     #[test]
     fn a_user_has_as_many_jobs_as_are_not_over() {

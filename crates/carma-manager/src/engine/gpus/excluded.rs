@@ -6,19 +6,19 @@ use carma_gpu::{DeviceUuid, Inventory, LeftOut, Unfit};
 
 /// The GPUs of the host that are not used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Outside {
+pub(crate) struct ExcludedGpus {
     /// A line for each reason.
-    pub(crate) words: Vec<String>,
+    pub(crate) reasons: Vec<String>,
     /// GPUs that others use, wholly or in part.
     others: BTreeSet<DeviceUuid>,
 }
 
-impl Outside {
+impl ExcludedGpus {
     pub(crate) fn of(inventory: &Inventory) -> Self {
-        let excluded = |left_out: &&LeftOut| matches!(left_out.reason, Unfit::Excluded(_));
-        let whole = inventory.left_out.iter().filter(excluded).filter_map(|left_out| left_out.uuid.clone());
+        let is_excluded = |left_out: &&LeftOut| matches!(left_out.reason, Unfit::Excluded(_));
+        let whole = inventory.left_out.iter().filter(is_excluded).filter_map(|left_out| left_out.uuid.clone());
         let parts = inventory.gpus.iter().filter(|gpu| gpu.usable_instances.is_some()).map(|gpu| gpu.uuid.clone());
-        Self { words: inventory.exclusions(), others: whole.chain(parts).collect() }
+        Self { reasons: inventory.exclusions(), others: whole.chain(parts).collect() }
     }
 
     /// Whether others may use this GPU or a part of it: then its mode and power limit must not be changed.
@@ -37,15 +37,15 @@ mod tests {
     fn gpus_of_others_are_told_from_gpus_that_are_of_no_use() {
         let uuid = |name: &str| name.parse::<DeviceUuid>().unwrap();
         let left_out = |index, name: &str, reason| LeftOut { index, uuid: Some(uuid(name)), name: None, reason };
-        let excluded = left_out(0, "GPU-a", Unfit::Excluded(Exclusion::NotVisible));
+        let other = left_out(0, "GPU-a", Unfit::Excluded(Exclusion::NotVisible));
         let inventory = Inventory {
             driver: String::new(),
             cuda: String::new(),
             gpus: Vec::new(),
-            left_out: vec![excluded, left_out(1, "GPU-b", Unfit::DisplayOnly)],
+            left_out: vec![other, left_out(1, "GPU-b", Unfit::DisplayOnly)],
         };
-        let outside = Outside::of(&inventory);
-        assert_eq!([outside.has(&uuid("GPU-a")), outside.has(&uuid("GPU-b"))], [true, false]);
-        assert_eq!(outside.words.len(), 2);
+        let excluded = ExcludedGpus::of(&inventory);
+        assert_eq!([excluded.has(&uuid("GPU-a")), excluded.has(&uuid("GPU-b"))], [true, false]);
+        assert_eq!(excluded.reasons.len(), 2);
     }
 }

@@ -1,37 +1,36 @@
-//! Jobs that are submitted: from what a user asks for to what the core decides on.
+//! Submissions: from the request of a user to the job of the core.
 
 use carma_core::{ArrayId, ArrayMember, Condition, Dependency, Event, GroupId, JobId, JobSpec, MemoryNeed, PerRank, UserId};
 
-use super::JobMeta;
+use super::decide::Reply;
+use super::decide::batch::AcceptedJob;
+use super::estimates::{EstimateOrder, Estimated, Method, Purpose};
+use super::refusal::refused;
+use super::state::EngineState;
 use crate::api::{Problem, ProblemKind, Submitted};
-use crate::engine::decide::Reply;
-use crate::engine::decide::batch::Accepted;
-use crate::engine::estimates::{EstimateOrder, Estimated, Method, Purpose};
-use crate::engine::refusal::refused;
-use crate::engine::run::Running;
 use crate::event::JobEvent;
 use crate::request::{After, JobRequest, Owner};
-use crate::store::UnixMillis;
+use crate::store::{JobMeta, UnixMillis};
 use crate::submission::ValidJobs;
 use crate::tally::Tally;
 
 /// The most lines of notes in an answer: a sweep may have as many different ones as jobs.
-const MOST_NOTES: usize = 10;
+const MAX_NOTES: usize = 10;
 
-/// A job that passed the manager's checks, with all that is known about it.
-struct Checked {
+/// A job that passed the manager's checks, with its estimate.
+struct CheckedJob {
     spec: JobSpec,
     request: JobRequest,
-    /// What earlier runs showed.
+    /// The estimate from earlier runs.
     recalled: Option<Estimated>,
-    /// How the rest is estimated.
+    /// How it is estimated otherwise.
     method: Option<Method>,
-    /// What its user should know.
+    /// A note for its user.
     note: Option<String>,
 }
 
-impl Running {
-    /// Accepts jobs, all or none. The answer is sent when they are on the disk.
+impl EngineState {
+    /// Accepts jobs, all or none. Answered after the commit.
     pub(crate) fn submit(&mut self, owner: &Owner, jobs: ValidJobs, reply: Reply<Submitted>) {
         match self.accept(owner, jobs) {
             Ok(accepted) => {
@@ -61,8 +60,8 @@ impl Running {
         Ok(accepted)
     }
 
-    /// Checks a request by itself, and gathers what is known about it.
-    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<Checked, Problem> {
+    /// Checks a request, and adds what earlier runs show.
+    fn check(&self, id: JobId, first: JobId, request: JobRequest, owner: &Owner) -> Result<CheckedJob, Problem> {
         let mut spec = self.spec(id, first, &request, owner)?;
         let recalled = self.estimates.recall(&request);
         let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());
@@ -72,19 +71,19 @@ impl Running {
         }
         let method = if recalled.is_some() { None } else { self.estimates.method(&request) };
         spec.awaits_estimate = method.is_some();
-        Ok(Checked { spec, request, recalled, method, note })
+        Ok(CheckedJob { spec, request, recalled, method, note })
     }
 
-    /// Notes that a job was accepted, and starts its estimate where it needs one.
-    fn record(&mut self, job: Checked, owner: &Owner, submitted: UnixMillis) {
-        let Checked { spec, request, recalled, method, note } = job;
+    /// Records an accepted job, and starts its estimate if it needs one.
+    fn record(&mut self, job: CheckedJob, owner: &Owner, submitted: UnixMillis) {
+        let CheckedJob { spec, request, recalled, method, note } = job;
         let id = spec.id;
         self.jobs.add(id, JobMeta { name: request.name.clone(), owner: owner.clone(), submitted });
         if let Some(method) = method {
             self.estimates.order(EstimateOrder { purpose: Purpose::Job(id), request: request.clone(), owner: owner.clone(), method });
         }
         self.decisions.batch.tallies.count(Tally::Submitted);
-        self.decisions.batch.accepted.push(Accepted { job: id, request, owner: owner.clone(), submitted });
+        self.decisions.batch.accepted.push(AcceptedJob { job: id, request, owner: owner.clone(), submitted });
         self.decisions.note(id, JobEvent::Submitted { user: owner.name.clone() }, format!("{id} is submitted"));
         if method.is_some() {
             self.decisions.batch.log(submitted, id, JobEvent::Estimating {});
@@ -96,7 +95,7 @@ impl Running {
         }
     }
 
-    /// The limits of the configuration.
+    /// Checks the limits of the configuration.
     pub(crate) fn check_limits(&self, owner: &Owner, jobs: &[JobRequest]) -> Result<(), Problem> {
         let limits = &self.setup.configuration.manager.limits;
         let limit = |text: String| Err(ProblemKind::Limit.because(text));
@@ -119,7 +118,7 @@ impl Running {
         Ok(())
     }
 
-    /// What a job is expected to need may be more than it may have, as what its user declares may.
+    /// The problem of a job whose estimate exceeds the limit.
     fn over_limit(&self, estimated: &Estimated) -> Option<Problem> {
         let limit = self.setup.configuration.manager.limits.memory_per_job?;
         let expected = estimated.estimate.memory.as_ref()?.get(0)?.expected;
@@ -155,14 +154,14 @@ impl Running {
         })
     }
 
-    /// A job to wait for; none where it is over and ended as it should.
+    /// A dependency; none if that job is over and meets the condition.
     fn dependency(&self, after: &After) -> Result<Option<Dependency>, Problem> {
         let unknown = || ProblemKind::Invalid.because(format!("it is to come after job {}, which is not known", after.job));
         let job = after.job.parse().map(JobId).map_err(|_| unknown())?;
         if self.decisions.job(job).is_some() {
             return Ok(Some(Dependency { job, condition: after.condition }));
         }
-        // It is over, and the core has forgotten it.
+        // It is over, and no longer in the core.
         let history = self.reader.job(job).map_err(|error| ProblemKind::Internal.because(error.to_string()))?.ok_or_else(unknown)?;
         match (after.condition, history.job.job.state.outcome()) {
             (Condition::Any, _) => Ok(None),
@@ -174,7 +173,7 @@ impl Running {
         }
     }
 
-    /// An estimate is ready, or could not be made: the job waits for GPUs now, unless its user holds it.
+    /// An estimate is ready or has failed. The job is queued now, unless its user holds it.
     pub(crate) fn estimated(&mut self, job: JobId, request: &JobRequest, mut estimated: Estimated) {
         let Some(known) = self.decisions.job(job).filter(|job| job.state.outcome().is_none()) else { return };
         let mut spec = known.spec.clone();
@@ -195,7 +194,7 @@ impl Running {
         }
     }
 
-    /// Estimates a job again that waits for its estimate, or queues it where none is made any more.
+    /// Estimates a waiting job again, or queues it if it gets no estimate any more.
     pub(crate) fn estimate_again(&mut self, job: JobId, request: JobRequest, owner: Owner) {
         if let Some(method) = self.estimates.method(&request) {
             self.estimates.order(EstimateOrder { purpose: Purpose::Job(job), request, owner, method });
@@ -207,12 +206,12 @@ impl Running {
 }
 
 /// The notes of a submission: jobs with the same note share a line.
-fn notes(checked: &[Checked]) -> Vec<String> {
+fn notes(checked: &[CheckedJob]) -> Vec<String> {
     let mut lines: Vec<(JobId, usize, &str)> = Vec::new();
     for (id, note) in checked.iter().filter_map(|job| Some((job.spec.id, job.note.as_ref()?))) {
         match lines.iter().position(|(_, _, text)| text == note) {
             Some(line) => lines[line].1 += 1,
-            None if lines.len() < MOST_NOTES => lines.push((id, 0, note)),
+            None if lines.len() < MAX_NOTES => lines.push((id, 0, note)),
             None => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Submitting jobs, and what can be done to them.
+//! Results of a submission, and actions on jobs.
 
 use carma_core::JobId;
 use serde::{Deserialize, Serialize};
@@ -6,45 +6,45 @@ use utoipa::ToSchema;
 
 use crate::request::JobChange;
 
-/// Jobs that were accepted and written down: they are not lost any more.
+/// Accepted jobs. They are on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Submitted {
-    /// Their numbers, in the order asked for. The first is also the array's.
+    /// Their numbers, in the order of the submission. The first is also the number of the array.
     pub jobs: Vec<JobId>,
     /// Notes for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Something that can be done to a job.
+/// An action on a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
-    /// End it.
+pub enum JobAction {
+    /// Cancel it.
     Cancel,
-    /// Keep it back.
+    /// Hold it.
     Hold,
-    /// Let it wait again.
+    /// Release it.
     Release,
-    /// Stop it, after a checkpoint if it can, and put it back.
+    /// Stop it, after a checkpoint if it can write one, and queue it again.
     Requeue,
-    /// Change what was asked for.
+    /// Change its priority or time limit.
     Change(JobChange),
 }
 
-/// What was done, once it is written down.
+/// The result of an action. It is on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-pub struct Acted {
-    /// Jobs it was done to.
+pub struct ActionResult {
+    /// Jobs that were changed.
     pub done: Vec<JobId>,
-    /// Jobs it could not be done to.
+    /// Jobs that could not be changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_done: Vec<NotDone>,
+    pub not_done: Vec<ActionFailure>,
 }
 
-/// A job that something could not be done to.
+/// A job that an action failed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct NotDone {
-    /// Which.
+pub struct ActionFailure {
+    /// The job.
     pub job: JobId,
     /// Why.
     pub reason: String,

@@ -30,10 +30,10 @@ pub(super) enum Meaning {
 use Meaning::{Consequence, GpuLost, GpuMemory, GpuTrouble, HostMemory, Killed, Other, PerhapsGpuMemory, SharedMemory};
 
 /// Words in lower case that a line must all contain.
-type Wording = (&'static [&'static str], Meaning);
+type Pattern = (&'static [&'static str], Meaning);
 
 /// By source. The first match counts, so specific entries come before general ones.
-const WORDINGS: &[(&str, &[Wording])] = &[
+const PATTERNS: &[(&str, &[Pattern])] = &[
     (
         "not what it seems",
         &[
@@ -187,8 +187,8 @@ pub(super) fn meaning(line: &str) -> Option<Meaning> {
     if lower.trim() == "killed" {
         return Some(Killed);
     }
-    let fits = |(words, _): &&Wording| words.iter().all(|word| lower.contains(word));
-    WORDINGS.iter().flat_map(|(_, wordings)| *wordings).find(fits).map(|(_, meaning)| *meaning)
+    let fits = |(words, _): &&Pattern| words.iter().all(|word| lower.contains(word));
+    PATTERNS.iter().flat_map(|(_, wordings)| *wordings).find(fits).map(|(_, meaning)| *meaning)
 }
 
 /// Whether a line reports that a problem was handled, and not that handling failed.
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_wording_can_be_met() {
-        for (source, wordings) in WORDINGS {
+        for (source, wordings) in PATTERNS {
             for (words, means) in *wordings {
                 let line = words.join(" ");
                 assert_eq!(line, line.to_lowercase(), "{source}: words are compared in lower case");

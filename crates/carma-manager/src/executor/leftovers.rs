@@ -20,7 +20,7 @@ const KILLED: i32 = 137;
 
 /// The leftovers of an attempt.
 #[derive(Debug, Clone)]
-pub(crate) struct Remains {
+pub(crate) struct Leftovers {
     pub(crate) attempt: AttemptId,
     /// How it ended; unset: its supervisors died.
     pub(crate) ended: Option<Ended>,
@@ -32,7 +32,7 @@ pub(crate) struct Remains {
     pub(crate) kernel_log: Option<String>,
 }
 
-impl Remains {
+impl Leftovers {
     /// Gathers the leftovers of an ended or lost attempt. `program` is the shim's program.
     pub(super) fn gather(attempt: AttemptId, folder: &AttemptFolder, ended: Option<Ended>, program: &Path) -> Self {
         if ended.is_none() {

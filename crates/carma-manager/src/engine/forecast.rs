@@ -2,18 +2,18 @@
 
 use carma_core::{Action, Event, JobId, JobSpec, Placement};
 
+use super::decide::Reply;
+use super::estimates::{EstimateOrder, Estimated, Purpose};
+use super::gpus::devices::SERVER;
+use super::refusal::refused;
+use super::state::EngineState;
 use crate::api::{EstimateDetail, Forecast, Problem, Why};
-use crate::engine::decide::Reply;
-use crate::engine::estimates::{EstimateOrder, Estimated, Purpose};
-use crate::engine::gpus::devices::SERVER;
-use crate::engine::refusal::refused;
-use crate::engine::run::Running;
 use crate::request::{JobRequest, Owner};
 use crate::submission::ValidJobs;
 
-impl Running {
-    /// Without an earlier run of the first job, it is estimated before the answer; other jobs of an array count as alike.
-    pub(crate) fn asked_for_forecast(&mut self, owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>>) {
+impl EngineState {
+    /// If the first job has no earlier run, it is estimated first. Other jobs of an array get the same estimate.
+    pub(crate) fn forecast_requested(&mut self, owner: Owner, jobs: ValidJobs, reply: Reply<Vec<Forecast>>) {
         let jobs = jobs.into_requests();
         let first = jobs.first().filter(|request| self.estimates.recall(request).is_none());
         let order = first.and_then(|request| Some((self.estimates.method(request)?, request.clone())));
@@ -25,9 +25,9 @@ impl Running {
         }
     }
 
-    /// Where jobs would run if they were submitted now. A copy of the core is asked, so nothing changes.
+    /// Where jobs would run if they were submitted now. It asks a copy of the core, so nothing changes.
     pub(crate) fn forecast(&self, owner: &Owner, jobs: Vec<JobRequest>, estimated: Option<&Estimated>) -> Result<Vec<Forecast>, Problem> {
-        const MOST: usize = 16;
+        const MAX_FORECASTS: usize = 16;
         self.check_limits(owner, &jobs)?;
         let mut scheduler = self.decisions.scheduler().clone();
         let now = self.decisions.now();
@@ -37,7 +37,7 @@ impl Running {
         }
         let first = JobId(u64::MAX / 2);
         let mut forecasts = Vec::new();
-        for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MOST)) {
+        for (id, request) in (first.0..).map(JobId).zip(jobs.into_iter().take(MAX_FORECASTS)) {
             let recalled = self.estimates.recall(&request).or_else(|| estimated.cloned());
             let mut spec = self.spec(id, first, &request, owner)?;
             let note = self.estimates.add_to(&mut spec, &request, recalled.as_ref());

@@ -1,13 +1,15 @@
-//! How jobs and attempts ended, for people. The texts are the core's.
+//! How jobs and attempts ended, for people, in the words of the core.
 
 use carma_core::{Outcome, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::request::HIDDEN;
+
 /// How a job or an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ending {
-    /// What colours and marks go by.
+    /// The class, for colours and symbols.
     pub class: EndingClass,
     /// Two or three words: `exit code 3`, `out of memory`.
     pub brief: String,
@@ -15,15 +17,15 @@ pub struct Ending {
     pub text: String,
 }
 
-/// Classes of ends.
+/// The class of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndingClass {
-    /// It did its work.
+    /// It succeeded.
     Succeeded,
-    /// It failed, or was never run.
+    /// It failed, or never ran.
     Failed,
-    /// A GPU or the host had too little memory.
+    /// A GPU or the host ran out of memory.
     OutOfMemory,
     /// A user or a limit ended it.
     Stopped,
@@ -47,6 +49,20 @@ impl From<&Verdict> for Ending {
     }
 }
 
+impl Ending {
+    /// The end of an attempt as all users may read it. A job that was cancelled or ran too long has that end, whatever its last attempt printed.
+    pub(crate) fn public(verdict: Verdict, job: Option<Outcome>) -> Self {
+        Self::from(&match job {
+            Some(outcome @ (Outcome::Cancelled | Outcome::TimeLimit)) => outcome,
+            _ => match verdict.into() {
+                // The reason names files of the user.
+                Outcome::CouldNotStart { .. } => Outcome::CouldNotStart { reason: HIDDEN.to_owned() },
+                outcome => outcome,
+            },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +78,8 @@ mod tests {
         let reason = "no such folder".to_owned();
         assert_eq!(ending(Verdict::CouldNotStart { reason }), "Failed: could not start: could not start: no such folder");
         assert_eq!(Ending::from(&Outcome::Cancelled).class, EndingClass::Stopped);
+        let public = |verdict, job| Ending::public(verdict, job).text;
+        assert_eq!(public(Verdict::CouldNotStart { reason: "no such folder".to_owned() }, None), "could not start: (hidden)");
+        assert_eq!(public(Verdict::Failed { code: 3 }, Some(Outcome::Cancelled)), Outcome::Cancelled.to_string());
     }
 }

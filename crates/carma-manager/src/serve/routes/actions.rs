@@ -1,4 +1,4 @@
-//! What can be done to jobs.
+//! Actions on jobs.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use utoipa_axum::routes;
 
 use super::submit::check_priority;
 use super::{JobPath, Refused};
-use crate::api::{Act, Acted, JobChange, Problem, ProblemKind};
+use crate::api::{ActionResult, JobAction, JobChange, Problem, ProblemKind};
 use crate::configuration::LimitConfig;
 use crate::serve::Shared;
-use crate::serve::access::Caller;
 use crate::serve::answer::{Answer, JsonBody};
+use crate::serve::caller::Caller;
 use crate::serve::naming::JobName;
-use crate::submission::LONGEST_SPAN;
+use crate::submission::MAX_SPAN;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -31,49 +31,54 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Shared>> {
 macro_rules! act {
     ($(#[$doc:meta])* $name:ident, $path:literal, $act:expr) => {
         $(#[$doc])*
-        #[utoipa::path(post, path = $path, params(JobPath), responses((status = 200, body = Acted), Refused))]
-        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<Acted> {
+        #[utoipa::path(post, path = $path, params(JobPath), responses((status = 200, body = ActionResult), Refused))]
+        pub(super) async fn $name(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName) -> Answer<ActionResult> {
             shared.act(&caller, name, $act).await
         }
     };
 }
 
 act!(
-    /// Ends jobs.
-    cancel, "/v1/jobs/{job}/cancel", Act::Cancel);
+    /// Cancels jobs.
+    cancel, "/v1/jobs/{job}/cancel", JobAction::Cancel);
 act!(
-    /// Keeps jobs back.
-    hold, "/v1/jobs/{job}/hold", Act::Hold);
+    /// Holds jobs.
+    hold, "/v1/jobs/{job}/hold", JobAction::Hold);
 act!(
-    /// Lets jobs wait again.
-    release, "/v1/jobs/{job}/release", Act::Release);
+    /// Releases jobs.
+    release, "/v1/jobs/{job}/release", JobAction::Release);
 act!(
-    /// Stops jobs, after a checkpoint where they can, and puts them back.
-    requeue, "/v1/jobs/{job}/requeue", Act::Requeue);
+    /// Stops jobs, after a checkpoint if they can write one, and queues them again.
+    requeue, "/v1/jobs/{job}/requeue", JobAction::Requeue);
 
-/// Changes what was asked for.
-#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = Acted), Refused))]
-pub(super) async fn change(State(shared): State<Arc<Shared>>, caller: Caller, name: JobName, sent: JsonBody<JobChange>) -> Answer<Acted> {
+/// Changes the priority or the time limit of jobs.
+#[utoipa::path(patch, path = "/v1/jobs/{job}", request_body = JobChange, params(JobPath), responses((status = 200, body = ActionResult), Refused))]
+pub(super) async fn change(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    name: JobName,
+    sent: JsonBody<JobChange>,
+) -> Answer<ActionResult> {
     let change = sent.value;
     change.priority.map_or(Ok(()), |priority| check_priority(priority, &caller))?;
     check_limit(change.time_limit, &shared.settings.limits, &caller)?;
     if change == JobChange::default() {
         return Err(ProblemKind::Invalid.because("nothing is to be changed: give priority or time_limit"));
     }
-    shared.act(&caller, name, Act::Change(change)).await
+    shared.act(&caller, name, JobAction::Change(change)).await
 }
 
 impl Shared {
-    async fn act(&self, caller: &Caller, name: JobName, act: Act) -> Answer<Acted> {
+    async fn act(&self, caller: &Caller, name: JobName, action: JobAction) -> Answer<ActionResult> {
         let asks = caller.clone();
         let jobs = self.readers.read(move |reader| name.jobs(reader, &asks)).await?;
         jobs.iter().try_for_each(|job| caller.must_own(job.user.0, "do that"))?;
         let jobs = jobs.into_iter().map(|job| job.id).collect();
-        self.handle.act(jobs, act, caller.name.clone()).await.map(Json)
+        self.handle.act(jobs, action, caller.name.clone()).await.map(Json)
     }
 }
 
-/// A limit that jobs are submitted under cannot be had longer afterwards.
+/// A changed time limit is bounded like that of a new job.
 fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Result<(), Problem> {
     let beyond = match change {
         LimitChange::Keep => false,
@@ -81,7 +86,7 @@ fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Re
         LimitChange::Set(limit) if limit == Seconds::ZERO => {
             return Err(ProblemKind::Invalid.because("time_limit: a job needs more than no time"));
         }
-        LimitChange::Set(limit) if limit > LONGEST_SPAN => {
+        LimitChange::Set(limit) if limit > MAX_SPAN => {
             return Err(ProblemKind::Invalid.because("time_limit: is more than a hundred years"));
         }
         LimitChange::Set(limit) => limits.seconds_per_job.is_some_and(|most| limit > most),
@@ -97,7 +102,7 @@ fn check_limit(change: LimitChange, limits: &LimitConfig, caller: &Caller) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::access::Role;
+    use crate::serve::caller::Role;
 
     #[test]
     fn a_time_limit_cannot_be_changed_beyond_what_is_accepted() {

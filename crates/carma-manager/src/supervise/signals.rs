@@ -25,7 +25,7 @@ enum JobSignal {
 }
 
 /// Sends signals to a job when they are due.
-pub(super) struct Ending<'a> {
+pub(super) struct SignalPlan<'a> {
     job: Pid,
     order: &'a Order,
     cgroup: Option<&'a Cgroup>,
@@ -34,7 +34,7 @@ pub(super) struct Ending<'a> {
     passed_on: Vec<Signal>,
 }
 
-impl<'a> Ending<'a> {
+impl<'a> SignalPlan<'a> {
     pub(super) const fn new(job: Pid, order: &'a Order, cgroup: Option<&'a Cgroup>) -> Self {
         Self { job, order, cgroup, later: Vec::new(), passed_on: Vec::new() }
     }

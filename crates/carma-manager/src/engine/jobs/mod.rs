@@ -1,8 +1,0 @@
-//! Jobs: what the engine knows about those that are not over, and what users do to them.
-
-pub(crate) mod acts;
-pub(crate) mod forecast;
-pub(crate) mod submit;
-mod table;
-
-pub(crate) use table::{JobMeta, Jobs};

@@ -1,0 +1,70 @@
+//! The state of the engine's thread: all its parts. What the engine does is in the modules that use it.
+
+use std::time::Instant;
+
+use super::accounting::Accounting;
+use super::attempts::Attempts;
+use super::decide::Decisions;
+use super::estimates::Estimates;
+use super::gpus::Gpus;
+use super::host::Host;
+use super::jobs::Jobs;
+use super::listeners::Listeners;
+use super::setup::Setup;
+use super::timetable::Timetable;
+use super::views::View;
+use super::writer::Writer;
+use crate::store::{Reader, UnixMillis};
+
+/// The condition of the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// It works.
+    Working,
+    /// Its decisions cannot be stored, or the GPUs cannot be read.
+    Unavailable { reason: String, since: Instant },
+    /// It ends when the batch in flight is written.
+    Stopping,
+}
+
+/// The state of the engine's thread.
+pub(crate) struct EngineState {
+    pub(crate) setup: Setup,
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+    pub(crate) listeners: Listeners,
+    pub(crate) decisions: Decisions,
+    pub(crate) jobs: Jobs,
+    pub(crate) attempts: Attempts,
+    pub(crate) gpus: Gpus,
+    pub(crate) accounting: Accounting,
+    pub(crate) estimates: Estimates,
+    pub(crate) host: Host,
+    pub(crate) timetable: Timetable,
+    pub(crate) condition: Condition,
+    /// Nothing more is launched, and the engine ends with the last attempt.
+    pub(crate) draining: bool,
+    pub(crate) started: UnixMillis,
+}
+
+impl EngineState {
+    /// The state for answers that change nothing.
+    pub(crate) fn view(&self) -> View<'_> {
+        let unavailable = match &self.condition {
+            Condition::Unavailable { reason, .. } => Some(reason.as_str()),
+            Condition::Working | Condition::Stopping => None,
+        };
+        View {
+            setup: &self.setup,
+            decisions: &self.decisions,
+            jobs: &self.jobs,
+            attempts: &self.attempts,
+            gpus: &self.gpus,
+            accounting: &self.accounting,
+            host: &self.host,
+            started: self.started,
+            draining: self.draining,
+            unavailable,
+        }
+    }
+}

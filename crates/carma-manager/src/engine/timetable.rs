@@ -1,0 +1,44 @@
+//! When housekeeping is due.
+
+use std::time::{Duration, Instant};
+
+/// How often there is housekeeping.
+const PERIOD: Duration = Duration::from_secs(60);
+/// How often old jobs are removed.
+const PRUNE_PERIOD: Duration = Duration::from_secs(3600);
+
+/// When the next housekeeping and the next removal of old jobs are due.
+#[derive(Debug)]
+pub(crate) struct Timetable {
+    housekeeping: Instant,
+    prune: Instant,
+}
+
+impl Timetable {
+    /// Everything is due at once.
+    pub(crate) fn new() -> Self {
+        Self { housekeeping: Instant::now(), prune: Instant::now() }
+    }
+
+    pub(crate) fn until_housekeeping(&self) -> Duration {
+        self.housekeeping.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether housekeeping is due. If so, the next is in a while.
+    pub(crate) fn housekeeping_is_due(&mut self) -> bool {
+        is_due(&mut self.housekeeping, PERIOD)
+    }
+
+    /// Whether old jobs are to be removed. If so, the next removal is in a while.
+    pub(crate) fn prune_is_due(&mut self) -> bool {
+        is_due(&mut self.prune, PRUNE_PERIOD)
+    }
+}
+
+fn is_due(next: &mut Instant, period: Duration) -> bool {
+    let due = Instant::now() >= *next;
+    if due {
+        *next = Instant::now() + period;
+    }
+    due
+}
