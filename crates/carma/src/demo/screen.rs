@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
 use anyhow::Result;
-use carma_core::JobId;
+use carma_core::{JobId, Verdict};
 use carma_manager::api::{GpuDetail, Queue, QueueQuery, QueueRow, Told, Update};
 use carma_manager::client::Client;
 use carma_manager::store::{Phase, UnixMillis};
@@ -52,7 +52,7 @@ impl Side {
             Phase::Queued | Phase::Preempted | Phase::Held | Phase::Estimating => "is queued",
             Phase::Starting if *attempt > 1 => "starts again",
             Phase::Starting => "starts",
-            Phase::Recovering => "ran out of memory and is queued again",
+            Phase::Recovering => &format!("{} and is queued again", Verdict::OutOfMemory),
             Phase::Done => text.strip_prefix(&job.to_string()).unwrap_or(text).trim_start(),
             Phase::Running => return None,
         };

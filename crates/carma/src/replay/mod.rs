@@ -30,6 +30,7 @@ use crate::files::{read_table, tell_skipped};
 use crate::manager::{Manager, write_json};
 use crate::progress::bar;
 use crate::submit::caller;
+use carma_format::count;
 use table::Column;
 
 #[derive(Debug, Args)]
@@ -96,15 +97,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         });
         return write_json(&written, output);
     }
-    writeln!(output, "{name}: {} jobs on {} GPUs\n", replayed.jobs.len(), status.gpus)?;
-    let ours = format!("{} here", status.policy);
-    let mut columns = vec![Column::Run(&ours, &measured)];
-    if let (Some(rival), Some(policy)) = (&rival, &arguments.against) {
-        columns.extend([Column::Run(policy, rival), Column::Ratio("ratio", &measured, rival)]);
-    }
-    table::write(&columns, output)?;
-    if let Some(policy) = &arguments.against {
-        writeln!(output, "\n{policy} is simulated: the mean of several runs of the simulator.")?;
+    writeln!(output, "{name}: {} on {} under {}\n", count(replayed.jobs.len(), "job"), count(status.gpus as usize, "GPU"), status.policy)?;
+    let run = Column::Run("measured", &measured);
+    match (&rival, &arguments.against) {
+        (Some(rival), Some(policy)) => {
+            table::write([Column::Names, run, Column::Run("simulated", rival), Column::Ratio(&measured, rival)], output)?;
+            writeln!(output, "\nmeasured: {}, on this manager. simulated: {policy}, the mean of {SEEDS} simulations.", status.policy)?;
+        }
+        _ => table::write([Column::Names, run], output)?,
     }
     if status.emulated {
         writeln!(output, "\nThe GPUs are emulated, and their time passes {} times as fast as ours;", status.speed)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Result, ensure};
 use carma_core::{
-    ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, Metric, PerRank, Seconds, Time, UserId, Verdict,
+    ArrayMember, Dependency, GroupId, JobId, JobSpec, MemoryEstimate, MemoryNeed, Metric, Outcome, PerRank, Seconds, Time, UserId, Verdict,
 };
 use carma_manager::api::{AttemptDetail, JobDetail};
 use carma_manager::store::UnixMillis;
@@ -30,10 +30,10 @@ pub(super) struct Replayed {
 }
 
 /// Why a job is not replayed.
-const NO_GPU: &str = "asked for no GPU";
+const NO_GPU: &str = "requested no GPU";
 const NEVER_RAN: &str = "never ran";
-const NOT_OVER: &str = "not over yet";
-const NEVER_FITTED: &str = "ran out of memory to the last";
+const NOT_OVER: &str = "not finished yet";
+const NEVER_FITTED: &str = Outcome::OutOfMemory.kind();
 
 impl Replayed {
     /// Of jobs in order of submission, at this time.
@@ -208,6 +208,6 @@ mod tests {
         assert_eq!(request.memory.known, Some(PerRank::Same(MiB(20_480))));
         assert_eq!(replayed.notes, ["1 job left out: never ran"]);
         let Err(nothing) = Replayed::of(&jobs[..4], &machine, &model, UnixMillis(1_800_003_000_000)) else { panic!() };
-        insta::assert_snapshot!(nothing, @"there is nothing to replay: 1 job left out: asked for no GPU; 1 job left out: never ran; 1 job left out: not over yet; 1 job left out: ran out of memory to the last");
+        insta::assert_snapshot!(nothing, @"there is nothing to replay: 1 job left out: requested no GPU; 1 job left out: never ran; 1 job left out: not finished yet; 1 job left out: out of memory");
     }
 }
