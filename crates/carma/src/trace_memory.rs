@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::estimate::{self, MachineArguments, TrainingArguments};
+use crate::estimate::{self, MachineArguments, SubjectArguments, TrainingArguments};
 use crate::progress::ran;
 use crate::python::Package;
 
@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let status = ran("dry-running", command.args(script).stdin(Stdio::null()));
     let status = status.with_context(|| format!("cannot start {}", package.interpreter().display()))?;
     let question = |trace: Option<PathBuf>| {
-        estimate::Arguments::of(arguments.model.clone(), trace, arguments.json, &arguments.training, &arguments.machine)
+        let (model, training, machine) = (arguments.model.clone(), arguments.training.clone(), arguments.machine.clone());
+        estimate::Arguments::of(SubjectArguments { model, trace, training, machine }, arguments.json)
     };
     if status.success() {
         return estimate::run(&question(Some(recorded)), output);

@@ -15,6 +15,7 @@ use clap::Args;
 use findings::{Facts, Finding, Health, findings};
 
 use crate::gpus::{World, find, profiler_options, real};
+use crate::manager::write_json;
 use carma_format::wrapped_to;
 
 /// A source needs two samples for its first counters.
@@ -31,11 +32,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let findings = findings(&gather());
     if arguments.json {
-        writeln!(output, "{}", serde_json::to_string_pretty(&findings)?)?;
-    } else {
-        findings.iter().try_for_each(|finding| write_finding(finding, output))?;
+        return write_json(&findings, output);
     }
-    Ok(())
+    Ok(findings.iter().try_for_each(|finding| write_finding(finding, output))?)
 }
 
 fn write_finding(finding: &Finding, output: &mut impl Write) -> std::io::Result<()> {

@@ -9,7 +9,7 @@ use carma_manager::api::{Act, Acted};
 use carma_manager::client::Client;
 use clap::Args;
 
-use super::ask::{Manager, NAMING, myself, write_json};
+use super::ask::{AnswerArguments, NAMING, myself, write_json};
 use super::words::jobs;
 use carma_format::count;
 use carma_format::printable;
@@ -20,11 +20,8 @@ pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 #[derive(Debug, Args)]
@@ -40,22 +37,19 @@ pub(crate) struct CancelArguments {
     /// Do not ask before all are ended.
     #[arg(short, long, requires = "all")]
     yes: bool,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, act: &Act, output: &mut impl Write) -> Result<()> {
-    let acted = each(&mut arguments.manager.connect()?, &arguments.jobs, act)?;
-    tell(&acted, act, arguments.json, output)
+    let acted = each(&mut arguments.answer.manager.connect()?, &arguments.jobs, act)?;
+    tell(&acted, act, arguments.answer.json, output)
 }
 
 pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut arguments.manager.connect()?;
+    let client = &mut arguments.answer.manager.connect()?;
     if !arguments.all {
-        return tell(&each(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.json, output);
+        return tell(&each(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.answer.json, output);
     }
     let queue = client.whole_queue(Some(myself()))?;
     if !arguments.yes && !queue.jobs.is_empty() && stdin().is_terminal() {
@@ -69,7 +63,7 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     let names: BTreeSet<u64> = queue.jobs.iter().map(|job| job.array.map_or(job.id.0, |place| place.array.0)).collect();
     let mut acted = each(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &Act::Cancel)?;
     acted.not_done.retain(|not_done| ours.contains(&not_done.job));
-    tell(&acted, &Act::Cancel, arguments.json, output)
+    tell(&acted, &Act::Cancel, arguments.answer.json, output)
 }
 
 /// Acts on all named jobs. Stops at one that cannot be found, and reports it.

@@ -41,27 +41,24 @@ impl Manager {
     }
 }
 
-/// A question about all there is.
+/// Which manager answers, and in which form the answer is printed.
 #[derive(Debug, Args)]
-pub(crate) struct Overall {
+pub(crate) struct AnswerArguments {
     /// Print JSON.
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
-    pub(super) manager: Manager,
+    pub(crate) manager: Manager,
 }
 
-/// A question about one job.
+/// One job.
 #[derive(Debug, Args)]
-pub(super) struct OneJob {
+pub(super) struct JobArguments {
     /// The job.
     #[arg(default_value = "last")]
     pub(super) job: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
     #[command(flatten)]
-    pub(super) manager: Manager,
+    pub(super) answer: AnswerArguments,
 }
 
 /// How much of a list is wanted, and how.
@@ -74,11 +71,8 @@ pub(super) struct Listing {
     /// List all of them.
     #[arg(short, long, conflicts_with = "limit")]
     all: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
     #[command(flatten)]
-    pub(super) manager: Manager,
+    pub(super) answer: AnswerArguments,
 }
 
 impl Listing {

@@ -8,11 +8,11 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Zoned};
 
-use super::ask::{Manager, Times, Whose, write_json};
+use super::ask::{AnswerArguments, Times, Whose, write_json};
 use carma_format::energy;
 use carma_format::{left, right, write_table};
 
-const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
+pub(crate) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,11 +34,8 @@ pub(crate) struct Arguments {
     /// Grams of CO2 a kilowatt-hour.
     #[arg(long)]
     carbon: Option<f64>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
@@ -47,13 +44,13 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         "day" => EnergyKind::Day,
         _ => EnergyKind::User,
     };
-    let client = &mut arguments.manager.connect()?;
+    let client = &mut arguments.answer.manager.connect()?;
     let (since, until) = arguments.times.span(client)?;
     let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.whose.user(), since, until };
     let mut report = client.energy(&query)?;
     report.price = arguments.price.or(report.price);
     report.carbon = arguments.carbon.or(report.carbon);
-    if arguments.json { write_json(&report, output) } else { table(&report, by, output) }
+    if arguments.answer.json { write_json(&report, output) } else { table(&report, by, output) }
 }
 
 fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Result<()> {

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut arguments.listing.manager.connect()?;
+    let client = &mut arguments.listing.answer.manager.connect()?;
     let (since, until) = arguments.times.span(client)?;
     let query = HistoryQuery {
         user: arguments.whose.user(),
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         ..HistoryQuery::default()
     };
     let jobs = history(client, query, arguments.listing.most().map(|most| most as usize))?;
-    if arguments.listing.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
+    if arguments.listing.answer.json { write_json(&jobs, output) } else { table(&jobs, now(client)?, &TimeZone::system(), output) }
 }
 
 fn table(jobs: &[JobSummary], now: UnixMillis, zone: &TimeZone, output: &mut impl Write) -> Result<()> {

@@ -21,15 +21,15 @@ mod why;
 mod words;
 
 pub(crate) use act::past;
-pub(crate) use ask::{Manager, Moment, user, write_json};
+pub(crate) use ask::{AnswerArguments, Manager, Moment, user, write_json};
 pub(crate) use attach::attach;
-pub(crate) use energy::day;
+pub(crate) use energy::{JOULES_PER_KILOWATT_HOUR, day};
 pub(crate) use queue::identity;
 #[cfg(test)]
 pub(crate) use show::sample;
 pub(crate) use show::write as write_job;
 pub(crate) use wait::{Ends, ending, exit_code};
-pub(crate) use words::{command_words, devices, estimate, moment, numbers};
+pub(crate) use words::{command_words, devices, estimate, moment, numbers, span};
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Energy(energy::Arguments),
     /// Show what users have had of the GPUs, and who is next.
     #[command(after_help = shares::HELP)]
-    Shares(ask::Overall),
+    Shares(ask::AnswerArguments),
     /// Print everything about many jobs, as CSV or JSON.
     Export(export::Arguments),
     /// Let GPUs take nothing new; what runs there goes on.
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// Let drained GPUs take jobs again.
     Resume(drain::Arguments),
     /// Say how the manager is.
-    Status(ask::Overall),
+    Status(ask::AnswerArguments),
     /// Print metrics of the manager, its GPUs and jobs, as Prometheus reads them.
     Metrics(metrics::Arguments),
     /// Stop the manager; its jobs go on, and the next manager finds them.

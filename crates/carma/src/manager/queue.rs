@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let Arguments { whose, listing } = arguments;
-    let (client, user) = (&mut listing.manager.connect()?, whose.user());
+    let (client, user) = (&mut listing.answer.manager.connect()?, whose.user());
     let queue = match listing.most() {
         Some(most) => client.queue(&QueueQuery { user, each: Some(most), ..QueueQuery::default() })?,
         None => client.whole_queue(user)?,
     };
-    if listing.json {
+    if listing.answer.json {
         return write_json(&queue, output);
     }
     table(&queue, output)?;

@@ -9,7 +9,7 @@ use carma_manager::submission::time_limit;
 use clap::Args;
 
 use super::act::{each, tell};
-use super::ask::{Manager, NAMING};
+use super::ask::{AnswerArguments, NAMING};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
@@ -25,17 +25,14 @@ pub(crate) struct Arguments {
     /// The new limit of an attempt's time, counted from its launch: minutes, or as in 90s, 12h, 1:30:00; none lifts it.
     #[arg(short, long, value_name = "LIMIT", value_parser = limit)]
     time: Option<LimitChange>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let change = JobChange { priority: arguments.priority.map(Priority), time_limit: arguments.time.unwrap_or_default() };
     let act = Act::Change(change);
-    tell(&each(&mut arguments.manager.connect()?, &arguments.jobs, &act)?, &act, arguments.json, output)
+    tell(&each(&mut arguments.answer.manager.connect()?, &arguments.jobs, &act)?, &act, arguments.answer.json, output)
 }
 
 fn limit(text: &str) -> Result<LimitChange, String> {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use carma_manager::api::ShareRow;
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::ask::{Overall, write_json};
+use super::ask::{AnswerArguments, write_json};
 use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\
@@ -17,7 +17,7 @@ take; STANDS is their sum over the user's share within its group. NOW is how \
 many GPUs it takes.\n\n\
 Examples:\n  carma shares\n  carma shares --json | jq '.[] | [.uid, .standing]'";
 
-pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let shares = arguments.manager.connect()?.shares()?;
     if arguments.json {
         return write_json(&shares, output);

@@ -6,11 +6,11 @@ use anyhow::Result;
 use carma_manager::api::Status;
 use carma_manager::client::Address;
 
-use super::ask::{Overall, write_json};
+use super::ask::{AnswerArguments, write_json};
 use carma_format::printable;
 use carma_format::{count, duration, wrapped};
 
-pub(super) fn run(arguments: &Overall, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let mut client = arguments.manager.connect()?;
     let status = client.status()?;
     if arguments.json { write_json(&status, output) } else { Ok(write!(output, "{}", text(&status, client.address()))?) }

@@ -12,7 +12,7 @@ use carma_manager::client::{Client, ClientError};
 use carma_manager::submission::time_limit;
 use clap::Args;
 
-use super::ask::{Manager, NAMING, named, write_json};
+use super::ask::{AnswerArguments, NAMING, named, write_json};
 use carma_format::printable;
 
 /// Longest tolerated absence of a manager; a wait survives its restart.
@@ -38,15 +38,12 @@ pub(crate) struct Arguments {
     /// Do not say how they ended.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// Print the jobs as JSON, when all are over.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<ExitCode> {
-    let client = &mut arguments.manager.connect()?;
+    let client = &mut arguments.answer.manager.connect()?;
     let mut jobs = Vec::new();
     for name in &arguments.jobs {
         jobs.extend(named(client, name)?);
@@ -58,13 +55,13 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<Exit
             eprintln!("carma: the time is over, and not all jobs are");
             return Ok(ExitCode::from(TIMED_OUT));
         };
-        if !arguments.quiet && !arguments.json {
+        if !arguments.quiet && !arguments.answer.json {
             writeln!(output, "{}", ending(&job))?;
             output.flush()?;
         }
         over.push(job);
     }
-    if arguments.json {
+    if arguments.answer.json {
         write_json(&over, output)?;
     }
     Ok(exit_code(over.iter().filter_map(JobDetail::outcome)))

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use carma_manager::api::{Channel, Notification};
 use clap::{Args, Subcommand};
 
-use crate::manager::{Manager, write_json};
+use crate::manager::{AnswerArguments, Manager, write_json};
 use carma_format::count;
 use carma_format::{left, printable, right, write_table};
 use wish::AddArguments;
@@ -19,22 +19,13 @@ use wish::AddArguments;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List what you are told of.
-    List(ListArguments),
+    List(AnswerArguments),
     /// Be told by another way, or by the same on other occasions.
     Add(AddArguments),
     /// Be told no longer by these ways.
     Remove(RemoveArguments),
     /// Be told something now, by all ways, and see which of them work.
-    Test(ListArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ListArguments {
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    manager: Manager,
+    Test(AnswerArguments),
 }
 
 #[derive(Debug, Args)]
@@ -58,7 +49,7 @@ pub(crate) fn run(command: &Command, output: &mut impl Write) -> Result<()> {
     }
 }
 
-fn list(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
+fn list(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let wishes = arguments.manager.connect()?.notifications()?;
     if arguments.json {
         return write_json(&wishes, output);
@@ -98,7 +89,7 @@ fn remove(arguments: &RemoveArguments, output: &mut impl Write) -> Result<()> {
     Ok(writeln!(output, "removed {}", count(gone.len(), "notification"))?)
 }
 
-fn test(arguments: &ListArguments, output: &mut impl Write) -> Result<()> {
+fn test(arguments: &AnswerArguments, output: &mut impl Write) -> Result<()> {
     let tried = arguments.manager.connect()?.try_notifications()?;
     if arguments.json {
         write_json(&tried, output)?;

@@ -14,7 +14,7 @@ use carma_manager::api::{Status, Told, Update};
 use carma_manager::client::Client;
 use carma_manager::store::Phase;
 use carma_sim::trace::ReadLimits;
-use carma_sim::{Catalogue, Estimates, Estimator, Trace};
+use carma_sim::{Catalogue, Estimator, Trace};
 use clap::Args;
 
 pub(crate) use figures::{Figures, record};
@@ -26,9 +26,10 @@ pub(crate) use prediction::{SEEDS, predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
 use crate::compare::settings;
-use crate::files::{read_table, tell_skipped};
+use crate::files::tell_skipped;
 use crate::manager::{Manager, write_json};
 use crate::progress::bar;
+use crate::simulate::memory_estimator;
 use crate::submit::caller;
 use carma_format::count;
 use table::Column;
@@ -76,7 +77,7 @@ fn speed(text: &str) -> Result<f64, String> {
 /// Replays, and prints the results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let catalogue = arguments.catalogue.load()?;
-    let estimator = arguments.estimator(&catalogue)?;
+    let estimator = memory_estimator(&arguments.estimator, arguments.estimates.as_deref(), &catalogue)?;
     let client = &mut arguments.manager.connect()?;
     let status = client.status()?;
     ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
@@ -114,15 +115,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 }
 
 impl Arguments {
-    fn estimator(&self, catalogue: &Catalogue) -> Result<Estimator> {
-        Ok(match (self.estimator.as_str(), &self.estimates) {
-            ("none", _) => Estimator::None,
-            ("oracle", _) => Estimator::Oracle,
-            (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
-            (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
-        })
-    }
-
     fn plan(&self, status: &Status, trace: Option<&Trace>, catalogue: &Catalogue, estimator: &Estimator) -> Result<Vec<Planned>> {
         let training = Training { catalogue, files: self.catalogue.files(), estimator, seed: self.seed };
         match trace {

@@ -7,10 +7,8 @@ use carma_manager::api::EnergyOf;
 
 use super::material::Material;
 use super::parts::{Column, classes, figure, note, or_dash, paragraph, section, table};
-use crate::manager::day;
+use crate::manager::{JOULES_PER_KILOWATT_HOUR, day};
 use carma_format::energy as joules_in_words;
-
-pub(super) const JOULES_PER_KILOWATT_HOUR: f64 = 3.6e6;
 
 pub(super) fn energy(material: &Material) -> Element {
     let page = section("energy", "Energy and CO2");

@@ -7,6 +7,7 @@ use carma_format::thousands;
 use super::energy::grams;
 use super::material::{Material, Spread, out_of_memory, waited};
 use super::parts::percent;
+use crate::manager::JOULES_PER_KILOWATT_HOUR;
 use carma_format::{count, duration, energy, memory};
 
 pub(super) fn headline(material: &Material) -> Element {
@@ -60,7 +61,7 @@ fn oom(material: &Material) -> Tile {
 
 fn used(material: &Material) -> Tile {
     let joules = material.joules();
-    let units = joules / super::energy::JOULES_PER_KILOWATT_HOUR;
+    let units = joules / JOULES_PER_KILOWATT_HOUR;
     let carbon = material.energy.carbon.map(|carbon| format!("{} of CO2", grams(units * carbon)));
     let cost = material.energy.price.map(|price| format!("{:.2} {}", units * price, material.energy.currency));
     let beside: Vec<String> = carbon.into_iter().chain(cost).collect();

@@ -15,6 +15,7 @@ use jiff::Zoned;
 
 use super::looks::Looks;
 use super::period::Period;
+use crate::manager::span;
 use crate::{progress, what_if};
 
 /// Everything a report shows.
@@ -107,11 +108,6 @@ impl Material {
     pub(super) fn gpu_hours<'a>(&self, attempts: impl Iterator<Item = &'a AttemptDetail>) -> f64 {
         attempts.map(|attempt| self.ran(attempt) * attempt.placement.devices.len() as f64 / 3600.0).fold(0.0, std::ops::Add::add)
     }
-}
-
-/// Seconds from one moment to another.
-pub(super) fn span(from: UnixMillis, to: UnixMillis) -> f64 {
-    to.0.saturating_sub(from.0) as f64 / 1000.0
 }
 
 /// Seconds that a job waited for its first start; unset if it never started.

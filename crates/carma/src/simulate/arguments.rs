@@ -74,6 +74,16 @@ fn part(text: &str) -> Result<f64, String> {
     share(text).and_then(|value| if value <= 1.0 { Ok(value) } else { Err("give a share from 0 to 1".to_owned()) })
 }
 
+/// A source of memory estimates by name: `none`, `oracle`, or a column of a file.
+pub(crate) fn memory_estimator(name: &str, estimates: Option<&Path>, catalogue: &Catalogue) -> Result<Estimator> {
+    Ok(match (name, estimates) {
+        ("none", _) => Estimator::None,
+        ("oracle", _) => Estimator::Oracle,
+        (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
+        (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
+    })
+}
+
 /// The common input of all runs.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -101,14 +111,8 @@ impl WorldArguments {
 
     /// The scheduler's knowledge by estimator: `none`, `oracle`, or a column of the estimates.
     pub(crate) fn knowledge(&self, estimator: &str, catalogue: &Catalogue) -> Result<Knowledge> {
-        let memory = match (estimator, &self.estimates) {
-            ("none", _) => Estimator::None,
-            ("oracle", _) => Estimator::Oracle,
-            (other, None) => bail!("there is no estimator {other:?}: give none, oracle, or a column of the file that --estimates names"),
-            (other, Some(file)) => Estimator::Table(read_table(file, |table| Estimates::read(table, other, catalogue))?),
-        };
         Ok(Knowledge {
-            memory,
+            memory: memory_estimator(estimator, self.estimates.as_deref(), catalogue)?,
             memory_error: self.memory_error,
             utilisation_error: self.utilisation_error,
             duration_error: Some(self.duration_error),

@@ -12,6 +12,7 @@ use carma_sim::{
 use serde::Serialize;
 
 use crate::files::{read_observations, read_table};
+use crate::manager::write_json;
 use crate::progress::simulate_all;
 use crate::simulate::{World, WorldArguments};
 use carma_format::wrapped;
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let crowds = crowds.map(|trials| accuracy(trials.iter().map(|trial| world.interference.score_crowd(catalogue, trial)).collect()));
     let validation = Validation { rows, pairs, crowds };
     if arguments.json {
-        return Ok(writeln!(output, "{}", serde_json::to_string_pretty(&validation)?)?);
+        return write_json(&validation, output);
     }
     view::print(&validation, arguments.seeds, output)?;
     Ok(writeln!(output, "\n{}", wrapped(&world.caveat(&trace)))?)

@@ -22,7 +22,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use crate::compare::settings;
-use crate::manager::{Manager, Moment, write_json};
+use crate::manager::{AnswerArguments, Moment, write_json};
 use crate::progress;
 use fate::{fate, mean_fate};
 #[cfg(test)]
@@ -56,16 +56,13 @@ pub(crate) struct Arguments {
     /// Policies, as `carma compare` takes them; unset: a few that differ much.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    manager: Manager,
+    answer: AnswerArguments,
 }
 
 /// Replays the manager's jobs, and prints the simulated results.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
-    let client = &mut arguments.manager.connect()?;
+    let client = &mut arguments.answer.manager.connect()?;
     let now = client.status()?.now;
     let until = arguments.until.map_or(now, |until| until.at(now));
     let since = arguments.since.at(now);
@@ -74,11 +71,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     let limit = Some(most_jobs(&arguments.policy) as u32 + 1);
     let query = HistoryQuery { since: Some(since), until: Some(until), limit, ..HistoryQuery::default() };
     let jobs: Vec<JobDetail> = progress::counted("reading jobs", client.export(&query)?)?;
-    let answer = what_if(client, &jobs, &arguments.policy)?;
-    if arguments.json {
-        return write_json(&answer, output);
+    let what_if = what_if(client, &jobs, &arguments.policy)?;
+    if arguments.answer.json {
+        return write_json(&what_if, output);
     }
-    view::write(&answer, (since, until), &TimeZone::system(), output)
+    view::write(&what_if, (since, until), &TimeZone::system(), output)
 }
 
 /// The limit of jobs for these policies, or for the default ones, with the rules in force.
