@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::estimate::{self, MachineArguments, SubjectArguments, TrainingArguments};
-use crate::progress::ran;
+use crate::progress::run_program;
 use crate::python::Package;
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     command.arg("-o").arg(&recorded).arg("--");
     // A launcher's own name in front of the script is for the shell.
     let script = arguments.script.iter().skip_while(|word| word.to_str().is_some_and(|word| word == "python" || word == "python3"));
-    let status = ran("dry-running", command.args(script).stdin(Stdio::null()));
+    let status = run_program("dry-running", command.args(script).stdin(Stdio::null()));
     let status = status.with_context(|| format!("cannot start {}", package.interpreter().display()))?;
     let question = |trace: Option<PathBuf>| {
         let (model, training, machine) = (arguments.model.clone(), arguments.training.clone(), arguments.machine.clone());

@@ -19,7 +19,7 @@ use crate::manager::write_json;
 use carma_format::wrapped_to;
 
 /// A source needs two samples for its first counters.
-const SETTLED: Duration = Duration::from_secs(3);
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How to say it.
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ fn gather() -> Facts {
 fn sources(driver: Driver, inventory: &Inventory, world: &World) -> Vec<SourceReport> {
     let targets = inventory.gpus.iter().map(|gpu| Target::gpu(gpu.uuid.clone())).collect();
     let Ok(profiler) = Profiler::start(Arc::new(driver), targets, profiler_options(world)) else { return Vec::new() };
-    let until = Instant::now() + SETTLED;
+    let until = Instant::now() + SOURCE_TIMEOUT;
     let unsettled = |report: &SourceReport| report.state == SourceState::Starting;
     while Instant::now() < until && profiler.report().iter().any(unsettled) {
         thread::sleep(Duration::from_millis(50));

@@ -128,7 +128,7 @@ pub(super) fn kinds(output: &mut impl Write) -> Result<()> {
         let [major, minor] = facts.capability;
         [
             kind.name.to_owned(),
-            facts.product.to_string(),
+            facts.product.clone(),
             (kind.memory.0 >> 10).to_string(),
             kind.limit_watts.to_string(),
             format!("{major}.{minor}"),

@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Zoned};
 
-use super::ask::{AnswerArguments, Times, Whose, write_json};
+use super::common::{AnswerArguments, TimeRange, UserFilter, write_json};
 use carma_format::energy;
 use carma_format::{left, right, write_table};
 
@@ -25,9 +25,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = ["job", "user", "day"], default_value = "user")]
     by: String,
     #[command(flatten)]
-    whose: Whose,
+    users: UserFilter,
     #[command(flatten)]
-    times: Times,
+    range: TimeRange,
     /// What a kilowatt-hour costs.
     #[arg(long)]
     price: Option<f64>,
@@ -45,8 +45,8 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
         _ => EnergyKind::User,
     };
     let client = &mut arguments.answer.manager.connect()?;
-    let (since, until) = arguments.times.span(client)?;
-    let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.whose.user(), since, until };
+    let (since, until) = arguments.range.span(client)?;
+    let query = EnergyQuery { by, ahead: Zoned::now().offset().seconds() / 60, user: arguments.users.user(), since, until };
     let mut report = client.energy(&query)?;
     report.price = arguments.price.or(report.price);
     report.carbon = arguments.carbon.or(report.carbon);
@@ -60,7 +60,7 @@ fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Resu
         let carbon = report.carbon.map_or_else(|| "-".to_owned(), |grams| grams_of(units * grams));
         [name, attempts.to_string(), energy(joules), cost, carbon]
     };
-    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(named(&sum.of), sum.attempts, sum.energy.0)).collect();
+    let mut rows: Vec<_> = report.sums.iter().map(|sum| row(label(&sum.of), sum.attempts, sum.energy.0)).collect();
     let (attempts, joules) = report.sums.iter().fold((0, 0.0), |(attempts, joules), sum| (attempts + sum.attempts, joules + sum.energy.0));
     rows.push(row("total".to_owned(), attempts, joules));
     let title = match by {
@@ -72,7 +72,7 @@ fn table(report: &EnergyReport, by: EnergyKind, output: &mut impl Write) -> Resu
     Ok(write_table(columns, &rows, output)?)
 }
 
-fn named(of: &EnergyOf) -> String {
+fn label(of: &EnergyOf) -> String {
     match of {
         EnergyOf::Job(job) => job.0.to_string(),
         EnergyOf::User { name, .. } => name.clone(),

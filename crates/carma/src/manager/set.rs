@@ -8,11 +8,11 @@ use carma_manager::api::{Act, JobChange};
 use carma_manager::submission::time_limit;
 use clap::Args;
 
-use super::act::{each, tell};
-use super::ask::{AnswerArguments, NAMING};
+use super::action::{apply, report};
+use super::common::{AnswerArguments, JOB_NAMES};
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
 Examples:\n  carma set 12 --priority -5\n  carma set last --time 2:00:00\n  carma set @train --time none"))]
 #[group(id = "change", required = true, multiple = true, args = ["priority", "time"])]
 pub(crate) struct Arguments {
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> {
     let change = JobChange { priority: arguments.priority.map(Priority), time_limit: arguments.time.unwrap_or_default() };
-    let act = Act::Change(change);
-    tell(&each(&mut arguments.answer.manager.connect()?, &arguments.jobs, &act)?, &act, arguments.answer.json, output)
+    let action = Act::Change(change);
+    report(&apply(&mut arguments.answer.manager.connect()?, &arguments.jobs, &action)?, &action, arguments.answer.json, output)
 }
 
 fn limit(text: &str) -> Result<LimitChange, String> {

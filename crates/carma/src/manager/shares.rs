@@ -6,7 +6,7 @@ use anyhow::Result;
 use carma_manager::api::ShareRow;
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::ask::{AnswerArguments, write_json};
+use super::common::{AnswerArguments, write_json};
 use carma_format::{left, right, write_table};
 
 pub(super) const HELP: &str = "\

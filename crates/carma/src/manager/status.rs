@@ -6,7 +6,7 @@ use anyhow::Result;
 use carma_manager::api::Status;
 use carma_manager::client::Address;
 
-use super::ask::{AnswerArguments, write_json};
+use super::common::{AnswerArguments, write_json};
 use carma_format::printable;
 use carma_format::{count, duration, wrapped};
 
@@ -19,17 +19,17 @@ pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Resul
 fn text(status: &Status, address: &Address) -> String {
     let Status { version, pid, up, world, speed, policy, jobs, .. } = status;
     let faster = if (speed - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", time {speed}x as fast") };
-    let standing = match (status.observes, status.draining) {
+    let mode = match (status.observes, status.draining) {
         (true, _) => " It observes, and launches nothing.",
         (false, true) => " It launches nothing more, and ends when nothing runs.",
         (false, false) => "",
     };
     let lines = [
-        format!("carma {version}, process {pid}, up for {}, at {address}.{standing}", duration(up.get())),
+        format!("carma {version}, process {pid}, up for {}, at {address}.{mode}", duration(up.get())),
         format!("{} ({world}{faster}), policy {policy}.", count(status.gpus as usize, "GPU")),
         format!("{} running, {} waiting, {} held.", jobs.running, jobs.waiting, jobs.held),
     ];
-    let left_out = status.left_out.iter().map(|words| format!("{words}."));
+    let left_out = status.left_out.iter().map(|reason| format!("{reason}."));
     let troubles = status.troubles.iter().map(|trouble| format!("! {trouble}"));
     lines.into_iter().chain(left_out).chain(troubles).map(|line| wrapped(&printable(&line)) + "\n").collect()
 }

@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::ask::{JobArguments, NAMING, write_json};
+use super::common::{JOB_NAMES, JobArguments, write_json};
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = NAMING)]
+#[command(after_help = JOB_NAMES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     job: JobArguments,

@@ -47,7 +47,7 @@ pub(super) struct Run {
 
 impl Run {
     /// The jobs of the run, as text.
-    pub(super) fn company(&self) -> String {
+    pub(super) fn jobs_text(&self) -> String {
         match (self.kind, self.jobs.as_slice()) {
             (Kind::Alone, [job]) => format!("{job} alone"),
             (Kind::Copies, [job, ..]) => format!("{} x {job}", self.jobs.len()),
@@ -58,7 +58,7 @@ impl Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.company())?;
+        f.write_str(&self.jobs_text())?;
         if self.kind == Kind::Alone { Ok(()) } else { write!(f, " ({})", self.mode) }
     }
 }

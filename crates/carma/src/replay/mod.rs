@@ -26,7 +26,7 @@ pub(crate) use prediction::{SEEDS, predict, simulated_kind};
 
 use crate::catalogue::CatalogueArguments;
 use crate::compare::settings;
-use crate::files::tell_skipped;
+use crate::files::report_skipped;
 use crate::manager::{Manager, write_json};
 use crate::progress::bar;
 use crate::simulate::memory_estimator;
@@ -83,15 +83,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     ensure!(!status.observes, "the manager observes and launches nothing: no job would ever end");
     let is_task = arguments.trace.extension().is_some_and(|extension| extension == "rad");
     let trace = (status.emulated || !is_task).then(|| Trace::read(&arguments.trace, &catalogue, &ReadLimits::default())).transpose()?;
-    trace.as_ref().inspect(|trace| tell_skipped(trace));
+    trace.as_ref().inspect(|trace| report_skipped(trace));
     let planned = arguments.plan(&status, trace.as_ref(), &catalogue, &estimator)?;
-    let rival = arguments.against.as_ref().map(|policy| simulate(client, policy, trace.as_ref(), &catalogue, &estimator)).transpose()?;
+    let other = arguments.against.as_ref().map(|policy| simulate(client, policy, trace.as_ref(), &catalogue, &estimator)).transpose()?;
     let speed = arguments.speed.unwrap_or(status.speed);
-    let replayed = watched(client, &planned, speed)?;
+    let replayed = replay_with_bar(client, &planned, speed)?;
     let measured = Figures::from(&replayed);
     let name = arguments.trace.file_name().unwrap_or_default().display();
     if arguments.json {
-        let against = rival.map(|rival| serde_json::json!({ "policy": arguments.against, "simulated": rival }));
+        let against = other.map(|other| serde_json::json!({ "policy": arguments.against, "simulated": other }));
         let written = serde_json::json!({
             "trace": name.to_string(), "jobs": replayed.jobs.len(), "speed": speed, "world": status.world, "policy": status.policy,
             "measured": measured, "against": against, "carma": env!("CARGO_PKG_VERSION"),
@@ -100,9 +100,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     }
     writeln!(output, "{name}: {} on {} under {}\n", count(replayed.jobs.len(), "job"), count(status.gpus as usize, "GPU"), status.policy)?;
     let run = Column::Run("measured", &measured);
-    match (&rival, &arguments.against) {
-        (Some(rival), Some(policy)) => {
-            table::write([Column::Names, run, Column::Run("simulated", rival), Column::Ratio(&measured, rival)], output)?;
+    match (&other, &arguments.against) {
+        (Some(other), Some(policy)) => {
+            table::write([Column::Names, run, Column::Run("simulated", other), Column::Ratio(&measured, other)], output)?;
             writeln!(output, "\nmeasured: {}, on this manager. simulated: {policy}, the mean of {SEEDS} simulations.", status.policy)?;
         }
         _ => table::write([Column::Names, run], output)?,
@@ -138,8 +138,8 @@ fn simulate(client: &mut Client, policy: &str, trace: Option<&Trace>, catalogue:
 }
 
 /// Replays under a bar.
-fn watched(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
-    let progress = bar(planned.len(), "jobs that are over");
+fn replay_with_bar(client: &mut Client, planned: &[Planned], speed: f64) -> Result<Replayed> {
+    let progress = bar(planned.len(), "finished jobs");
     replay(client, planned, speed, |update| {
         if matches!(update, ReplayUpdate::Job(Told { update: Update::Job { state: Phase::Done, .. }, .. })) {
             progress.step();

@@ -8,7 +8,7 @@ use carma_manager::api::Submission;
 use carma_manager::request::JobRequest;
 use carma_manager::submission::ValidSubmission;
 
-use crate::manager::{command_words, numbers};
+use crate::manager::{command_text, numbers};
 use carma_format::{duration, left, right, write_table};
 
 /// Limit of rows; a few are enough to show an array of thousands.
@@ -34,7 +34,7 @@ pub(super) fn table(submissions: &[ValidSubmission], output: &mut impl Write) ->
             resources.gpus.to_string(),
             resources.memory.map_or_else(unset, |memory| memory.to_string()),
             resources.time_limit.map_or_else(unset, |limit| duration(limit.get())),
-            command_words(&command),
+            command_text(&command),
         ]
     };
     let rows: Vec<_> = submissions.iter().flat_map(ValidSubmission::requests).take(ROWS).map(row).collect();

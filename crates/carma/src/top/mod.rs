@@ -1,16 +1,16 @@
 //! `carma top`: the GPUs, the jobs and what happens to them, live on a terminal.
 //!
 //! ```text
-//!  keys ──┐                        ┌──► view ──► screen
-//!  signals┼─ messages ──► model ───┤
-//!  asker ─┘                        └──► requests ──► asker ──► manager
+//!  keys ───┐                        ┌──► view ──► screen
+//!  signals ┼─ messages ──► model ───┤
+//!  poller ─┘                        └──► requests ──► poller ──► manager
 //! ```
 
-mod ask;
 #[cfg(test)]
 mod fixtures;
 mod model;
 mod plain;
+mod poll;
 mod screen;
 mod view;
 mod wrap;
@@ -27,8 +27,8 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use self::ask::{Asker, listen};
 use self::model::{Departure, Message, Model, Request, Size};
+use self::poll::{Poller, listen};
 use self::screen::Screen;
 use self::view::Appearance;
 use crate::manager::Manager;
@@ -41,8 +41,8 @@ const TICK: Duration = Duration::from_secs(1);
 const INSTEAD: &str = "`carma queue` and `carma gpus --watch` print the same as text";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Keys: ? lists them, q leaves. Jobs of others can be looked at and no more, \
-unless you are an operator.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
+#[command(after_help = "Keys: ? lists them, q leaves. Only operators can act on \
+jobs of others.\n\nExamples:\n  carma top\n  carma top --host https://server:7080")]
 pub(crate) struct Arguments {
     /// Use no colours, as with `NO_COLOR`: jobs are told apart by letters.
     #[arg(long)]
@@ -68,10 +68,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (requests, requested) = channel();
     let mut screen = Screen::new(appearance)?;
     let mut model = Model::new(address, screen.size()?);
-    let (mut listener, asker) = (client.another()?, Asker::new(client, messages.clone()));
+    let (mut listener, poller) = (client.another()?, Poller::new(client, messages.clone()));
     let events = messages.clone();
     forward_signals(messages.clone())?;
-    spawn("asker", move || asker.run(&requested))?;
+    spawn("poller", move || poller.run(&requested))?;
     spawn("listener", move || listen(&mut listener, &events))?;
     spawn("keys", move || read_keys(&messages))?;
     match show(&mut screen, &mut model, &arriving, &requests)? {

@@ -100,10 +100,10 @@ fn rows(arguments: &Arguments, world: &World, trace: &Trace, measured: &[(Measur
             arguments.world.knowledge(estimator, &world.catalogue).with_context(wanted)
         }
     };
-    let told = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
+    let known = measured.iter().map(|(_, policy)| knowledge(policy)).collect::<Result<Vec<Knowledge>>>()?;
     let runs: Vec<(usize, u64)> = (0..measured.len()).flat_map(|row| (0..arguments.seeds).map(move |seed| (row, seed))).collect();
     let simulate = |(row, seed): &(usize, u64)| {
-        let simulation = world.simulation(trace, &measured[*row].1.settings, &told[*row], *seed);
+        let simulation = world.simulation(trace, &measured[*row].1.settings, &known[*row], *seed);
         simulation.run().map(|run| run.summary())
     };
     let summaries = simulate_all(&runs, simulate)?;

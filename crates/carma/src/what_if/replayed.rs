@@ -11,8 +11,8 @@ use carma_manager::store::UnixMillis;
 use carma_sim::{Catalogue, InterferenceModel, JobRecord, Knowledge, Physics, RankProfile, Trace, TraceJob, Workload};
 
 use super::alone::{Alone, Sharing, Stay};
+use super::defaults::Defaults;
 use super::machine::Machine;
-use super::usual::Usual;
 use crate::replay::record;
 use carma_format::count;
 
@@ -32,27 +32,27 @@ pub(super) struct Replayed {
 /// Why a job is not replayed.
 const NO_GPU: &str = "requested no GPU";
 const NEVER_RAN: &str = "never ran";
-const NOT_OVER: &str = "not finished yet";
-const NEVER_FITTED: &str = Outcome::OutOfMemory.kind();
+const UNFINISHED: &str = "not finished yet";
+const OUT_OF_MEMORY: &str = Outcome::OutOfMemory.kind();
 
 impl Replayed {
     /// Of jobs in order of submission, at this time.
     pub(super) fn of(jobs: &[&JobDetail], machine: &Machine, model: &InterferenceModel, now: UnixMillis) -> Result<Self> {
         let (replayed, mut notes) = choose(jobs);
         ensure!(!replayed.is_empty(), "{}", nothing(&notes));
-        let usual = Usual::new();
+        let defaults = Defaults::new();
         let mut stays = Vec::new();
         let mut places: HashMap<(JobId, u32), usize> = HashMap::new();
         // All jobs that ran beside them count, replayed or not.
         for job in jobs {
             for attempt in &job.attempts {
                 places.insert((job.id, attempt.attempt.number), stays.len());
-                stays.push(usual.stay(job, attempt, machine, now));
+                stays.push(defaults.stay(job, attempt, machine, now));
             }
         }
         let physics = Physics::default();
         let sharing = Sharing { model, physics: &physics, mode: machine.sharing.mode(), gpus: machine.gpus() };
-        let alone = sharing.undone(&stays);
+        let alone = sharing.without_interference(&stays);
         let (first, mut last) = (replayed[0].submitted, UnixMillis::default());
         let mut trace = Trace::default();
         let mut workloads = Vec::new();
@@ -92,9 +92,9 @@ fn nothing(notes: &[String]) -> String {
 fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
     let obstacle = |job: &JobDetail| match () {
         () if job.request.resources.gpus == 0 => Some(NO_GPU),
-        () if job.ended.is_none() => Some(NOT_OVER),
+        () if job.ended.is_none() => Some(UNFINISHED),
         () if work(job).next().is_some() => None,
-        () if job.attempts.iter().any(|attempt| attempt.verdict == Some(Verdict::OutOfMemory)) => Some(NEVER_FITTED),
+        () if job.attempts.iter().any(|attempt| attempt.verdict == Some(Verdict::OutOfMemory)) => Some(OUT_OF_MEMORY),
         () => Some(NEVER_RAN),
     };
     let replayed = jobs.iter().copied().filter(|job| obstacle(job).is_none()).collect();
@@ -102,7 +102,7 @@ fn choose<'a>(jobs: &[&'a JobDetail]) -> (Vec<&'a JobDetail>, Vec<String>) {
         let many = jobs.iter().filter(|job| obstacle(job) == Some(why)).count();
         (many > 0).then(|| format!("{} left out: {why}", count(many, "job")))
     };
-    (replayed, [NO_GPU, NEVER_RAN, NOT_OVER, NEVER_FITTED].into_iter().filter_map(left_out).collect())
+    (replayed, [NO_GPU, NEVER_RAN, UNFINISHED, OUT_OF_MEMORY].into_iter().filter_map(left_out).collect())
 }
 
 /// The attempts that did a job's work. Running out of memory is not work; a job without checkpoints did it in its last attempt; one that
@@ -202,7 +202,7 @@ mod tests {
         let replayed = Replayed::of(&jobs[3..], &machine, &model, UnixMillis(1_800_003_000_000)).unwrap();
         let [job] = replayed.trace.jobs.as_slice() else { panic!("{:?}", replayed.trace) };
         let workload = replayed.catalogue.get(job.workload.unwrap());
-        assert!((workload.seconds.get() - 242.0).abs() < 0.01, "its last attempt, which nobody shared a GPU with: {workload:?}");
+        assert!((workload.seconds.get() - 242.0).abs() < 0.01, "its last attempt, alone on its GPU: {workload:?}");
         assert_eq!(workload.ranks[0].peak, MiB(17_002));
         let request = &replayed.knowledge.requests[&job.workload.unwrap()];
         assert_eq!(request.memory.known, Some(PerRank::Same(MiB(20_480))));

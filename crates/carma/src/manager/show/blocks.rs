@@ -9,7 +9,7 @@ use carma_manager::store::{Phase, StoredEvent, UnixMillis};
 use jiff::tz::TimeZone;
 
 use super::super::queue::identity;
-use super::super::words::{command_words, estimate, moment, span, utilisation};
+use super::super::text::{command_text, estimate, moment, span, utilisation};
 use carma_format::{WIDTH, count, duration, energy, memory, printable, shortened, wrapped_to};
 
 /// Letters of a label, with the space before and after it.
@@ -85,7 +85,7 @@ fn request(job: &JobDetail, zone: &TimeZone) -> Vec<Line> {
     });
     let parameters = request.array.iter().flat_map(|element| &element.parameters).map(|(name, value)| format!("{name}={value}"));
     vec![
-        ("command", Some(command_words(&request.command)).filter(|words| !words.is_empty())),
+        ("command", Some(command_text(&request.command)).filter(|words| !words.is_empty())),
         ("parameters", listed(parameters)),
         ("folder", path(&request.directory)),
         ("activates", activation),

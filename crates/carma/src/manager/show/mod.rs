@@ -10,10 +10,10 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::ask::{JobArguments, NAMING, now, write_json};
+use super::common::{JOB_NAMES, JobArguments, now, write_json};
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
+#[command(after_help = format!("{JOB_NAMES}\n\nExamples:\n  carma show last\n  carma show 12_3 --json | jq .estimate"))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     job: JobArguments,

@@ -6,13 +6,13 @@ use ratatui::crossterm::event::KeyEvent;
 
 /// The manager's answers of one round.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct Answers {
     pub(crate) status: Status,
     pub(crate) me: Me,
     pub(crate) gpus: Vec<GpuDetail>,
     pub(crate) queue: Queue,
     /// Samples of GPUs since the last round.
-    pub(crate) looks: Vec<RecentLooks>,
+    pub(crate) samples: Vec<RecentLooks>,
 }
 
 /// Something that changes the model.
@@ -23,11 +23,11 @@ pub(crate) enum Message {
     /// The terminal is so large now.
     Resized(Size),
     /// The manager answered.
-    Seen(Box<Seen>),
+    Answers(Box<Answers>),
     /// The manager did not answer, and why.
     Away(String),
     /// Something happened.
-    Happened(StoredEvent),
+    Event(StoredEvent),
     /// The selected job, or why it cannot be shown.
     Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
     /// The end of the selected log, or why it cannot be shown.
@@ -69,7 +69,7 @@ pub(crate) enum Request {
     /// Do this to a job.
     Act(JobName, Act),
     /// Show details of this from now on.
-    Look(Subject),
+    Show(Subject),
 }
 
 /// The subject of the detail panel.

@@ -29,7 +29,7 @@ const HELP: [(&str, &str); 19] = [
     ("q, Ctrl-C; Ctrl-Z", "leave; stop until the shell goes on with it (fg)"),
     ("", ""),
     ("memory bar", "letters and colours are jobs, as in the list;"),
-    ("", "shaded: promised and not used; dense: of others; dots: free"),
+    ("", "shaded: reserved, unused; dense: other processes; dots: free"),
 ];
 
 pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &mut Buffer) {

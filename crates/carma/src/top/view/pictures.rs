@@ -42,11 +42,11 @@ pub(super) fn styles(buffer: &Buffer) -> String {
     let words = |(style, words): &(Style, String)| {
         let colour =
             |name: &str, colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset).map(|colour| format!("{name} {colour}"));
-        let mut looks: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
+        let mut attributes: Vec<String> = [colour("fg", style.fg), colour("bg", style.bg)].into_iter().flatten().collect();
         if !style.add_modifier.is_empty() {
-            looks.push(format!("{:?}", style.add_modifier));
+            attributes.push(format!("{:?}", style.add_modifier));
         }
-        format!("{:<32} {words}\n", looks.join(", "))
+        format!("{:<32} {words}\n", attributes.join(", "))
     };
     runs.iter().map(words).collect()
 }

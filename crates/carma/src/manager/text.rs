@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use carma_format::{duration, memory, printable};
 
 /// A command as text, without control sequences.
-pub(crate) fn command_words(command: &JobCommand) -> String {
+pub(crate) fn command_text(command: &JobCommand) -> String {
     match command {
         JobCommand::Program(words) => printable(&words.join(" ")),
         JobCommand::Script { text, .. } => format!("a script of {} lines", text.lines().count()),

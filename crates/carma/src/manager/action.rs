@@ -9,13 +9,13 @@ use carma_manager::api::{Act, Acted};
 use carma_manager::client::Client;
 use clap::Args;
 
-use super::ask::{AnswerArguments, NAMING, myself, write_json};
-use super::words::jobs;
+use super::common::{AnswerArguments, JOB_NAMES, current_user, write_json};
+use super::text::jobs;
 use carma_format::count;
 use carma_format::printable;
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING} The number of an array means all of its jobs."))]
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs."))]
 pub(crate) struct Arguments {
     /// The jobs.
     #[arg(required = true, value_name = "JOB")]
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NAMING} The number of an array means all of its jobs.\n\n\
+#[command(after_help = format!("{JOB_NAMES} The number of an array means all of its jobs.\n\n\
 Examples:\n  carma cancel 12 14_3\n  carma cancel --all --yes"))]
 pub(crate) struct CancelArguments {
     /// The jobs.
@@ -41,17 +41,17 @@ pub(crate) struct CancelArguments {
     answer: AnswerArguments,
 }
 
-pub(super) fn run(arguments: &Arguments, act: &Act, output: &mut impl Write) -> Result<()> {
-    let acted = each(&mut arguments.answer.manager.connect()?, &arguments.jobs, act)?;
-    tell(&acted, act, arguments.answer.json, output)
+pub(super) fn run(arguments: &Arguments, action: &Act, output: &mut impl Write) -> Result<()> {
+    let result = apply(&mut arguments.answer.manager.connect()?, &arguments.jobs, action)?;
+    report(&result, action, arguments.answer.json, output)
 }
 
 pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Result<()> {
     let client = &mut arguments.answer.manager.connect()?;
     if !arguments.all {
-        return tell(&each(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.answer.json, output);
+        return report(&apply(client, &arguments.jobs, &Act::Cancel)?, &Act::Cancel, arguments.answer.json, output);
     }
-    let queue = client.whole_queue(Some(myself()))?;
+    let queue = client.whole_queue(Some(current_user()))?;
     if !arguments.yes && !queue.jobs.is_empty() && stdin().is_terminal() {
         eprint!("carma: end {}? [y/N] ", count(queue.jobs.len(), "job"));
         let mut answer = String::new();
@@ -61,44 +61,49 @@ pub(super) fn cancel(arguments: &CancelArguments, output: &mut impl Write) -> Re
     // Cancelling an array affects all its jobs; those that had already ended are not ours.
     let ours: BTreeSet<JobId> = queue.jobs.iter().map(|job| job.id).collect();
     let names: BTreeSet<u64> = queue.jobs.iter().map(|job| job.array.map_or(job.id.0, |place| place.array.0)).collect();
-    let mut acted = each(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &Act::Cancel)?;
-    acted.not_done.retain(|not_done| ours.contains(&not_done.job));
-    tell(&acted, &Act::Cancel, arguments.answer.json, output)
+    let mut result = apply(client, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), &Act::Cancel)?;
+    result.not_done.retain(|not_done| ours.contains(&not_done.job));
+    report(&result, &Act::Cancel, arguments.answer.json, output)
 }
 
 /// Acts on all named jobs. Stops at one that cannot be found, and reports it.
-pub(super) fn each(client: &mut Client, names: &[String], act: &Act) -> Result<Acted> {
+pub(super) fn apply(client: &mut Client, names: &[String], action: &Act) -> Result<Acted> {
     let mut all = Acted::default();
     for name in names {
-        match client.act(name, act) {
-            Ok(acted) => {
-                all.done.extend(acted.done);
-                all.not_done.extend(acted.not_done);
+        match client.act(name, action) {
+            Ok(result) => {
+                all.done.extend(result.done);
+                all.not_done.extend(result.not_done);
             }
             Err(error) if all.done.is_empty() => return Err(error.into()),
-            Err(error) => bail!("{error}; {} before it: {}", past(act), jobs(&all.done)),
+            Err(error) => bail!("{error}; {} before it: {}", past_participle(action), jobs(&all.done)),
         }
     }
     Ok(all)
 }
 
 /// Prints the completed actions; returns an error for the failed ones.
-pub(super) fn tell(acted: &Acted, act: &Act, json: bool, output: &mut impl Write) -> Result<()> {
+pub(super) fn report(result: &Acted, action: &Act, json: bool, output: &mut impl Write) -> Result<()> {
     if json {
-        write_json(acted, output)?;
-    } else if !acted.done.is_empty() {
-        writeln!(output, "{} {}", past(act), jobs(&acted.done))?;
+        write_json(result, output)?;
+    } else if !result.done.is_empty() {
+        writeln!(output, "{} {}", past_participle(action), jobs(&result.done))?;
     }
-    for not_done in &acted.not_done {
+    for not_done in &result.not_done {
         eprintln!("carma: {}: {}", not_done.job, printable(&not_done.reason));
     }
-    ensure!(acted.not_done.is_empty(), "{} not {}", jobs(&acted.not_done.iter().map(|job| job.job).collect::<Vec<_>>()), past(act));
+    ensure!(
+        result.not_done.is_empty(),
+        "{} not {}",
+        jobs(&result.not_done.iter().map(|job| job.job).collect::<Vec<_>>()),
+        past_participle(action)
+    );
     Ok(())
 }
 
-/// The past form of the action.
-pub(crate) const fn past(act: &Act) -> &'static str {
-    match act {
+/// The past participle of an action.
+pub(crate) const fn past_participle(action: &Act) -> &'static str {
+    match action {
         Act::Cancel => "cancelled",
         Act::Hold => "held",
         Act::Release => "released",
@@ -117,9 +122,9 @@ mod tests {
     fn what_was_done_is_said_and_what_was_not_is_an_error() {
         let done = Acted { done: vec![JobId(3), JobId(4)], not_done: Vec::new() };
         let mut output = Vec::new();
-        tell(&done, &Act::Cancel, false, &mut output).unwrap();
+        report(&done, &Act::Cancel, false, &mut output).unwrap();
         let refused = NotDone { job: JobId(5), reason: "a job that is done cannot be held".to_owned() };
-        let error = tell(&Acted { not_done: vec![refused], ..Acted::default() }, &Act::Hold, false, &mut output).unwrap_err();
+        let error = report(&Acted { not_done: vec![refused], ..Acted::default() }, &Act::Hold, false, &mut output).unwrap_err();
         assert_eq!((String::from_utf8(output).unwrap().as_str(), error.to_string().as_str()), ("cancelled jobs 3-4\n", "job 5 not held"));
     }
 }
