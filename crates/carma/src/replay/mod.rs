@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
     match (&other, &arguments.against) {
         (Some(other), Some(policy)) => {
             table::write([Column::Names, run, Column::Run("simulated", other), Column::Ratio(&measured, other)], output)?;
-            writeln!(output, "\nmeasured: {}, on this manager. simulated: {policy}, the mean of {SEEDS} simulations.", status.policy)?;
+            writeln!(output, "\nmeasured: {}, on this manager.\nsimulated: {policy}, mean of {SEEDS} seeds.", status.policy)?;
         }
         _ => table::write([Column::Names, run], output)?,
     }

@@ -286,7 +286,7 @@ except ValueError as error:
 fn machines_are_made_shown_and_removed() {
     let emulated = Emulated::up("1xA100-40GB,1xT4-16GB", 60);
     let shown = emulated.prints(&["show"]);
-    assert!(shown.contains("\n  0 A100-40GB ") && shown.contains("      0/16384     0\n"), "{shown}");
+    assert!(shown.contains("\n  0 A100-40GB ") && shown.contains("    0/16384     0\n"), "{shown}");
     let folder = emulated.folder.path().display().to_string();
     let again = emulated.emu(&["up"]);
     assert_eq!(text(&again.stderr), format!("carma: there are emulated GPUs in {folder} already: `carma emu down` removes them\n"));
