@@ -28,7 +28,7 @@ fn users_of(folder: &Path) -> Vec<String> {
 fn assert_nothing_is_left(folder: &TempDir) {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
     // Supervisors of jobs that were told to end may be a moment behind.
-    for _ in 0..500 {
+    for _ in 0..6000 {
         if users_of(folder.path()).is_empty() {
             return;
         }

@@ -1,4 +1,4 @@
-//! A machine is taken down, and what becomes of those who use it.
+//! Removing a machine that is in use.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,7 +24,9 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     let mut said = BufReader::new(exporter.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(said.next().unwrap().contains("/metrics"));
     let mut monitor = Command::new(emulated.machine.programs().join("dcgmi"));
-    let monitor = monitor.args(["dmon", "-e", "1002", "-d", "20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut monitor = monitor.args(["dmon", "-e", "1002", "-d", "20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut rows = BufReader::new(monitor.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(rows.next().is_some(), "it has opened the machine");
     let removed = emulated.emu(&["down", "--force"]);
     let says = format!("carma: removed 1 emulated GPU in {}, took the GPUs from 1 process\n", folder.display());
     assert_eq!((removed.status.success(), text(&removed.stderr)), (true, says));
@@ -37,8 +39,8 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     let gone = format!("the emulated GPUs in {} have been taken down", folder.display());
     assert_eq!(said.next().unwrap(), format!("carma: {gone}"));
     assert_eq!(exporter.wait().unwrap().code(), Some(1));
+    assert_eq!(rows.last().unwrap(), "Host engine connection invalid/disconnected.");
     let watched = monitor.wait_with_output().unwrap();
-    assert!(text(&watched.stdout).ends_with("Host engine connection invalid/disconnected.\n"), "{}", text(&watched.stdout));
     assert!(text(&watched.stderr).contains("emulated GPUs in "), "{}", text(&watched.stderr));
 }
 

@@ -41,9 +41,14 @@ fn gpus_of(detail: &JobDetail) -> Vec<u16> {
 
 /// Runs six large jobs, and returns the GPUs that the manager gave them and the UUIDs that they saw.
 fn run_six(up: &ManagerProcess) -> (Vec<u16>, Vec<String>) {
-    let seen = up.folder().join("seen");
-    let script = format!("echo $CUDA_VISIBLE_DEVICES >> {}; sleep 0.2", seen.display());
+    let [seen, gate] = ["seen", "gate"].map(|name| up.folder().join(name));
+    let script = format!("echo $CUDA_VISIBLE_DEVICES >> {}; until test -e {}; do sleep 0.02; done", seen.display(), gate.display());
     let jobs: Vec<JobId> = (0..6).map(|_| up.submit(large(up, &script))).collect();
+    // A job per GPU runs until all GPUs have one.
+    let mut client = up.client();
+    let gpus = u64::from(client.status().unwrap().gpus);
+    until(|| (client.status().unwrap().jobs.running == gpus).then_some(()));
+    fs::write(gate, "").unwrap();
     let mut placed = Vec::new();
     for job in jobs {
         let detail = up.wait_until_done(job);

@@ -5,6 +5,7 @@ use carma_manager::api::{Act, QueueQuery};
 use carma_manager::submission::ValidJobs;
 use carma_manager::supervise::AttemptFolder;
 use std::fs;
+use std::path::Path;
 
 use super::lab::{Lab, block_on, until};
 
@@ -102,14 +103,16 @@ fn a_job_that_ran_out_of_memory_is_brought_back_and_the_record_replays() {
 #[test]
 fn running_jobs_go_on_while_no_manager_runs() {
     let mut lab = Lab::new("1xA100-40GB", 1.0, "");
-    let gate = lab.folder().join("gate");
-    let script = format!("while ! test -e {}; do sleep 0.01; done; echo done", gate.display());
-    let running = lab.submit(lab.shell_job(&script));
-    let ends_meanwhile = lab.submit(lab.shell_job("sleep 0.3; exit 3"));
+    let [gate, end] = ["gate", "end"].map(|name| lab.folder().join(name));
+    let script = |file: &Path, then: &str| format!("while ! test -e {}; do sleep 0.01; done; {then}", file.display());
+    let running = lab.submit(lab.shell_job(&script(&gate, "echo done")));
+    let ends_meanwhile = lab.submit(lab.shell_job(&script(&end, "exit 3")));
     let waiting = lab.submit(lab.shell("true"));
     until(|| matches!(lab.job(ends_meanwhile).job.job.state, State::Running(_)).then_some(()));
+    let folder = AttemptFolder::of(lab.folder(), lab.job(ends_meanwhile).attempts[0].attempt);
     lab.stop();
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    fs::write(end, "").unwrap();
+    until(|| folder.ended().unwrap());
     lab.start();
     assert_eq!(lab.outcome(ends_meanwhile), Outcome::Failed { code: 3 });
     assert_eq!(lab.outcome(waiting), Outcome::Succeeded);

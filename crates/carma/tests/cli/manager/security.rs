@@ -271,7 +271,8 @@ fn a_thousand_slow_clients_do_not_delay_others() {
     let begin = Instant::now();
     let output = Command::new(program()).arg("status").env("CARMA_SOCKET", up.places().socket).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    // The slow clients are disconnected after 10 s.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     assert_eq!(up.wait_until_done(up.submit(up.shell_job("true"))).outcome(), Some(&Outcome::Succeeded));
     drop(slow);
 }

@@ -43,5 +43,5 @@ fn two_hundred_at_once_are_all_noticed() {
     println!("launch: {:?} each", launched / 200);
     println!("exit to notice: {:?} (median of one by one), {:?} (the last of 100 at once)", alone[50], together[99]);
     // Generous: machines that run tests are busy.
-    assert!(alone[50] < Duration::from_secs(1), "{alone:?}");
+    assert!(alone[50] < Duration::from_secs(5), "{alone:?}");
 }

@@ -115,14 +115,13 @@ fn attaching_again_shows_what_happened_meanwhile() {
     let state = tempfile::tempdir().unwrap();
     let folder = launch(&state, bash(1));
     let mut ada = AttachedUser::at(&folder);
-    ada.types(
-        "echo be$((1))fore; sleep 0.2; echo mean$((2))while; touch \"$FILE\"\r"
-            .replace("$FILE", &state.path().join("done").display().to_string())
-            .as_str(),
-    );
-    ada.sees("be1fore");
+    let [go, done] = ["go", "done"].map(|name| state.path().join(name));
+    let wait = format!("while [ ! -e {} ]; do sleep 0.01; done", go.display());
+    ada.types(&format!("echo be$((1))fore; {wait}; echo mean$((2))while; touch {}\r", done.display()));
+    ada.sees("be1fore\r\n");
     drop(ada);
-    until(|| state.path().join("done").exists().then_some(()));
+    fs::write(go, "").unwrap();
+    until(|| done.exists().then_some(()));
     let mut ada = AttachedUser::at(&folder);
     ada.sees("be1fore\r\nmean2while\r\n");
     ada.types("exit 7\r");
