@@ -54,16 +54,16 @@ function notify(topics: Iterable<Topic>): void {
   for (const listener of [...listeners]) listener(changed);
 }
 
-function receive(told: Told): void {
-  setClock(told.at);
-  if (told.update === "gpus") {
+function receive(message: Told): void {
+  setClock(message.at);
+  if (message.update === "gpus") {
     notify(["gpus"]);
     return;
   }
-  const event: LiveEvent = { at: told.at, text: told.text };
-  if (told.update === "job") event.job = told.job;
+  const event: LiveEvent = { at: message.at, text: message.text };
+  if (message.update === "job") event.job = message.job;
   liveEvents.set([event, ...liveEvents.get()].slice(0, KEPT));
-  notify(told.update === "job" ? ["jobs", `job ${told.job}`] : ["machine", "gpus"]);
+  notify(message.update === "job" ? ["jobs", `job ${message.job}`] : ["machine", "gpus"]);
 }
 
 /** Aborts when the page was hidden for a while: browsers limit the number of connections. */
