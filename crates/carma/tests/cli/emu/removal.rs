@@ -39,7 +39,7 @@ fn a_machine_in_use_is_removed_only_by_force_and_jobs_keep_their_checkpoints() {
     let gone = format!("the emulated GPUs in {} have been taken down", folder.display());
     assert_eq!(said.next().unwrap(), format!("carma: {gone}"));
     assert_eq!(exporter.wait().unwrap().code(), Some(1));
-    assert_eq!(rows.last().unwrap(), "Host engine connection invalid/disconnected.");
+    assert!(rows.last().unwrap().ends_with("Host engine connection invalid/disconnected."));
     let watched = monitor.wait_with_output().unwrap();
     assert!(text(&watched.stderr).contains("emulated GPUs in "), "{}", text(&watched.stderr));
 }
