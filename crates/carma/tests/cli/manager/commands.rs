@@ -1,4 +1,4 @@
-//! The commands as people use them, against `carma up` in a folder of its own.
+//! The commands against `carma up` in its own folder.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -48,7 +48,7 @@ impl CliManager {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// What a command prints that goes well.
+    /// The output of a command that must succeed.
     fn prints(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
@@ -59,7 +59,7 @@ impl CliManager {
         serde_json::from_str(&self.prints(arguments)).unwrap()
     }
 
-    /// What a command says that fails, and its code.
+    /// The error and the exit code of a command that must fail.
     fn fails(&self, arguments: &[&str]) -> (String, i32) {
         let output = self.run(arguments);
         assert!(!output.status.success(), "{arguments:?}: {}", text(&output.stdout));
@@ -197,8 +197,8 @@ fn gpus_are_drained_forecasts_made_and_the_manager_stopped() {
     fs::write(gate, "").unwrap();
     assert_eq!(text(&down.wait_with_output().unwrap().stdout), "the manager is down\n");
     assert!(cli.manager.try_wait().unwrap().is_some_and(|status| status.success()));
-    let (told, _) = cli.fails(&["queue"]);
-    assert!(told.contains("no manager is running: nobody answers at ") && told.contains("start one with `carma up`"), "{told}");
+    let (error, _) = cli.fails(&["queue"]);
+    assert!(error.contains("no manager is running: nobody answers at ") && error.contains("start one with `carma up`"), "{error}");
 }
 
 #[test]

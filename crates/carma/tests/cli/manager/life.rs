@@ -1,4 +1,4 @@
-//! The life of a job: from its submission to an end that says why.
+//! A job from its submission to its outcome.
 
 use carma_core::{Outcome, State, Verdict};
 use carma_manager::api::{Act, QueueQuery};
@@ -73,7 +73,7 @@ fn a_described_model_is_estimated_before_its_job_runs() {
     let history = lab.job(job);
     assert_eq!(history.job.job.spec.memory.estimated.unwrap().get(0).unwrap().expected, expected);
     assert!(history.attempts[0].placement.devices[0].reserved > expected);
-    // One that cannot be estimated runs without.
+    // A job without an estimate runs too.
     request.hints.model = Some("/nonexistent".into());
     let job = lab.submit(request);
     assert_eq!(lab.outcome(job), Outcome::Succeeded);

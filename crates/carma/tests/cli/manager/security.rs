@@ -1,4 +1,4 @@
-//! One manager for several users: what is another's stays another's, and what is said is never more than words.
+//! One manager for several users: jobs stay private, and texts of users are never executed.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -41,7 +41,7 @@ impl SharedManager {
         Ok(Self(up))
     }
 
-    /// A folder where everybody may write.
+    /// A folder that all users may write to.
     pub(super) fn shared_folder(&self) -> PathBuf {
         self.0.folder().join("shared_folder")
     }
@@ -58,12 +58,12 @@ impl SharedManager {
         command
     }
 
-    /// Submits a job without GPUs and gives its number.
+    /// Submits a job without GPUs and returns its number.
     pub(super) fn submits(&self, user: u32, words: &[&str]) -> JobId {
         self.submits_with(user, 0, words)
     }
 
-    /// Submits a job with so many GPUs and gives its number.
+    /// Submits a job with this many GPUs and returns its number.
     pub(super) fn submits_with(&self, user: u32, gpus: u32, words: &[&str]) -> JobId {
         let output = self.run_as(user, &[&["submit", "--gpus", &gpus.to_string()], words].concat());
         number(&output)
@@ -80,9 +80,9 @@ fn text(bytes: &[u8]) -> String {
 
 /// The number of the job that was accepted.
 fn number(output: &Output) -> JobId {
-    let said = text(&output.stdout);
-    let number = said.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
-    JobId(number.unwrap_or_else(|| panic!("{said}{}", text(&output.stderr))))
+    let message = text(&output.stdout);
+    let number = message.split_whitespace().find_map(|word| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().ok());
+    JobId(number.unwrap_or_else(|| panic!("{message}{}", text(&output.stderr))))
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn users_cannot_read_or_change_jobs_of_others() {
         assert!(!output.status.success(), "{act:?}: {}", text(&output.stdout));
         assert!(text(&output.stderr).contains("only the job's own user and operators may"), "{act:?}: {}", text(&output.stderr));
     }
-    for look in [&["logs", &number][..], &["attach", &number]] {
-        let output = manager.run_as(BOB, look);
-        assert!(!output.status.success() && !text(&output.stdout).contains("confidential"), "{look:?}");
+    for arguments in [&["logs", &number][..], &["attach", &number]] {
+        let output = manager.run_as(BOB, arguments);
+        assert!(!output.status.success() && !text(&output.stdout).contains("confidential"), "{arguments:?}");
     }
     for operate in [&["down"][..], &["drain", "0"]] {
         assert!(text(&manager.run_as(BOB, operate).stderr).contains("only operators may"), "{operate:?}");
@@ -150,7 +150,7 @@ fn jobs_run_as_whoever_submitted_them_and_see_nothing_of_others() {
     let seen = text(&manager.run_as(BOB, &["logs", &bobs.0.to_string()]).stdout);
     assert_eq!(seen, format!("{BOB}\n{BOB}\n{BOB}\n"), "{:?}", over.outcome());
     assert_eq!(over.owner.uid, BOB);
-    // Whoever says that they are somebody else is not asked.
+    // The user comes from the socket, not from the request.
     let forged = r#"{"job":{"command":{"program":["true"]},"directory":"/","owner":{"uid":0,"gid":0,"name":"root"}}}"#;
     let answer = raw(&manager.0.places().socket, &post("/v1/jobs", forged.as_bytes()));
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("owner"), "{answer}");
@@ -173,7 +173,7 @@ fn names_and_patterns_cannot_leave_their_folder_and_reach_no_shell() {
     let printed = manager.shared_folder().join(format!("{evil}-nobody-{}.txt", job.0));
     assert_eq!(fs::read_to_string(&printed).unwrap(), format!("{evil}\n"));
     assert_eq!(fs::metadata(printed).unwrap().uid(), BOB);
-    // What leads outside is opened with the user's own rights.
+    // A link out of the folder is opened with the user's own rights.
     let outside = manager.0.folder().join("outside");
     let job = manager.submits(BOB, &["--output", outside.to_str().unwrap(), "--", "true"]);
     assert!(matches!(manager.0.wait_until_done(job).outcome(), Some(Outcome::CouldNotStart { .. })));
@@ -207,7 +207,7 @@ fn task_files_are_words_and_no_shell_looks_at_them() {
         fs::read_to_string(up.state().join(format!("attempts/{}/1/stdout.log", job.0))).unwrap()
     };
     assert_eq!(printed(submit("torch", "echo 'a  b' \"c\"").unwrap()), "a  b c\n");
-    // Refused, or taken as the words that they are.
+    // Refused, or taken literally.
     for evil in ["$(touch pwned)", "`touch pwned`", "a;touch pwned", "a && touch pwned", "a | touch pwned"] {
         if let Some(job) = submit("torch", &format!("echo {evil}")) {
             assert_eq!(printed(job), format!("{evil}\n"));
@@ -227,7 +227,7 @@ fn post(path: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Sends bytes as they are and reads the answer, whatever it is.
+/// Sends raw bytes and reads the answer.
 fn raw(socket: &Path, request: &[u8]) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
