@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_have_no_more_digits_than_say_something() {
+    fn rates_have_few_digits() {
         assert_eq!([0.0, 0.26, 12.34, 99.94, 1160.3688, 123_456.7].map(rate), ["0/s", "0.3/s", "12.3/s", "99.9/s", "1,160/s", "123,457/s"]);
     }
 }

@@ -105,7 +105,7 @@ fn about_gpus(inventory: &Inventory) -> Vec<Finding> {
         0 => finding(Health::Missing, "no GPU can be used for training", None),
         _ => finding(Health::Ok, kinds(&inventory.gpus), None),
     }];
-    all.extend(inventory.exclusions().into_iter().map(|words| finding(Health::Note, words, None)));
+    all.extend(inventory.exclusions().into_iter().map(|exclusion| finding(Health::Note, exclusion, None)));
     let without_persistence = inventory.gpus.iter().filter(|gpu| gpu.persistence == Some(false)).count();
     if without_persistence > 0 {
         let says = format!(
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_dcgm_is_told_how_to_get_it() {
+    fn a_server_without_dcgm_gets_a_remedy() {
         let absent = |problem| SourceState::Absent(problem);
         let facts = facts(
             "550.54.15",

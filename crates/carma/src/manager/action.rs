@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_done_is_said_and_what_was_not_is_an_error() {
+    fn completed_actions_are_printed_and_failed_ones_are_errors() {
         let done = Acted { done: vec![JobId(3), JobId(4)], not_done: Vec::new() };
         let mut output = Vec::new();
         report(&done, &Act::Cancel, false, &mut output).unwrap();

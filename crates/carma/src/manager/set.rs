@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_change_is_needed_and_a_limit_is_slurms_or_none() {
-        let read = |words: &[&str]| Line::try_parse_from([&["set", "12"], words].concat()).map(|line| line.arguments);
+        let read = |flags: &[&str]| Line::try_parse_from([&["set", "12"], flags].concat()).map(|line| line.arguments);
         assert!(read(&[]).unwrap_err().to_string().contains("--priority <PRIORITY>|--time <LIMIT>"));
         let limits = ["90", "none", "unlimited"].map(|limit| read(&["--time", limit]).unwrap().time);
         assert_eq!(limits, [LimitChange::Set(Seconds::from_secs(5400)), LimitChange::Remove, LimitChange::Remove].map(Some));

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &AnswerArguments, output: &mut impl Write) -> Resul
         return write_json(&shares, output);
     }
     if shares.is_empty() {
-        eprintln!("carma: nobody has had anything, or queue.fair_share is not set");
+        eprintln!("carma: no user has used a GPU, or queue.fair_share is not set");
     }
     let user = |uid: u32| User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
     let group = |gid: u32| Group::from_gid(Gid::from_raw(gid)).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name);

@@ -36,7 +36,7 @@ pub(super) fn energy(data: &ReportData) -> Element {
     let all = row("all", data.joules(), users.iter().map(|(.., attempts)| attempts).sum(), hours(None));
     let rows = users.iter().map(|(name, joules, attempts)| row(name, *joules, *attempts, hours(Some(name)))).chain(once(all));
     let columns = [
-        Column::Words("User"),
+        Column::Text("User"),
         Column::Number("Attempts"),
         Column::Number("GPU hours"),
         Column::Number("Energy"),

@@ -50,7 +50,7 @@ pub(super) fn estimates(data: &ReportData) -> Element {
         ]
     });
     let columns = [
-        Column::Words("Source"),
+        Column::Text("Source"),
         Column::Number("Jobs"),
         Column::Number("Median error"),
         Column::Number("Median size of it"),

@@ -27,9 +27,8 @@ fn jobs(data: &ReportData) -> Tile {
     let (succeeded, others): (Vec<&Outcome>, Vec<&Outcome>) = over.partition(|outcome| outcome.succeeded());
     let open = data.jobs.len() - succeeded.len() - others.len();
     let parts = [(succeeded.len(), "succeeded"), (others.len(), "did not"), (open, "not over")];
-    let words: Vec<String> =
-        parts.iter().filter(|(many, _)| *many > 0).map(|(many, words)| format!("{} {words}", thousands(*many))).collect();
-    ("Jobs", thousands(data.jobs.len()), words.join(", "))
+    let text: Vec<String> = parts.iter().filter(|(many, _)| *many > 0).map(|(many, text)| format!("{} {text}", thousands(*many))).collect();
+    ("Jobs", thousands(data.jobs.len()), text.join(", "))
 }
 
 fn waiting(data: &ReportData) -> Tile {
@@ -48,8 +47,8 @@ fn in_use(data: &ReportData) -> Tile {
     let all: f64 = data.gpus.iter().map(|(gpu, _)| gpu.memory.0 as f64).sum();
     let (mean, known) = over_gpus(data, |samples| samples.all.memory.get());
     let used = mean * data.gpus.len() as f64;
-    let words = format!("of {} on {}", memory(carma_core::MiB(all as u64)), count(data.gpus.len(), "GPU"));
-    ("Memory in use", seen(known, used / all.max(1.0)), words)
+    let text = format!("of {} on {}", memory(carma_core::MiB(all as u64)), count(data.gpus.len(), "GPU"));
+    ("Memory in use", seen(known, used / all.max(1.0)), text)
 }
 
 fn oom(data: &ReportData) -> Tile {

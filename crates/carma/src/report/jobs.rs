@@ -36,14 +36,14 @@ pub(super) fn largest(data: &ReportData) -> Element {
     });
     let columns = [
         Column::Number("Job"),
-        Column::Words("Name"),
-        Column::Words("User"),
+        Column::Text("Name"),
+        Column::Text("User"),
         Column::Number("GPUs"),
         Column::Number("Ran"),
         Column::Number("GPU hours"),
         Column::Number("of all"),
         Column::Number("Energy"),
-        Column::Words("Outcome"),
+        Column::Text("Outcome"),
     ];
     page.child(&table("Jobs that had GPUs the longest", columns, rows))
 }
@@ -61,12 +61,7 @@ pub(super) fn failures(data: &ReportData) -> Element {
         let users: Vec<&str> = users.iter().map(|(user, _)| *user).take(4).collect();
         [reason.to_owned(), jobs.len().to_string(), percent(jobs.len() as f64 / over as f64), users.join(", "), numbers(&latest)]
     });
-    let columns = [
-        Column::Words("Reason"),
-        Column::Number("Jobs"),
-        Column::Number("of all over"),
-        Column::Words("Users"),
-        Column::Words("Latest jobs"),
-    ];
+    let columns =
+        [Column::Text("Reason"), Column::Number("Jobs"), Column::Number("of all over"), Column::Text("Users"), Column::Text("Latest jobs")];
     page.child(&table("Jobs that did not succeed, by reason", columns, rows))
 }

@@ -90,6 +90,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<()> 
 
 /// The command line, so that it can be repeated.
 fn command() -> String {
-    let words = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
-    ["carma".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    let text = std::env::args().skip(1).map(|word| quoted(&word).into_owned());
+    ["carma".to_owned()].into_iter().chain(text).collect::<Vec<_>>().join(" ")
 }

@@ -36,7 +36,7 @@ pub(super) fn html(data: &ReportData) -> String {
         None => "GPU report".to_owned(),
     };
     let facts =
-        format!("{} · {} · {} · policy {}", data.requested.words(), count(data.gpus.len(), "GPU"), data.status.world, data.status.policy);
+        format!("{} · {} · {} · policy {}", data.requested.text(), count(data.gpus.len(), "GPU"), data.status.world, data.status.policy);
     let mut parts = vec![Element::new("h1").text(&title), Element::of_class("p", "facts").text(&facts)];
     if data.jobs.is_empty() && data.gpus.iter().all(|(_, samples)| samples.minutes == 0) {
         parts.push(paragraph(
@@ -75,7 +75,7 @@ fn method(data: &ReportData) -> Element {
     ];
     let made = format!("Made on {} by carma {} with: {}", data.requested.moment(data.status.now), env!("CARGO_PKG_VERSION"), data.command);
     let page = section("method", "Method and limits").attribute("class", "method");
-    let page = notes.iter().fold(page, |page, words| page.child(&note(words)));
+    let page = notes.iter().fold(page, |page, text| page.child(&note(text)));
     let emulated = note("The GPUs are emulated: times and energy are theirs.");
     let page = if data.status.emulated { page.child(&emulated) } else { page };
     page.child(&note(&made))
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_every_section_and_nothing_on_it_asks_for_anything_else() {
+    fn a_page_has_every_section_and_loads_nothing_else() {
         let page = html(&data());
         for (id, _) in CONTENTS {
             assert_eq!(page.matches(&format!("<section id=\"{id}\"")).count(), 1, "{id}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_happened_it_says_so() {
+    fn an_empty_period_says_so() {
         let empty = ReportData {
             jobs: Vec::new(),
             gpus: Vec::new(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_without_anything_in_them_say_so() {
+    fn empty_sections_say_so() {
         let mut quiet = data();
         quiet.jobs.clear();
         quiet.energy.sums.clear();

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_is_given_a_profile_of_its_own_and_asks_nobody_anything() {
+    fn the_browser_has_its_own_profile_and_no_network_services() {
         let command = command("chromium".as_ref(), "/tmp/x".as_ref(), "/tmp/x/report.html".as_ref(), "/tmp/x/report.pdf".as_ref());
         let words: Vec<_> = command.get_args().filter_map(|word| word.to_str()).collect();
         for word in ["--headless", "--user-data-dir=/tmp/x/profile", "--print-to-pdf=/tmp/x/report.pdf", "--disable-background-networking"]

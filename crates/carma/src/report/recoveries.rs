@@ -23,7 +23,7 @@ pub(super) fn recoveries(data: &ReportData) -> Element {
     let attempts = met.iter().map(|job| job.attempts.iter().filter(|attempt| out_of_memory(attempt)).count()).sum();
     let recovered = met.iter().filter(|job| job.outcome().is_some_and(Outcome::succeeded)).count();
     let gpu_hours = data.gpu_hours(met.iter().flat_map(|job| &job.attempts).filter(|attempt| out_of_memory(attempt)));
-    let words = format!(
+    let text = format!(
         "{} of {} ran out of GPU memory; {} succeeded after all. What they had done until then is lost: {} of running time, {gpu_hours:.2} GPU hours.",
         count(attempts, "attempt"),
         count(met.len(), "job"),
@@ -47,18 +47,18 @@ pub(super) fn recoveries(data: &ReportData) -> Element {
     };
     let columns = [
         Column::Number("Job"),
-        Column::Words("Name"),
-        Column::Words("User"),
+        Column::Text("Name"),
+        Column::Text("User"),
         Column::Number("Expected"),
-        Column::Words("Source"),
+        Column::Text("Source"),
         Column::Number("Reserved at first"),
         Column::Number("Peak"),
         Column::Number("Lost"),
-        Column::Words("Outcome"),
+        Column::Text("Outcome"),
     ];
     let mut latest = met.clone();
     latest.reverse();
-    let page = page.child(&paragraph(&words)).child(&table(
+    let page = page.child(&paragraph(&text)).child(&table(
         "Jobs that ran out of memory, the latest first",
         columns,
         latest.iter().take(MOST_ROWS).map(row),

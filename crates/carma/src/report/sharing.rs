@@ -21,8 +21,8 @@ const OCCUPANCIES: [(&str, &str); 4] = [("no job", "s0"), ("one job", "s1"), ("t
 pub(super) fn sharing(data: &ReportData) -> Element {
     let page = section("sharing", "Collocation");
     if let Some(user) = &data.user {
-        let words = format!("Who shared GPUs with whom is told of everybody's jobs together: this report is about those of {user} alone.");
-        return page.child(&paragraph(&words));
+        let text = format!("Who shared GPUs with whom is told of everybody's jobs together: this report is about those of {user} alone.");
+        return page.child(&paragraph(&text));
     }
     let shares: Vec<(String, [f64; 4])> = data.gpus.iter().map(|(gpu, _)| (gpu.device.to_string(), occupancy(data, gpu.device))).collect();
     if shares.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn sharing(data: &ReportData) -> Element {
     let all = std::array::from_fn(|jobs| shares.iter().map(|(_, shares)| shares[jobs]).sum::<f64>() / shares.len() as f64);
     let rows = shares.iter().map(|(gpu, shares)| (gpu.as_str(), *shares)).chain([("all GPUs", all)]);
     let columns =
-        [Column::Words("GPU"), Column::Number("No job"), Column::Number("One job"), Column::Number("Two"), Column::Number("Three or more")];
+        [Column::Text("GPU"), Column::Number("No job"), Column::Number("One job"), Column::Number("Two"), Column::Number("Three or more")];
     let cells =
         rows.clone().map(|(gpu, [none, one, two, more])| [gpu.to_owned(), percent(none), percent(one), percent(two), percent(more)]);
     page.child(&figure(&stacked(&rows.collect::<Vec<_>>())))
@@ -101,7 +101,7 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
     let WhatIf { jobs, left_out, measured, simulated, others } = answer;
     let Some(exclusive) = others.first() else { return paragraph("There is nothing to compare with.") };
     let share = |of: fn(&Fate) -> f64| percent(ratio(of(simulated), of(exclusive)));
-    let words = format!(
+    let text = format!(
         "By the rules in force the last of {jobs} jobs is done after {} of the time that one job a GPU takes, and jobs take {} of the time from submission to \
          end on average; both are simulated.",
         share(|fate| fate.makespan.get()),
@@ -124,7 +124,7 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
         row("one job a GPU, simulated".to_owned(), exclusive),
     ];
     let columns = [
-        Column::Words("Rules"),
+        Column::Text("Rules"),
         Column::Number("Last job done"),
         Column::Number("Mean wait"),
         Column::Number("Mean completion"),
@@ -133,8 +133,8 @@ fn gain(what_if: &Result<WhatIf, String>) -> Element {
         Column::Number("Out of memory"),
     ];
     let parts = Element::new("div")
-        .child(&paragraph(&words))
+        .child(&paragraph(&text))
         .child(&table("The same jobs by other rules", columns, rows))
         .child(&note(&simulator_error(answer)));
-    left_out.iter().fold(parts, |parts, words| parts.child(&note(words)))
+    left_out.iter().fold(parts, |parts, text| parts.child(&note(text)))
 }

@@ -38,8 +38,8 @@ pub(super) fn utilisation(data: &ReportData) -> Element {
     });
     let busy = if data.gpus.iter().any(|(_, samples)| samples.smact) { "SM activity" } else { "GPU utilisation" };
     let columns = [
-        Column::Words("GPU"),
-        Column::Words("Kind"),
+        Column::Text("GPU"),
+        Column::Text("Kind"),
         Column::Number(if busy == "SM activity" { "SM activity" } else { "Utilisation" }),
         Column::Number("Memory in use"),
         Column::Number("of all"),
@@ -91,7 +91,7 @@ fn heat(
             let [from, to] = [begin, end].map(|column| scale.place(period.begins(column).0 as f64 / 1000.0));
             let means = run.iter().filter_map(|column| share(place, column));
             let mean = means.clone().sum::<f64>() / means.count().max(1) as f64;
-            let words = format!(
+            let text = format!(
                 "{}, {} to {}",
                 names[place],
                 period.moment(period.begins(begin)),
@@ -101,7 +101,7 @@ fn heat(
             match tone(&run[0]) {
                 None => chart.line("mark", (from, top + lane / 2.0), (to, top + lane / 2.0)),
                 Some(tone) => {
-                    chart.shaded(class, spot, PALEST + (1.0 - PALEST) * f64::from(tone) / SHADES, &format!("{words}: {}", percent(mean)));
+                    chart.shaded(class, spot, PALEST + (1.0 - PALEST) * f64::from(tone) / SHADES, &format!("{text}: {}", percent(mean)));
                 }
             }
             begin = end;

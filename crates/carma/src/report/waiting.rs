@@ -36,7 +36,7 @@ pub(super) fn waiting(data: &ReportData) -> Element {
         ]
     });
     let columns = [
-        Column::Words("User"),
+        Column::Text("User"),
         Column::Number("Jobs"),
         Column::Number("Started"),
         Column::Number("within 10 s"),

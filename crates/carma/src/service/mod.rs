@@ -77,8 +77,8 @@ impl Scope {
 
     /// A call of `systemctl`, as text.
     fn command_line(self, arguments: &[&str]) -> String {
-        let words: Vec<&str> = ["systemctl"].into_iter().chain(self.flag()).chain(arguments.iter().copied()).collect();
-        words.join(" ")
+        let command: Vec<&str> = ["systemctl"].into_iter().chain(self.flag()).chain(arguments.iter().copied()).collect();
+        command.join(" ")
     }
 
     /// The path of the unit.

@@ -45,8 +45,8 @@ impl Systemd {
     pub(super) fn output_of(&self, arguments: &[&str]) -> Result<String> {
         let Output { status, stdout, stderr } = self.command(arguments).output().context("cannot run systemctl")?;
         if !status.success() {
-            let words = self.0.command_line(arguments);
-            bail!("`{words}` failed: {}", String::from_utf8_lossy(&stderr).trim());
+            let command = self.0.command_line(arguments);
+            bail!("`{command}` failed: {}", String::from_utf8_lossy(&stderr).trim());
         }
         Ok(String::from_utf8_lossy(&stdout).into_owned())
     }

@@ -34,14 +34,13 @@ pub(crate) struct WorldArguments {
     /// estimator, in MiB, by its name or its name and `_mib`.
     #[arg(long, value_name = "FILE")]
     estimates: Option<PathBuf>,
-    /// Blur what the scheduler is told of memory by this share.
+    /// Relative error of the memory that the scheduler knows.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     memory_error: f64,
-    /// Blur what the scheduler is told of utilisation by this share.
+    /// Relative error of the utilisation that the scheduler knows.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     utilisation_error: f64,
-    /// Blur what the scheduler is told of how long jobs take by this share:
-    /// nobody knows it exactly.
+    /// Relative error of the run times that the scheduler knows.
     #[arg(long, default_value_t = DEFAULT_DURATION_ERROR, value_parser = share)]
     duration_error: f64,
     /// The share of jobs that can checkpoint when asked: time slots and

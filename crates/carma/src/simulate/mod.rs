@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// The same seed gives the same run.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Write what became of each job to this file: JSON if it ends in .json,
+    /// Write the result of each job to this file: JSON if it ends in .json,
     /// else CSV.
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,

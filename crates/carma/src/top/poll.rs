@@ -98,12 +98,12 @@ impl Poller {
     }
 
     fn poll_detail(&mut self) -> Result<(), Closed> {
-        let words = |error: ClientError| printable(&error.to_string());
+        let text = |error: ClientError| printable(&error.to_string());
         let client = &mut self.client;
         let message = match &self.subject {
             Subject::Nothing => return Ok(()),
             Subject::Job(name) => {
-                let detail = client.job(name).map_err(words).map(|job| {
+                let detail = client.job(name).map_err(text).map(|job| {
                     // A job that no longer waits is not an error.
                     let why = job.state.waiting().and_then(|_| client.why(name).ok());
                     (Box::new(job), why)
@@ -113,7 +113,7 @@ impl Poller {
             Subject::Log(name, stream) => {
                 let query = LogQuery { stream: *stream, lines: Some(LOG_LINES), ..LogQuery::default() };
                 let mut bytes = Vec::new();
-                let read = client.logs(name, query).map_err(words);
+                let read = client.logs(name, query).map_err(text);
                 let read = read.and_then(|mut log| log.read_to_end(&mut bytes).map_err(|error| format!("the log broke off: {error}")));
                 Message::Log(name.clone(), read.map(|_| bytes))
             }
@@ -122,14 +122,14 @@ impl Poller {
     }
 
     fn act(&mut self, name: &str, act: &Act) -> Result<(), Closed> {
-        let words = match self.client.act(name, act) {
+        let result = match self.client.act(name, act) {
             Ok(Acted { not_done, .. }) => match not_done.first() {
                 Some(not_done) => format!("job {name} is not {}: {}", past_participle(act), not_done.reason),
                 None => format!("job {name} is {}", past_participle(act)),
             },
             Err(error) => error.to_string(),
         };
-        self.send(Message::Acted(printable(&words)))
+        self.send(Message::Acted(printable(&result)))
     }
 }
 

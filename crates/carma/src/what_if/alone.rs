@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_alone_took_the_time_it_takes_alone() {
+    fn an_attempt_alone_keeps_its_duration() {
         let (model, physics) = (InterferenceModel::shipped(), Physics::default());
         let stays = [(0.0, 1000.0), (1000.0, 1010.0)].map(|(from, to)| Stay { from, to, ranks: vec![(0, rank(0.5))] });
         let alone = sharing(&model, &physics).without_interference(&stays);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_simulator_makes_of_two_together_is_put_back_to_what_they_take_alone() {
+    fn the_time_alone_of_two_simulated_jobs_is_recovered() {
         let (model, physics) = (InterferenceModel { pair_deviation: 0.0, ..InterferenceModel::shipped() }, Physics::default());
         let profiles = [rank(0.6), rank(0.4)];
         let workload = |(place, rank): (usize, &RankProfile)| carma_sim::Workload {

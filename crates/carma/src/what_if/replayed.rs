@@ -187,7 +187,7 @@ mod tests {
     use crate::manager::sample;
 
     #[test]
-    fn jobs_are_replayed_with_the_time_they_ran_and_those_that_are_not_are_counted() {
+    fn replayed_jobs_keep_their_run_time_and_others_are_counted() {
         // It ran out of memory, and then failed by itself.
         let failed = sample();
         let never = JobDetail { id: JobId(16), attempts: Vec::new(), ..sample() };

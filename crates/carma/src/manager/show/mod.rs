@@ -1,8 +1,12 @@
 //! `carma show`: all facts about a job.
 
 mod blocks;
+#[cfg(test)]
+mod fixtures;
 
 pub(crate) use blocks::write;
+#[cfg(test)]
+pub(crate) use fixtures::sample;
 
 use std::io::Write;
 
@@ -27,6 +31,3 @@ pub(super) fn run(Arguments { job: JobArguments { job, answer } }: &Arguments, o
     }
     Ok(write(&detail, now(client)?, &TimeZone::system(), output)?)
 }
-
-#[cfg(test)]
-pub(crate) use blocks::tests::sample;

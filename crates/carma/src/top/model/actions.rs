@@ -65,11 +65,11 @@ fn capital(word: &str) -> String {
 }
 
 /// "a, b or c".
-fn either(words: &[String]) -> String {
-    match words {
+fn either(names: &[String]) -> String {
+    match names {
         [] => String::new(),
         [word] => word.clone(),
-        [words @ .., last] => format!("{} or {last}", words.join(", ")),
+        [names @ .., last] => format!("{} or {last}", names.join(", ")),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_others_can_only_be_looked_at_but_by_operators() {
+    fn only_operators_act_on_jobs_of_others() {
         let mut ada = model_of(busy());
         for act in ["c", "h", "r", "R"] {
             assert_eq!(press(&mut ada, &format!("gj{act}y")), [], "job 2 is bob's");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn acts_are_for_jobs_that_stand_as_they_must() {
+    fn actions_need_a_fitting_phase() {
         let mut model = model_of(busy());
         assert_eq!(press(&mut model, "hy"), []);
         assert_eq!(

@@ -130,9 +130,9 @@ mod tests {
         ] {
             events.take(event(sequence, kind, body));
         }
-        let told: Vec<_> = events.listed().map(|event| (event.text.as_str(), event.severity)).collect();
+        let listed: Vec<_> = events.listed().map(|event| (event.text.as_str(), event.severity)).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 ("requeued: requested", Severity::Routine),
                 ("requeued: it moves to another GPU", Severity::Routine),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_back_goes_on_looking_at_the_same() {
+    fn a_selected_earlier_event_stays_selected() {
         let mut events = EventList::default();
         let happen = |events: &mut EventList, sequence| events.take(event(sequence, "machine", json!({"text": sequence.to_string()})));
         (1..4).for_each(|sequence| happen(&mut events, sequence));

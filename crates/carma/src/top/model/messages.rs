@@ -32,7 +32,7 @@ pub(crate) enum Message {
     Detail(String, Result<(Box<JobDetail>, Option<Why>), String>),
     /// The end of the selected log, or why it cannot be shown.
     Log(String, Result<Vec<u8>, String>),
-    /// The result of an action, in words.
+    /// The result of an action, as text.
     Acted(String),
     /// It is time to leave.
     Leave(Departure),

@@ -122,7 +122,7 @@ impl Model {
                     panel.take(log, rows);
                 }
             }
-            Message::Acted(words) => self.notify(words),
+            Message::Acted(text) => self.notify(text),
             Message::Leave(departure) => return vec![Request::Leave(departure)],
             Message::Tick => {}
         }
@@ -155,13 +155,13 @@ impl Model {
     }
 
     /// Shows a notice for a while.
-    fn notify(&mut self, words: String) {
-        self.notice = Some((self.now, words));
+    fn notify(&mut self, text: String) {
+        self.notice = Some((self.now, text));
     }
 
     /// The result of the last action, while it is recent.
     pub(super) fn notice(&self) -> Option<&str> {
-        self.notice.as_ref().filter(|(shown_at, _)| self.now < *shown_at + NOTICE).map(|(_, words)| words.as_str())
+        self.notice.as_ref().filter(|(shown_at, _)| self.now < *shown_at + NOTICE).map(|(_, text)| text.as_str())
     }
 
     /// Why the shown data may be old, if so.

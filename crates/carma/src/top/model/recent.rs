@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_of_ten_minutes_are_kept_and_none_of_a_time_to_come() {
+    fn samples_are_kept_for_ten_minutes_and_future_ones_dropped() {
         let mut recent = Recent::default();
         let mut look = |second: u64| {
             let samples = busy().samples.remove(0);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_that_idle_are_not_drawn_as_if_they_worked() {
+    fn idle_gpus_do_not_appear_busy() {
         let mut recent = Recent::default();
         let mut full = |watts| {
             let samples = busy().samples.remove(0);

@@ -32,13 +32,13 @@ pub(super) fn state_text(gpu: &GpuDetail) -> String {
         CollocationMode::Mps { .. } => Some("MPS".to_owned()),
         CollocationMode::Mig => Some("MIG".to_owned()),
     };
-    let words = [
+    let parts = [
         gpu.lost.then(|| "LOST".to_owned()),
         gpu.drained.then(|| "drained".to_owned()),
         mode,
         (gpu.foreign > 0).then(|| format!("{} foreign", gpu.foreign)),
     ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Details of the selected GPU.

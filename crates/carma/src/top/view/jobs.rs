@@ -43,12 +43,12 @@ pub(super) fn draw(model: &Model, area: Rect, appearance: Appearance, buffer: &m
     if jobs.len() == 0
         && let Some(mut row) = Row::new(area, 2, appearance, buffer)
     {
-        let words = match model.answers {
+        let text = match model.answers {
             None => "",
             Some(_) if jobs.is_filtered() => " no job fits: Esc shows all",
             Some(_) => " nothing runs and nothing waits: `carma submit` asks for a job",
         };
-        row.text(words, FAINT);
+        row.text(text, FAINT);
     }
 }
 
@@ -61,7 +61,7 @@ fn heading(model: &Model) -> String {
     let parts = [
         Some(format!("{running} running, {waiting} waiting, {held} held")),
         some.then(|| format!("{} listed", jobs.len())),
-        (jobs.sort != Sort::Queue).then(|| format!("by {}", jobs.sort.words())),
+        (jobs.sort != Sort::Queue).then(|| format!("by {}", jobs.sort.name())),
         jobs.filter.mine.then(|| "mine".to_owned()),
         (typing || !jobs.filter.text.is_empty()).then(|| format!("/{}{}", jobs.filter.text, if typing { "_" } else { "" })),
     ];

@@ -85,8 +85,8 @@ fn lists(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buf
     gpus::draw(model, top, appearance, buffer);
     jobs::draw(model, list, appearance, buffer);
     events::draw(model, zone, bottom, appearance, buffer);
-    if let (Some(mut row), Some(words)) = (Row::new(line, 0, appearance, buffer), about(model)) {
-        row.skip(1).text(&words, FAINT);
+    if let (Some(mut row), Some(text)) = (Row::new(line, 0, appearance, buffer), about(model)) {
+        row.skip(1).text(&text, FAINT);
     }
 }
 
@@ -106,7 +106,7 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
         row.skip(1).text("carma", STRONG).skip(1);
         if let Some(answers) = &model.answers {
             let clock = moment(answers.status.now, zone);
-            row.text(&words(&answers.status), Style::new()).at_end(&clock, FAINT);
+            row.text(&manager_text(&answers.status), Style::new()).at_end(&clock, FAINT);
         } else {
             row.text(&model.address, FAINT);
         }
@@ -124,16 +124,16 @@ fn head(model: &Model, zone: &TimeZone, area: Rect, appearance: Appearance, buff
 }
 
 /// A short text about a manager.
-fn words(status: &Status) -> String {
+fn manager_text(status: &Status) -> String {
     let speed = if status.speed > 1.0 { format!(" ({}x)", status.speed) } else { String::new() };
-    let words = [
+    let parts = [
         Some(count(status.gpus as usize, "GPU")),
         status.emulated.then(|| format!("emulated{speed}")),
         Some(format!("policy {}", status.policy)),
         status.observes.then(|| "only observes".to_owned()),
         status.draining.then(|| "draining".to_owned()),
     ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The result of the last action, wrapped for the foot.
@@ -170,7 +170,7 @@ fn draw_foot(model: &Model, notice: &[String], area: Rect, appearance: Appearanc
             ("q", "leave"),
         ],
     };
-    for (key, words) in keys {
-        row.text(key, STRONG).skip(1).text(words, FAINT).skip(2);
+    for (key, meaning) in keys {
+        row.text(key, STRONG).skip(1).text(meaning, FAINT).skip(2);
     }
 }

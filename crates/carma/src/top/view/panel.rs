@@ -37,9 +37,9 @@ pub(super) fn draw(panel: &Panel, area: Rect, appearance: Appearance, buffer: &m
     match panel {
         Panel::Help => {
             title(area, "Keys", "", true, appearance, buffer);
-            for (down, (keys, words)) in HELP.iter().enumerate() {
+            for (down, (keys, meaning)) in HELP.iter().enumerate() {
                 let Some(mut row) = Row::new(area, down + 1, appearance, buffer) else { return };
-                row.skip(1).cell(keys, 18, STRONG).skip(1).text(words, Style::new());
+                row.skip(1).cell(keys, 18, STRONG).skip(1).text(meaning, Style::new());
             }
         }
         Panel::Job(panel) => {

@@ -82,7 +82,7 @@ fn a_lost_gpu_a_drained_one_and_strangers() {
 }
 
 #[test]
-fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
+fn while_the_manager_is_away_old_data_is_shown_with_the_reason() {
     let mut model = model_of(busy());
     let why = "cannot reach the manager at /run/carma/carma.sock: Connection refused (os error 111)";
     model.update(Message::Away(why.to_owned()), Duration::from_secs(3));
@@ -98,13 +98,13 @@ fn a_manager_that_is_away_is_said_to_be_and_what_was_known_is_shown() {
     model.update(Message::Answers(Box::new(busy())), Duration::from_secs(10));
     assert!(picture(&model, 80, 24).contains("job 1 is cancelled"), "it was back by then");
     model.update(Message::Tick, Duration::from_secs(17));
-    assert!(picture(&model, 80, 24).contains("q leave"), "keys are told again");
+    assert!(picture(&model, 80, 24).contains("q leave"), "keys are shown again");
     model.update(Message::Tick, Duration::from_secs(36));
     assert!(picture(&model, 80, 24).contains("! the manager has not answered for 26 s"));
 }
 
 #[test]
-fn refusals_that_are_long_have_rows_enough() {
+fn long_refusals_are_wrapped() {
     let mut model = model_of(busy());
     press(&mut model, "h");
     let shown = picture(&model, 80, 24);
@@ -120,7 +120,7 @@ fn refusals_that_are_long_have_rows_enough() {
 }
 
 #[test]
-fn what_is_drawn_over_time_is_all_that_is_known() {
+fn charts_show_all_kept_samples() {
     let mut model = model_of(busy());
     let mut later = busy();
     let at = later.samples[0].at[0];
@@ -147,7 +147,7 @@ fn a_metric_that_few_gpus_have_is_shown_where_one_has_it() {
 }
 
 #[test]
-fn before_anything_is_done_it_is_asked() {
+fn actions_need_a_confirmation() {
     let mut model = model_of(busy());
     press(&mut model, "c");
     insta::assert_snapshot!("confirmation", picture(&model, 80, 24));
@@ -161,8 +161,8 @@ fn a_job_its_log_and_help() {
     press(&mut model, "jjjjj\n");
     let mut job = sample();
     job.state = carma_core::State::Done { at: carma_core::Time::ZERO, outcome: Outcome::Failed { code: 1 } };
-    let told = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
-    model.update(told, Duration::from_secs(2));
+    let detail = Message::Detail("5".to_owned(), Ok((Box::new(job), None)));
+    model.update(detail, Duration::from_secs(2));
     let shown = picture(&model, 80, 24);
     assert!(shown.contains("─ Job 5 lines 1-21 of 3") && shown.contains("beforehand"), "{shown}");
     press(&mut model, "l");
@@ -187,7 +187,7 @@ fn long_lines_about_a_job_are_wrapped_and_scrolled_to_their_end() {
 }
 
 #[test]
-fn filters_and_orders_are_told() {
+fn filters_and_orders_are_shown() {
     let mut model = model_of(busy());
     press(&mut model, "su/user:ada sw");
     let typing = picture(&model, 80, 24);
@@ -201,7 +201,7 @@ fn filters_and_orders_are_told() {
 }
 
 #[test]
-fn events_that_are_scrolled_say_so_and_follow_again_when_their_pane_is_left() {
+fn scrolled_events_say_so_and_follow_again_outside_their_pane() {
     let mut model = model_of(busy());
     press(&mut model, "\tjj");
     model.update(Message::Event(event(7, "machine", serde_json::Value::Null)), Duration::from_secs(3));
