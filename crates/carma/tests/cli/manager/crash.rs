@@ -220,7 +220,7 @@ fn shims_killed_at_any_moment_are_noticed_and_leave_nothing() {
 type Identity = (u32, u64);
 
 /// Guard and shim of an attempt.
-fn supervisors(folder: &AttemptFolder) -> Option<[Identity; 2]> {
+pub(super) fn supervisors(folder: &AttemptFolder) -> Option<[Identity; 2]> {
     let text = fs::read(folder.path().join("shim.pid")).ok()?;
     let both: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let identity = |who: &str| Some((both[who]["pid"].as_u64()?.try_into().ok()?, both[who]["started"].as_u64()?));

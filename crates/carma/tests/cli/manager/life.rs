@@ -7,6 +7,7 @@ use carma_manager::supervise::AttemptFolder;
 use std::fs;
 use std::path::Path;
 
+use super::crash::supervisors;
 use super::lab::{Lab, block_on, until};
 
 #[test]
@@ -110,6 +111,8 @@ fn running_jobs_go_on_while_no_manager_runs() {
     let waiting = lab.submit(lab.shell("true"));
     until(|| matches!(lab.job(ends_meanwhile).job.job.state, State::Running(_)).then_some(()));
     let folder = AttemptFolder::of(lab.folder(), lab.job(ends_meanwhile).attempts[0].attempt);
+    // A job without GPUs counts as running before its supervisors exist, and a manager that stops does not start them.
+    until(|| supervisors(&folder));
     lab.stop();
     fs::write(end, "").unwrap();
     until(|| folder.ended().unwrap());

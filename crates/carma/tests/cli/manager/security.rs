@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use carma_core::{JobId, Outcome, State};
 use carma_manager::submission::HIDDEN;
+use carma_manager::supervise::AttemptFolder;
 use carma_testing::{Missing, as_nobody, need};
 
+use super::crash::supervisors;
 use super::lab::{program, until};
 use super::up::{Gpus, ManagerProcess};
 
@@ -70,7 +72,11 @@ impl SharedManager {
     }
 
     pub(super) fn runs(&self, job: JobId) {
-        until(|| matches!(self.0.client().job(&job.0.to_string()).unwrap().state, State::Running(_)).then_some(()));
+        let detail = || self.0.client().job(&job.0.to_string()).unwrap();
+        until(|| matches!(detail().state, State::Running(_)).then_some(()));
+        // A job without GPUs counts as running before its supervisors exist, and a killed manager may not have started them.
+        let folder = AttemptFolder::of(&self.0.state(), detail().attempts[0].attempt);
+        until(|| supervisors(&folder));
     }
 }
 
