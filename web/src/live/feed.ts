@@ -10,7 +10,7 @@ import { setClock } from "./clock";
 /** What changed: the GPUs, some job, or this job. */
 export type Topic = "gpus" | "jobs" | "machine" | `job ${number}`;
 
-export interface LiveEvent {
+interface LiveEvent {
   at: number;
   text: string;
   job?: number;
@@ -24,7 +24,7 @@ const ANSWER_TIMEOUT = 5000;
 /** A page that is hidden for so long closes its connection. */
 const HIDDEN_TIMEOUT = 60_000;
 
-export type Connection = "connecting" | "open" | "away";
+type Connection = "connecting" | "open" | "away";
 
 /** The state of the connection. */
 export const connection = new Observable<Connection>("connecting");
